@@ -4,8 +4,8 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { readEnvironment, readServerOptions } from './environment.js'
 import { hindsight } from './hindsight.js'
-import type { HindsightOptions } from './options.js'
-import { boundConnections, serverOptions, type ServerLimits } from './server-options.js'
+import type { HindsightOptions } from '../lib/options.js'
+import { boundConnections, serverOptions, type ServerSettings } from './server-options.js'
 import { withSharedState } from './shared-state.js'
 
 // A process that runs this file as TypeScript can load routes in TypeScript.
@@ -18,7 +18,7 @@ interface AppOptions {
   /** Options of the lifecycle; by default those of the environment. */
   hindsight?: HindsightOptions
   /** Limits of clients that are no server options; by default those of the environment. */
-  limits?: Partial<ServerLimits>
+  limits?: Partial<ServerSettings>
   /** The folder whose routes are loaded. */
   routesDir?: string
 }

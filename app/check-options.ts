@@ -1,10 +1,14 @@
 import { createRequire } from 'node:module'
-import type { HindsightOptions } from './options.js'
+import type { HindsightOptions } from '../lib/options.js'
 
 /** A schema of `options.schema.json`: JSON Schema with the keywords that the file's comment describes. */
 export interface OptionSchema {
   types: readonly OptionType[]
-  description?: string
+  /** The name of the interface in `lib/options.ts`, which is generated. */
+  title?: string
+  /** The type there, where the other keywords do not define it. */
+  tsType?: string
+  description?: string | undefined
   default?: boolean | number | string
   without?: string
   env?: string
@@ -87,10 +91,7 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
   const { items, properties, additionalProperties: others, required = [], methods = [] } = schema
   const members = Object(value) as Record<string, unknown>
   const noMethod = methods.find((name) => typeof members[name] !== 'function')
-  if (noMethod !== undefined) {
-    if (members[noMethod] === undefined) throw new Error(`Option "${path}.${noMethod}" is missing`)
-    throw new Error(`Option "${path}.${noMethod}" must be a function, not ${shown(members[noMethod], schema)}`)
-  }
+  if (noMethod !== undefined) throw new Error(`Option "${path}.${noMethod}" must be a function`)
   if (Array.isArray(value)) {
     // `Array.from` fills holes, which are no valid items either.
     if (items !== undefined) Array.from(value).forEach((item, i) => checkValue(item, items, `${path}[${i}]`))
@@ -137,5 +138,6 @@ const TYPES = {
     accepts: (value: unknown) => isObject(value) && !Array.isArray(value) && !(value instanceof RegExp)
   },
   function: { noun: 'a function', accepts: (value: unknown) => typeof value === 'function' },
-  false: { noun: 'false', accepts: (value: unknown) => value === false }
+  false: { noun: 'false', accepts: (value: unknown) => value === false },
+  null: { noun: 'null', accepts: (value: unknown) => value === null }
 }

@@ -1,7 +1,7 @@
 import { closest } from 'fastest-levenshtein'
 import type { FastifyInstance } from 'fastify'
 import { lifecycle } from './lifecycle.js'
-import type { HindsightOptions } from './options.js'
+import type { HindsightOptions } from '../lib/options.js'
 
 /** The listeners that the others depend on: without them no request can be recorded. */
 const ESSENTIAL: ReadonlySet<string> = new Set([

@@ -1,35 +1,22 @@
-import type { ProfilerSettings } from '../lib/profiler/settings.js'
 import { DEFAULT_DATA_DIR } from '../lib/profiler/storage/open.js'
 import { originResolver } from '../lib/http/origin.js'
 import {
   expected, isValid, OPTIONS, PROCESS_OPTIONS, REMOVED, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
 } from './check-options.js'
-import type { HindsightOptions } from './options.js'
-import type { ServerSettings } from './server-options.js'
+import type { HindsightOptions, ProcessSettings, ProfilerSettings, ServerSettings } from '../lib/options.js'
 import { sessionSecret } from './session-secret.js'
-
-interface ProcessSettings {
-  host: string
-  port: number
-  logLevel: string
-  /** Milliseconds. */
-  closeDelay: number
-  /** Milliseconds. */
-  closeTimeout: number
-}
 
 /** The settings of the service that the environment has, checked. */
 export interface Environment extends ProcessSettings {
-  production: boolean
   options: HindsightOptions
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** The options whose values are taken as they are, or separated by commas. */
-const TEXT_NAMES = ['trustedProxies', 'trustedHosts', 'debugClients', 'debugHosts', 'editor', 'editorPaths']
-const TEXTS = Object.fromEntries(Object.entries(OPTIONS).filter(([name]) => TEXT_NAMES.includes(name)))
-const HEALTH = { health: OPTIONS.health as OptionSchema }
+/** The options of the plugin that are read by their schemas alone. */
+const READ_BY_SCHEMA = Object.fromEntries(
+  Object.entries(OPTIONS).filter(([name, { env }]) => env !== undefined && name !== 'debug' && name !== 'profiler')
+)
 const PROFILER: OptionSchema = { types: ['string'], enum: ['all', 'errors', 'off'], env: 'PROFILER' }
 
 /** Reads the environment; throws an error that names the variable whose value is not valid. */
@@ -39,7 +26,7 @@ export function readEnvironment (source: Variables = process.env): Environment {
   readServerOptions(source)
   const production = isProduction(source)
   const secret = sessionSecret(source.SESSION_SECRET ?? '', production, source.DATA_DIR || DEFAULT_DATA_DIR)
-  return { ...settings, production, options: { ...options, session: { secret } } }
+  return { ...settings, options: { ...options, session: { secret } } }
 }
 
 /** The options of the server that the environment has. */
@@ -61,11 +48,11 @@ function readPluginOptions (source: Variables): HindsightOptions {
   for (const [name, replacement] of Object.entries(REMOVED)) {
     if (source[name]) throw new Error(`Environment: ${name} was removed. ${replacement}`)
   }
-  const options: HindsightOptions = readOptions(TEXTS, source)
+  const options: HindsightOptions = readOptions(READ_BY_SCHEMA, source)
   // Throws an error with the variable's name at an invalid address; Fastify's own error has none.
   originResolver({ trustedProxies: options.trustedProxies ?? [] })
   const debug = !isProduction(source)
-  return { ...options, debug, profiler: profilerOf(source), ...readOptions(HEALTH, source) }
+  return { ...options, debug, profiler: profilerOf(source) }
 }
 
 function isProduction ({ NODE_ENV }: Variables): boolean {

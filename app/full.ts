@@ -6,7 +6,7 @@ import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
 import { registerPages } from './page-server.js'
 import { openProfiler, prepare } from './prepare.js'
-import { ownHook, requestHook } from '../lib/lifecycle/listener.js'
+import { ownHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'
 import { setOutside, timeHandlers, type LastHook } from '../lib/profiler/handler-time.js'
@@ -35,14 +35,22 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
     handler = timeHandlers(app)
     recordHooks(app, { preHandler: handler })
   }
-  app.addHook('onRequest', ownHook(requestHook(beginRequest)))
+  app.addHook('onRequest', ownHook(function begin (request, reply, done) {
+    beginRequest(request, reply)
+    done()
+  }))
   await app.register(notFoundHandler)
   await app.register(errorHandler)
   if (observed) {
     await openProfiler(app, plan)
     if (settings !== null && debug) {
       const { recordCpuProfiles } = await import('../lib/profiler/cpu/recorder.js')
-      app.addHook('onRequest', ownHook(requestHook(recordCpuProfiles(app, settings.maxProfileBytes))))
+      const record = recordCpuProfiles(app, settings.maxProfileBytes)
+      app.addHook('onRequest', ownHook(function recordCpu (request, reply, done) {
+        const starting = record(request, reply)
+        if (starting === undefined) done()
+        else starting.then(() => done(), done)
+      }))
     }
   }
   for (const listeners of Object.values(lifecycle)) {
@@ -50,14 +58,16 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   }
   // After the listeners of the controller.
   handler?.addTo(app)
-  app.addHook('onSend', ownHook(function noteResponse (
-    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
-  ) {
-    const state = stateOf(request)
-    if (state.observed && state.headAt === 0) state.headAt = performance.now()
-    setOutside(request, reply, 'route')
-    done(null, payload)
-  }))
+  if (observed) {
+    app.addHook('onSend', ownHook(function noteResponse (
+      request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
+    ) {
+      const state = stateOf(request)
+      if (state.observed && state.headAt === 0) state.headAt = performance.now()
+      setOutside(request, reply, 'route')
+      done(null, payload)
+    }))
+  }
   // Outside debug mode the pages are for operators, where they have a role.
   const hasPages = 'profiler' in app.hindsight && (debug || app.hindsight.profiler.role !== undefined)
   if (hasPages) await registerPages(app, '', !debug)

@@ -1,14 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ownHook } from '../lib/lifecycle/listener.js'
+import type { HindsightOptions } from '../lib/options.js'
 import { settlesWithin } from '../lib/profiler/write-queue.js'
-
-export interface HealthOptions {
-  /**
-   * Whether there are health-check endpoints: `/livez`, whether the process answers, and `/readyz`, whether it can
-   * work: it does not end, and the store of sessions is available.
-   */
-  health?: boolean
-}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -19,33 +12,20 @@ declare module 'fastify' {
 
 /** Milliseconds after which a need that has not answered is unavailable. */
 const TIMEOUT = 2_000
-/** Milliseconds for which a result of readiness is used again: the endpoint is public. */
-const MAX_AGE = 1_000
 
 /**
  * Adds the health-check endpoints. They are answered before the first listener: they need no host, no login and no
  * session, add no profile and no log line, and contain no information but their status.
  */
-export function openHealth (app: FastifyInstance, { health = false }: HealthOptions): void {
+export function openHealth (app: FastifyInstance, { health = false }: HindsightOptions): void {
   app.addHook('preClose', async function markClosing () { app.hindsight.isClosing = true })
   if (!health) return
-  let checkedAt = -Infinity
-  let checked = Promise.resolve(true)
-  const isReady = async (): Promise<boolean> => {
-    if (app.hindsight.isClosing) return false
-    if (performance.now() - checkedAt > MAX_AGE) {
-      // A check that takes longer is not repeated meanwhile.
-      checkedAt = Infinity
-      checked = areAvailable(app.hindsight.needs).finally(() => { checkedAt = performance.now() })
-    }
-    return await checked && !app.hindsight.isClosing
-  }
   app.addHook('onRequest', ownHook(function answerHealth (request, reply, done) {
     const { health: check } = request.routeOptions.config
     if (check === undefined) return done()
     reply.hijack()
-    const result = check === 'live' ? Promise.resolve(true) : isReady()
-    result.then((isUp) => answer(reply, isUp), () => answer(reply, false))
+    if (check === 'live') answer(reply, true)
+    else areAvailable(app.hindsight.needs).then((areUp) => answer(reply, areUp && !app.hindsight.isClosing))
   }))
   for (const [url, check] of [['/livez', 'live'], ['/readyz', 'ready']] as const) {
     app.get(url, { config: { health: check, profile: false }, logLevel: 'silent' }, async () => {})

@@ -1,6 +1,6 @@
 /** What an application imports: the plugin, its options, and its extensions. */
 export { hindsight, hindsight as default } from './hindsight.js'
-export type { HindsightOptions } from './options.js'
+export type { HindsightOptions } from '../lib/options.js'
 export type { RequestHindsight } from './capture.js'
 export { AccessDeniedError, AuthenticationError } from '../lib/security/errors.js'
 export { checkCsrfToken, csrfToken } from '../lib/security/login-session.js'
@@ -13,12 +13,20 @@ export type { ConvertedParams, RouteAttributes } from '../lib/routing/attributes
 export type { Collector, CollectorPanel } from '../lib/profiler/collector.js'
 export type { Profile } from '../lib/profiler/profile.js'
 
-// Declarations of requests, replies and instances apply wherever the plugin is imported. The modules of the options
-// above have the others.
+// Declarations of requests, replies and instances apply wherever the plugin is imported.
+export type {} from './health.js'
+export type {} from '../plugins/asset-reset.js'
+export type {} from '../plugins/cors.js'
+export type {} from '../plugins/default-locale.js'
 export type {} from '../plugins/firewall.js'
+export type {} from '../plugins/link-header.js'
+export type {} from '../plugins/locale-aware-services.js'
 export type {} from '../plugins/logout-url.js'
+export type {} from '../plugins/pagination.js'
 export type {} from '../plugins/router.js'
+export type {} from '../lib/lifecycle/services.js'
 export type {} from '../lib/profiler/profiler.js'
+export type {} from '../lib/profiler/request-profiles.js'
 export type {} from '../lib/routing/route-table.js'
 export type {} from '@fastify/cookie'
 export type {} from '@fastify/helmet'

@@ -1,6 +1,5 @@
 import type { Stage } from '../lib/lifecycle/lifecycle.js'
 import type { Listener } from '../lib/lifecycle/listener.js'
-import type { HindsightOptions } from './options.js'
 import { assetReset } from '../plugins/asset-reset.js'
 import { clickjacking } from '../plugins/clickjacking.js'
 import { contentSecurityPolicy, contentSecurityPolicyResponse } from '../plugins/content-security-policy.js'
@@ -35,7 +34,7 @@ import { session, sessionResponse } from '../plugins/session.js'
 import { template } from '../plugins/template.js'
 import { xssProtection } from '../plugins/xss-protection.js'
 
-type Order = { readonly [S in Stage]: ReadonlyArray<Listener<S, HindsightOptions>> }
+type Order = { readonly [S in Stage]: ReadonlyArray<Listener<S>> }
 
 /** THE ORDER: the listeners of each stage, as section 6 of the observed document has them. */
 export const lifecycle = {

@@ -2,31 +2,18 @@ import type { Server, ServerOptions } from 'node:http'
 import type { Server as HttpsServer, ServerOptions as HttpsOptions } from 'node:https'
 import type { Socket } from 'node:net'
 import type { FastifyHttpOptions, FastifyHttpsOptions, FastifyInstance } from 'fastify'
-import { messageOptions, type MessageOptions } from '../lib/http/malformed.js'
+import { messageOptions } from '../lib/http/malformed.js'
+import type { ServerSettings } from '../lib/options.js'
 import { SERVER_OPTIONS } from './check-options.js'
 
-export { messageOptions }
-
-/** Limits of the connections and requests of a client; times in milliseconds, 0 for none. */
-export interface ServerLimits {
-  headersTimeout: number
-  requestTimeout: number
-  connectionTimeout: number
-  keepAliveTimeout: number
-  bodyLimit: number
-  maxConnections: number
-  maxRequestsPerConnection: number
-}
-
-export interface ServerSettings extends ServerLimits, Required<MessageOptions> {}
+export { messageOptions, type ServerSettings }
 
 const DEFAULTS = Object.fromEntries(
   Object.entries(SERVER_OPTIONS).map(([name, schema]) => [name, schema.default])
 ) as object as ServerSettings
 
 /** Milliseconds by which Node.js may notice a timeout late. */
-const MAX_CHECK = 5_000
-const MIN_CHECK = 50
+const CHECK_INTERVAL = 1_000
 const WARN_INTERVAL = 60_000
 const CLOSE_INTERVAL = 100
 
@@ -48,7 +35,6 @@ export function httpsServerOptions (
 function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: ServerOptions } {
   const { maxRequestsPerConnection, methodOverride, headersTimeout, ...settings } = { ...DEFAULTS, ...given }
   const { requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit } = settings
-  const shortest = Math.min(...[headersTimeout, requestTimeout].filter((time) => time > 0), 4 * MAX_CHECK)
   return {
     fastify: {
       ...messageOptions({ methodOverride }),
@@ -59,11 +45,9 @@ function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: Se
       maxRequestsPerSocket: maxRequestsPerConnection
     },
     node: {
-      // A request without a host is refused by request validation, with a page, rather than by Node.js without one.
-      requireHostHeader: false,
       maxHeaderSize: 64 * 1024,
       headersTimeout,
-      connectionsCheckingInterval: Math.max(MIN_CHECK, Math.floor(shortest / 4)),
+      connectionsCheckingInterval: CHECK_INTERVAL,
       // The system detects unreachable peers, which have not closed their connections.
       keepAlive: true,
       keepAliveInitialDelay: 60_000
@@ -72,7 +56,7 @@ function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: Se
 }
 
 /** Limits the number of connections; while the application closes, ends those without a request. */
-export function boundConnections (app: FastifyInstance, given: Partial<ServerLimits> = {}): void {
+export function boundConnections (app: FastifyInstance, given: Partial<ServerSettings> = {}): void {
   const { server, log } = app
   const { maxConnections } = { ...DEFAULTS, ...given }
   if (maxConnections > 0) server.maxConnections = maxConnections

@@ -1,9 +1,7 @@
 import fastifySession from '@fastify/session'
 import type { FastifyInstance } from 'fastify'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
-import type { HindsightOptions } from './options.js'
-import type { ThrottlingSettings } from '../lib/security/credentials.js'
-import type { SecuritySettings } from '../lib/security/security.js'
+import type { HindsightOptions, SecuritySettings, ThrottlingSettings } from '../lib/options.js'
 import type { SessionStore } from '../lib/session/session-store.js'
 
 /** The tables that the instances of a service share besides those of profiles. */

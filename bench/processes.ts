@@ -26,7 +26,7 @@ export class Server {
 
   static async start (variant: string, { production = true, flags = [] }: ServerOptions = {}): Promise<Server> {
     const child = fork(join(FOLDER, 'server.ts'), [variant], {
-      execArgv: ['--enable-source-maps', '--import=tsx', ...flags],
+      execArgv: ['--enable-source-maps', '--import', join(FOLDER, '../test/support/erase-types/register.js'), ...flags],
       env: { ...process.env, NODE_ENV: production ? 'production' : 'development' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc']
     })

@@ -1,4 +1,5 @@
-import { withListenerLines, type Profile } from '../lib/profiler/profile.js'
+import type { ParseArgsConfig } from 'node:util'
+import { readProfile, type Profile } from '../lib/profiler/profile.js'
 import { readSearch, type SearchQuery } from '../lib/profiler/search-query.js'
 import type { Criteria } from '../lib/profiler/storage/criteria.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
@@ -7,15 +8,11 @@ import { TOKEN_PATTERN } from '../lib/profiler/token.js'
 import type { Terminal } from './terminal.js'
 
 /** The options of a command line, by name. */
-export type Flags = Readonly<Record<string, string | boolean | undefined>>
+export type Flags = Readonly<Record<string, string | boolean | string[] | undefined>>
 
-/** An option of a command, as `parseArgs` of Node.js takes it, with its line of the help. */
-export interface CommandOption {
-  type: 'string' | 'boolean'
-  short?: string
-  multiple?: boolean
-  help: string
-}
+/** The options of a command, as `parseArgs` of Node.js takes them, each with its line of the help. */
+export type CommandOptions =
+  Readonly<Record<string, NonNullable<ParseArgsConfig['options']>[string] & { help: string }>>
 
 /** What a command receives. */
 export interface CommandContext {
@@ -26,8 +23,6 @@ export interface CommandContext {
   print: (data: unknown, lines: () => readonly string[]) => Promise<void>
   /** Opens the store that flags or environment name. It is closed after the command. */
   open: () => Promise<ProfileStorage>
-  /** Aborted by SIGINT and SIGTERM. */
-  signal: AbortSignal
 }
 
 /** One command. */
@@ -35,101 +30,52 @@ export interface Command {
   /** The arguments as the help shows them: `<required>` and `[optional]`. They are counted, too. */
   args: string
   summary: string
-  /** More sentences for the help of the command. */
-  details?: string
-  /** The criteria of a search are options of the command; `pages`: `--limit` and `--cursor`, too. */
-  criteria?: 'pages' | 'all'
-  options?: Readonly<Record<string, CommandOption>>
+  options?: CommandOptions
   run: (context: CommandContext) => Promise<void>
 }
 
-/** A mistake of the user, or a problem that the user can solve: its message is printed without a stack. */
-export class CommandError extends Error {
-  readonly exitCode: number
-
-  /** `exitCode`: 1 when something was not found or failed, 2 when the command line is invalid. */
-  constructor (message: string, exitCode = 1) {
-    super(message)
-    this.exitCode = exitCode
-  }
+/** The criteria of a search as options. */
+export const CRITERIA: CommandOptions = {
+  url: { type: 'string', help: 'parts of the URL, separated by blanks' },
+  status: { type: 'string', help: '404, or a class such as 4xx' },
+  method: { type: 'string', help: 'GET, POST, …' },
+  route: { type: 'string', help: 'name of the route; * for any part of it' },
+  exception: { type: 'string', help: 'text in the name or message of an exception' },
+  ip: { type: 'string', help: 'IP address' },
+  slow: { type: 'string', help: 'minimum duration, such as 200ms' },
+  from: { type: 'string', help: 'time in ISO 8601 (UTC without a zone), or an age such as 1h' },
+  until: { type: 'string', help: 'time in ISO 8601, or an age such as 1h' },
+  error: { type: 'string', help: '1: failures only; 0: successes only' },
+  parent: { type: 'string', help: 'token of the parent request' },
+  token: { type: 'string', help: 'token' }
 }
 
-/** The message of anything that was thrown. */
-export function messageOf (error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-/** The criteria of a search and their help: the criterion `min_duration` is the option `--min-duration`. */
-export const CRITERIA_HELP: Readonly<Record<string, string>> = {
-  url: 'parts of the URL, separated by blanks',
-  status: '404, or a class such as 4xx',
-  method: 'GET, POST, …',
-  route: 'name of the route; * for any part of it',
-  exception: 'text in the name or message of an exception',
-  ip: 'IP address, or a range such as 10.0.0.0/8',
-  min_duration: 'minimum duration in milliseconds',
-  from: 'time in ISO 8601 (UTC without a zone), or an age such as 1h',
-  until: 'time in ISO 8601, or an age such as 1h',
-  error: '1: failures only; 0: successes only',
-  parent: 'token of the parent request',
-  token: 'token'
-}
-const PAGES = {
+/** The criteria, the order and the page of a search as options. */
+export const SEARCH: CommandOptions = {
+  ...CRITERIA,
   sort: { type: 'string', help: 'time, duration or status; -time (descending) by default' },
   limit: { type: 'string', help: 'how many profiles; 50 by default' },
   cursor: { type: 'string', help: 'the cursor of the previous page' }
-} as const
+}
+
 /** The greatest `--limit`. */
 export const MAX_LIMIT = 1_000_000
 
-/** The options of a command that takes criteria. */
-export function criteriaOptions ({ criteria }: Command): Record<string, CommandOption> {
-  if (criteria === undefined) return {}
-  const options = Object.entries(CRITERIA_HELP).map(([name, help]) =>
-    [optionOf(name), { type: 'string', help }] as const)
-  return { ...Object.fromEntries(options), ...criteria === 'pages' && PAGES }
-}
-
-/** Reads the criteria of a search from options. A `CommandError` names the option that is invalid. */
+/** Reads the search that options describe. */
 export function searchOf (flags: Flags): SearchQuery {
-  const names = [...Object.keys(CRITERIA_HELP), ...Object.keys(PAGES)]
-  const fields = names.map((name) => [name, flags[optionOf(name)]] as const)
-  try {
-    return readSearch({ ...Object.fromEntries(fields), q: flags.q }, MAX_LIMIT)
-  } catch (error) {
-    const given = fields.flatMap(([name, value]) => value === undefined ? [] : [name])
-    const message = messageOf(error).replace(/"([a-z_]+)"/, (quoted, name: string) =>
-      given.includes(name) ? `--${optionOf(name)}` : quoted)
-    throw new CommandError(message, 2)
-  }
+  return readSearch(Object.fromEntries(Object.entries(flags).filter(([name]) => name in SEARCH)), MAX_LIMIT)
 }
 
-function optionOf (criterion: string): string {
-  return criterion.replace('_', '-')
-}
+export const NOTHING_FOUND = 'No stored profile matches.'
 
-export const NO_PROFILE = (text: string): string =>
-  `"${text}" is neither a token of six hexadecimal digits nor "latest".`
-
-/**
- * The profile of a token, or for `latest` the newest that matches the criteria. Throws a `CommandError` when there is
- * none.
- */
-export async function findProfile (
-  open: () => Promise<ProfileStorage>, wanted: string, criteria: Criteria = {}
-): Promise<Profile> {
+/** The profile of a token, or for `latest` the newest that matches the criteria. Throws when there is none. */
+export async function findProfile (store: ProfileStorage, wanted: string, criteria: Criteria = {}): Promise<Profile> {
   if (wanted !== 'latest' && !TOKEN_PATTERN.test(wanted)) {
-    throw new CommandError(NO_PROFILE(wanted), 2)
+    throw new Error(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`)
   }
-  const store = await open()
   const token = wanted === 'latest' ? (await newestOf(store, criteria))?.token : wanted
-  if (token === undefined) throw new CommandError(nothingFound(criteria))
+  if (token === undefined) throw new Error(NOTHING_FOUND)
   const profile = await store.get(token)
-  if (profile === undefined) throw new CommandError(`Token "${token}" was not found.`)
-  return withListenerLines(profile)
-}
-
-/** The message for a search without a result. */
-export function nothingFound (criteria: Criteria): string {
-  return Object.keys(criteria).length === 0 ? 'No profile is stored.' : 'No stored profile matches.'
+  if (profile === undefined) throw new Error(`Token "${token}" was not found.`)
+  return readProfile(profile)
 }

@@ -1,24 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Manifest, type AssetSettings } from '../lib/assets/manifest.js'
-import { PageAssets, type AssetTagsOptions } from '../lib/assets/page-assets.js'
+import { Manifest } from '../lib/assets/manifest.js'
 import { noncesOf } from '../lib/http/content-policy.js'
 import { afterBody } from '../lib/http/responses.js'
 import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-
-export interface AssetOptions {
-  /** The front-end build: pages refer to its files by the names of their sources. */
-  assets?: AssetSettings
-}
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The URL of a built file, by its name in the manifest (`src/logo.svg`). */
     asset (name: string): string
     /** The `<link>` and `<script>` tags of an entry, without those that this response has already. */
-    assetTags (entry: string, options?: AssetTagsOptions): string
-    /** The tags that fetch an asset before its use, without those that this response has already. */
-    preload (name: string): string
+    assetTags (entry: string): string
   }
 }
 
@@ -29,29 +21,26 @@ declare module '../lib/lifecycle/request-state.js' {
   }
 }
 
-type Options = AssetOptions & { contentSecurityPolicy?: false | object }
-
 const unused = new Skip('the response refers to no asset')
 
 /** Releases the list of tags that the response has. */
 export const assetReset = listener('kernel.finish_request', 'asset-reset', (
-  app, { assets: settings, contentSecurityPolicy }: Options
+  app, { assets: settings, contentSecurityPolicy }
 ) => {
   const manifest = settings === undefined ? null : new Manifest(settings)
   const hasNonces = settings?.nonce ?? contentSecurityPolicy !== false
 
-  function assetsOf (request: FastifyRequest): PageAssets {
-    if (manifest === null) {
-      throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
-    }
-    const state = stateOf(request)
-    state.assets ??= new Set()
-    return new PageAssets(manifest, hasNonces ? noncesOf(state) : null, state.assets)
+  function configured (): Manifest {
+    if (manifest !== null) return manifest
+    throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
   }
-  const helpers: Record<string, (this: FastifyRequest, name: string, options?: AssetTagsOptions) => string> = {
-    asset (name) { return assetsOf(this).url(name) },
-    assetTags (entry, options) { return assetsOf(this).tags(entry, options) },
-    preload (name) { return assetsOf(this).preload(name) }
+  const helpers: Record<string, (this: FastifyRequest, name: string) => string> = {
+    asset (name) { return configured().url(name) },
+    assetTags (entry) {
+      const state = stateOf(this)
+      state.assets ??= new Set()
+      return configured().tags(entry, hasNonces ? noncesOf(state) : null, state.assets)
+    }
   }
   for (const [name, helper] of Object.entries(helpers)) app.decorateRequest(name, helper)
   if (manifest === null) return 'not configured'

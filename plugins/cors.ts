@@ -1,24 +1,13 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isOwnOrigin } from '../lib/http/method-override.js'
-import { pathnameOf, ruleFinder, type PathRule } from '../lib/http/request-target.js'
+import { isOwnOrigin } from '../lib/http/origin.js'
+import { pathnameOf, ruleFinder } from '../lib/http/request-target.js'
 import { host, runHooks, type CaughtHook } from '../lib/lifecycle/hosting.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
+import type { CorsRule } from '../lib/options.js'
 import { corsVerdict, originsText } from '../lib/profiler/panels/cors-collector.js'
-
-/** What a path allows other origins (Fetch, section 3.3), as @fastify/cors takes it. */
-export interface CorsRule extends PathRule, Pick<FastifyCorsOptions, 'origin' | 'credentials' | 'maxAge'> {
-  methods?: string[]
-  allowedHeaders?: string[]
-  exposedHeaders?: string[]
-}
-
-export interface CorsOptions {
-  /** The rules, by path; the first that applies decides. None: no CORS at all. */
-  cors?: CorsRule[]
-}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -37,8 +26,6 @@ declare module '../lib/lifecycle/services.js' {
 const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** Headers that need no permission (Fetch, section 2.2.2). */
 const SAFE_HEADERS = ['accept', 'accept-language', 'content-language', 'origin']
-/** Characters of `Access-Control-Request-Headers`. */
-const MAX_REQUEST_HEADERS = 4_096
 const PROFILER_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/i
 const noRule = new Skip('no CORS rule for this path')
 const noOrigin = new Skip('the request has no Origin')
@@ -48,11 +35,13 @@ const noPreflight = new Skip('not a preflight')
 const preflighted = new Skip('answered as a preflight')
 
 /** Answers preflights by the rule of the path, also where no route matches. */
-export const cors = listener('kernel.request', 'cors', async (app, { cors: rules = [] }: CorsOptions) => {
+export const cors = listener('kernel.request', 'cors', async (app, { cors: rules = [] }) => {
   if (rules.length === 0) return 'not configured'
   const ruleOf = ruleFinder(rules)
+  const optionsOf = new Map(rules.map((rule) => [rule, packageOptions(rule)]))
   const delegator = (request: FastifyRequest, done: (error: null, options: FastifyCorsOptions) => void): void => {
-    done(null, packageOptions(ruleOf(request) as CorsRule, isPreflight(request)))
+    const { actual, preflight } = optionsOf.get(ruleOf(request) as CorsRule) as PackageOptions
+    done(null, isPreflight(request) ? preflight : actual)
   }
   const hooks = await host(
     app, fastifyCors as never, { delegator }, { name: 'hindsight/cors', withhold: ['corsPreflightEnabled'] }
@@ -64,13 +53,13 @@ export const cors = listener('kernel.request', 'cors', async (app, { cors: rules
     const rule = ruleOf(request)
     if (rule === null) return noRule
     const refusal = preflightRefusal(rule, request)
-    collectVerdict(app, request, reply, rules, rule, refusal?.message ?? null)
+    if (stateOf(request).observed) collectVerdict(request, reply, rules, rule, refusal?.message ?? null)
     return answerPreflight(app, request, reply, refusal)
   }
 })
 
 /** Sets the `Access-Control-*` headers of an actual request, also on error responses. */
-export const corsResponse = listener('kernel.response', 'cors', (app, { cors: rules = [] }: CorsOptions) => {
+export const corsResponse = listener('kernel.response', 'cors', (app, { cors: rules = [] }) => {
   if (rules.length === 0) return 'not configured'
   const ruleOf = ruleFinder(rules)
   return (request, reply) => {
@@ -79,7 +68,7 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
     const rule = ruleOf(request)
     const { origin } = request.headers
     const isOwn = origin !== undefined && isOwnOrigin(origin, app.hindsight.originOf(request))
-    collectVerdict(app, request, reply, rules, rule, isOwn ? sameOrigin.reason : null)
+    if (stateOf(request).observed) collectVerdict(request, reply, rules, rule, isOwn ? sameOrigin.reason : null)
     if (rule === null) return noRule
     if (origin === undefined) return noOrigin
     return isOwn ? sameOrigin : setHeaders(app, request, reply)
@@ -88,33 +77,22 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
 
 // Preflights of the profiler's pages match no route.
 function isProfiler (request: FastifyRequest): boolean {
-  if (routeConfigOf(request)?.ownOriginOnly === true) return true
-  const services = servicesOf(request)
-  const hasPages = services.debug || ('profiler' in services && services.profiler.role !== undefined)
-  return hasPages && request.is404 && PROFILER_PATHS.test(decoded(pathnameOf(request)))
+  return routeConfigOf(request)?.ownOriginOnly === true ||
+    (request.is404 && PROFILER_PATHS.test(pathnameOf(request)))
 }
 
-// A path that cannot be decoded matches no route.
-function decoded (path: string): string {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return path
-  }
-}
+interface PackageOptions { actual: FastifyCorsOptions, preflight: FastifyCorsOptions }
 
-function packageOptions (
-  { path, origin = false, methods = DEFAULT_METHODS, ...rest }: CorsRule, preflight: boolean
-): FastifyCorsOptions {
-  return {
+function packageOptions ({ path, origin = false, methods = DEFAULT_METHODS, ...rest }: CorsRule): PackageOptions {
+  const options: FastifyCorsOptions = {
     ...rest,
     methods,
     // @fastify/cors compares a list, but sends a single string to every origin.
     origin: typeof origin === 'string' && origin !== '*' ? [origin] : origin,
-    preflight,
     preflightContinue: true,
     strictPreflight: false
   }
+  return { actual: { ...options, preflight: false }, preflight: { ...options, preflight: true } }
 }
 
 async function answerPreflight (
@@ -143,28 +121,25 @@ async function setHeaders (app: FastifyInstance, request: FastifyRequest, reply:
 }
 
 function collectVerdict (
-  { hindsight: { mask } }: FastifyInstance, request: FastifyRequest, reply: FastifyReply,
-  rules: CorsRule[], rule: CorsRule | null, reason: string | null
+  request: FastifyRequest, reply: FastifyReply, rules: CorsRule[], rule: CorsRule | null, reason: string | null
 ): void {
   const state = stateOf(request)
-  if (!state.observed) return
+  const { mask } = servicesOf(request)
   const {
-    origin = null, 'access-control-request-method': method, 'access-control-request-headers': headers
+    origin = null, 'access-control-request-method': method, 'access-control-request-headers': headers = ''
   } = request.headers
   const preflight = isPreflight(request)
   state.collect('cors', () => corsVerdict({
-    rule: rule === null
-      ? null
-      : {
-          index: rules.indexOf(rule),
-          path: String(rule.path ?? 'everywhere'),
-          origin: originsText(rule.origin),
-          methods: rule.methods ?? DEFAULT_METHODS,
-          credentials: rule.credentials === true
-        },
+    rule: rule && {
+      index: rules.indexOf(rule),
+      path: String(rule.path ?? 'everywhere'),
+      origin: originsText(rule.origin),
+      methods: rule.methods ?? DEFAULT_METHODS,
+      credentials: rule.credentials === true
+    },
     origin: origin === null ? null : mask.header('origin', origin),
     preflight,
-    wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(String(headers ?? '')) } : null,
+    wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(headers) } : null,
     reason: reason === null ? null : mask.text(reason)
   }, state.sentHeaders ?? reply.getHeaders(), mask))
 }
@@ -187,9 +162,6 @@ function preflightRefusal (
   }
   if (allowedHeaders === undefined || allowedHeaders.includes('*')) return null
   const { 'access-control-request-headers': names = '' } = headers
-  if (names.length > MAX_REQUEST_HEADERS) {
-    return refusal(400, `Access-Control-Request-Headers has more than ${MAX_REQUEST_HEADERS} characters`)
-  }
   const allowed = new Set(['', ...SAFE_HEADERS, ...allowedHeaders.map((name) => name.toLowerCase())])
   const refused = names.split(',').map((name) => name.trim().toLowerCase()).find((name) => !allowed.has(name))
   return refused === undefined

@@ -1,16 +1,10 @@
 import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
 import { requestContext, stateOf } from '../lib/lifecycle/request-state.js'
 
-export interface DebugHandlersOptions {
-  /** The number of frames that a stack keeps in debug mode. */
-  stackDepth?: number
-}
-
 const notObserved = new Skip('the request is observed only if it fails')
 
 /** Opens the diagnostic context of a request. */
-export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, options) => {
-  const { stackDepth = 50 }: DebugHandlersOptions = options
+export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, { stackDepth = 50 }) => {
   const { debug, observed, fromBeginning } = app.hindsight
   if (!observed) return 'not in debug mode'
   if (debug) Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)

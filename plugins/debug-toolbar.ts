@@ -1,16 +1,9 @@
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 
-export interface DebugToolbarOptions {
-  /** Whether HTML pages carry the debug toolbar in debug mode; true by default. */
-  toolbar?: boolean
-  /** Whether clients that may see the debug surface receive `Server-Timing`, in debug mode; false by default. */
-  serverTiming?: boolean
-}
-
 const noProfile = new Skip('the request has no profile, or its client may not see it')
 
 /** Sets `X-Debug-Token-Link` and inserts the toolbar into HTML pages. */
-export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, options: DebugToolbarOptions) => {
+export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, options) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   const { toolbar = true, serverTiming = false } = options
   const { insertToolbar, setProfileLink } = await import('../lib/profiler/pages/toolbar/insert.js')

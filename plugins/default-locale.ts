@@ -2,11 +2,6 @@ import type { FastifyRequest } from 'fastify'
 import { listener } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
-export interface DefaultLocaleOptions {
-  /** The locale of a request that names none, as a BCP 47 tag. */
-  defaultLocale?: string
-}
-
 declare module 'fastify' {
   interface FastifyRequest {
     /** The locale of this request, as a BCP 47 tag. */
@@ -15,9 +10,7 @@ declare module 'fastify' {
 }
 
 /** Sets `request.locale` to the configured default; `en` needs no hook. */
-export const defaultLocale = listener('kernel.request', 'default-locale', (
-  app, { defaultLocale: given }: DefaultLocaleOptions
-) => {
+export const defaultLocale = listener('kernel.request', 'default-locale', (app, { defaultLocale: given }) => {
   const locale = given ?? 'en'
   app.decorateRequest('locale', {
     getter (this: FastifyRequest) { return stateOf(this).locale || locale },

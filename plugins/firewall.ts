@@ -3,7 +3,7 @@ import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { contextOf, userOf } from '../lib/security/context.js'
 import type { LoginForm } from '../lib/security/login.js'
-import { openSecurity, type SecurityOptions } from '../lib/security/security.js'
+import { openSecurity } from '../lib/security/security.js'
 import type { User } from '../lib/security/users.js'
 
 declare module 'fastify' {
@@ -25,7 +25,7 @@ const unguarded = new Skip('the firewall is without security')
 const anonymous = new Skip('the request has no credentials, and needs none')
 
 /** Recognizes the user of a request, and applies the access rule of its path. */
-export const firewall = listener('kernel.request', 'firewall', async (app, options: SecurityOptions) => {
+export const firewall = listener('kernel.request', 'firewall', async (app, options) => {
   const security = await openSecurity(app, options)
   if (security === null) return 'not configured'
   const { enforce, recognize } = await import('../lib/security/guard.js')
@@ -52,7 +52,7 @@ export const firewall = listener('kernel.request', 'firewall', async (app, optio
 })
 
 /** Removes the user of the request. */
-export const firewallFinish = listener('kernel.finish_request', 'firewall', (_app, { security }: SecurityOptions) => {
+export const firewallFinish = listener('kernel.finish_request', 'firewall', (_app, { security }) => {
   if (security === undefined) return 'not configured'
   return (request) => {
     stateOf(request).security = undefined

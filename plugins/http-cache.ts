@@ -1,20 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { evaluate, isRetrieval, type Evaluation, type Validators } from '../lib/http/conditional.js'
 import { addVary, isPrivate, setIfAbsent } from '../lib/http/responses.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import { attributesOf, notDeclared, ofDiagnosticHandler, type CacheAttribute } from '../lib/routing/attributes.js'
 import {
-  cacheControl, checkCache, declaredValidators, expiryOf, isPublic, TURNED_PRIVATE
+  cacheControl, checkCache, declaredValidators, evaluate, expiryOf, isPublic, TURNED_PRIVATE, type Outcome,
+  type Validators
 } from '../lib/routing/cache-policy.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 /** How the preconditions of a request were evaluated; the profile shows it. */
-interface CacheRecord extends Evaluation {
+interface CacheRecord {
+  outcome: Outcome
   validators: Validators | null
-  /** Whether the route's own checks, such as `config.security`, precede the answer. */
-  deferred: boolean
   /** Whether the handler was reached, or replaced by a 304: the attribute does not apply to other answers. */
   reached: boolean
   /** Why the response is for its client alone. */
@@ -30,6 +29,7 @@ declare module '../lib/lifecycle/request-state.js' {
 
 /** Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1). */
 const guarded = new WeakSet<CacheAttribute>()
+const ofGuarded = new Skip('the checks of the route precede')
 const noValidators = new Skip('the route declares neither etag nor lastModified')
 const notKept = new Skip('caches only store responses to GET and HEAD')
 const notTheRoutes = new Skip('the response is not the handler\'s')
@@ -51,7 +51,7 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     const own = [route.preHandler ?? []].flat()
     checkCache(routeName(route), cache)
     if (security !== undefined || isGranted !== undefined || own.length > 0) guarded.add(cache)
-    route.preHandler = [...own, answerDeferred]
+    route.preHandler = [...own, reachHandler]
   })
 
   return (request, reply) => {
@@ -60,33 +60,43 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     if (stateOf(request).failed) return ofDiagnosticHandler
     if (cache.etag === undefined && cache.lastModified === undefined) return noValidators
     if (!isRetrieval(request.method)) return notKept
-    return decide(request, reply, cache)
+    return guarded.has(cache) ? ofGuarded : decide(request, reply, cache)
   }
 })
 
+/** Answers with 304 where the client has the current representation. */
 async function decide (
   request: FastifyRequest, reply: FastifyReply, cache: CacheAttribute
 ): Promise<Answer | undefined> {
   const validators = await declaredValidators(cache, request)
-  const record = Object.assign(recordOf(request, reply), evaluate(request.headers, validators), { validators })
-  const isFresh = record.outcome === 'fresh'
-  record.deferred = isFresh && guarded.has(cache)
-  if (record.deferred || !isFresh) return
+  const outcome = evaluate(request.headers, validators)
+  const record = Object.assign(recordOf(request, reply), { outcome, validators })
+  if (outcome !== 'fresh') return
   record.reached = true
-  setNotModified(reply, validators)
+  reply.code(304)
+  // RFC 9110, section 15.4.5: the date is only useful without an entity tag.
+  if (validators.etag === null) setValidators(reply, validators)
+  else reply.header('etag', validators.etag).removeHeader('last-modified')
   return new Answer(undefined)
+}
+
+// Runs after the checks of the route itself: they have let the request pass.
+async function reachHandler (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+  const cache = attributesOf(request)?.cache
+  const isGuarded = cache !== undefined && guarded.has(cache) && isRetrieval(request.method)
+  if (isGuarded && await decide(request, reply, cache) !== undefined) return reply.send()
+  recordOf(request, reply).reached = true
 }
 
 /** Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary` as the attribute declares them. */
 export const httpCacheResponse = listener('kernel.response', 'http-cache', () => (request, reply) => {
   const isTurned = stateOf(request).credentialsUsed === true && turnPrivate(request, reply)
-  const skip = respond(attributesOf(request)?.cache, request, reply)
+  const skip = respond(request, reply)
   return isTurned ? undefined : skip
 })
 
-function respond (
-  cache: CacheAttribute | undefined, request: FastifyRequest, reply: FastifyReply
-): Skip | undefined {
+function respond (request: FastifyRequest, reply: FastifyReply): Skip | undefined {
+  const cache = attributesOf(request)?.cache
   if (cache === undefined) return notDeclared
   if (stateOf(request).failed || reply.statusCode >= 400) return notForErrors
   if (!isRetrieval(request.method)) return notKept
@@ -133,31 +143,18 @@ function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | nul
   return null
 }
 
-// Runs after the checks of the route itself: they have let the request pass.
-function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  const record = recordOf(request, reply)
-  record.reached = true
-  if (!record.deferred || record.validators === null) return done()
-  setNotModified(reply, record.validators)
-  reply.send()
-}
-
 function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   const state = stateOf(request)
-  const { mask } = servicesOf(request)
   if (state.cache !== undefined) return state.cache
-  const record: CacheRecord = {
-    outcome: 'unconditional', precondition: null, validators: null, deferred: false, reached: false, private: null
-  }
+  const record: CacheRecord = { outcome: 'unconditional', validators: null, reached: false, private: null }
   state.cache = record
   state.collect('cache', () => {
     const { validators, reached, ...decision } = record
-    const { etag = null, lastModified = null } = validators ?? {}
     const headers = state.sentHeaders ?? reply.getHeaders()
-    return mask.value({
+    return servicesOf(request).mask.value({
       ...decision,
-      etag,
-      lastModified: lastModified === null ? null : new Date(lastModified).toUTCString(),
+      etag: validators?.etag ?? null,
+      lastModified: validators?.lastModified ?? null,
       cacheControl: headers['cache-control'] ?? null,
       expires: headers.expires ?? null,
       vary: headers.vary ?? null
@@ -166,15 +163,12 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   return record
 }
 
-function setNotModified (reply: FastifyReply, validators: Validators): void {
-  reply.code(304)
-  // RFC 9110, section 15.4.5: the date is only useful without an entity tag.
-  if (validators.etag === null) setValidators(reply, validators)
-  else reply.header('etag', validators.etag).removeHeader('last-modified')
-}
-
 function setValidators (reply: FastifyReply, { etag, lastModified }: Validators): void {
   if (etag !== null) setIfAbsent(reply, 'etag', etag)
   const isDated = reply.statusCode !== 304 || !reply.hasHeader('etag')
-  if (lastModified !== null && isDated) setIfAbsent(reply, 'last-modified', new Date(lastModified).toUTCString())
+  if (lastModified !== null && isDated) setIfAbsent(reply, 'last-modified', lastModified)
+}
+
+function isRetrieval (method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
 }

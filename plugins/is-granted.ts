@@ -2,10 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { listener } from '../lib/lifecycle/listener.js'
 import type { IsGrantedAttribute } from '../lib/routing/attributes.js'
 import { routeCheck } from '../lib/security/route-check.js'
-import type { SecurityOptions } from '../lib/security/security.js'
 
 /** Refuses requests to which the voters do not grant what the route requires. */
-export const isGranted = listener('kernel.controller_arguments', 'is-granted', (app, options: SecurityOptions) =>
+export const isGranted = listener('kernel.controller_arguments', 'is-granted', (app, options) =>
   routeCheck(app, options, 'isGranted', () => (declared, url) => {
     const required = [declared].flat().map((one: IsGrantedAttribute) => {
       if (typeof one === 'string') return { attribute: one, subjectOf: () => undefined }

@@ -1,16 +1,6 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
 import { listener } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import type { LocaleAwareService } from '../lib/locale/languages.js'
-
-export interface LocaleAwareServicesOptions {
-  /**
-   * Services in several languages, such as a translator or number and date formats, by their names in
-   * `request.services`: a function of the locale, which may return a promise. They are made at the start, for the
-   * default locale and the enabled ones.
-   */
-  localeAwareServices?: Record<string, LocaleAwareService>
-}
 
 declare module 'fastify' {
   /** The application's locale-aware services: it merges its own names and types into this interface. */
@@ -21,18 +11,11 @@ declare module 'fastify' {
   }
 }
 
-/** The options of the listener, with those of other listeners. */
-interface LocaleAwareServicesListenerOptions extends LocaleAwareServicesOptions {
-  defaultLocale?: string
-  enabledLocales?: string[]
-}
-
 const SHARED = 'the services of a locale are shared by its requests'
 
 /** Makes the services for the locale of this request available as `request.services`. */
-export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (
-  app, { localeAwareServices: makers, defaultLocale = 'en', enabledLocales = [] }: LocaleAwareServicesListenerOptions
-) => {
+export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (app, options) => {
+  const { localeAwareServices: makers, defaultLocale = 'en', enabledLocales = [] } = options
   if (makers === undefined) return 'not configured'
   const byLocale = new Map<string, object>()
   for (const locale of new Set([defaultLocale, ...enabledLocales])) {
@@ -48,6 +31,5 @@ export const localeAwareServices = listener('kernel.request', 'locale-aware-serv
 })
 
 /** Has nothing to release. */
-export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (
-  _app, { localeAwareServices }: LocaleAwareServicesOptions
-) => localeAwareServices === undefined ? 'not configured' : SHARED)
+export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (_app, options) =>
+  options.localeAwareServices === undefined ? 'not configured' : SHARED)

@@ -2,18 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { afterBody } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { bestLocale, isLanguageTag, type LocaleAwareService } from '../lib/locale/languages.js'
+import { bestLocale, isLanguageTag } from '../lib/locale/languages.js'
 import { notFound } from '../lib/routing/route-error.js'
-
-export interface LocaleOptions {
-  /** The locales of the application, as BCP 47 tags; none: any tag that a route's `_locale` accepts. */
-  enabledLocales?: string[]
-  /**
-   * Whether `Accept-Language` (RFC 9110, section 12.5.4) selects one of them where the route does not; false by
-   * default.
-   */
-  acceptLanguage?: boolean
-}
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
@@ -25,19 +15,13 @@ declare module '../lib/lifecycle/request-state.js' {
   }
 }
 
-/** The options of the listener, with those of other listeners. */
-interface LocaleListenerOptions extends LocaleOptions {
-  defaultLocale?: string
-  localeAwareServices?: Record<string, LocaleAwareService>
-}
-
 const MAX_SHOWN = 500
 const notConfigured = new Skip('not configured')
 const noLanguage = new Skip('the request names no language that is enabled')
 const unchanged = new Skip('the locale is the default')
 
 /** Sets `request.locale` by the route's parameter `_locale`, or by `Accept-Language`. */
-export const locale = listener('kernel.request', 'locale', (app, options: LocaleListenerOptions) => {
+export const locale = listener('kernel.request', 'locale', (app, options) => {
   const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
   if (acceptLanguage && enabledLocales.length === 0) {
     throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')
@@ -81,9 +65,8 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
 })
 
 /** Resets the locale of the request: of a stream, when it has been sent. */
-export const localeFinish = listener('kernel.finish_request', 'locale', (
-  _app, { enabledLocales = [], defaultLocale = 'en' }: LocaleListenerOptions
-) => {
+export const localeFinish = listener('kernel.finish_request', 'locale', (_app, options) => {
+  const { enabledLocales = [], defaultLocale = 'en' } = options
   if (enabledLocales.length === 0) return 'not configured'
   return (request, reply, payload) => {
     const state = stateOf(request)

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listener } from '../lib/lifecycle/listener.js'
-import { openSecurity, type SecurityOptions } from '../lib/security/security.js'
+import { openSecurity } from '../lib/security/security.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -15,7 +15,7 @@ declare module 'fastify' {
 }
 
 /** Decorates requests with the URL that logs their user out. */
-export const logoutUrl = listener('kernel.request', 'logout-url', async (app, options: SecurityOptions) => {
+export const logoutUrl = listener('kernel.request', 'logout-url', async (app, options) => {
   if (await openSecurity(app, options) === null) return 'not configured'
   const { locationOf } = await import('../lib/security/guard.js')
   const { logoutPathOf } = await import('../lib/security/login.js')

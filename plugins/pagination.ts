@@ -3,15 +3,10 @@ import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { Page } from '../lib/pagination/page.js'
 import {
-  paginationRule, readPagination, type Pagination, type PaginationRule, type PaginationSettings, type RoutePagination
+  paginationRule, readPagination, type Pagination, type PaginationRule, type RoutePagination
 } from '../lib/pagination/rule.js'
 import { checkAttributes } from '../lib/routing/attribute-schema.js'
 import { routeName } from '../lib/routing/route-table.js'
-
-export interface PaginationOptions {
-  /** The defaults of routes. */
-  pagination?: PaginationSettings
-}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -34,9 +29,7 @@ const notConfigured = new Skip('not configured')
 /**
  * Reads page, limit, sort and direction from the query, on routes with pagination; invalid values are a bad request.
  */
-export const pagination = listener('kernel.request', 'pagination', (
-  app, { pagination: settings = {} }: PaginationOptions
-) => {
+export const pagination = listener('kernel.request', 'pagination', (app, { pagination: settings = {} }) => {
   const { defaultLimit = 20, maxLimit = 100 } = settings
   if (defaultLimit > maxLimit) {
     throw new Error(`pagination.defaultLimit is ${defaultLimit}, more than maxLimit, which is ${maxLimit}`)

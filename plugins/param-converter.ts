@@ -6,22 +6,15 @@ import {
   attributesOf as declaredOf, notDeclared, ofDiagnosticHandler, type RouteAttributes
 } from '../lib/routing/attributes.js'
 import {
-  checkConverters, paramConversions, type OwnConverters, type ParamConversion
+  checkConverters, paramConversions, type ParamConversion
 } from '../lib/routing/param-conversion.js'
 import { routeName } from '../lib/routing/route-table.js'
-
-export interface ParamConverterOptions {
-  /** The application's own converters of path parameters, by their names in `config.params`. */
-  converters?: OwnConverters
-}
 
 /**
  * Converts path parameters, in the order in which the route declares them. A value that cannot be converted is a
  * not-found error with the reason as cause.
  */
-export const paramConverter = listener('kernel.controller', 'param-converter', (
-  app, { converters = {} }: ParamConverterOptions
-) => {
+export const paramConverter = listener('kernel.controller', 'param-converter', (app, { converters = {} }) => {
   checkConverters(converters)
   const conversions = new WeakMap<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
   const { mask } = app.hindsight

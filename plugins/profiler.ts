@@ -3,18 +3,13 @@ import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { observe } from '../lib/profiler/observation.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import { profilerSettings, type ProfilerOption } from '../lib/profiler/settings.js'
-
-export interface ProfilerListenerOptions {
-  /** Which requests are profiled, and where their profiles are kept; all of them in debug mode by default. */
-  profiler?: ProfilerOption
-}
+import { profilerSettings } from '../lib/profiler/settings.js'
 
 const notProfiled = new Skip('requests of the profiler itself, of routes with `profile: false` and those that the ' +
   'options leave out are not profiled')
 
 /** Assigns the token of the request's profile, and sends it to clients that may see the debug surface. */
-export const profiler = listener('kernel.response', 'profiler', async (app, given: ProfilerListenerOptions) => {
+export const profiler = listener('kernel.response', 'profiler', async (app, given) => {
   const { observed, maySeeDebug } = app.hindsight
   if (!observed) return 'not in debug mode'
   const settings = profilerSettings(given.profiler)

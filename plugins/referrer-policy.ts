@@ -1,16 +1,11 @@
 import { setIfAbsent } from '../lib/http/responses.js'
 import { listener } from '../lib/lifecycle/listener.js'
 
-export interface ReferrerPolicyOptions {
-  /** Policies; browsers use the last one that they know (Referrer Policy, section 4.1). False for none. */
-  referrerPolicy?: false | string[]
-}
-
 const DEFAULT = ['no-referrer', 'strict-origin-when-cross-origin']
 
 /** Sets `Referrer-Policy`. */
 export const referrerPolicy = listener('kernel.response', 'referrer-policy', (
-  _app, { referrerPolicy: policies = DEFAULT }: ReferrerPolicyOptions
+  _app, { referrerPolicy: policies = DEFAULT }
 ) => {
   if (policies === false) return 'not configured'
   if (policies.length === 0) throw new Error('referrerPolicy: the list is empty; use false to send no header')

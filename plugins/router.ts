@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { messageState } from '../lib/http/request-target.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/lifecycle/request-state.js'
 import type {} from '../lib/logs/request-log.js'
@@ -31,7 +30,7 @@ export const router = listener('kernel.request', 'router', (app) => {
   })
   app.decorateRequest('attributes', { getter (this: FastifyRequest) { return attributesOf(this) } })
   return (request, reply) => {
-    const route = messageState(request.raw).unknownMethod === undefined ? routeMatchOf(request) : null
+    const route = routeMatchOf(request)
     if (route === null) return miss(app, request, reply)
     const { debugOnly, httpsOnly } = routeConfigOf(request) ?? {}
     if (debugOnly === true && !mayReadDebug(request)) throw notFound(request)

@@ -2,11 +2,10 @@ import { listener } from '../lib/lifecycle/listener.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import { userOf } from '../lib/security/context.js'
 import { routeCheck, type Check } from '../lib/security/route-check.js'
-import type { SecurityOptions } from '../lib/security/security.js'
 
 /** Refuses requests for which the expression of the route is not true. */
 export const securityExpression = listener('kernel.controller_arguments', 'security-expression', (
-  app, options: SecurityOptions
+  app, options
 ) => routeCheck(app, options, 'security', async () => {
   const environment = await loadLanguage()
   return (text) => compileExpression(environment, text)

@@ -2,12 +2,7 @@ import { isPrivate } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { sessionRecord } from '../lib/profiler/panels/session-collector.js'
-import { openSessions, type SessionSettings } from '../lib/session/sessions.js'
-
-export interface SessionOptions {
-  /** Sessions, and with them cookies; false for none. */
-  session?: false | SessionSettings
-}
+import { openSessions } from '../lib/session/sessions.js'
 
 const PRIVATE = 'max-age=0, must-revalidate, private'
 const noCookies = new Skip('the request has no cookies')
@@ -18,9 +13,7 @@ const unused = new Skip('the session was not used, no cookie is set')
  * Makes cookies and `request.session` available. A session in memory is read when it is first used; an empty session
  * sets no cookie.
  */
-export const session = listener('kernel.request', 'session', async (
-  app, { session: settings = false }: SessionOptions
-) => {
+export const session = listener('kernel.request', 'session', async (app, { session: settings = false }) => {
   if (settings === false) return 'not configured'
   const sessions = app.hindsight.sessions = await openSessions(app, settings)
   return (request, reply) => {

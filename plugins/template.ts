@@ -4,14 +4,6 @@ import { stateOf } from '../lib/lifecycle/request-state.js'
 import { attributesOf, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 import { routeName } from '../lib/routing/route-table.js'
 
-export interface TemplateOptions {
-  /** How `config.template` is rendered: by the @fastify/view that the application registers. */
-  template?: {
-    /** The `propertyName` that @fastify/view was registered with; `view` by default. */
-    propertyName?: string
-  }
-}
-
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
     /** The name of the template that renders the object. */
@@ -23,7 +15,7 @@ type Render = (template: string, data: object) => Promise<unknown>
 
 /** Selects the template of the route, which renders the plain object that the handler returns. */
 export const template = listener('kernel.controller', 'template', (
-  app, { template: { propertyName = 'view' } = {} }: TemplateOptions
+  app, { template: { propertyName = 'view' } = {} }
 ) => {
   const decorator = `${propertyName}Async`
   const routes: Array<{ name: string, template: string, scope: FastifyInstance }> = []

@@ -51,8 +51,8 @@ t.test('the Dockerfile copies existing files that .dockerignore includes, and al
 
 t.test('the Dockerfile: variables of the service, its port, its command, and an unprivileged user', async (t) => {
   t.same(Object.keys(variables).filter((name) => !environmentNames.includes(name)), [])
-  const { host, port, production, options } = readEnvironment({ ...variables, SESSION_SECRET: SECRET })
-  t.match({ host, port, production, health: options.health }, { host: '0.0.0.0', port: 3000, production: true, health: true })
+  const { host, port, options } = readEnvironment({ ...variables, SESSION_SECRET: SECRET })
+  t.match({ host, port, debug: options.debug, health: options.health }, { host: '0.0.0.0', port: 3000, debug: false, health: true })
   t.same(all('EXPOSE'), [String(port)])
   t.same(JSON.parse(all('CMD')[0] ?? '[]'), ['node', 'dist/app/server.js'])
   t.same(all('USER'), ['node'])
@@ -98,9 +98,9 @@ t.test('compose: services have known variables and the port of the service, and 
   t.same(postgres?.environment, { POSTGRES_USER: username, POSTGRES_PASSWORD: password, POSTGRES_DB: pathname.slice(1) })
   t.equal(postgres?.ports, undefined)
   const inProduction = readEnvironment({ ...variables, ...service?.environment, SESSION_SECRET: SECRET })
-  t.match(inProduction, { production: true, options: { debug: false, profiler: { production: true, onlyExceptions: true, storage: compose.services.service?.environment?.STORAGE_URL } } })
+  t.match(inProduction, { options: { debug: false, profiler: { production: true, onlyExceptions: true, storage: compose.services.service?.environment?.STORAGE_URL } } })
   t.ok(parseInt(service?.stop_grace_period ?? '0') * 1000 >= inProduction.closeDelay + inProduction.closeTimeout + 8_000, 'the time is sufficient for an orderly shutdown')
-  t.match(readEnvironment({ ...variables, ...development?.environment, EDITOR_URL: '', EDITOR_PATHS: '', DATA_DIR: testdir(t) }), { production: false, options: { debug: true } })
+  t.match(readEnvironment({ ...variables, ...development?.environment, EDITOR_URL: '', EDITOR_PATHS: '', DATA_DIR: testdir(t) }), { options: { debug: true } })
   t.equal(development?.command?.filter((part) => part !== '--watch').join(' '), manifest.scripts.start.replace('exec ', ''))
   t.ok(development?.ports?.every((port) => port.startsWith('127.0.0.1:')), 'only this machine has access in debug mode')
   t.same(development?.profiles, ['development'])

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { hindsight } from '../../app/hindsight.js'
-import type { HindsightOptions } from '../../app/options.js'
+import type { HindsightOptions } from '../../lib/options.js'
 import { boundConnections, serverOptions } from '../../app/server-options.js'
 import { addHooks, failing, hello, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
 

@@ -1,107 +1,50 @@
-import {
-  compareProfiles, type Compared, type Comparison, type Difference
-} from '../../lib/profiler/compare/compare.js'
-import { lastSuccess, NO_DIFFERENCE, sourceOf, type LastSuccess } from '../../lib/profiler/compare/last-success.js'
-import { previousOf } from '../../lib/profiler/compare/previous.js'
-import { milliseconds } from '../../lib/profiler/pages/components.js'
+import { compareProfiles, type Comparison, type Difference } from '../../lib/profiler/compare/compare.js'
+import { lastSuccess, sourceOf } from '../../lib/profiler/compare/last-success.js'
+import { FORMATS, writeAs } from '../../lib/profiler/formats/formats.js'
+import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import { counted } from '../../lib/view/counted.js'
-import { CommandError, findProfile, searchOf, type Command } from '../command.js'
-import { fit, readableTime, shorten, statusStyle, type Formatter } from '../terminal.js'
+import { CRITERIA, findProfile, searchOf, type Command } from '../command.js'
+import { requestLines, shorten, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
-/** The durations of listeners: their names begin with the stage or the hook. */
-const LISTENER = /^(?:kernel\.|on[A-Z]|pre[A-Z])\S* /
-
-export const EVENTS = {
-  events: { type: 'boolean', help: 'also show the differences of listeners' }
-} as const
+/** Differences of a section. */
+const MAX_SHOWN = 20
+const FORMS = FORMATS.map(({ name }) => name).join(', ')
+const DEFAULT_URL = 'http://127.0.0.1:3000'
+/** Milliseconds. */
+const TIMEOUT = 60_000
 
 export const compare: Command = {
-  args: '<a | latest | previous> [b]',
-  summary: 'show the differences between two profiles',
-  details: 'One profile alone is compared with the last success of its route. "previous" is the newest older profile ' +
-    'of the same route that matches the criteria.',
-  criteria: 'all',
-  options: EVENTS,
+  args: '<token | latest> [token]',
+  summary: 'compare two profiles, or one with the last success of its route',
+  options: CRITERIA,
   run: async ({ args: [first = '', second], flags, terminal, print, open }) => {
-    const { criteria } = searchOf(flags)
-    const hasEvents = flags.events === true
-    const hasCriteria = Object.keys(criteria).length > 0
-    if (hasCriteria && first !== 'previous' && first !== 'latest') {
-      throw new CommandError('Criteria belong to "previous" or "latest", such as compare previous <b> --error 0.', 2)
-    }
-    if (second === undefined && first !== 'previous') {
-      const b = await findProfile(open, first, criteria)
-      const success = await lastSuccess(sourceOf(await open()), b)
-      if (success === null) throw new CommandError(`No success of the same route is stored before "${b.token}".`)
-      const comparison = compareProfiles(await findProfile(open, success.summary.token), b)
-      return await print({ ...comparison, lastSuccess: success }, () =>
-        [...successLines(success, terminal), '', ...comparisonLines(comparison, terminal, hasEvents)])
-    }
-    const b = await findProfile(open, second ?? 'latest')
     const store = await open()
-    const search = store.search.bind(store)
-    const token = first === 'previous' ? (await previousOf(b, criteria, search))?.token : first
-    if (token === undefined) {
-      const suffix = hasCriteria ? ' and matches' : ''
-      throw new CommandError(`No profile of the same route is stored that is older than "${b.token}"${suffix}.`)
-    }
-    const comparison = compareProfiles(await findProfile(open, token, criteria), b)
-    await print(comparison, () => comparisonLines(comparison, terminal, hasEvents))
+    const profile = await findProfile(store, first, searchOf(flags).criteria)
+    const token = second ?? (await lastSuccess(sourceOf(store), profile))?.summary.token
+    if (token === undefined) throw new Error(`No success of the same route is stored before "${first}".`)
+    const other = await findProfile(store, token)
+    const comparison = second === undefined ? compareProfiles(other, profile) : compareProfiles(profile, other)
+    await print(comparison, () => comparisonLines(comparison, terminal))
   }
 }
 
-function successLines ({ token, summary, differences }: LastSuccess, format: Formatter): string[] {
-  return [
-    format.style('bold', `Differences from the last success ${summary.token}`),
-    ...differences.length === 0 ? [NO_DIFFERENCE] : [],
-    ...differences.flatMap(({ what, before, now }) =>
-      differenceLines({ what, kind: 'changed', a: before, b: now }, format)),
-    format.style('dim', `Replay: fastify-hindsight replay ${token}`)
-  ]
-}
-
-/**
- * Two profiles for people: the differences by section, and how much is the same; `hasEvents`: those of listeners, too.
- */
-export function comparisonLines (comparison: Comparison, format: Formatter, hasEvents = true): string[] {
-  const { a, b, differences, equal, sections } = comparison
+/** Two profiles for people: the differences by section, without those of listeners, which the page and JSON have. */
+export function comparisonLines ({ a, b, sections }: Comparison, format: Formatter): string[] {
   const { style } = format
-  const isShown = (section: string, { what }: Difference): boolean =>
-    hasEvents || (section !== 'events' && (section !== 'durations' || !LISTENER.test(what)))
-  const shown = sections.map(({ name, label, differences, equal }) =>
-    ({ label, equal, differences: differences.filter((difference) => isShown(name, difference)) }))
-  const hidden = shown.reduce((rest, one) => rest - one.differences.length, differences)
-  const same = sections.filter((one) => one.differences.length === 0 && one.equal > 0)
-    .map(({ label, equal }) => `${label} (${equal})`)
-  const volatile = sections.reduce((sum, one) => sum + one.always.length, 0)
-  const summary = differences === 0
-    ? `No differences; ${counted(equal, 'value is', 'values are')} equal.`
-    : `${counted(differences, 'difference')}, ${counted(equal, 'value is', 'values are')} equal.`
+  const shown = sections.filter(({ name, differences }) => name !== 'events' && differences.length > 0)
+  const count = shown.reduce((sum, { differences }) => sum + differences.length, 0)
   return [
-    ...comparedLines('A', a, format),
-    ...comparedLines('B', b, format),
+    ...requestLines('A', a, format),
+    ...requestLines('B', b, format),
     '',
-    style('bold', summary),
-    ...shown.filter((one) => one.differences.length > 0).flatMap(({ label, differences, equal }) => [
+    style('bold', count === 0 ? 'No differences.' : `${counted(count, 'difference')}.`),
+    ...shown.flatMap(({ label, differences }) => [
       '',
-      style('bold', label.toUpperCase()) +
-        style('dim', ` ${counted(differences.length, 'difference')}, ${equal} equal`),
-      ...differences.flatMap((difference) => differenceLines(difference, format))
-    ]),
-    ...hidden === 0 ? [] : ['', style('dim', `${counted(hidden, 'difference')} of listeners: --events shows them.`)],
-    ...same.length === 0 ? [] : ['', style('dim', `Equal in both: ${same.join(', ')}.`)],
-    ...volatile === 0 ? [] : [style('dim', `Ignored (volatile): ${volatile}; --json has them.`)]
-  ]
-}
-
-function comparedLines (letter: string, compared: Compared, { columns, style }: Formatter): string[] {
-  const { token, time, method, url, status, duration, route, exception } = compared
-  return [
-    `${style('bold', letter)} ${token} ${style(statusStyle(status), String(status))} ` +
-      style('bold', shorten(`${method} ${url}`, columns - 13)),
-    style('dim', `  ${readableTime(time)} · ${milliseconds(duration)} · route ${route ?? 'none'}`),
-    ...exception === null ? [] : [style('red', `  ${exception}`)]
+      style('bold', label.toUpperCase()),
+      ...differences.slice(0, MAX_SHOWN).flatMap((difference) => differenceLines(difference, format)),
+      ...differences.length > MAX_SHOWN ? [`  … ${differences.length - MAX_SHOWN} more`] : []
+    ])
   ]
 }
 
@@ -114,5 +57,66 @@ function differenceLines ({ what, kind, a, b }: Difference, { style }: Formatter
 }
 
 function textOf (value: unknown): string {
-  return fit(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE)
+  return shorten(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE)
+}
+
+export const to: Command = {
+  args: '<form> <token | latest>',
+  summary: `write a request as ${FORMS}`,
+  options: CRITERIA,
+  run: async ({ args: [form = '', token = ''], flags, terminal, open }) => {
+    const format = FORMATS.find(({ name }) => name === form)
+    if (format === undefined) throw new Error(`"${form}" is not a form; the forms are ${FORMS}.`)
+    const profile = await findProfile(await open(), token, searchOf(flags).criteria)
+    await terminal.lines([writeAs(format, profile).text.trimEnd()])
+  }
+}
+
+export const replay: Command = {
+  args: '<token | latest>',
+  summary: 'replay a request on the running service, and compare both',
+  options: {
+    url: { type: 'string', help: `the address of the service; ${DEFAULT_URL} by default` },
+    set: { type: 'string', multiple: true, help: 'name=value for a masked value; others are not sent' },
+    yes: { type: 'boolean', help: 'replay a POST, PUT, PATCH or DELETE: it may repeat side effects' }
+  },
+  run: async ({ args: [token = ''], flags, terminal, print }) => {
+    const values = [flags.set ?? []].flat().map((pair) => {
+      const [name = '', ...value] = String(pair).split('=')
+      return [`value.${name}`, value.join('=')] as [string, string]
+    })
+    const service = String(flags.url ?? DEFAULT_URL)
+    const view = await fetchJson<ReplayView & { formToken: string }>(service, token)
+    const { request, safe, masked, formToken } = view
+    if (!safe && flags.yes !== true) {
+      throw new Error(`"${request.method} ${request.target}" may repeat side effects: --yes replays it.`)
+    }
+    const unset = masked.filter(({ name }) => !values.some(([field]) => field === `value.${name}`))
+    const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...values])
+    const answer = await fetchJson<{ token: string, comparison: Comparison }>(service, view.token, body)
+    await print(answer, () => [
+      ...comparisonLines(answer.comparison, terminal),
+      ...unset.map(({ name }) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
+    ])
+  }
+}
+
+/** What a service answers about the replay of a profile: to a GET, or with a body to a POST. Throws for an error. */
+async function fetchJson<T> (service: string, token: string, body?: URLSearchParams): Promise<T> {
+  if (!URL.canParse(service)) throw new Error(`--url: "${service}" is not an address such as ${DEFAULT_URL}.`)
+  const path = `_profiler/${encodeURIComponent(token)}/replay`
+  const response = await fetch(new URL(path, `${service.replace(/\/+$/, '')}/`), {
+    ...body !== undefined && { method: 'POST', body },
+    headers: { accept: 'application/json' },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(TIMEOUT)
+  }).catch(({ message, cause }: Error) => {
+    const reason = cause instanceof Error ? cause.message : message
+    throw new Error(`The service at ${service} cannot be reached: ${reason}. Set its address with --url.`)
+  })
+  const answer = await response.json().catch(() => {
+    throw new Error(`${service} has no profiler: its answer is not JSON.`)
+  }) as T & { detail?: unknown, message?: unknown }
+  if (response.ok) return answer
+  throw new Error(`The service answered ${response.status}: ${String(answer.detail ?? answer.message)}`)
 }

@@ -1,113 +1,145 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFile } from 'node:fs/promises'
-import { relative, sep } from 'node:path'
+import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
-import { packageOf } from '../../lib/errors/stack-frame.js'
-import { counted } from '../../lib/view/counted.js'
+import type { FastifyInstance, FastifyPluginAsync, FastifyServerOptions } from 'fastify'
 import { visibleLine } from '../../lib/view/visible.js'
-import { CommandError, type Command } from '../command.js'
-import { ORDER, type RouteOrder, type Step } from '../lifecycle/hook-order.js'
-import { closeApplication, loadApplication } from '../lifecycle/load.js'
-import type { Style, Terminal } from '../terminal.js'
+import type { Command } from '../command.js'
+import { HookOrder } from '../lifecycle/hook-order.js'
+import type { Terminal } from '../terminal.js'
 
-const DIFF_STYLES: Readonly<Record<string, Style>> = { '+': 'green', '-': 'red', '@': 'cyan' }
+/** Milliseconds in which a file has to create its application and let it listen. */
+const LOAD_TIMEOUT = 10_000
+/** Milliseconds: in debug mode, Hindsight alone takes some seconds to load on a busy machine. */
+const PLUGIN_TIMEOUT = 60_000
+const CLOSE_TIMEOUT = 5_000
+const STACK_DEPTH = 50
+const CHANNEL = 'fastify.initialization'
+
+/** An application that a file created, and the record of its hooks and routes. */
+interface Loaded {
+  app: FastifyInstance
+  order: HookOrder
+}
 
 export const lifecycle: Command = {
   args: '<file>',
-  summary: 'print the hooks of each route in order, or compare them with a file',
+  summary: 'print the hooks of each route in order, or check them',
   options: {
-    route: { type: 'string', help: 'only one route, as it is declared, such as "GET /articles/:id"' },
-    check: { type: 'string', help: 'compare with a file of earlier output: exit code 1 if not equal' }
+    route: { type: 'string', help: 'only this route, such as "GET /articles/:id"' },
+    check: { type: 'string', help: 'a file of earlier output: exit code 1 if not equal' }
   },
-  run: async ({ args: [file = ''], flags, terminal, print }) => {
+  run: async ({ args: [file = ''], flags, terminal }) => {
     const { route, check } = flags as { route?: string, check?: string }
-    if (check !== undefined && flags.json === true) {
-      throw new CommandError('--check and --json cannot be combined.', 2)
-    }
-    const { app, order } = await withStdoutOnStderr(() => loadApplication(file))
-    try {
-      const { mode } = order
-      const routes = selectRoutes(order.routes(), route)
-      const lines = contractLines(mode, routes)
-      if (check === undefined) {
-        const data = { mode, routes: routes.map(({ isDeclared, method, ...data }) => data) }
-        return await print(data, () => lines)
-      }
-      const options = route === undefined ? '' : ` --route ${quoted(route)}`
-      const command = `npx fastify-hindsight lifecycle ${quoted(file)}${options} > ${quoted(check)}`
-      await compare(check, lines, command, terminal)
-      await terminal.line(`The order of ${counted(routes.length, 'route')} is the same as in ${visibleLine(check)}.`)
-    } finally {
-      await withStdoutOnStderr(() => closeApplication(app))
-    }
+    const lines = await orderOf(file, route)
+    if (check === undefined) await terminal.lines(lines)
+    else await compare(check, lines, terminal)
   }
-}
-
-// The routes to print: all that the application declares, or those of a name such as `GET /`.
-function selectRoutes (routes: readonly RouteOrder[], name?: string): RouteOrder[] {
-  if (name === undefined) return routes.filter(({ isDeclared }) => isDeclared)
-  const [method = '', url] = name.trim().split(/\s+/)
-  const wanted = method.toUpperCase()
-  const found = routes.filter((route) =>
-    route.url === url && (route.methods.includes(wanted) || route.method === wanted))
-  if (found.length > 0) return found
-  throw new CommandError(`--route: there is no route "${name}". Without --route, all routes are printed.`)
-}
-
-/** The order of each route as text. It has no line numbers and no files of packages: it changes only with the order. */
-export function contractLines (mode: string | null, routes: readonly RouteOrder[]): string[] {
-  const lines = [`Lifecycle ${mode === null ? 'without fastify-hindsight' : `in ${mode} mode`}`]
-  for (const { method, url, constraints, steps } of routes) {
-    const suffix = constraints === undefined ? '' : ` ${JSON.stringify(constraints)}`
-    lines.push('', visibleLine(`${method} ${url}${suffix}`))
-    for (const hook of ORDER) {
-      const ofHook = steps.filter((step) => step.hook === hook)
-      if (ofHook.length > 0) lines.push(`  ${hook}`, ...ofHook.map((step) => `    ${visibleLine(stepText(step))}`))
-    }
-  }
-  return lines
-}
-
-function stepText (step: Step): string {
-  if (step.stage !== undefined) return `${step.stage} ${step.listener}`
-  const { hook, name, plugin, route, source } = step
-  const file = source === undefined || packageOf(source) !== null
-    ? undefined
-    : relative(process.cwd(), source.replace(/:\d+$/, '')).split(sep).join('/')
-  const about = [route === true && hook !== 'handler' ? 'route' : undefined, plugin, file]
-    .filter((part) => part !== undefined)
-  return about.length === 0 ? name : `${name} (${about.join(', ')})`
-}
-
-/** Prints the differences from the file, and throws a `CommandError` with the command that writes it. */
-async function compare (file: string, lines: readonly string[], command: string, terminal: Terminal): Promise<void> {
-  const stored = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(error.code === 'ENOENT'
-      ? `${file} does not exist. This writes it: ${command}`
-      : `${file} cannot be read: ${error.message}`)
-  })
-  // Git may have changed the line ends.
-  const before = `${stored.replaceAll('\r\n', '\n').trimEnd()}\n`
-  const now = `${lines.join('\n')}\n`
-  if (before === now) return
-  const options = { headerOptions: FILE_HEADERS_ONLY }
-  const patch = createTwoFilesPatch(visibleLine(file), 'as it runs now', before, now, undefined, undefined, options)
-  await terminal.lines(patch.trimEnd().split('\n').map((line) =>
-    terminal.style(DIFF_STYLES[line.charAt(0)] ?? 'reset', line)))
-  throw new CommandError(`The order is not the same as in ${file}. If that is intended, write the file: ${command}`)
-}
-
-function quoted (word: string): string {
-  return /^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
 // The output of the command may be redirected to a file: what the application prints must not be part of it.
-async function withStdoutOnStderr<T> (work: () => Promise<T>): Promise<T> {
+async function orderOf (file: string, route: string | undefined): Promise<string[]> {
   const { stdout, stderr } = process
   const { write } = stdout
   stdout.write = stderr.write.bind(stderr) as typeof write
   try {
-    return await work()
+    const { app, order } = await loadApplication(file)
+    try {
+      return order.lines(route)
+    } finally {
+      await within(CLOSE_TIMEOUT, app.close().then(() => {}, () => {}))
+    }
   } finally {
     stdout.write = write
+  }
+}
+
+/** Prints the differences from the file, and throws when there are any. */
+async function compare (file: string, lines: readonly string[], terminal: Terminal): Promise<void> {
+  const stored = await readFile(file, 'utf8')
+  // Git may have changed the line ends.
+  const before = `${stored.replaceAll('\r\n', '\n').trimEnd()}\n`
+  const now = `${lines.join('\n')}\n`
+  if (before === now) return await terminal.lines([`The order is the same as in ${visibleLine(file)}.`])
+  const options = { headerOptions: FILE_HEADERS_ONLY }
+  const patch = createTwoFilesPatch(file, 'as it runs now', before, now, undefined, undefined, options)
+  await terminal.lines(patch.trimEnd().split('\n').map(visibleLine))
+  throw new Error(`The order is not the same as in ${file}. If that is intended, write the new output to the file.`)
+}
+
+/**
+ * Loads the application of a file until it is ready; it does not listen. The file exports a plugin, as for fastify-cli,
+ * a function that makes an application, or makes one itself. Throws with the reason when that fails.
+ */
+export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Promise<Loaded> {
+  const made: Loaded[] = []
+  let onListen: (one: Loaded) => void = () => {}
+  const listening = new Promise<Loaded>((resolve) => { onListen = resolve })
+  const record = (message: unknown): void => {
+    const { fastify: app } = message as { fastify: FastifyInstance }
+    const one = { app, order: new HookOrder(app) }
+    made.push(one)
+    // The output of the command may be redirected to a file.
+    if (app.log.level !== undefined) app.log.level = 'silent'
+    replaceListen(app, () => onListen(one))
+  }
+  // The places of hooks are read from stacks: they have to be those of the source.
+  process.setSourceMapsEnabled(true)
+  Error.stackTraceLimit = Math.max(Error.stackTraceLimit, STACK_DEPTH)
+  subscribe(CHANNEL, record)
+  try {
+    const { exported, options } = await importFile(file)
+    const isFunction = made.length === 0 && typeof exported === 'function'
+    if (isFunction) {
+      const { default: Fastify } = await import('fastify')
+      const app = Fastify({ pluginTimeout: PLUGIN_TIMEOUT, ...options })
+      await app.register(exported as FastifyPluginAsync, options).ready()
+    }
+    const one = made.find(({ app }) => app === exported) ??
+      (isFunction ? undefined : await within(timeout, listening)) ??
+      // The function may have made an application of its own: then the one that it is registered in has no routes.
+      made.find(({ order }) => order.lines().length > 0) ?? made[0]
+    if (one === undefined) throw new Error('it makes no Fastify instance and exports no plugin.')
+    await one.app.ready()
+    return one
+  } catch (error) {
+    throw new Error(`${file} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`)
+  } finally {
+    unsubscribe(CHANNEL, record)
+  }
+}
+
+async function importFile (file: string): Promise<{ exported: unknown, options: FastifyServerOptions }> {
+  interface Module { default?: unknown, options?: FastifyServerOptions }
+  const module = await import(pathToFileURL(resolve(file)).href) as Module
+  // In a CommonJS module that was compiled from an ECMAScript module, the default export is a property.
+  const inner = module.default as Module | undefined
+  const exported = typeof inner?.default === 'function' ? inner.default : module.default
+  return { exported, options: module.options ?? inner?.options ?? {} }
+}
+
+// `listen` makes the application ready and calls back without a port. When it does not become ready, the command
+// reports the reason.
+function replaceListen (app: FastifyInstance, onListen: () => void): void {
+  const address = 'http://127.0.0.1:0'
+  app.listen = function listen (...args: unknown[]) {
+    onListen()
+    app.server.address = () => ({ address: '127.0.0.1', family: 'IPv4', port: 0 })
+    const listened = new Promise<string>((resolve) => { app.ready().then(() => resolve(address), () => {}) })
+    const done = args.at(-1)
+    if (typeof done !== 'function') return listened
+    listened.then(() => { (done as (error: null, address: string) => void)(null, address) }, () => {})
+  } as typeof app.listen
+}
+
+// Undefined after the timeout, which keeps the process running until then.
+async function within<T> (timeout: number, promise: Promise<T>): Promise<T | undefined> {
+  const timer = new AbortController()
+  try {
+    return await Promise.race([promise, sleep(timeout, undefined, { signal: timer.signal })])
+  } finally {
+    timer.abort()
   }
 }

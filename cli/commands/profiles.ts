@@ -1,76 +1,151 @@
 import { sourceOf, successOf } from '../../lib/profiler/compare/last-success.js'
+import {
+  callTreeOf, CODE_KINDS, CPU_HEADER, cpuProfileOf, readCpuRecord, refusalOf, type CpuRecord
+} from '../../lib/profiler/cpu/record.js'
+import { follow } from '../../lib/profiler/follow.js'
 import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
+import { milliseconds } from '../../lib/profiler/pages/components.js'
+import { headerHistory, type HeaderStep } from '../../lib/profiler/panels/headers.js'
 import type { Profile } from '../../lib/profiler/profile.js'
-import { counted } from '../../lib/view/counted.js'
-import { CommandError, findProfile, searchOf, type Command } from '../command.js'
-import { shorten } from '../terminal.js'
+import type { ProfilePage } from '../../lib/profiler/storage/storage.js'
+import { summarize, type ProfileSummary } from '../../lib/profiler/summary.js'
+import {
+  CRITERIA, findProfile, NOTHING_FOUND, SEARCH, searchOf, type Command, type CommandContext
+} from '../command.js'
+import { requestLines, shorten, type Formatter, type Style } from '../terminal.js'
 
-/** Columns beside a URL in Markdown: the method, and marks of code. */
-const MARKS = 12
+const MAX_FUNCTIONS = 20
+const STYLES: Readonly<Record<HeaderStep['action'], Style>> = { set: 'green', changed: 'yellow', removed: 'red' }
+
+export const list: Command = {
+  args: '',
+  summary: 'list the profiles that match all criteria, newest first',
+  options: SEARCH,
+  run: async ({ flags, terminal, print, open }) => {
+    const store = await open()
+    const { profiles, next } = await store.search(searchOf(flags))
+    await print({ profiles, next }, () => listLines({ profiles, next }, terminal))
+  }
+}
+
+export const tail: Command = {
+  args: '',
+  summary: 'list matching profiles as they are stored',
+  options: CRITERIA,
+  run: async ({ flags, terminal, open }) => {
+    const { criteria } = searchOf(flags)
+    const store = await open()
+    const { head } = await store.search({ limit: 1 })
+    // Nothing aborts it: Ctrl+C ends the process.
+    const { signal } = new AbortController()
+    for await (const { profiles } of follow(store, { criteria, after: head, signal })) {
+      for (const summary of profiles) {
+        if (flags.json === true) await terminal.json(summary)
+        else await terminal.lines(summaryLines(summary, terminal))
+      }
+    }
+  }
+}
+
+/** A page of profiles as a table. */
+export function listLines ({ profiles, next }: Pick<ProfilePage, 'profiles' | 'next'>, format: Formatter): string[] {
+  if (profiles.length === 0) return [NOTHING_FOUND]
+  return [
+    ...profiles.flatMap((summary) => summaryLines(summary, format)),
+    ...next === null ? [] : [format.style('dim', `More profiles: --cursor ${next}`)]
+  ]
+}
+
+function summaryLines (summary: ProfileSummary, format: Formatter): string[] {
+  const { error, warnings, pinned } = summary
+  return requestLines(error ? '●' : warnings > 0 ? '▲' : pinned ? '★' : ' ', summary, format)
+}
+
+/** The profile that the first argument and the criteria name. */
+async function profileOf ({ args: [wanted = ''], flags, open }: CommandContext): Promise<Profile> {
+  return await findProfile(await open(), wanted, searchOf(flags).criteria)
+}
 
 export const show: Command = {
   args: '<token | latest>',
   summary: 'show a profile as Markdown',
-  criteria: 'all',
   options: {
-    markdown: { type: 'boolean', help: 'Markdown as in a file, neither wrapped nor shortened' },
-    events: { type: 'boolean', help: 'also show the log lines about listeners' },
-    panel: { type: 'string', help: 'one part as JSON: exceptions, logs, events, or the data of a collector' }
+    panel: { type: 'string', help: 'one part as JSON: exceptions, logs, events, or a collector' },
+    ...CRITERIA
   },
-  run: async ({ args: [token = ''], flags, terminal, open }) => {
-    const profile = await findProfile(open, token, searchOf(flags).criteria)
+  run: async (context) => {
+    const { flags, terminal, print, open } = context
+    const profile = await profileOf(context)
     if (flags.panel !== undefined) return await terminal.json(partOf(profile, String(flags.panel)), 2)
-    if (flags.markdown === true && flags.json === true) throw new CommandError('Give --markdown or --json.', 2)
-    if (flags.json === true) return await terminal.json(profile, 2)
-    const hasEvents = flags.events === true
     const success = await successOf(sourceOf(await open()), profile)
-    if (!terminal.isTerminal || flags.markdown === true) {
-      return await terminal.line(profileMarkdown(profile, { success, hasEvents }).trimEnd())
-    }
-    const shown = { ...profile, url: shorten(profile.url, terminal.columns - MARKS) }
-    const markdown = profileMarkdown(shown, { success, hasEvents })
-    await terminal.lines(markdown.trimEnd().split('\n'))
+    await print(profile, () => [profileMarkdown(profile, { success }).trimEnd()])
   }
 }
 
-/** A list of a profile, or the data of a collector. Throws a `CommandError` when the profile does not have it. */
+/** A list of a profile, or the data of a collector. Throws when the profile does not have it. */
 export function partOf ({ exceptions, logs, events, collectors }: Profile, name: string): unknown {
   const parts = new Map<string, unknown>(Object.entries({ exceptions, logs, events, ...collectors }))
   if (parts.has(name)) return parts.get(name)
   const names = [...parts.keys()].join(', ')
-  throw new CommandError(`Part "${name.slice(0, 100)}" was not found; this profile has: ${names}.`)
+  throw new Error(`Part "${name.slice(0, 100)}" was not found; this profile has: ${names}.`)
 }
 
-export const pin = pinning('pin a profile: it is kept until it is unpinned', true)
-export const unpin = pinning('unpin a profile', false)
-
-function pinning (summary: string, pinned: boolean): Command {
-  return {
-    args: '<token | latest>',
-    summary,
-    run: async ({ args: [wanted = ''], print, open }) => {
-      const { token } = await findProfile(open, wanted)
-      await (await open()).pin(token, pinned)
-      await print({ token, pinned }, () =>
-        [`${token} is ${pinned ? 'pinned: it stays until it is unpinned' : 'no longer pinned'}.`])
-    }
+export const headers: Command = {
+  args: '<token | latest>',
+  summary: 'show where each response header was set',
+  options: CRITERIA,
+  run: async (context) => {
+    const { terminal, print } = context
+    const profile = await profileOf(context)
+    const history = [...headerHistory(profile)]
+    await print({ token: profile.token, headers: Object.fromEntries(history) }, () => [
+      ...summaryLines(summarize(profile), terminal),
+      ...history.flatMap(([name, steps]) =>
+        ['', terminal.style('bold', name), ...steps.flatMap((step) => headerLines(step, terminal))]),
+      ...history.length === 0 ? ['', 'No header was set.'] : []
+    ])
   }
 }
 
-export const purge: Command = {
-  args: '',
-  summary: 'remove the profiles that match all criteria and are not pinned',
-  criteria: 'all',
-  options: {
-    all: { type: 'boolean', help: 'remove all profiles that are not pinned' },
-    pinned: { type: 'boolean', help: 'also remove pinned profiles' }
-  },
-  run: async ({ flags, print, open }) => {
-    const { criteria } = searchOf(flags)
-    if (Object.keys(criteria).length === 0 && flags.all !== true) {
-      throw new CommandError('purge needs a criterion, or --all for everything.', 2)
+function headerLines ({ action, by, source = '', to }: HeaderStep, { columns, style }: Formatter): string[] {
+  return [
+    `  ${style(STYLES[action], action.padEnd(8))}${style('reset', by)} ${style('cyan', source)}`.trimEnd(),
+    ...to === null ? [] : [`          ${style('reset', shorten(to, columns - 10))}`]
+  ]
+}
+
+export const cpu: Command = {
+  args: '<token | latest>',
+  summary: 'show the functions by CPU time; --json writes a .cpuprofile',
+  options: CRITERIA,
+  run: async (context) => {
+    const profile = await profileOf(context)
+    const { token, collectors: { cpu } } = profile
+    const record = readCpuRecord(cpu)
+    if (record === null) {
+      const reason = refusalOf(cpu) ?? `request one with the header "${CPU_HEADER}: 1".`
+      throw new Error(`${token} has no CPU profile: ${reason}`)
     }
-    const purged = await (await open()).purge(criteria, { pinned: flags.pinned === true })
-    await print({ purged }, () => [`${counted(purged, 'profile was', 'profiles were')} removed.`])
+    const { terminal, print } = context
+    await print(cpuProfileOf(record), () => [
+      ...summaryLines(summarize(profile), terminal),
+      ...functionLines(record, terminal)
+    ])
   }
+}
+
+function functionLines (record: CpuRecord, { columns, style }: Formatter): string[] {
+  const { busy, heaviest } = callTreeOf(record)
+  const row = (own: string, total: string, text: string): string =>
+    `  ${own.padStart(10)}  ${style('dim', total.padStart(10))}  ${text}`
+  return [
+    `${milliseconds(busy / 1000)} CPU time in ${milliseconds(record.duration)}, whole process`,
+    '',
+    row('Self', 'Total', 'Function'),
+    ...heaviest.slice(0, MAX_FUNCTIONS).map(({ self, total, function: { name, file, line, kind } }) => {
+      const place = file === '' ? CODE_KINDS[kind] : `${file}${line === 0 ? '' : `:${line}`}`
+      const text = style(kind === 'own' ? 'yellow' : 'reset', shorten(`${name}  ${place}`, columns - 26))
+      return row(milliseconds(self / 1000), milliseconds(total / 1000), text)
+    })
+  ]
 }

@@ -16,14 +16,9 @@ ${await printed([name, '--help'])}
 store is that of \`STORAGE_URL\` and \`DATA_DIR\`, or of \`--storage\` and \`--data-dir\`. [Search
 criteria](search.md) describes the criteria.
 
-| exit code | meaning |
-|---|---|
-| 0 | success |
-| 1 | something was not found, or failed |
-| 2 | the command line is invalid |
-
-Control characters of requests are not printed. JSON and exports escape them, and characters that
-reorder text. \`COLUMNS\` sets the width of the output.
+The exit code is 0, or 1 if something was not found, failed, or the command line is invalid. Control
+characters of requests are not printed. JSON and exports escape them, and characters that reorder
+text.
 
 \`\`\`text
 ${await printed(['help'])}

@@ -4,7 +4,7 @@ import ts from 'typescript'
 import { OPTIONS } from '../../app/check-options.js'
 import { hindsight } from '../../app/hindsight.js'
 import { lifecycle } from '../../app/lifecycle.js'
-import type { HindsightOptions } from '../../app/options.js'
+import type { HindsightOptions } from '../../lib/options.js'
 import { HOOK_OF_STAGE, STAGES } from '../../lib/lifecycle/lifecycle.js'
 
 /** The page of the listeners, as Markdown: their order is that of `app/lifecycle.ts`. */

@@ -1,39 +1,18 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import type { Nonces } from '../http/content-policy.js'
 import { httpError } from '../http/http-errors.js'
+import type { AssetSettings } from '../options.js'
+import { html } from '../view/html.js'
 
 /** One entry of Vite's `manifest.json`. */
-export interface Chunk {
+interface Chunk {
   /** The built file, below the base. */
   file: string
-  src?: string
-  isEntry?: boolean
   css?: string[]
-  assets?: string[]
   /** Other entries of the manifest, by their names. */
   imports?: string[]
-  dynamicImports?: string[]
   /** Integrity metadata (SRI), if a plugin of the build has added it. */
   integrity?: string
-}
-
-export type IntegrityAlgorithm = 'sha256' | 'sha384' | 'sha512'
-
-export interface AssetSettings {
-  /** The path of the `manifest.json` that `vite build` writes (`build.manifest: true`). */
-  manifest: string
-  /** Where the built files are served: a path, or an absolute URL of another host. `/build/` */
-  base?: string
-  /**
-   * Whether tags have integrity metadata (SRI): that of the manifest, or else computed from the built files at start;
-   * true is `sha384`. false
-   */
-  integrity?: boolean | IntegrityAlgorithm
-  /** The folder of the built files; by default that of the manifest, or the one above `.vite`. */
-  root?: string
-  /** Whether tags have the nonces of the response's policy; by default unless `contentSecurityPolicy` is false. */
-  nonce?: boolean
 }
 
 /** A page uses an asset that the build does not have. */
@@ -46,67 +25,73 @@ export class Manifest {
   readonly path: string
   readonly base: string
   readonly #chunks: ReadonlyMap<string, Chunk>
-  readonly #integrity = new Map<string, string>()
 
-  /** Throws with the option's name where the manifest, or a built file that it names, cannot be read. */
-  constructor (settings: AssetSettings) {
-    if (typeof settings?.manifest !== 'string') throw new Error('assets.manifest must be the path of a Vite manifest')
-    const { manifest, base = '/build/', integrity = false, root = rootOf(manifest) } = settings
+  /** Throws with the option's name where the manifest cannot be read. */
+  constructor ({ manifest, base = '/build/' }: AssetSettings) {
     this.path = manifest
     this.base = base.endsWith('/') ? base : `${base}/`
     this.#chunks = read(manifest)
-    if (integrity !== false) this.#addIntegrity(root, integrity === true ? 'sha384' : integrity)
   }
 
-  #addIntegrity (root: string, algorithm: IntegrityAlgorithm): void {
-    for (const { file, css = [], integrity } of this.#chunks.values()) {
-      if (integrity !== undefined) this.#integrity.set(file, integrity)
-      const built = [file, ...css].filter((name) => !this.#integrity.has(name) && /\.(?:m?js|css)$/.test(name))
-      for (const name of built) this.#integrity.set(name, digest(join(root, name), algorithm))
+  /** The URL of a built file, by its name in the manifest. Throws with the known names where there is none. */
+  url (name: string): string {
+    return this.#urlOf(this.#chunk(name).file)
+  }
+
+  /**
+   * All tags that a page needs for an entry, in Vite's order: its styles and those of its imports, its script, preloads
+   * of its imports. Tags in `written` are left out, and new ones are added to it.
+   */
+  tags (entry: string, nonces: Nonces | null, written: Set<string>): string {
+    // A file of another host is checked only if it is requested by CORS (SRI, section 3.2.2).
+    const crossorigin = /^(?:[a-z]+:)?\/\//i.test(this.base) ? ' crossorigin="anonymous"' : ''
+    const tag = (kind: 'stylesheet' | 'script' | 'modulepreload', file: string, integrity?: string): string => {
+      const key = `${kind} ${file}`
+      // What is loaded already needs no preload.
+      if (written.has(key) || (kind === 'modulepreload' && written.has(`script ${file}`))) return ''
+      written.add(key)
+      const url = this.#urlOf(file)
+      const nonce = nonces?.[kind === 'stylesheet' ? 'style' : 'script']
+      const attributes = (integrity === undefined ? '' : html` integrity="${integrity}"`) + crossorigin +
+        (nonce === undefined ? '' : html` nonce="${nonce}"`)
+      const element = kind === 'script'
+        ? html`<script type="module" src="${url}"!${attributes}></script>`
+        : html`<link rel="${kind}" href="${url}"!${attributes}>`
+      return `${element}\n`
     }
+    const chunks = this.#withImports(entry)
+    const [{ file, integrity }, ...imports] = chunks as [Chunk, ...Chunk[]]
+    return [
+      ...chunks.flatMap(({ css = [] }) => css).map((style) => tag('stylesheet', style)),
+      tag(file.endsWith('.css') ? 'stylesheet' : 'script', file, integrity),
+      ...imports.map((chunk) => tag('modulepreload', chunk.file, chunk.integrity))
+    ].join('')
   }
 
-  /** The chunk of a name. Throws with the known names where there is none. */
-  chunk (name: string): Chunk {
+  #urlOf (file: string): string {
+    return this.base + file.split('/').map(encodeURIComponent).join('/')
+  }
+
+  #chunk (name: string): Chunk {
     const chunk = this.#chunks.get(name)
     if (chunk !== undefined) return chunk
-    const entriesFirst = [...this.#chunks].sort(
-      ([, a], [, b]) => Number(b.isEntry === true) - Number(a.isEntry === true)
-    )
-    const known = entriesFirst.slice(0, MAX_NAMED).map(([key]) => key).join(', ') || 'none'
-    const more = entriesFirst.length > MAX_NAMED ? ` and ${entriesFirst.length - MAX_NAMED} more` : ''
+    const known = [...this.#chunks.keys()].slice(0, MAX_NAMED).join(', ') || 'none'
+    const more = this.#chunks.size > MAX_NAMED ? ` and ${this.#chunks.size - MAX_NAMED} more` : ''
     throw new AssetNotFoundError(`The asset "${name}" is not in the manifest ${this.path}; known are ${known}${more}.`)
   }
 
-  /** A chunk and all that it imports, itself first, each once; with `dynamic` also what it may import later. */
-  closure (name: string, dynamic = false): Chunk[] {
+  /** A chunk and all that it imports, itself first, each once. */
+  #withImports (name: string): Chunk[] {
     const found = new Map<string, Chunk>()
     const visit = (key: string): void => {
       if (found.has(key)) return
-      const chunk = this.chunk(key)
+      const chunk = this.#chunk(key)
       found.set(key, chunk)
       chunk.imports?.forEach(visit)
-      if (dynamic) chunk.dynamicImports?.forEach(visit)
     }
     visit(name)
     return [...found.values()]
   }
-
-  /** The URL of a built file. */
-  url (file: string): string {
-    return this.base + file.split('/').map(encodeURIComponent).join('/')
-  }
-
-  /** The integrity metadata of a built file, if it has some. */
-  integrity (file: string): string | undefined {
-    return this.#integrity.get(file)
-  }
-}
-
-// Vite 5 and later write the manifest into a folder below the built files.
-function rootOf (manifest: string): string {
-  const folder = dirname(manifest)
-  return basename(folder) === '.vite' ? dirname(folder) : folder
 }
 
 function read (path: string): ReadonlyMap<string, Chunk> {
@@ -122,17 +107,8 @@ function read (path: string): ReadonlyMap<string, Chunk> {
   const chunks = new Map(Object.entries(data as Record<string, Chunk>))
   for (const [name, chunk] of chunks) {
     if (typeof chunk?.file !== 'string') fail(` is not a Vite manifest: "${name}" has no file`)
-    const missing = [...chunk.imports ?? [], ...chunk.dynamicImports ?? []].find((other) => !chunks.has(other))
+    const missing = chunk.imports?.find((other) => !chunks.has(other))
     if (missing !== undefined) fail(`: "${name}" imports "${missing}", which is not there`)
   }
   return chunks
-}
-
-function digest (path: string, algorithm: IntegrityAlgorithm): string {
-  try {
-    return `${algorithm}-${createHash(algorithm).update(readFileSync(path)).digest('base64')}`
-  } catch (error) {
-    const hint = 'set assets.root to the folder of the built files'
-    throw new Error(`assets.integrity: ${path} cannot be read (${(error as Error).message}); ${hint}`, { cause: error })
-  }
 }

@@ -1,7 +1,6 @@
 import { extname } from 'node:path'
 import type { FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { methodOf } from '../http/method-override.js'
 import { pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -62,7 +61,7 @@ export function hintsFor (request: FastifyRequest, status: number): Hint[] {
 function notFound (request: FastifyRequest): Hint[] {
   const { routeTable } = servicesOf(request)
   const path = pathnameOf(request)
-  const method = methodOf(request)
+  const { method } = request
   if (path === '/' && !routeTable.own().some(({ pattern }) => pattern === '/')) return [welcome(request)]
   const routes = nearRoutes(request)
   const missing = missingRoute(request, `No route for ${method} ${path}`)
@@ -85,7 +84,7 @@ function welcome (request: FastifyRequest): Hint {
 }
 
 function methodNotAllowed (request: FastifyRequest): Hint[] {
-  const method = methodOf(request)
+  const { method } = request
   const routes = nearRoutes(request).filter(({ why }) => why.startsWith('the method is '))
   const title = `The path has routes, but not for ${method}`
   return [
@@ -95,8 +94,7 @@ function methodNotAllowed (request: FastifyRequest): Hint[] {
 }
 
 function nearRoutes (request: FastifyRequest): HintedRoute[] {
-  const { host = '', 'accept-version': version = '' } = request.headers
-  const wanted = { method: methodOf(request), path: pathnameOf(request), host, version: String(version) }
+  const wanted = { method: request.method, path: pathnameOf(request) }
   const { mask, routeTable } = servicesOf(request)
   return nearMisses(routeTable.own(), wanted).map(({ route, why, path }) => {
     const { methods, pattern, declaredAt } = route
@@ -123,7 +121,7 @@ function routeToPaste (request: FastifyRequest, purpose: string): Pick<Hint, 'te
   // A path with a secret in it does not become a pattern.
   if (mask.text(path) !== path) return null
   const typescript = usesTypeScript(routeTable)
-  const route = routeCode(methodOf(request), path, typescript)
+  const route = routeCode(request.method, path, typescript)
   if (route === null) return null
   if (mode === 'observe') return { text: `${purpose}, add this route to your application:`, code: route.code }
   const file = `routes/${route.file}${typescript ? '.ts' : '.js'}`

@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify'
-import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
@@ -111,7 +110,7 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
     exceptions,
     ...reportedLines(state.log, events, state.startedTime, mask),
     request: {
-      method: methodOf(request),
+      method: request.method,
       url: mask.url(absoluteUrl(origin, targetOf(request))),
       ip: origin.ip,
       headers: Object.entries(mask.headers(request.headers)).flatMap(([name, values]) =>

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { methodOf } from '../http/method-override.js'
 import { pathnameOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import { stateOf, type RequestState } from '../lifecycle/request-state.js'
@@ -26,7 +25,7 @@ export function whatHappened (request: FastifyRequest, { exceptions, events, han
   if (miss !== null) return miss
   const place = handler === null ? '' : ` (${placeOf(handler)})`
   const { url } = request.routeOptions
-  const route = `${methodOf(request)} ${url ?? pathnameOf(request)}`
+  const route = `${request.method} ${url ?? pathnameOf(request)}`
   const name = thrownAs(exceptions.at(-1)?.name ?? 'Error')
   const { raisedBy, handlerStart, handlerEnd } = state
   const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
@@ -51,7 +50,7 @@ export function whatHappened (request: FastifyRequest, { exceptions, events, han
 
 function missSentence (request: FastifyRequest, state: RequestState): string | null {
   const { missed, raised, raisedBy, failed, route } = state
-  const method = methodOf(request)
+  const { method } = request
   const isMiss = missed !== null || raisedBy?.listener === 'router'
   const error = failed ? raised : missed
   if (isMiss && error instanceof MethodNotAllowedError) {

@@ -3,17 +3,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import type { HindsightOptions } from '../options.js'
 import { addressRanges } from './address-ranges.js'
 import { forwardingNames } from './forwarding-headers.js'
-import { isRepeated } from './header-text.js'
 import type { Origin } from './origin.js'
-
-export interface DebugAccessOptions {
-  /** Addresses or CIDR ranges that may see the debug surface, besides the loopback interface. */
-  debugClients?: string[]
-  /** Host names by which it may be requested, or whose pages may request it, besides local ones; `*` for any. */
-  debugHosts?: string[]
-}
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -49,7 +42,7 @@ export function debugAccess (
   app: FastifyInstance,
   debug: boolean,
   originOf: (request: FastifyRequest) => Origin,
-  { debugClients = [], debugHosts = [] }: DebugAccessOptions
+  { debugClients = [], debugHosts = [] }: HindsightOptions
 ): DebugAccess {
   if (!debug) return { maySeeDebug: () => false, mayReadDebug: () => false }
   const isListed = addressRanges(debugClients, 'debugClients (DEBUG_CLIENTS)')
@@ -93,13 +86,11 @@ export function debugAccess (
     return named.every((host) => hosts.has(host) || (HOST_NAME.test(host) && !isPublic(host) && isNameAllowed(host)))
   }
 
-  function isHostAllowed ({ host, problem }: Origin, request: FastifyRequest): boolean {
+  function isHostAllowed ({ host }: Origin, { raw: { headers } }: FastifyRequest): boolean {
     if (hosts.has('*')) return true
-    const { headers } = request.raw
-    // No page sent a message whose host cannot be read: browsers send valid ones.
-    if (host === '') return problem !== null && !hasUsableHost(request)
     // A page of another site can choose the host that a trusted proxy forwards: both must be allowed.
-    return isNameAllowed(host) && isAuthorityAllowed(headers.host) && isAuthorityAllowed(headers[':authority'])
+    return host !== '' && isNameAllowed(host) &&
+      isAuthorityAllowed(headers.host) && isAuthorityAllowed(headers[':authority'])
   }
 
   // Pages cannot choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
@@ -124,12 +115,6 @@ export function debugAccess (
   }
 
   return { maySeeDebug, mayReadDebug }
-}
-
-// A browser can be made to send an invalid host too, unless it is repeated or no URL can contain it.
-function hasUsableHost ({ raw: { headers, rawHeaders } }: FastifyRequest): boolean {
-  const host = headers[':authority'] ?? headers.host
-  return host !== undefined && URL.canParse(`http://${host}/`) && !isRepeated(rawHeaders, 'host')
 }
 
 function isLocalHost (host: string): boolean {

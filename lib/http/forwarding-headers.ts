@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
-import parseForwarded from 'forwarded-parse'
 
 /** What the forwarding headers of a request name. A value that cannot be read is the empty string. */
 interface ForwardingNames {
@@ -16,18 +15,16 @@ const ADDRESS_HEADER = new RegExp('(?:^x-forwarded-for|' +
 const HOST_HEADERS = ['x-forwarded-host', 'x-forwarded-server', 'x-original-host']
 /** A longer header counts as one that cannot be read. */
 const MAX_LENGTH = 2_000
-const MAX_VALUES = 20
 
 /** The names in all forwarding headers, whether a proxy or a client sent them. */
 export function forwardingNames (headers: IncomingHttpHeaders): ForwardingNames {
-  const elements = forwardedElements(headers.forwarded)
-  const parameters = (name: string): string[] => elements.flatMap((element) => element[name] ?? [])
+  const pairs = listOf(headers.forwarded, /[,;]/).map(forwardedPair)
+  const valuesOf = (...names: string[]): string[] =>
+    pairs.filter(([name]) => names.includes(name)).map(([, value]) => value)
   const addressHeaders = Object.keys(headers).filter((name) => ADDRESS_HEADER.test(name))
-  const addresses = [
-    ...addressHeaders.flatMap((name) => listOf(headers[name])), ...parameters('for'), ...parameters('by')
-  ]
+  const addresses = [...addressHeaders.flatMap((name) => listOf(headers[name])), ...valuesOf('for', 'by', 'unreadable')]
   const hosts = [
-    ...HOST_HEADERS.flatMap((name) => listOf(headers[name])), ...parameters('host'), ...receivers(headers.via)
+    ...HOST_HEADERS.flatMap((name) => listOf(headers[name])), ...valuesOf('host'), ...receivers(headers.via)
   ]
   return { addresses: addresses.map(nodeAddress), hosts: hosts.map((host) => nodeAddress(host).toLowerCase()) }
 }
@@ -38,26 +35,16 @@ export function nodeAddress (node: string): string {
   return /^\[([^\]]+)\](?::[\w.-]+)?$/.exec(node)?.[1] ?? node.replace(/:(?:\d+|_[\w.-]+)$/, '')
 }
 
-function listOf (header: string | string[] | undefined): string[] {
+function listOf (header: string | string[] | undefined, separator: string | RegExp = ','): string[] {
   if (header === undefined) return []
   const text = String(header)
-  const values = text.slice(0, MAX_LENGTH).split(',').map((value) => value.trim())
-  return text.length > MAX_LENGTH || values.length > MAX_VALUES ? [''] : values
+  return text.length > MAX_LENGTH ? [''] : text.split(separator).map((value) => value.trim())
 }
 
-// RFC 7239, section 4.
-function forwardedElements (header: string | undefined): Array<Record<string, string | undefined>> {
-  if (header === undefined) return []
-  try {
-    const elements = header.length > MAX_LENGTH ? [] : parseForwarded(header)
-    // A parameter may occur only once in an element; the parser would use the last one.
-    const isRepeated = ['for', 'by', 'host'].some((name) =>
-      header.split(new RegExp(`\\b${name}\\s*=`, 'i')).length - 1 > elements.length)
-    if (elements.length > 0 && elements.length <= MAX_VALUES && !isRepeated) return elements
-  } catch {
-    // An unreadable header may name any client.
-  }
-  return [{ for: '' }]
+// RFC 7239, section 4. What cannot be read may name any client.
+function forwardedPair (text: string): [name: string, value: string] {
+  const [, name = 'unreadable', , value = ''] = /^([a-z]+)\s*=\s*("?)([^\s"]+)\2$/i.exec(text) ?? []
+  return [name.toLowerCase(), value]
 }
 
 // RFC 9110, section 7.6.3: `[<protocol>/]<version> <received by> [(<comment>)]`.

@@ -37,9 +37,8 @@ function socketOf ({ socket }: { socket?: Socket | null }): Socket | null {
 
 // HTTP/2 has other connections, and HTTP/0.9 no headers: a false version can be an attempt to smuggle requests.
 function versionProblem (message: IncomingMessage): string | null {
-  const { httpVersion } = message
-  if (/^1\.[0-9]$/.test(httpVersion) || 'stream' in message) return null
-  return `HTTP/${httpVersion} is not supported on this connection; use HTTP/1.1.`
+  if (message.httpVersion.startsWith('1.') || 'stream' in message) return null
+  return `HTTP/${message.httpVersion} is not supported on this connection; use HTTP/1.1.`
 }
 
 function codingProblem ({ headers: { 'transfer-encoding': coding }, httpVersion }: IncomingMessage): string | null {

@@ -8,16 +8,17 @@ export function headerText (value: string): string {
 
 /** All values of a header that the client sent, joined by a comma and a space (RFC 9110, section 5.3). */
 export function joinedHeader (rawHeaders: readonly string[], name: string): string {
-  return headerText(valuesOf(rawHeaders, name).filter((value) => value !== '').join(', '))
+  const values = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name)
+  return headerText(values.filter((value) => value !== '').join(', '))
 }
 
 /** Whether the client sent a header more than once. */
 export function isRepeated (rawHeaders: readonly string[], name: string): boolean {
-  return valuesOf(rawHeaders, name).length > 1
-}
-
-function valuesOf (rawHeaders: readonly string[], name: string): string[] {
-  return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name)
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.length === name.length && rawHeaders[i]?.toLowerCase() === name) count++
+  }
+  return count > 1
 }
 
 /** Percent-encodes text for a header value: only unreserved characters stay (RFC 3986, section 2.3). */

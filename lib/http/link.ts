@@ -2,19 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
 import { percentEncoded } from './header-text.js'
 
-/** Text in a language (RFC 8187): `{ value: 'letztes Kapitel', language: 'de' }`. */
-interface LanguageText {
-  value: string
-  language: string
-}
-
-type AttributeValue = string | number | boolean | LanguageText | null | undefined
-
-/**
- * The target attributes of a link (RFC 8288, section 3.4): true writes the bare name, false and null omit the
- * attribute, a list repeats it.
- */
-export type LinkAttributes = Record<string, AttributeValue | readonly string[]>
+/** The target attributes of a link (RFC 8288, section 3.4): true writes the bare name, false and null omit it. */
+export type LinkAttributes = Record<string, string | number | boolean | null | undefined>
 
 /** A link from the response's resource to another one (RFC 8288). */
 export interface Link {
@@ -61,12 +50,9 @@ function attribute (name: string, value: LinkAttributes[string]): string {
   if (!TOKEN.test(name) || name.toLowerCase() === 'rel') {
     throw new Error(`Link: "${name}" is not the name of a target attribute (RFC 8288, section 3.4)`)
   }
-  if (Array.isArray(value)) return value.map((one: string) => attribute(name, one)).join('')
   if (value === undefined || value === null || value === false) return ''
   if (value === true) return `; ${name}`
-  const plain: LanguageText = { value: String(value), language: '' }
-  const { value: given, language } = typeof value === 'object' ? value as LanguageText : plain
-  const text = name.toLowerCase() === 'anchor' ? uriReference(given) : given
-  if (language === '' && /^[\x20-\x7e]*$/.test(text)) return `; ${name}="${text.replace(/["\\]/g, '\\$&')}"`
-  return `; ${name}*=UTF-8'${percentEncoded(language)}'${percentEncoded(text)}`
+  const text = name.toLowerCase() === 'anchor' ? uriReference(String(value)) : String(value)
+  if (/^[\x20-\x7e]*$/.test(text)) return `; ${name}="${text.replace(/["\\]/g, '\\$&')}"`
+  return `; ${name}*=UTF-8''${percentEncoded(text)}`
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import { METHODS, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { framingProblem, markLast } from './framing.js'
@@ -6,17 +6,10 @@ import { headerText } from './header-text.js'
 import {
   badRequest, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError
 } from './http-errors.js'
-import { overrideMethod } from './method-override.js'
+import { isOwnOrigin } from './origin.js'
 import { isRefused, refuse, responsesOf, trackResponses, type Sent } from './refused-message.js'
+import type { ServerSettings } from '../options.js'
 import { messageState, noteMessage, pathOf } from './request-target.js'
-
-export interface MessageOptions {
-  /**
-   * Whether `X-HTTP-Method-Override` or the query parameter `_method` of a POST overrides its method, in `full`
-   * mode; refused with 400 where the request comes from another origin. Default: false.
-   */
-  methodOverride?: boolean
-}
 
 /** An error of the HTTP parser of Node.js. */
 interface ParserError extends Error {
@@ -33,6 +26,8 @@ const MAX_PACKET = 4_096
 /** How many requests of one connection may wait for their responses: Node.js parses all that came in one packet. */
 const MAX_PIPELINED = 32
 const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
+const CROSS_SITE = 'Cross-site method override: send it from a page of the same origin, or send the method itself; ' +
+  'behind a proxy, set trustedProxies (TRUSTED_PROXIES).'
 const REQUEST_LINE = /^([A-Za-z-]{1,32}) (\S+)(?= HTTP\/|\r?\n|$)/
 
 /**
@@ -40,7 +35,9 @@ const REQUEST_LINE = /^([A-Za-z-]{1,32}) (\S+)(?= HTTP\/|\r?\n|$)/
  * created (`npm start` does so, and fastify-cli with `--options`). Without the plugin, and in `observe` mode, they only
  * change how messages are answered that the parser refuses.
  */
-export function messageOptions ({ methodOverride = false }: MessageOptions = {}): FastifyServerOptions {
+export function messageOptions (
+  { methodOverride = false }: Partial<Pick<ServerSettings, 'methodOverride'>> = {}
+): FastifyServerOptions {
   if (typeof methodOverride !== 'boolean') throw new TypeError('methodOverride must be true or false')
   trackResponses()
   return {
@@ -76,15 +73,37 @@ function isFull (app: FastifyInstance): boolean {
 function routedTarget (app: FastifyInstance, message: IncomingMessage, methodOverride: boolean): string {
   const { url = '/' } = message
   if (url === UNROUTABLE) return url
-  if (message.headers.host === undefined) noteMessage(message, { isHostless: true })
   const problem = framingProblem(message) ?? pipeliningProblem(message) ??
-    (methodOverride
-      ? overrideMethod(message, () => app.hindsight.originOf({ raw: message } as FastifyRequest))
-      : null) ?? decodingProblem(url)
+    (methodOverride ? overrideMethod(app, message) : null) ?? decodingProblem(url)
   // RFC 9112: a server accepts the absolute form (section 3.2.2) and `*` (section 3.2.4).
-  if (problem === null && messageState(message).unknownMethod === undefined) return pathOf(url)
-  noteMessage(message, { target: url, ...(problem !== null && { refused: problem }) })
+  if (problem === null) return pathOf(url)
+  noteMessage(message, { target: url, refused: problem })
   return UNROUTABLE
+}
+
+/**
+ * Gives a POST the method of its header `X-HTTP-Method-Override` or its query parameter `_method`. Returns why that is
+ * refused, or null. Forms of other sites can send a POST, but no other unsafe method, and must not get one by this.
+ */
+function overrideMethod (app: FastifyInstance, message: IncomingMessage): Error | null {
+  const query = /\?.*/.exec(message.url ?? '')?.[0]
+  const wanted = message.headers['x-http-method-override'] ?? new URLSearchParams(query).get('_method')
+  if (message.method !== 'POST' || typeof wanted !== 'string' || wanted === '') return null
+  if (isCrossSite(app, message)) return badRequest(CROSS_SITE)
+  const method = wanted.toUpperCase()
+  // The client of a POST reads `Content-Length` octets, which a response to HEAD does not have: it would read them from
+  // the next response.
+  const isValid = METHODS.includes(method) && method !== 'CONNECT' && method !== 'HEAD'
+  if (!isValid) return badRequest('Invalid HTTP method override.')
+  message.method = method
+  return null
+}
+
+// Pages cannot choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4); other clients send neither.
+function isCrossSite ({ hindsight }: FastifyInstance, message: IncomingMessage): boolean {
+  const { origin, 'sec-fetch-site': site = 'none' } = message.headers
+  if (site !== 'same-origin' && site !== 'none') return true
+  return origin !== undefined && !isOwnOrigin(origin, hindsight.originOf({ raw: message } as FastifyRequest))
 }
 
 function decodingProblem (url: string): Error | null {
@@ -125,8 +144,8 @@ function answerMalformed (app: FastifyInstance, error: ParserError, socket: Sock
 
 function sentBy (message: IncomingMessage, packet: string): Sent {
   const { method = '-', url = '/', headers: { host, accept } } = message
-  const { unknownMethod = method, target = url } = messageState(message)
-  return { method: unknownMethod, target: pathOf(target), host, accept, packet }
+  const { target = url } = messageState(message)
+  return { method, target: pathOf(target), host, accept, packet }
 }
 
 function sentIn (packet: string): Sent {

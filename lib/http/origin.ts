@@ -4,11 +4,11 @@ import type { TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import parseForwarded from 'forwarded-parse'
 import { stateOf } from '../lifecycle/request-state.js'
+import type { HindsightOptions } from '../options.js'
 import { addressRanges, type Ranges } from './address-ranges.js'
 import { nodeAddress } from './forwarding-headers.js'
 import { headerText, isRepeated, joinedHeader } from './header-text.js'
 import { badRequest } from './http-errors.js'
-import { messageState } from './request-target.js'
 
 /** Where a request was sent to and where it came from, as far as trusted parties report it. */
 export interface Origin {
@@ -39,34 +39,16 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-export interface OriginOptions {
-  /** Addresses, CIDR ranges or `loopback`, `linklocal`, `uniquelocal`; without any, forwarding headers are ignored. */
-  trustedProxies?: string[]
-  /** Host names; `*.example.com` matches every subdomain; expressions must match the whole name. Default: any host. */
-  trustedHosts?: Array<string | RegExp>
-}
-
 const NAMES = ['for', 'host', 'proto', 'port', 'prefix'] as const
 type Name = typeof NAMES[number]
 type ForwardedValues = Partial<Record<Name, string[]>>
 
-/** What the forwarding headers of a trusted proxy contain. An unreadable list of clients is one empty text. */
-interface Forwarded {
-  values: ForwardedValues
-  problem: Error | null
-}
-
-/** Characters of a forwarding header. */
-const MAX_FORWARDING = 4_096
-/** RFC 7239, section 6.2. */
-const UNKNOWN = 'unknown'
-const UNREADABLE: ForwardedValues = { for: [''] }
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?):?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/
 
 /** Makes the function that finds the origin of a request; it never throws. Throws itself at an invalid option. */
 export function originResolver (
-  { trustedProxies = [], trustedHosts = [] }: OriginOptions = {}
+  { trustedProxies = [], trustedHosts = [] }: HindsightOptions = {}
 ): (request: FastifyRequest) => Origin {
   const isTrusted = addressRanges(trustedProxies, 'trustedProxies (TRUSTED_PROXIES)')
   const hosts = trustedHosts.map(hostPattern)
@@ -84,12 +66,20 @@ function hostPattern (pattern: string | RegExp): RegExp {
 
 function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[]): Origin {
   const { encrypted = false, remoteAddress = '' } = socketOf(raw)
-  const { values, problem }: Forwarded = isTrusted(remoteAddress) ? forwarded(raw) : { values: {}, problem: null }
+  let values: ForwardedValues = {}
+  let problem: Error | null = null
+  try {
+    if (isTrusted(remoteAddress)) values = forwardedValues(raw)
+  } catch (error) {
+    // The headers may be about any client.
+    values = { for: [''] }
+    problem = error as Error
+  }
   const isSecure = values.proto === undefined ? encrypted : /^(?:https|on|ssl|1)$/i.test(values.proto[0] ?? '')
-  const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '').trim()
-  const authority = (sent === '' ? localAuthority(raw) : sent).toLowerCase()
+  const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '')
+  const authority = sent.trim().toLowerCase() || localAuthority(raw)
   const [, host = authority, ownPort = '0'] = /^(.*):(\d+)$/s.exec(authority) ?? []
-  const wrongHost = hostProblem(raw, host, sent, trustedHosts)
+  const wrongHost = hostProblem(raw, host, trustedHosts)
   const [port, wrongPort] = portOf(values.port?.[0]?.replace(/^.*:/, '') ?? ownPort)
   const isDefaultPort = port === 0 || port === (isSecure ? 443 : 80)
   const { ip, proxies, problem: wrongClient } = clientOf(remoteAddress, values.for, isTrusted)
@@ -118,14 +108,9 @@ function targetAuthority (raw: IncomingMessage & { originalUrl?: string }): stri
   return /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i.exec(raw.originalUrl ?? raw.url ?? '/')?.[1]
 }
 
-function hostProblem (raw: IncomingMessage, host: string, sent: string, trustedHosts: RegExp[]): Error | null {
-  const { isHostless = false, target } = messageState(raw)
+function hostProblem (raw: IncomingMessage, host: string, trustedHosts: RegExp[]): Error | null {
+  // A message that a plugin of the application has constructed may have none.
   const rawHeaders = (raw as { rawHeaders?: string[] }).rawHeaders ?? []
-  // A message that a plugin of the application has constructed came over no connection.
-  const isReceived = (raw.socket as unknown) !== undefined && target === undefined
-  if (isHostless && raw.httpVersion === '1.1' && sent === '' && isReceived) {
-    return badRequest('Missing Host: an HTTP/1.1 request needs one (RFC 9112, section 3.2).')
-  }
   // RFC 9112, section 3.2: several are refused; Node.js would use the first.
   if (isRepeated(rawHeaders, 'host')) return badRequest(`Invalid Host "${joinedHeader(rawHeaders, 'host')}".`)
   if (!HOST.test(host)) return badRequest(`Invalid Host "${host}".`)
@@ -148,34 +133,20 @@ function localAuthority (raw: IncomingMessage): string {
   return localPort === undefined ? host : `${host}:${localPort}`
 }
 
-function forwarded ({ headers }: IncomingMessage): Forwarded {
-  const long = ['forwarded', ...NAMES.map((name) => `x-forwarded-${name}`)]
-    .find((name) => String(headers[name] ?? '').length > MAX_FORWARDING)
-  if (long !== undefined) {
-    const why = `Invalid ${long}: a forwarding header has at most ${MAX_FORWARDING} characters.`
-    return { values: UNREADABLE, problem: badRequest(why) }
-  }
-  const standard = standardValues(headers.forwarded)
-  if (standard instanceof Error) return { values: UNREADABLE, problem: standard }
-  const found: Forwarded = { values: standard, problem: null }
+/** What the forwarding headers of a trusted proxy contain. Throws where they cannot be read, or conflict. */
+function forwardedValues ({ headers }: IncomingMessage): ForwardedValues {
+  const values = headers.forwarded === undefined ? {} : standardValues(headers.forwarded)
   for (const name of NAMES) {
     const own = listOf(headers[`x-forwarded-${name}`])?.map((value) => name === 'for' ? nodeAddress(value) : value)
-    const other = standard[name]
     if (own === undefined) continue
-    found.values[name] = own
-    if (other === undefined || knownText(own) === knownText(other)) continue
-    found.problem ??= conflictError(name)
-    if (name === 'for') found.values.for = ['']
+    const other = values[name]
+    if (other !== undefined && own.join() !== other.join()) throw conflictError(name)
+    values[name] = own
   }
-  return found
+  return values
 }
 
-function knownText (values: string[]): string {
-  return values.filter((value) => value !== UNKNOWN).join()
-}
-
-function standardValues (header: string | undefined): ForwardedValues | Error {
-  if (header === undefined) return {}
+function standardValues (header: string): ForwardedValues {
   try {
     const elements = parseForwarded(header)
     const values: ForwardedValues = {}
@@ -185,13 +156,12 @@ function standardValues (header: string | undefined): ForwardedValues | Error {
     }
     // A hop without a client keeps its place in the list: what the client sent stays before it.
     if (elements.some((element) => element.for !== undefined)) {
-      values.for = elements.map((element) => nodeAddress(element.for ?? UNKNOWN))
+      values.for = elements.map((element) => nodeAddress(element.for ?? 'unknown'))
     }
     return values
   } catch (error) {
-    return badRequest(
-      `Invalid Forwarded header "${headerText(header)}" (RFC 7239, section 4): ${(error as Error).message}.`
-    )
+    const { message } = error as Error
+    throw badRequest(`Invalid Forwarded header "${headerText(header)}" (RFC 7239, section 4): ${message}.`)
   }
 }
 
@@ -223,6 +193,11 @@ function clientOf (remote: string, hops: string[] = [], isTrusted: Ranges): Pick
     }
   }
   return { ip, proxies, problem: null }
+}
+
+/** Whether the value of the header `Origin` is the origin of the request itself (RFC 6454, section 6.2). */
+export function isOwnOrigin (origin: string, { scheme, authority }: Origin): boolean {
+  return authority !== '' && origin === `${scheme}://${authority}`
 }
 
 /**

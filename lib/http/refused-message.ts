@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { ServerResponse } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance } from 'fastify'
-import { answerTo } from './refused-answer.js'
+import { html } from '../view/html.js'
+import { preferredType } from './accept.js'
 
 /** A message that never became a request, or whose body was refused; it is answered on its socket. */
 export interface MalformedMessage {
@@ -47,7 +48,9 @@ export function trackResponses (): void {
 
 function track (message: unknown): void {
   const { socket, response } = message as { socket: Socket, response: ServerResponse }
-  responses.set(socket, [...openResponses(socket), response])
+  const open = openResponses(socket)
+  open.push(response)
+  responses.set(socket, open)
 }
 
 /** The response to the newest request of a connection, and those before it that were open when that request came. */
@@ -105,4 +108,29 @@ function endInOrder (socket: Socket, current: ServerResponse | null, answer: str
     // A client that still sends would lose its answer if the connection was closed at once (RFC 9112, section 9.6).
     setTimeout(() => socket.destroy(), LINGER).unref()
   }
+}
+
+/** The answer to a refused message, as it is written to the socket. */
+function answerTo (status: number, message: string, accept = 'text/html'): string {
+  const reason = STATUS_CODES[status] ?? ''
+  const isPage = preferredType(accept, ['text/html', 'application/problem+json']) === 'text/html'
+  const body = isPage
+    ? html`<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${status} ${reason}</title></head>
+<body><main><h1>${status} ${reason}</h1><p>${message}</p></main></body>
+</html>
+`
+    : JSON.stringify({ type: 'about:blank', title: reason, status, detail: message })
+  return [
+    `HTTP/1.1 ${status} ${reason}`,
+    `Date: ${new Date().toUTCString()}`,
+    `Content-Type: ${isPage ? 'text/html; charset=utf-8' : 'application/problem+json'}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'",
+    'X-Content-Type-Options: nosniff',
+    'Connection: close',
+    '',
+    body
+  ].join('\r\n')
 }

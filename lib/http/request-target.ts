@@ -8,10 +8,6 @@ interface MessageState {
   refused?: Error
   /** The target as the client sent it, where the message was routed by another one. */
   target?: string
-  /** Whether the message has no `Host`, and the server leaves it to request validation to refuse that. */
-  isHostless?: boolean
-  /** A method that overrides the method of the message, and that Node.js does not support. */
-  unknownMethod?: string
 }
 
 const states = new WeakMap<IncomingMessage, MessageState>()
@@ -53,7 +49,12 @@ export interface PathRule {
 
 /** A function that finds the first rule that applies to the path of a request; null where none does. */
 export function ruleFinder<T extends PathRule> (rules: readonly T[]): (request: FastifyRequest) => T | null {
-  return (request) => rules.find(({ path }) => path === undefined || pathMatches(path, pathnameOf(request))) ?? null
+  return (request) => {
+    for (const rule of rules) {
+      if (rule.path === undefined || pathMatches(rule.path, pathnameOf(request))) return rule
+    }
+    return null
+  }
 }
 
 /** Whether a rule with this `path` applies to a path. */

@@ -52,18 +52,14 @@ export function isStream (payload: unknown): boolean {
   return typeof pipe === 'function' || typeof getReader === 'function' || payload instanceof Response
 }
 
-const CONTENT_HEADERS = [
-  'content-type', 'content-length', 'content-encoding', 'content-language', 'content-range', 'transfer-encoding'
-]
-// RFC 9110, section 15.4.5: the validators and other headers of the representation are kept.
-const CONTENT_HEADERS_OF_304 = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']
+const CONTENT_HEADERS = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']
 
 /**
  * Removes the content of a response whose status has none (RFC 9110, section 6.4.1), and the headers that describe it.
  * Returns the payload to continue with.
  */
 export function dropContent (reply: FastifyReply, payload: unknown): Readable | null | undefined {
-  for (const name of reply.statusCode === 304 ? CONTENT_HEADERS_OF_304 : CONTENT_HEADERS) reply.removeHeader(name)
+  for (const name of CONTENT_HEADERS) reply.removeHeader(name)
   discard(payload)
   // Fastify's own HEAD routes fail at null, and count the length of everything but a stream.
   if (reply.request.method === 'HEAD') return Readable.from([])

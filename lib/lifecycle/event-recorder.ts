@@ -30,20 +30,29 @@ export interface RecordedFunction {
   source?: string
 }
 
-/** A recorded function that runs, or has run, or a listener that had nothing to do at registration. */
-export interface Frame {
+/** A recorded function that runs, or has run. */
+export class Frame {
   readonly what: RecordedFunction
   readonly pass: PassName
-  /** Milliseconds on the clock of `performance.now()`. */
-  readonly startedAt: number
-  duration: number
-  outcome: Outcome
-  reason: string | null
-  headers: Change[]
-  status: { from: number, to: number }
   /** The frame that was running when this one began. */
   readonly outer: Frame | null
-  isOver: boolean
+  /** Milliseconds on the clock of `performance.now()`. */
+  readonly startedAt: number
+  duration = 0
+  outcome: Outcome = 'ran'
+  reason: string | null = null
+  readonly statusBefore: number
+  statusAfter: number
+  headers: Change[] | null = null
+  isOver = false
+
+  constructor (what: RecordedFunction, pass: PassName, status: number, outer: Frame | null) {
+    this.what = what
+    this.pass = pass
+    this.outer = outer
+    this.startedAt = performance.now()
+    this.statusBefore = this.statusAfter = status
+  }
 }
 
 /** Headers that Fastify sets after all hooks. */
@@ -57,18 +66,15 @@ const MAX_OUTSIDE_CHANGES = 100
  * that was running, or else to the code outside.
  */
 export class EventRecorder {
-  readonly outsideChanges: OutsideChange[] = []
   readonly #slots: readonly Slot[]
   readonly #startedAt: number
   readonly #mask: HeaderMask
   readonly #frames: Frame[] = []
   #running: Frame | null = null
-  /** The listener that was entered last. */
-  #last: Frame | null = null
-  /** Whether more listeners of its stage may follow. */
-  #isInStage = false
   #headers: Headers = {}
   #outside: { by: OutsideCode, source?: string } = { by: 'before Hindsight' }
+  /** `after` is the number of frames here. */
+  readonly #outsideChanges: OutsideChange[] = []
 
   /** `startedAt`: milliseconds on the clock of `performance.now()`. */
   constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask) {
@@ -94,18 +100,10 @@ export class EventRecorder {
 
   /** Records that a function begins. */
   enter (reply: FastifyReply, what: RecordedFunction, pass: PassName): Frame {
-    const last = this.#isInStage ? this.#last : null
-    const goesOn = last !== null && last.pass === pass && last.what.stage === what.stage && last.what.index < what.index
+    const last = this.#frames.at(-1)
     // Between two listeners of a stage no other code of the request runs. Comparing costs a tenth of a profile.
-    if (!goesOn || !last.isOver) this.#compare(reply)
-    if (!goesOn && this.#isInStage) this.#frames.push(...this.#restOfStage())
-    const frame = frameOf(what, pass, performance.now(), reply.statusCode, this.#running)
-    this.#isInStage = what.index !== -1
-    if (this.#isInStage) {
-      const first = goesOn ? last.what.index + 1 : this.#slots.findIndex(({ stage }) => stage === what.stage)
-      if (first < what.index) this.#frames.push(...this.#skipped(first, what.index, pass))
-      this.#last = frame
-    }
+    if (last === undefined || !last.isOver || !isNext(last, what, pass)) this.#compare(reply)
+    const frame = new Frame(what, pass, reply.statusCode, this.#running)
     this.#frames.push(frame)
     this.#running = frame
     return frame
@@ -121,7 +119,7 @@ export class EventRecorder {
     frame.outcome = outcome
     frame.reason = reason
     // A hook that answers runs the listeners of the response within it: a status that they set is not its own.
-    if (this.#frames.at(-1) === frame) frame.status.to = reply.statusCode
+    if (this.#frames.at(-1) === frame) frame.statusAfter = reply.statusCode
     while (this.#running?.isOver === true) this.#running = this.#running.outer
   }
 
@@ -139,74 +137,89 @@ export class EventRecorder {
 
   /** The events so far, with the listeners that had nothing to do at registration. */
   events (mask: HeaderMask = this.#mask): ListenerEvent[] {
-    return [...this.#frames, ...this.#restOfStage()].map((frame) => this.#eventOf(frame, mask))
+    return this.#timeline().map((entry) => entry instanceof Frame ? this.#eventOf(entry, mask) : entry)
+  }
+
+  /** The header changes so far that belong to no event. */
+  outsideChanges (): OutsideChange[] {
+    const timeline = this.#timeline()
+    return this.#outsideChanges.map((change) => {
+      const before = this.#frames[change.after - 1]
+      return { ...change, after: timeline.findIndex((entry) => entry === before) + 1 }
+    })
+  }
+
+  /** The frames, with the events of listeners that had nothing to do at registration between them. */
+  #timeline (): Array<Frame | ListenerEvent> {
+    const timeline: Array<Frame | ListenerEvent> = []
+    // The listener before, while more listeners of its stage may follow.
+    let last: Frame | null = null
+    let time = this.#startedAt
+    for (const frame of this.#frames) {
+      const { what: { index, stage }, pass } = frame
+      const previous: Frame | null = last !== null && isNext(last, frame.what, pass) ? last : null
+      if (last !== null && previous === null) timeline.push(...this.#idleAfter(last, time))
+      if (index !== -1) {
+        const first = previous?.what.index ?? this.#slots.findIndex((slot) => slot.stage === stage)
+        timeline.push(...this.#idle(first, index, pass, time))
+        time = frame.startedAt + frame.duration
+      }
+      timeline.push(frame)
+      last = index === -1 ? null : frame
+    }
+    return last === null ? timeline : [...timeline, ...this.#idleAfter(last, time)]
   }
 
   #compare (reply: FastifyReply): void {
     const headers = headersOf(reply)
-    this.#attribute(changesBetween(this.#headers, headers))
+    const changes = changesBetween(this.#headers, headers)
+    if (changes.length === 0) return
+    this.#attribute(changes)
     this.#headers = headers
   }
 
   #attribute (changes: Change[]): void {
     if (this.#running !== null) {
-      this.#running.headers.push(...changes)
+      this.#running.headers = [...this.#running.headers ?? [], ...changes]
       return
     }
-    for (const change of changes.slice(0, MAX_OUTSIDE_CHANGES - this.outsideChanges.length)) {
-      this.outsideChanges.push({ ...change, ...this.#outside, after: this.#frames.length })
+    for (const change of changes.slice(0, MAX_OUTSIDE_CHANGES - this.#outsideChanges.length)) {
+      this.#outsideChanges.push({ ...change, ...this.#outside, after: this.#frames.length })
     }
   }
 
-  /** The listeners without work that come after the last one in its stage. */
-  #restOfStage (): Frame[] {
-    if (!this.#isInStage || this.#last === null) return []
-    const { what, pass, outcome } = this.#last
+  /** The listeners without work that come after the last one of a stage. */
+  #idleAfter ({ what, pass, outcome }: Frame, time: number): ListenerEvent[] {
     // After a listener that raised or answered in the main pass nothing else was reached.
     if (pass === 'main' && (outcome === 'raised' || outcome === 'answered')) return []
-    return this.#skipped(what.index + 1, this.#slots.findLastIndex(({ stage }) => stage === what.stage) + 1, pass)
+    return this.#idle(what.index + 1, this.#slots.findLastIndex(({ stage }) => stage === what.stage) + 1, pass, time)
   }
 
-  #skipped (from: number, to: number, pass: PassName): Frame[] {
-    const time = this.#last === null ? this.#startedAt : this.#last.startedAt + this.#last.duration
-    return this.#slots.slice(from, to).filter(({ reason }) => reason !== null)
-      .map((slot) => frameOf(slot, pass, time, 0, null, slot.reason))
+  #idle (from: number, to: number, pass: PassName, time: number): ListenerEvent[] {
+    const start = milliseconds(time - this.#startedAt)
+    return this.#slots.slice(from, to).flatMap(({ stage, listener, reason }): ListenerEvent | [] =>
+      reason === null ? [] : { stage, listener, pass, outcome: 'skipped', start, duration: 0, reason })
   }
 
   #eventOf (frame: Frame, mask: HeaderMask): ListenerEvent {
     const { stage, listener, plugin, source } = frame.what
-    const { pass, outcome, startedAt, duration, reason, headers, status } = frame
+    const { pass, outcome, startedAt, duration, reason, headers, statusBefore, statusAfter } = frame
     const start = milliseconds(startedAt - this.#startedAt)
     const event: ListenerEvent = { stage, listener, pass, outcome, start, duration: milliseconds(duration) }
     if (reason !== null) event.reason = reason
     if (plugin !== undefined) event.plugin = plugin
     if (source !== undefined) event.source = source
-    if (headers.length > 0 || status.from !== status.to) {
-      event.changes = {
-        ...(headers.length > 0 && { headers: headers.map((change) => shownChange(change, mask)) }),
-        ...(status.from !== status.to && { status })
-      }
+    if (headers !== null) event.changes = { headers: headers.map((change) => shownChange(change, mask)) }
+    if (statusBefore !== statusAfter) {
+      event.changes = { ...event.changes, status: { from: statusBefore, to: statusAfter } }
     }
     return event
   }
 }
 
-function frameOf (
-  what: RecordedFunction, pass: PassName, startedAt: number, status: number, outer: Frame | null,
-  reason: string | null = null
-): Frame {
-  return {
-    what,
-    pass,
-    startedAt,
-    duration: 0,
-    outcome: reason === null ? 'ran' : 'skipped',
-    reason,
-    headers: [],
-    status: { from: status, to: status },
-    outer,
-    isOver: reason !== null
-  }
+/** Whether a listener comes after another one in the same walk through a stage. */
+function isNext ({ what, pass }: Frame, next: RecordedFunction, passOfNext: PassName): boolean {
+  return what.index !== -1 && pass === passOfNext && what.stage === next.stage && what.index < next.index
 }
 
 function milliseconds (ms: number): number {

@@ -4,6 +4,7 @@ import type { Frame } from './event-recorder.js'
 import type { PassName } from './events.js'
 import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
 import { stateOf, type RequestState } from './request-state.js'
+import type { HindsightOptions } from '../options.js'
 import { require } from '../require.js'
 
 const fp = require('fastify-plugin') as typeof import('fastify-plugin')
@@ -38,24 +39,22 @@ type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_requ
 type Created<S extends Stage> = HookOf<S> | { hook: HookOf<S>, when: 'error' } | string
 
 /** Runs once, at registration: prepares what it can. */
-export type Create<S extends Stage, Options> =
-  (app: FastifyInstance, options: Options) => Created<S> | Promise<Created<S>>
+export type Create<S extends Stage> =
+  (app: FastifyInstance, options: HindsightOptions) => Created<S> | Promise<Created<S>>
 
 /** A Fastify plugin with one job in one stage. */
-export interface Listener<S extends Stage, Options = object> {
+export interface Listener<S extends Stage> {
   readonly stage: S
   readonly listener: string
-  readonly plugin: FastifyPluginAsync<Options & object>
+  readonly plugin: FastifyPluginAsync<HindsightOptions>
 }
 
 const nothingRaised = new Skip('nothing was raised')
 const unrouted = new Skip('no route matched')
 
 /** Makes a listener: a Fastify plugin that adds the hook of its stage. */
-export function listener<S extends Stage, Options = object> (
-  stage: S, name: string, create: Create<S, Options>
-): Listener<S, Options> {
-  async function register (app: FastifyInstance, options: Options & object): Promise<void> {
+export function listener<S extends Stage> (stage: S, name: string, create: Create<S>): Listener<S> {
+  async function register (app: FastifyInstance, options: HindsightOptions): Promise<void> {
     const { lifecycle: { slots }, leave } = app.hindsight
     const slot: Slot = { index: slots.length, stage, listener: name, reason: null, run: null }
     slots.push(slot)
@@ -64,47 +63,92 @@ export function listener<S extends Stage, Options = object> (
       slot.reason = created
       return
     }
-    const onlyErrors = typeof created === 'object'
-    const hook: ResponseHook | RequestHook = onlyErrors ? created.hook : created
     const isAfterRouter = name !== 'router' && slots.some(({ listener }) => listener === 'router')
-    const needsRoute = stage === 'kernel.request' && isAfterRouter
-    const run = slot.run = recorded(slot, hook, ({ failed, missed }) => {
-      if (onlyErrors && !failed) return nothingRaised
-      // A not-found handler of the application may answer a request without a route.
-      return needsRoute && missed !== null ? unrouted : null
-    })
-    const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(run) : requestHook(run)
+    const work: Work = {
+      slot,
+      hook: typeof created === 'object' ? created.hook : created,
+      onlyErrors: typeof created === 'object',
+      needsRoute: stage === 'kernel.request' && isAfterRouter
+    }
+    slot.run = (request, reply, payload) => runListener(work, request, reply, payload)
+    const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(work) : requestHook(work)
     Object.defineProperty(fastifyHook, 'name', { value: name })
     app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)
   }
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}` }) }
 }
 
-/** The same listener, which records what it does for requests that are observed, unless `skipOf` has a reason. */
-function recorded (slot: Slot, hook: ResponseHook, skipOf: (state: RequestState) => Skip | null): ResponseHook {
-  const isController = slot.stage.startsWith('kernel.controller')
-  return (request, reply, payload) => {
-    const state = stateOf(request)
-    const { recorder, pass } = state
-    // `reply.callNotFound()` runs the hooks of the controller a second time.
-    const isRepeated = isController && pass === 'main' && recorder?.reached(slot.index, pass) === true
-    const frame = isRepeated ? undefined : recorder?.enter(reply, slot, pass)
-    try {
-      const result = skipOf(state) ?? hook(request, reply, payload)
-      if (!isPromise(result)) return returned(result, frame, request, reply)
-      return result.then(
-        (later) => returned(later, frame, request, reply),
-        (error: unknown) => raised(error, slot, pass, frame, request, reply)
-      )
-    } catch (error) {
-      return raised(error, slot, pass, frame, request, reply)
-    }
+/** A listener that has something to do. */
+interface Work {
+  slot: Slot
+  hook: ResponseHook | RequestHook
+  /** Whether it runs only where something was raised. */
+  onlyErrors: boolean
+  /** Whether it is skipped where no route matched. */
+  needsRoute: boolean
+}
+
+type Done = (error?: Error | null, payload?: unknown) => void
+
+function requestHook (work: Work) {
+  return function (request: FastifyRequest, reply: FastifyReply, done: Done): void {
+    const result = runListener(work, request, reply)
+    // Calls back at once where it can: a response may be read before the next turn of the event loop.
+    if (isPromise(result)) result.then((later) => proceed(later, reply, done), done)
+    else proceed(result, reply, done)
   }
 }
 
-function returned (result: unknown, frame: Frame | undefined, request: FastifyRequest, reply: FastifyReply): unknown {
-  if (frame === undefined) return result
-  const { recorder } = stateOf(request)
+function proceed (result: unknown, reply: FastifyReply, done: Done): void {
+  if (result instanceof Answer) reply.send(result.payload)
+  else done()
+}
+
+function sendHook (work: Work) {
+  return function (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done): void {
+    const result = runListener(work, request, reply, payload)
+    if (isPromise(result)) result.then((later) => done(null, payloadOf(later, payload)), done)
+    else done(null, payloadOf(result, payload))
+  }
+}
+
+function payloadOf (result: unknown, payload: unknown): unknown {
+  return result === undefined || result instanceof Skip ? payload : result
+}
+
+/** Runs a listener, and records what it does for a request that is observed. */
+function runListener (work: Work, request: FastifyRequest, reply: FastifyReply, payload?: unknown): unknown {
+  const { slot } = work
+  const state = stateOf(request)
+  const { pass } = state
+  const frame = beginFrame(slot, state, reply)
+  try {
+    const result = skipReason(work, state) ?? work.hook(request, reply, payload)
+    if (!isPromise(result)) return returned(result, frame, state, reply)
+    return result.then(
+      (later) => returned(later, frame, state, reply),
+      (error: unknown) => raised(error, slot, pass, frame, request, reply)
+    )
+  } catch (error) {
+    return raised(error, slot, pass, frame, request, reply)
+  }
+}
+
+function beginFrame (slot: Slot, { recorder, pass }: RequestState, reply: FastifyReply): Frame | null {
+  if (recorder === null) return null
+  // `reply.callNotFound()` runs the hooks of the controller a second time.
+  const isRepeated = pass === 'main' && slot.stage.startsWith('kernel.controller') && recorder.reached(slot.index, pass)
+  return isRepeated ? null : recorder.enter(reply, slot, pass)
+}
+
+function skipReason ({ onlyErrors, needsRoute }: Work, { failed, missed }: RequestState): Skip | null {
+  if (onlyErrors && !failed) return nothingRaised
+  // A not-found handler of the application may answer a request without a route.
+  return needsRoute && missed !== null ? unrouted : null
+}
+
+function returned (result: unknown, frame: Frame | null, { recorder }: RequestState, reply: FastifyReply): unknown {
+  if (frame === null) return result
   if (result instanceof Skip) recorder?.leave(frame, 'skipped', reply, result.reason)
   else recorder?.leave(frame, result instanceof Answer ? 'answered' : 'ran', reply)
   return result
@@ -112,63 +156,18 @@ function returned (result: unknown, frame: Frame | undefined, request: FastifyRe
 
 /** Throws the error again in the main pass. In the error pass it is added to the others, and the pass continues. */
 function raised (
-  error: unknown, { stage, listener }: Slot, pass: PassName, frame: Frame | undefined,
+  error: unknown, { stage, listener }: Slot, pass: PassName, frame: Frame | null,
   request: FastifyRequest, reply: FastifyReply
 ): undefined {
   const state = stateOf(request)
-  if (frame !== undefined) state.recorder?.leave(frame, 'raised', reply)
+  if (frame !== null) state.recorder?.leave(frame, 'raised', reply)
   if (pass === 'main') {
     state.raisedBy = { stage, listener }
-    throw error
+    // Fastify takes a falsy error for none, and would continue.
+    throw error || new Error(`A listener raised ${inspect(error)}`)
   }
   state.others.push(error)
   request.log.error({ err: error, channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)
-}
-
-type Done = (error?: Error | null, payload?: unknown) => void
-type Conclude = (result: unknown, reply: FastifyReply, payload: unknown, done: Done) => void
-
-/** The Fastify hook of a listener before the handler. */
-export function requestHook (
-  run: ResponseHook | RequestHook
-): (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void {
-  return function (request, reply, done) { call(run, proceed, request, reply, undefined, done as Done) }
-}
-
-function proceed (verdict: unknown, reply: FastifyReply, _payload: unknown, done: Done): void {
-  if (verdict instanceof Answer) reply.send(verdict.payload)
-  else done()
-}
-
-function sendHook (
-  run: ResponseHook
-): (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done) => void {
-  return function (request, reply, payload, done) { call(run, proceedWith, request, reply, payload, done) }
-}
-
-function proceedWith (result: unknown, _reply: FastifyReply, payload: unknown, done: Done): void {
-  done(null, result === undefined || result instanceof Skip ? payload : result)
-}
-
-/**
- * Concludes at once where nothing has to be awaited, as a response may be read before the next turn of the event loop.
- */
-function call (
-  run: ResponseHook, conclude: Conclude, request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done
-): void {
-  let result: unknown
-  try {
-    result = run(request, reply, payload)
-  } catch (raised) {
-    return done(errorOf(raised))
-  }
-  if (!isPromise(result)) return conclude(result, reply, payload, done)
-  result.then((later) => conclude(later, reply, payload, done), (raised: unknown) => done(errorOf(raised)))
-}
-
-// Fastify takes a falsy error for none, and would continue.
-function errorOf (raised: unknown): Error {
-  return (raised || new Error(`A listener raised ${inspect(raised)}`)) as Error
 }
 
 /** Whether a value is a promise or another thenable, such as a query of a database library. */

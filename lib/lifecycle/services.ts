@@ -1,18 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { HindsightOptions } from '../options.js'
 import type { Lifecycle } from './lifecycle.js'
 import { stateOf } from './request-state.js'
 
 /** `observe` shows what an application does and changes nothing; `full` runs the documented lifecycle. */
 export type Mode = 'observe' | 'full'
-
-export interface KernelOptions {
-  /** `observe` (the default): nothing of the application is changed; `full`: it runs the documented lifecycle. */
-  lifecycle?: Mode
-  /** Whether failures are explained to clients that may see it. */
-  debug?: boolean
-  /** Names of listeners that are left to the application: they keep their places, and do nothing. */
-  leave?: string[]
-}
 
 /**
  * What the listeners of one application share, as `app.hindsight`: here what the lifecycle itself uses. Each feature
@@ -60,7 +52,7 @@ declare module 'fastify' {
 
 /** Decorates an application with the services that its listeners share, and calls `closing` when it is closed. */
 export function openServices (
-  app: FastifyInstance, options: KernelOptions, observed: boolean, fromBeginning: boolean
+  app: FastifyInstance, options: HindsightOptions, observed: boolean, fromBeginning: boolean
 ): void {
   const { debug = false, leave = [], lifecycle: mode = 'observe' } = options
   app.decorate('hindsight', {

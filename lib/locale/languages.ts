@@ -1,9 +1,6 @@
 import { match } from '@formatjs/intl-localematcher'
 import Negotiator from 'negotiator'
 
-/** A service in several languages: makes its instance for a locale, or a promise of it. */
-export type LocaleAwareService = (locale: string) => unknown
-
 const NONE = 'und'
 const MAX_LENGTH = 500
 const MAX_LANGUAGES = 10

@@ -1,8 +1,8 @@
 import { maskAssignments } from './assignments.js'
 import { maskCommands, maskRows } from './commands.js'
-import { maskHeader, maskMessage, maskParameters, maskUrl, MAX_DEPTH } from './http.js'
+import { maskHeader, maskMessage } from './http.js'
 import { maskMarkup } from './markup.js'
-import { MASKED, nameTest, percentDecoded, remembered, type MaskPattern } from './names.js'
+import { isAuthorizationCode, MASKED, nameTest, percentDecoded, remembered, type MaskPattern } from './names.js'
 import { maskShapes } from './shapes.js'
 import { maskValue } from './value.js'
 
@@ -12,11 +12,6 @@ declare module '../lifecycle/services.js' {
   interface Services {
     readonly mask: Mask
   }
-}
-
-export interface MaskOptions {
-  /** Names of headers and fields whose values are masked, beside the built-in ones. */
-  mask?: Array<string | RegExp>
 }
 
 /** Replaces secrets in everything that is shown or stored. */
@@ -40,12 +35,6 @@ export interface Mask {
   hiding (params: unknown): Mask
 }
 
-/** A mask as its own modules use it. */
-export interface MaskParts extends Mask {
-  /** Text that was found within encodings; `depth`: their number, which is bounded. */
-  nestedText (text: string, depth: number): string
-}
-
 /** Makes a mask with the built-in names and the patterns of the option `mask`. */
 export function createMask (patterns: readonly MaskPattern[] = []): Mask {
   return maskOf(nameTest(patterns), [])
@@ -54,11 +43,10 @@ export function createMask (patterns: readonly MaskPattern[] = []): Mask {
 function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): Mask {
   // No secret is kept in memory: only texts that are shown as they are.
   const isUnchanged = (shown: string, given: string): boolean => shown === given
-  const mask: MaskParts = {
+  const mask: Mask = {
     hides,
     redact: (text) => secrets.reduce((shown, secret) => shown.replace(secret, MASKED), text),
-    text: remembered((text) => maskText(mask, text, 0), isUnchanged),
-    nestedText: (text, depth) => maskText(mask, text, depth),
+    text: remembered((text) => maskText(mask, text), isUnchanged),
     url: remembered((url) => maskUrl(mask, url), isUnchanged),
     value: (value) => maskValue(mask, value),
     message: (raw) => maskMessage(mask, raw),
@@ -79,56 +67,71 @@ function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): 
   return mask
 }
 
-/** Characters of a text that are masked together: for much more, an expression exceeds the stack. */
-const MAX_TOGETHER = 1_000_000
+/** Characters of a text, which is truncated: with much more, an expression exceeds the stack. */
+const MAX_LENGTH = 1_000_000
 /** A word that is too short for a secret that is recognized by its shape. */
 const SHORT_WORD = /^\w{0,12}$/
 // Codes of terminals for colors and styles, also escaped: `util.inspect` and loggers write them around values.
 const COLOR = /(?:\x1b|\\{1,7}(?:u00|x)1b)\[[\d;]{0,20}m/gi
-const PARAMETER = /(?<=[?&])[^=&\s#?"<>]{1,256}=[^&\s#"<>]*/g
-// The body of a form: at least two pairs, whose values are percent-encoded.
-const FORM = /(?<![^\s"'`(])[\w.[\]%~-]{1,128}=[\w.~%+*-]*(?:&[\w.[\]%~-]{1,128}=[\w.~%+*@/=-]*)+/g
-// A percent-encoded text that holds a quote, a colon, an equals sign or a brace.
-const ENCODED = /(?<![\w%.~+-])(?=[\w.~+-]{0,128}%(?:2[27]|3[AD]|7B))(?:[\w.~!*'+-]|%[0-9A-F]{2})+/gi
+// The pairs of a query or a form, or what looks like one of them.
+const PAIRS = /(?<![^\s"'`(?&])[^\s"'`(?&=#<>]{1,256}=[^&\s#"'<>]*(?:&[^&\s#"'<>=]{1,256}=[^&\s#"'<>]*)*/g
 
-/** Masks prose that may hold credentials; `depth`: the number of encodings that the text was in. */
-function maskText (mask: MaskParts, text: string, depth: number): string {
+/** Masks prose that may hold credentials. */
+function maskText (mask: Mask, text: string): string {
   if (SHORT_WORD.test(text)) return mask.redact(text)
-  return piecesOf(text).map((piece) => {
-    const plain = piece.replace(COLOR, '')
-    const shown = maskPiece(mask, plain, depth)
-    // Without secrets a text keeps its colors.
-    return shown === plain ? piece : shown
-  }).join('')
+  if (text.length > MAX_LENGTH) {
+    const rest = (text.length - MAX_LENGTH).toLocaleString('en')
+    return `${maskText(mask, text.slice(0, MAX_LENGTH))}… (${rest} more characters)`
+  }
+  const plain = text.replace(COLOR, '')
+  const shown = mask.redact(maskPlain(mask, plain.includes('=') ? maskPairs(mask, plain) : plain))
+  // Without secrets a text keeps its colors.
+  return shown === plain ? text : shown
 }
 
-function maskPiece (mask: MaskParts, text: string, depth: number): string {
-  let shown = maskShapes(text)
-  if (shown.includes('=')) {
-    shown = shown.replace(PARAMETER, (all) => maskParameters(mask, all, depth))
-      .replace(FORM, (all) => maskParameters(mask, all, depth))
-  }
-  if (shown.includes('%') && depth < MAX_DEPTH) {
-    shown = shown.replace(ENCODED, (all) => {
-      const plain = percentDecoded(all)
-      const inner = plain === null ? null : mask.nestedText(plain, depth + 1)
-      return inner === null || inner === plain ? all : encodeURIComponent(inner)
-    })
-  }
-  shown = maskRows(mask.hides, maskCommands(shown))
-  return mask.redact(maskAssignments(mask, maskMarkup(mask.hides, shown)))
+function maskPairs (mask: Mask, text: string): string {
+  return text.replace(PAIRS, (all, at: number) =>
+    /&|%[0-9a-f]{2}/i.test(all) || /[?&]/.test(text.charAt(at - 1)) ? maskParameters(mask, all) : all)
 }
 
-/** A text in pieces that end with a line where possible. */
-function piecesOf (text: string): string[] {
-  const pieces: string[] = []
-  for (let start = 0; start < text.length;) {
-    const line = text.lastIndexOf('\n', start + MAX_TOGETHER - 1) + 1
-    const end = line > start && start + MAX_TOGETHER < text.length ? line : start + MAX_TOGETHER
-    pieces.push(text.slice(start, end))
-    start = end
-  }
-  return pieces
+function maskPlain (mask: Mask, text: string): string {
+  const shown = maskRows(mask.hides, maskCommands(maskShapes(text)))
+  return maskAssignments(mask, maskMarkup(mask.hides, shown))
+}
+
+/** A parameter of a path segment: `;jsessionid=…`. */
+const MATRIX = /(?<=;)([^=;/]{1,128})=[^;/]*/g
+/** Parameters that are sent together with an authorization code (RFC 6749, section 4.1). */
+const OAUTH = /(?:^|&)(?:state|grant_type|redirect_uri|client_id|session_state|iss)=/
+
+/** Masks the values of query and fragment by their names, and the user information. */
+function maskUrl (mask: Mask, url: string): string {
+  const [, path = '', query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#[^]*)?$/.exec(url) ?? []
+  const shown = maskShapes(path)
+    .replace(MATRIX, (all, name: string) => mask.hides(name) ? `${name}=${MASKED}` : all)
+  const [shownQuery, shownFragment] = [query, fragment]
+    .map((part) => part.slice(0, 1) + maskParameters(mask, part.slice(1)))
+  return mask.redact(`${shown}${shownQuery}${shownFragment}`)
+}
+
+/** Masks the `name=value` pairs of a query, a fragment or a form. */
+function maskParameters (mask: Mask, text: string): string {
+  const isOAuth = OAUTH.test(text)
+  return text.split('&').map((pair) => {
+    const equals = pair.indexOf('=')
+    if (equals < 0) return pair
+    const name = pair.slice(0, equals)
+    const value = formDecoded(pair.slice(equals + 1))
+    const isEncodedTwice = /%[0-9a-f]{2}/i.test(value)
+    if (isEncodedTwice || mask.hides(formDecoded(name))) return `${name}=${MASKED}`
+    if (name === 'code' && (isOAuth || isAuthorizationCode(name, value))) return `code=${MASKED}`
+    const shown = maskPlain(mask, value)
+    return shown === value ? pair : `${name}=${encodeURIComponent(shown)}`
+  }).join('&')
+}
+
+function formDecoded (text: string): string {
+  return percentDecoded(text.replaceAll('+', ' ')) ?? text
 }
 
 /** A shorter value is masked only where it is a segment of a path: it may be an ordinary word. */
@@ -137,9 +140,8 @@ const MIN_DISTINCT = 6
 /** Matches a value in every text, percent-encoded in any way. */
 function inAnyEncoding (secret: string): RegExp {
   const source = [...secret].map((char) => {
-    const octets = [...Buffer.from(char)].map((octet) => '%' + octet.toString(16).padStart(2, '0')
-      .replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`))
+    const octets = [...Buffer.from(char)].map((octet) => `%${octet.toString(16).padStart(2, '0')}`)
     return `(?:${char.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}|${octets.join('')})`
   }).join('')
-  return new RegExp(secret.length >= MIN_DISTINCT ? source : `(?<=(?:^|[^/])/)${source}(?=$|[/?#\\s"'<>)&])`, 'g')
+  return new RegExp(secret.length >= MIN_DISTINCT ? source : `(?<=(?:^|[^/])/)${source}(?=$|[/?#\\s"'<>)&])`, 'gi')
 }

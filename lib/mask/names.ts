@@ -79,7 +79,7 @@ export function nameTest (patterns: readonly MaskPattern[]): (name: string) => b
   return remembered((name) => {
     if (NEVER_MASKED.test(name)) return false
     if (isSecret(name)) return true
-    const plain = name.includes('%') ? asciiDecoded(asciiDecoded(percentDecoded(name) ?? name)) : name
+    const plain = percentDecoded(name) ?? name
     if (plain !== name && isSecret(plain)) return true
     // Forms and queries write `user[pass]` for a member of something else.
     return /[[\]]/.test(plain) && plain.split(/[[\]]/).some((segment) => segment !== '' && isSecret(segment.trim()))
@@ -115,11 +115,6 @@ export function percentDecoded (text: string): string | null {
   } catch {
     return null
   }
-}
-
-/** Percent-decodes ASCII alone, which cannot fail. */
-function asciiDecoded (name: string): string {
-  return name.replace(/%([2-7][0-9a-f])/gi, (_, octet: string) => String.fromCharCode(parseInt(octet, 16)))
 }
 
 /**

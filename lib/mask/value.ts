@@ -2,15 +2,12 @@ import type { Mask } from './mask.js'
 import { isAuthorizationCode, isHarmless, MASKED } from './names.js'
 
 const MAX_DEPTH = 12
-const MAX_ARGUMENTS = 100
 const MAX_ENTRIES = 5_000
 /** Characters of one text: a longer one is truncated before it is masked. */
 const MAX_TEXT = 9_000
 /** Names of fields that hold the name of another field, and of fields that hold its value. */
 const NAME_FIELD = /^(?:name|key|k|field|header|id|label|param|variable|property|path|instancePath|type)$/i
 const VALUE_FIELD = /^(?:values?|v|content|data|input|received)$/i
-/** The private members of a JSON Web Key (RFC 7518, section 6). */
-const PRIVATE_MEMBER = /^(?:d|p|q|dp|dq|qi|k|oth)$/
 
 /** Turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */
 export function maskValue ({ hides, text }: Mask, root: unknown): unknown {
@@ -33,7 +30,6 @@ export function maskValue ({ hides, text }: Mask, root: unknown): unknown {
     if (ancestors.has(value)) return '[circular]'
     if (ancestors.size >= MAX_DEPTH) return '[too deep]'
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes]`
-    if (value instanceof RegExp) return hidden ? MASKED : text(String(value))
     ancestors.add(value)
     try {
       if ('toJSON' in value && typeof value.toJSON === 'function') return visit(value.toJSON(), hidden)
@@ -51,35 +47,33 @@ export function maskValue ({ hides, text }: Mask, root: unknown): unknown {
       ? [...value].map(([name, item]) => [String(name), item])
       : Object.entries(value)
     if (value instanceof Error) all.unshift(['name', value.name], ['message', value.message], ['cause', value.cause])
-    const hiddenNames = namesHiddenBy(all, hides)
+    // `{ name: 'password', value: '…' }`
+    const isNamed = all.some(([name, item]) => NAME_FIELD.test(name) && isSecretName(item))
     const kept = bounded(all)
     const shown = kept.filter(([, item]) => item !== undefined).map(([name, item]): [string, unknown] => {
       const isSecret = hides(name) ? !isHarmless(name, item) : isAuthorizationCode(name, item)
-      return [boundedText(name), visit(item, hidden || isSecret || hiddenNames?.test(name) === true)]
+      return [boundedText(name), visit(item, hidden || isSecret || (isNamed && VALUE_FIELD.test(name)))]
     })
     if (kept.length < all.length) shown.push(['…', `${(all.length - kept.length).toLocaleString('en')} more fields`])
     return Object.fromEntries(shown)
   }
 
   function items (all: unknown[], hidden: boolean): unknown[] {
-    const kept = bounded(maskArguments(all))
+    const kept = bounded(all)
     const shown = kept.map((item, i) => {
       // Headers are often lists of names and values in turn, and so are the arguments of a command.
       const before = kept[i - 1]
-      const isNamed = typeof before === 'string' && before.length <= 128 &&
-        (before.startsWith('-') || (all.length % 2 === 0 && i % 2 === 1)) && hides(before)
-      return visit(item, hidden || isNamed)
+      const isValue = (all.length % 2 === 0 && i % 2 === 1) || String(before).startsWith('-')
+      return visit(item, hidden || (isValue && isSecretName(before)))
     })
     if (kept.length < all.length) shown.push(`… (${(all.length - kept.length).toLocaleString('en')} more items)`)
     return shown
   }
 
-  // The arguments of a command are judged together: `['curl', '-u', 'user:password']`.
-  function maskArguments (all: unknown[]): unknown[] {
-    if (all.length > MAX_ARGUMENTS || !all.every((item) => typeof item === 'string' && /^\S+$/.test(item))) return all
-    if (!all.some((item) => String(item).startsWith('-'))) return all
-    const shown = text(all.join(' ')).split(' ')
-    return shown.length === all.length ? shown : all
+  // The last segment of a path: `{ path: ['user', 'password'], input: '…' }`.
+  function isSecretName (given: unknown): boolean {
+    const name: unknown = Array.isArray(given) ? given.at(-1) : given
+    return typeof name === 'string' && name.length <= 128 && hides(name)
   }
 
   function bounded<T> (list: T[]): T[] {
@@ -95,18 +89,4 @@ export function maskValue ({ hides, text }: Mask, root: unknown): unknown {
     const left = Buffer.byteLength(given.slice(MAX_TEXT)).toLocaleString('en')
     return `${text(given.slice(0, MAX_TEXT))}… (${left} more bytes)`
   }
-}
-
-/**
- * The names of the fields that are secret because of other fields: `{ name: 'password', value: '…' }`,
- * `{ grant_type: '…', code: '…' }`, and JSON Web Keys (RFC 7517).
- */
-function namesHiddenBy (all: ReadonlyArray<[string, unknown]>, hides: (name: string) => boolean): RegExp | null {
-  const named = all.some(([name, item]) => {
-    const last: unknown = Array.isArray(item) ? item.at(-1) : item
-    return typeof last === 'string' && last.length <= 128 && NAME_FIELD.test(name) && hides(last)
-  })
-  if (named) return VALUE_FIELD
-  if (all.some(([name]) => name === 'kty')) return PRIVATE_MEMBER
-  return all.some(([name]) => /^(?:grant_type|redirect_uri|code_verifier)$/.test(name)) ? /^code$/ : null
 }

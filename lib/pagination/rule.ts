@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '../http/http-errors.js'
+import type { PaginationSettings } from '../options.js'
 import { cut } from '../view/visible.js'
 
 export type Direction = 'asc' | 'desc'
@@ -25,14 +26,6 @@ export interface RoutePagination {
   direction?: Direction
 }
 
-/** The defaults of routes. */
-export interface PaginationSettings {
-  /** Items on a page: 20. */
-  defaultLimit?: number
-  /** The maximum that a client may request: 100. */
-  maxLimit?: number
-}
-
 export interface Pagination {
   /** From 1. */
   page: number
@@ -46,13 +39,7 @@ export interface Pagination {
 }
 
 /** A route's pagination with all defaults. */
-export interface PaginationRule {
-  limit: number
-  maxLimit: number
-  sort: readonly string[]
-  defaultSort: string | null
-  direction: Direction
-}
+export type PaginationRule = ReturnType<typeof paginationRule>
 
 const DIRECTIONS: readonly unknown[] = ['asc', 'desc']
 const MAX_SHOWN = 100
@@ -62,7 +49,7 @@ const MAX_PAGE = 999_999_999
 /** The rule of a route. Throws where values contradict each other, with an error that begins with `where`. */
 export function paginationRule (
   where: string, declared: true | RoutePagination, settings: PaginationSettings = {}
-): PaginationRule {
+) {
   const given = declared === true ? {} : declared
   const { defaultLimit = 20, maxLimit: maxOfAll = 100 } = settings
   const { maxLimit = Math.max(maxOfAll, given.limit ?? 0), sort = [], defaultSort = null, direction = 'asc' } = given
@@ -77,8 +64,8 @@ export function paginationRule (
 /** The page that a query requests. Throws a bad-request error that names the field and its valid values. */
 export function readPagination (rule: PaginationRule, { query }: FastifyRequest): Pagination {
   const fields = (query ?? {}) as Record<string, unknown>
-  const limit = readNumber(fields, 'limit', rule.maxLimit, `a whole number from 1 to ${rule.maxLimit}`) ?? rule.limit
-  const page = readNumber(fields, 'page', MAX_PAGE, 'a whole number from 1') ?? 1
+  const limit = readNumber(fields, 'limit', rule.maxLimit) ?? rule.limit
+  const page = readNumber(fields, 'page', MAX_PAGE) ?? 1
   const sort = readText(fields, 'sort')
   if (sort !== undefined && !rule.sort.includes(sort)) {
     const problem = rule.sort.length === 0
@@ -93,13 +80,11 @@ export function readPagination (rule: PaginationRule, { query }: FastifyRequest)
   return { page, limit, offset: (page - 1) * limit, sort: sort ?? rule.defaultSort, direction: direction as Direction }
 }
 
-function readNumber (fields: Record<string, unknown>, name: string, max: number, valid: string): number | undefined {
+function readNumber (fields: Record<string, unknown>, name: string, max: number): number | undefined {
   const text = readText(fields, name)
   if (text === undefined) return undefined
-  const isWhole = /^[1-9]\d*$/.test(text)
-  if (isWhole && Number(text) <= max) return Number(text)
-  const problem = isWhole && max >= MAX_PAGE ? `more than ${max}` : `not ${valid}`
-  throw badRequest(`Invalid "${name}": "${cut(text, MAX_SHOWN)}" is ${problem}.`)
+  if (/^[1-9]\d*$/.test(text) && Number(text) <= max) return Number(text)
+  throw badRequest(`Invalid "${name}": "${cut(text, MAX_SHOWN)}" is not a whole number from 1 to ${max}.`)
 }
 
 function readText (fields: Record<string, unknown>, name: string): string | undefined {

@@ -4,7 +4,6 @@ import { flattenError } from '../errors/flatten-error.js'
 import { exceptionsOf, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { ClientGoneError } from '../http/http-errors.js'
-import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import { targetOf } from '../http/request-target.js'
@@ -15,8 +14,8 @@ import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from './blocked/blocked.js'
 import { fittingLogs, plainCopy } from './bounds.js'
-import { outsideChanges } from './panels/headers-collector.js'
-import { performanceRecord } from './panels/performance-collector.js'
+import { outsideChanges } from './panels/headers.js'
+import { performanceRecord } from './panels/waterfall.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 import type {} from './profiler.js'
 
@@ -48,8 +47,10 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const ownData = collectedBy(state)
   const collectors = mask === maskOfAll ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
   const blocked = debug ? blockedBy(request, reply, status, collectors) : []
+  const { matched: route = null } = (collectors.router ?? {}) as { matched?: ProfiledRoute }
+  if (route !== null) delete collectors.router
   Object.assign(collectors, { config }, mask.value(collected))
-  collectors.performance = performanceRecord(state, events, endedAt)
+  collectors.performance = performanceRecord(state)
   if (state.recorder !== null) collectors.headers = outsideChanges(state.recorder, mask)
   if (blocked.length > 0) collectors.blocked = blocked
   if (others.length > 0) collectors.otherErrors = others.map(masked)
@@ -58,11 +59,11 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     token: state.token ?? '',
     time: new Date(state.startedTime).toISOString(),
     duration: Math.round((endedAt - state.startedAt) * 1000) / 1000,
-    method: methodOf(request),
+    method: request.method,
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     status,
-    route: (collectors.router as { matched?: ProfiledRoute | null } | undefined)?.matched ?? null,
+    route,
     exceptions,
     logs: logsOf(state, mask, maxBytes),
     events,

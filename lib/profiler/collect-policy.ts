@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pathMatches, pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { CollectOptions } from './settings.js'
+import type { ProfilerSettings } from '../options.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -20,7 +20,7 @@ interface CollectPolicy {
 }
 
 /** Makes the functions that decide whether a request is profiled; throws at invalid options. */
-export function collectPolicy (options: CollectOptions): CollectPolicy {
+export function collectPolicy (options: ProfilerSettings): CollectPolicy {
   const { collect = true, errors = false, collectParameter, onlyExceptions = false, minStatus = 0 } = options
   const { matcher, sampling = 1 } = options
   if (collectParameter !== undefined && !/^[\w.-]+$/.test(collectParameter)) {

@@ -33,25 +33,19 @@ export interface Collector<T = any> {
 
 /** Milliseconds until a collector fails. */
 const TIMEOUT = 2_000
-const NAME = /^[a-z][\w-]{0,63}$/i
 const OWN_NAMES = new Set([
   'request', 'response', 'exceptions', 'logs', 'events', 'router', 'security', 'performance', 'session', 'cors', 'csp',
   'cache', 'locale', 'pagination', 'config', 'http-client', 'spans', 'trace', 'attributes', 'template', 'params',
   'links', 'assets', 'overview', 'otherErrors', 'cpu', 'headers', 'blocked'
 ])
 
-/** Throws at a collector without a valid name of its own. */
+/** Throws at a collector without a name of its own. */
 export function checkCollectors (collectors: readonly Collector[]): void {
   const names = new Set<string>()
-  for (const [i, { name, collect }] of collectors.entries()) {
+  for (const [i, { name }] of collectors.entries()) {
     const option = `profiler.collectors[${i}]`
-    if (typeof name !== 'string' || !NAME.test(name)) {
-      const valid = 'a letter, then letters, digits, "-" and "_", 64 at most'
-      throw new Error(`${option}.name: "${String(name)}" is not a valid name: ${valid}`)
-    }
     if (OWN_NAMES.has(name)) throw new Error(`${option}.name: "${name}" is the name of a collector of Hindsight`)
     if (names.has(name)) throw new Error(`${option}.name: "${name}" is used twice`)
-    if (typeof collect !== 'function') throw new Error(`${option}.collect must be a function`)
     names.add(name)
   }
 }
@@ -70,23 +64,18 @@ export function collectData (
 ): Collection {
   const data: Record<string, unknown> = {}
   const pending: Array<Promise<void>> = []
-
-  // A copy, as the application may go on to change its data.
-  function keep (name: string, result: unknown): void {
-    data[name] = result === undefined ? null : snapshot(result).value
-  }
-
-  async function awaitResult (name: string, result: PromiseLike<unknown>): Promise<void> {
-    const isSettled = await settlesWithin(Promise.resolve(result).then((value) => keep(name, value)), timeout)
-    if (!isSettled) data[name] = { error: `it had not settled after ${timeout} ms` }
-  }
-
   for (const { name, collect } of collectors) {
+    // A copy, as the application may go on to change its data.
+    const keep = (result: unknown): void => { data[name] = result === undefined ? null : snapshot(result) }
     const fail = (error: unknown): void => { data[name] = { error: messageOf(error) } }
     try {
       const result = collect(request, reply) as unknown
-      if (isPromise(result)) pending.push(awaitResult(name, result).catch(fail))
-      else keep(name, result)
+      if (!isPromise(result)) keep(result)
+      else {
+        pending.push(settlesWithin(Promise.resolve(result).then(keep), timeout).then((isSettled) => {
+          if (!isSettled) fail(`it had not settled after ${timeout} ms`)
+        }, fail))
+      }
     } catch (error) {
       fail(error)
     }

@@ -1,10 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
+import { messageOf, read } from '../errors/thrown-value.js'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { Mask } from '../mask/mask.js'
-import { shownHeaders } from './panels/headers-collector.js'
+import { shownHeaders } from './panels/headers.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -13,12 +14,11 @@ declare module '../lifecycle/request-state.js' {
   }
 }
 
-const MAX_CALLS = 200
+const MAX_CALLS = 100
 const MAX_URL = 4_000
 
 /** An HTTP request to another server that was sent while a request was handled. */
 interface Call {
-  via: 'http' | 'undici'
   method: string
   url: string
   /** On the clock of `performance.now()`. */
@@ -32,7 +32,6 @@ interface Call {
 
 /** A call as a profile has it, masked. */
 export interface RecordedCall {
-  via: Call['via']
   method: string
   url: string
   /** Null: no response has come. */
@@ -100,20 +99,16 @@ function update (sent: object, changes: Partial<Call>): void {
   if (call !== undefined) Object.assign(call, changes)
 }
 
-function end (sent: object): void {
-  update(sent, { endedAt: performance.now() })
-}
-
-function fail (sent: object, error: unknown): void {
-  update(sent, { endedAt: performance.now(), error })
+function end (sent: object, failure: Pick<Call, 'error'> = {}): void {
+  update(sent, { endedAt: performance.now(), ...failure })
 }
 
 // Published when the headers of the request are written.
 function beginHttp ({ request }: { request: ClientRequest }): void {
   const { protocol, host, path, method } = request
   const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`
-  const isRecorded = begin(request, { via: 'http', method, url, requestHeaders: request.getHeaders() })
-  if (isRecorded) request.once(errorMonitor, (error) => fail(request, error))
+  const isRecorded = begin(request, { method, url, requestHeaders: request.getHeaders() })
+  if (isRecorded) request.once(errorMonitor, (error) => end(request, { error }))
 }
 
 function respondHttp ({ request, response }: { request: ClientRequest, response: IncomingMessage }): void {
@@ -124,7 +119,7 @@ function respondHttp ({ request, response }: { request: ClientRequest, response:
 function beginUndici ({ request }: { request: UndiciRequest }): void {
   const { method, origin, path, headers } = request
   const url = `${String(origin)}${String(path)}`
-  begin(request, { via: 'undici', method: String(method), url, requestHeaders: headers })
+  begin(request, { method: String(method), url, requestHeaders: headers })
 }
 
 const SUBSCRIBERS = ([
@@ -135,7 +130,7 @@ const SUBSCRIBERS = ([
     update(request, { status: response.statusCode, responseHeaders: response.headers })
   }],
   ['undici:request:trailers', ({ request }: { request: object }) => end(request)],
-  ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => fail(request, error)]
+  ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => end(request, { error })]
 ] satisfies Array<[string, (message: never) => void]>).map(([channel, subscriber]) => {
   return [channel, quiet(subscriber)] as const
 })
@@ -152,15 +147,14 @@ function quiet (subscriber: (message: never) => void): (message: unknown) => voi
 }
 
 function recorded (call: Call, mask: Mask, since: number): RecordedCall {
-  const { via, method, url, startedAt, endedAt, status, error } = call
+  const { method, url, startedAt, endedAt, status, error } = call
   return {
-    via,
     method: method.slice(0, 100),
     url: mask.url(url.slice(0, MAX_URL)),
     status: status ?? null,
     start: round(startedAt - since),
     duration: endedAt === undefined ? null : round(endedAt - startedAt),
-    ...(error !== undefined && { error: mask.text(messageOf(error)).slice(0, 1_000) }),
+    ...(error !== undefined && { error: mask.text(textOf(error)).slice(0, 1_000) }),
     requestHeaders: shownHeaders(headersOf(call.requestHeaders), mask),
     responseHeaders: shownHeaders(headersOf(call.responseHeaders), mask)
   }
@@ -178,11 +172,9 @@ function headersOf (headers: unknown): Record<string, unknown> {
   return found
 }
 
-function messageOf (error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  // The AggregateError of connections to several addresses has a code and no message.
-  const { message, code } = error as NodeJS.ErrnoException
-  return message || code || error.name
+// The AggregateError of connections to several addresses has a code and no message.
+function textOf (error: unknown): string {
+  return messageOf(error) || String(read(error, 'code'))
 }
 
 function round (ms: number): number {

@@ -1,6 +1,7 @@
 import type { FlattenedException } from '../errors/exception.js'
 import { withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
+import { withEvents } from './stored-events.js'
 
 export const PROFILE_VERSION = 1
 
@@ -44,14 +45,15 @@ export interface Profile {
   collectors: Record<string, unknown>
 }
 
-/** A stored profile with a debug line for each listener that ran: these lines are made from its events, not stored. */
-export function withListenerLines (profile: Profile): Profile {
+/** A profile as it was before it was stored: its events as objects, and a debug line for each listener that ran. */
+export function readProfile (stored: Profile): Profile {
   try {
+    const { events } = withEvents(stored)
     // Profiles of earlier versions have stored these lines.
-    const stored = profile.logs.filter(({ channel, message }) => channel !== 'event' || !NOTIFICATION.test(message))
-    return { ...profile, logs: withNotifications(stored, profile.events, Date.parse(profile.time)) }
+    const lines = stored.logs.filter(({ channel, message }) => channel !== 'event' || !NOTIFICATION.test(message))
+    return { ...stored, events, logs: withNotifications(lines, events, Date.parse(stored.time)) }
   } catch {
     // A store of the application may hold anything.
-    return profile
+    return stored
   }
 }

@@ -3,7 +3,7 @@ import { Tokens } from '@fastify/csrf'
 import { messageOf } from '../errors/thrown-value.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './bounds.js'
-import { withListenerLines, type Profile } from './profile.js'
+import { readProfile, type Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageStats
@@ -115,7 +115,7 @@ export class Profiler {
   /** The profile of a token, written or still waiting; undefined for a malformed token, too. */
   async find (token: string): Promise<Profile | undefined> {
     const stored = await this.#stored(token)
-    return stored && withListenerLines(stored)
+    return stored && readProfile(stored)
   }
 
   async #stored (token: string): Promise<Profile | undefined> {

@@ -10,14 +10,9 @@ interface Follower {
   url: string
 }
 
-interface Redirect {
-  token: string
-  until: number
-}
-
 /** The redirects of the last 30 seconds by client and target: they are the parents of the requests that follow. */
 export class Redirects {
-  readonly #kept = new Map<string, Redirect>()
+  readonly #kept = new Map<string, { token: string, until: number }>()
 
   /** `base` is the URL of the request that was redirected. */
   remember (client: Omit<Follower, 'url'>, location: string, base: string, token: string, now = Date.now()): void {

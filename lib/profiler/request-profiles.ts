@@ -13,7 +13,7 @@ import { collectPolicy } from './collect-policy.js'
 import { openConfiguration } from './configuration.js'
 import { observe } from './observation.js'
 import { Redirects } from './redirects.js'
-import type { ProfilerSettings } from './settings.js'
+import type { ProfilerSettings } from '../options.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import createError from '@fastify/error'
 import { parse as parseDuration } from '@lukeed/ms'
-import ipaddr from 'ipaddr.js'
 import type { Criteria } from './storage/criteria.js'
 import { SORTS, type Sort } from './storage/storage.js'
 import { TOKEN_PATTERN } from './token.js'
@@ -45,7 +44,7 @@ const ANY_TEXT = { read: (text: string) => text, problem: '' }
 
 const FIELDS: Readonly<Record<string, Field>> = {
   token: { key: 'token', ...TOKEN },
-  ip: { key: 'ip', read: readIp, problem: 'neither an IP address nor a range such as 10.0.0.0/8' },
+  ip: { key: 'ip', read: readIp, problem: 'not an IP address' },
   method: { key: 'method', read: (text) => matching(METHOD, text.toUpperCase()), problem: 'not an HTTP method' },
   status: {
     key: 'status',
@@ -159,7 +158,7 @@ function matching (pattern: RegExp, text: string): string | undefined {
 
 function readIp (text: string): string | undefined {
   const ip = text.trim()
-  return isIP(ip) !== 0 || (ip.includes('/') && ipaddr.isValidCIDR(ip)) ? ip : undefined
+  return isIP(ip) !== 0 ? ip : undefined
 }
 
 function readDuration (text: string): number | undefined {

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { methodOf } from '../http/method-override.js'
 import { stateOf } from '../lifecycle/request-state.js'
 
 const MAX_LISTENERS = 3
@@ -20,7 +19,7 @@ export function addServerTiming (request: FastifyRequest, reply: FastifyReply): 
     .slice(0, MAX_LISTENERS)
   const metrics = [metric('total', now - startedAt)]
   if (handlerStart !== 0) {
-    metrics.push(metric('handler', (handlerEnd || now) - handlerStart, route?.name ?? methodOf(request)))
+    metrics.push(metric('handler', (handlerEnd || now) - handlerStart, route?.name ?? request.method))
   }
   for (const [stage, duration] of stages) metrics.push(metric(stage, duration))
   for (const { stage, listener, duration } of slowest) metrics.push(metric(listener, duration, stage))

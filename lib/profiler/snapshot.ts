@@ -5,37 +5,19 @@ const MAX_DEPTH = 16
 /** Characters of one text that count for the limit: the profile truncates longer ones. */
 const MAX_TEXT = 9_000
 
-/** A copy of a value at one moment. */
-interface Snapshot {
-  value: unknown
-  /** The approximate number of omitted bytes; 0: none, or unknown. */
-  cut: number
-}
-
 interface SnapshotOptions {
   /** The media type, for the description of binary content. */
   type?: string | undefined
-  /** The size on the wire. */
-  bytes?: number | undefined
   /** Returns what is shown in place of an object. */
   replace?: (value: object) => unknown
 }
 
 /** Copies plain objects and lists up to about 64 kB, so that later changes are not seen. */
-export function snapshot (root: unknown, { type, bytes, replace = (value) => value }: SnapshotOptions = {}): Snapshot {
-  const binary = binaryText(root, type)
-  if (binary !== null) return { value: binary, cut: 0 }
-  const budget = { left: MAX_BYTES, isComplete: true }
-  const value = copy(root, 0, budget, replace)
-  return { value, cut: budget.isComplete || bytes === undefined ? 0 : Math.max(0, bytes - MAX_BYTES) }
+export function snapshot (root: unknown, { type, replace = (value) => value }: SnapshotOptions = {}): unknown {
+  return binaryText(root, type) ?? copy(root, 0, { left: MAX_BYTES }, replace)
 }
 
-interface Budget {
-  left: number
-  isComplete: boolean
-}
-
-function copy (given: unknown, depth: number, budget: Budget, replace: (value: object) => unknown): unknown {
+function copy (given: unknown, depth: number, budget: { left: number }, replace: (value: object) => unknown): unknown {
   const value = typeof given === 'object' && given !== null ? replace(given) : given
   budget.left -= typeof value === 'string' ? Math.min(value.length, MAX_TEXT) + 2 : 4
   if (typeof value !== 'object' || value === null) return value
@@ -52,7 +34,6 @@ function copy (given: unknown, depth: number, budget: Budget, replace: (value: o
     if (budget.left <= 0) {
       const omitted = (names.length - kept.length).toLocaleString('en')
       kept.push(['…', isList ? `… (${omitted} more items)` : `${omitted} more fields`])
-      budget.isComplete = false
       break
     }
     if (!isList) budget.left -= name.length + 4

@@ -1,5 +1,6 @@
 import type { Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
+import { storedJson } from './stored-events.js'
 import type { Awaitable, ProfilePage, SearchOptions } from './storage/storage.js'
 
 /** What a list shows of a profile, without reading the profile. */
@@ -86,7 +87,8 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
     method,
     url: url.slice(0, MAX_URL),
     status,
-    ip,
+    // An IPv4-mapped address (RFC 4291, section 2.5.5.2) is the same as the IPv4 address.
+    ip: ip.replace(/^::ffff:(?=\d+\.)/i, ''),
     duration,
     error: isFailure(profile),
     route: route?.name ?? null,
@@ -102,7 +104,7 @@ export function recordOf (profile: Profile): ProfileRecord {
   const { otherErrors } = profile.collectors
   const others = Array.isArray(otherErrors) ? otherErrors.flat() as typeof profile.exceptions : []
   const exceptions = [...profile.exceptions, ...others].map(line).join('\n').slice(0, MAX_EXCEPTIONS)
-  return { summary: summarize(profile), exceptions, json: JSON.stringify(profile) }
+  return { summary: summarize(profile), exceptions, json: storedJson(profile) }
 }
 
 function line ({ name, message }: { name: string, message: string }): string {

@@ -26,18 +26,16 @@ export interface WriteQueueOptions {
   quiet?: number
 }
 
-/** A profile that waits or is being written; both fields are undefined afterwards, or if the record cannot be built. */
-interface Entry {
-  readonly token: string
-  /** Builds the record, after the response. */
-  build: (() => ProfileRecord) | undefined
-  record: ProfileRecord | undefined
-}
-
 /** Milliseconds from the first profile of a batch to its writing: others join it. */
-const DELAY = 25
+const DELAY = 50
 const BATCH = 256
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
+
+/** A profile whose record is built when the turn of the event loop in which its response ended is over. */
+interface Unbuilt {
+  token: string
+  build: () => ProfileRecord
+}
 
 /** A queue that builds the records of profiles after the responses, and writes them in batches. */
 export class WriteQueue {
@@ -45,13 +43,12 @@ export class WriteQueue {
   /** The reason of the last loss; empty where there was none. */
   lastLoss = ''
   readonly #options: WriteQueueOptions
-  /**
-   * By token, oldest first. The entries are emptied when they are built and written: V8 keeps the deleted entries of a
-   * map that is used for long until a full garbage collection, and what they lead to.
-   */
-  readonly #waiting = new Map<string, Entry>()
+  /** Apart from the records: what waits for long must not keep requests in memory. */
+  #unbuilt: Unbuilt[] = []
+  /** By token, oldest first. */
+  #waiting = new Map<string, ProfileRecord>()
   /** What is being written. */
-  #batch: Entry[] = []
+  #batch = new Map<string, ProfileRecord>()
   #writing: Promise<void> | undefined
   #isScheduled = false
   /** Bytes of the JSON that waits or is being written. */
@@ -67,42 +64,36 @@ export class WriteQueue {
 
   /** The number of profiles that are not written yet. */
   get waiting (): number {
-    return this.#waiting.size + this.#batch.length
+    return this.#unbuilt.length + this.#waiting.size + this.#batch.size
   }
 
   /** Adds a function that builds a record; false when the queue is full. */
   add (token: string, build: () => ProfileRecord): boolean {
     const { maxWaiting, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
-    const isFull = this.waiting >= maxWaiting && !this.#waiting.has(token)
+    const isFull = this.waiting >= maxWaiting && !this.#isWaiting(token)
     if (isFull || this.#bytes > maxWaitingBytes) {
       this.counters.dropped++
       this.#countLost('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
       return false
     }
-    const replaced = this.#waiting.get(token)
-    if (replaced !== undefined) this.#empty(replaced)
-    const entry = { token, build, record: undefined }
-    // It becomes the newest.
-    this.#waiting.delete(token)
-    this.#waiting.set(token, entry)
-    // Until the record is built, the function keeps the request and its data in memory.
-    setImmediate(() => this.#built(entry))
-    this.#schedule()
+    if (this.#unbuilt.length === 0) setImmediate(() => this.#build())
+    this.#unbuilt.push({ token, build })
     return true
   }
 
   has (token: string): boolean {
-    return this.#entry(token) !== undefined
+    return this.#isWaiting(token) || this.#batch.has(token)
   }
 
   /** The record of a profile that is not written yet. */
   get (token: string): ProfileRecord | undefined {
-    const entry = this.#entry(token)
-    return entry && this.#built(entry)
+    this.#build()
+    return this.#waiting.get(token) ?? this.#batch.get(token)
   }
 
   /** Resolves when all that was added before is written or lost, or when the time (ms) is over. */
   async flush (timeout = Infinity): Promise<void> {
+    this.#build()
     const batches = Math.ceil(this.#waiting.size / BATCH) + (this.#writing === undefined ? 0 : 1)
     const written = async (): Promise<void> => {
       for (let i = 0; i < batches; i++) await (this.#writing ?? this.#write())
@@ -112,33 +103,32 @@ export class WriteQueue {
 
   /** Removes and returns the records of all profiles that wait, for a process that exits. */
   drain (): ProfileRecord[] {
-    const records = [...this.#waiting.values()].flatMap((entry) => this.#built(entry) ?? [])
+    this.#build()
+    const records = [...this.#waiting.values()]
     this.#waiting.clear()
     return records
   }
 
-  #entry (token: string): Entry | undefined {
-    return this.#waiting.get(token) ?? this.#batch.find((entry) => entry.token === token)
+  #isWaiting (token: string): boolean {
+    return this.#waiting.has(token) || this.#unbuilt.some((one) => one.token === token)
   }
 
-  #built (entry: Entry): ProfileRecord | undefined {
-    const { token, build } = entry
-    if (build === undefined) return entry.record
-    entry.build = undefined
-    try {
-      entry.record = build()
-      this.#bytes += entry.record.json.length
-    } catch (error) {
-      this.#waiting.delete(token)
-      this.counters.failed++
-      this.#countLost('one could not be built', error)
+  #build (): void {
+    const unbuilt = this.#unbuilt
+    this.#unbuilt = []
+    for (const { token, build } of unbuilt) {
+      try {
+        const record = build()
+        this.#bytes += record.json.length - (this.#waiting.get(token)?.json.length ?? 0)
+        // It becomes the newest.
+        this.#waiting.delete(token)
+        this.#waiting.set(token, record)
+      } catch (error) {
+        this.counters.failed++
+        this.#countLost('one could not be built', error)
+      }
     }
-    return entry.record
-  }
-
-  #empty (entry: Entry): void {
-    this.#bytes -= entry.record?.json.length ?? 0
-    entry.build = entry.record = undefined
+    this.#schedule()
   }
 
   #schedule (): void {
@@ -160,12 +150,14 @@ export class WriteQueue {
   }
 
   async #writeBatch (): Promise<void> {
-    for (const entry of this.#waiting.values()) {
-      if (this.#batch.length >= BATCH) break
-      if (this.#built(entry) !== undefined) this.#batch.push(entry)
-      this.#waiting.delete(entry.token)
+    for (const [token, record] of this.#waiting) {
+      if (this.#batch.size >= BATCH) break
+      this.#batch.set(token, record)
+      this.#waiting.delete(token)
     }
-    const records = this.#batch.flatMap(({ record }) => record ?? [])
+    // V8 keeps the deleted entries of a map that is used for long, until a full garbage collection.
+    if (this.#waiting.size === 0) this.#waiting = new Map()
+    const records = [...this.#batch.values()]
     if (records.length === 0) return
     try {
       await this.#options.put(records)
@@ -174,8 +166,8 @@ export class WriteQueue {
       this.counters.failed += records.length
       this.#countLost('the store failed', error, records.length)
     } finally {
-      for (const entry of this.#batch) this.#empty(entry)
-      this.#batch = []
+      for (const { json } of records) this.#bytes -= json.length
+      this.#batch = new Map()
     }
   }
 

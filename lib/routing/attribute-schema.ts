@@ -23,12 +23,8 @@ function compile (): ValidateFunction {
 export function checkAttributes (route: string, config: Readonly<Record<string, unknown>>): void {
   // Other plugins have keys of their own: only a key that is similar to one of ours is a mistake.
   for (const key of Object.keys(config).filter((key) => !NAMES.includes(key))) {
-    const similar = NAMES.find((name) => {
-      const letters = [key, name].map((one) => [...one.toLowerCase()].sort().join(''))
-      // Also two letters in the wrong order, which are two edits.
-      return letters[0] === letters[1] ||
-        distance(key.toLowerCase(), name.toLowerCase()) <= (name.length > 6 ? 2 : 1)
-    })
+    // Two letters in the wrong order are two edits.
+    const similar = NAMES.find((name) => distance(key.toLowerCase(), name.toLowerCase()) <= (name.length > 6 ? 2 : 1))
     if (similar !== undefined) {
       throw new Error(`Route "${route}": config.${key} is unknown; did you mean config.${similar}?`)
     }

@@ -24,7 +24,6 @@ export type ConverterName = keyof (BuiltInConverters & FastifyParamConverters)
 export type ParamAttribute =
   | ConverterName
   | { readonly enum: ReadonlyArray<string | number> }
-  | { readonly converter: ConverterName, readonly options?: unknown }
 
 /**
  * How the responses of a route may be cached (RFC 9111, section 5.2.2), and what identifies its representation.
@@ -89,9 +88,7 @@ type Converters = BuiltInConverters & FastifyParamConverters
 type Converted<Attribute> =
   Attribute extends keyof Converters
     ? Converters[Attribute]
-    : Attribute extends { readonly enum: ReadonlyArray<infer Member> }
-      ? Member
-      : Attribute extends { readonly converter: infer Name extends keyof Converters } ? Converters[Name] : never
+    : Attribute extends { readonly enum: ReadonlyArray<infer Member> } ? Member : never
 
 /** The type of `request.params` after the converters that a `config` declares. */
 export type ConvertedParams<Config extends { readonly params: Readonly<Record<string, ParamAttribute>> }> = {

@@ -1,7 +1,18 @@
+import { createHash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { entityTag, wholeSeconds, type Validators } from '../http/conditional.js'
+import fresh from 'fresh'
 import { stateOf } from '../lifecycle/request-state.js'
 import { secondsOf, type CacheAttribute, type Duration } from './attributes.js'
+
+/** What identifies the current representation of a resource (RFC 9110, section 8.8), as it is sent. */
+export interface Validators {
+  etag: string | null
+  lastModified: string | null
+}
+
+/** The result of the preconditions: `fresh` is answered with 304. */
+export type Outcome = 'unconditional' | 'stale' | 'fresh'
 
 /** `Cache-Control` of a response that must be private although it was declared public. */
 export const TURNED_PRIVATE = 'max-age=0, must-revalidate, private'
@@ -71,6 +82,25 @@ export async function declaredValidators (attribute: CacheAttribute, request: Fa
   return {
     etag: etag === null || etag === '' ? null : entityTag(etag, attribute.weak ?? false),
     // RFC 9110, section 8.8.2.1: never later than the message itself.
-    lastModified: lastModified === null ? null : wholeSeconds(Math.min(lastModified.getTime(), Date.now()))
+    lastModified: lastModified && new Date(Math.min(lastModified.getTime(), Date.now())).toUTCString()
   }
+}
+
+/**
+ * An entity tag from any text: kept if it is one, quoted if it can be, or else hashed. A comma would separate two tags.
+ */
+export function entityTag (text: string, weak: boolean): string {
+  const [, prefix = weak ? 'W/' : '', quoted] = /^(W\/)?("[\x21\x23-\x2b\x2d-\x7e]*")$/.exec(text) ?? []
+  if (quoted !== undefined) return prefix + quoted
+  const isPlain = /^[\x21\x23-\x2b\x2d-\x7e]{1,128}$/.test(text)
+  return `${prefix}"${isPlain ? text : createHash('sha256').update(text).digest('base64url')}"`
+}
+
+/** Evaluates the preconditions of a retrieval (RFC 9110, section 13.2.2): a tag precedes a date. */
+export function evaluate (headers: IncomingHttpHeaders, { etag, lastModified }: Validators): Outcome {
+  const { 'if-none-match': tags, 'if-modified-since': since } = headers
+  if ((tags ?? since) === undefined || (etag ?? lastModified) === null) return 'unconditional'
+  // Without `Cache-Control: no-cache`, which browsers add to the conditional requests of scripts.
+  const conditions = { 'if-none-match': tags, 'if-modified-since': since }
+  return fresh(conditions, { etag: etag ?? '', 'last-modified': lastModified ?? '' }) ? 'fresh' : 'stale'
 }

@@ -1,5 +1,4 @@
 import { fullFormats } from 'ajv-formats/dist/formats.js'
-import { closest, distance } from 'fastest-levenshtein'
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
 import FindMyWay from 'find-my-way'
 import { ParamConversionError } from '../http/http-errors.js'
@@ -10,7 +9,7 @@ import type { ParamAttribute } from './attributes.js'
  * undefined. An error with a status other than 404, and a system error, keep their status.
  */
 type ParamConverter<Value = unknown> =
-  (value: string, request: FastifyRequest, options: unknown) => Found<Value> | Promise<Found<Value>>
+  (value: string, request: FastifyRequest) => Found<Value> | Promise<Found<Value>>
 
 type Found<Value> = Value | null | undefined
 
@@ -67,14 +66,9 @@ export function paramConversions (
       const has = inPattern.length === 0 ? 'no parameters' : inPattern.map((name) => `"${name}"`).join(', ')
       throw new Error(`${where} is not a parameter of the pattern "${pattern}", which has ${has}`)
     }
-    if (typeof attribute === 'object' && 'enum' in attribute) {
-      return { param, converter: 'enum', convert: (value) => memberOf(attribute.enum, value) }
-    }
-    const { converter, options } = typeof attribute === 'object'
-      ? attribute
-      : { converter: attribute as string, options: undefined }
-    const convert = converterOf(where, converter, converters)
-    return { param, converter, convert: (value, request) => convert(value, request, options) }
+    return typeof attribute === 'object'
+      ? { param, converter: 'enum', convert: (value) => memberOf(attribute.enum, value) }
+      : { param, converter: attribute, convert: converterOf(where, attribute, converters) }
   })
 }
 
@@ -82,9 +76,7 @@ function converterOf (where: string, name: string, converters: Converters): Para
   const all = { ...converters, ...BUILT_IN }
   if (Object.hasOwn(all, name)) return all[name] as ParamConverter
   const known = [...Object.keys(BUILT_IN), ...Object.keys(converters)]
-  const similar = closest(name, known)
-  const hint = distance(name, similar) <= Math.ceil(similar.length / 3) ? `did you mean "${similar}"? ` : ''
-  throw new Error(`${where} names the converter "${name}", which is unknown; ${hint}known are ${known.join(', ')}`)
+  throw new Error(`${where} names the converter "${name}", which is unknown; known are ${known.join(', ')}`)
 }
 
 function memberOf (members: ReadonlyArray<string | number>, value: string): string | number {

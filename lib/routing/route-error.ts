@@ -3,7 +3,6 @@ import { joinedHeader } from '../http/header-text.js'
 import {
   MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError, withoutStack
 } from '../http/http-errors.js'
-import { methodOf } from '../http/method-override.js'
 import { absoluteUrl, type Origin } from '../http/origin.js'
 import { pathnameOf, targetOf } from '../http/request-target.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -17,7 +16,7 @@ export type RouteMiss = { error: Error } | { redirect: string }
  */
 export function explainMiss (request: FastifyRequest): RouteMiss {
   const { routeTable } = servicesOf(request)
-  const method = methodOf(request)
+  const { method } = request
   const path = pathnameOf(request)
   const { allowed, redirect } = routeTable.lookup(path, request)
   // A handler may have called `reply.callNotFound()`.
@@ -29,7 +28,7 @@ export function explainMiss (request: FastifyRequest): RouteMiss {
 /** Why a request without TLS does not reach a route for HTTPS only: a redirect, or not found. */
 export function explainInsecure (request: FastifyRequest): RouteMiss {
   const path = pathnameOf(request)
-  if (isRedirectable(methodOf(request))) return { redirect: locationOf(request, path, true) }
+  if (isRedirectable(request.method)) return { redirect: locationOf(request, path, true) }
   return { error: notFound(request, path, ': the path has routes for HTTPS only') }
 }
 
@@ -59,7 +58,7 @@ function methodNotAllowed (request: FastifyRequest, path: string, allowed: reado
   return create(request, () => {
     const list = allowed.join(', ')
     const cause = new MethodLookupError(
-      `No routes found for "${methodOf(request)} ${withSlash(path)}": the path has routes for ${list}`
+      `No routes found for "${request.method} ${withSlash(path)}": the path has routes for ${list}`
     )
     const error = new MethodNotAllowedError(
       `${messageOf(request, path)}: Method Not Allowed (Allow: ${list})`, { cause }
@@ -70,7 +69,7 @@ function methodNotAllowed (request: FastifyRequest, path: string, allowed: reado
 }
 
 function messageOf (request: FastifyRequest, path: string): string {
-  return `No route found for "${methodOf(request)} ${absoluteUrl(servicesOf(request).originOf(request), path)}"`
+  return `No route found for "${request.method} ${absoluteUrl(servicesOf(request).originOf(request), path)}"`
 }
 
 function withSlash (path: string): string {

@@ -37,20 +37,11 @@ export interface DeclaredRoute {
   hasPreHandler: boolean
 }
 
-export interface LookupResult {
-  /** The methods that routes declare for the path, in the order of declaration. */
-  allowed: string[]
-  /** The other trailing-slash form of the path, where it has a route for GET. */
-  redirect: string | null
-}
-
 /** A route of one method, as the router finds it. */
 interface Entry {
   route: DeclaredRoute
   method: string
   handler: unknown
-  /** Whether Fastify adds a HEAD route, with the same handler. */
-  exposesHead: boolean
   /** The order of declaration; -1 for a HEAD that Fastify has added. */
   order: number
   /** Whether the route exists only for clients that may see the debug surface. */
@@ -70,7 +61,6 @@ export function routeName ({ config, method, url }: RouteOptions): string {
 /** The routes of an application, in a router of our own: why no route matched is not available from Fastify's. */
 export class RouteTable {
   readonly #router
-  readonly #exposesHead: boolean
   readonly #declared: DeclaredRoute[] = []
   /** By method, pattern and constraints; by method and pattern alone the last of several. */
   readonly #entries = new Map<string, Entry>()
@@ -81,7 +71,6 @@ export class RouteTable {
   constructor (app: FastifyInstance) {
     const config = app.initialConfig as unknown as Record<string, unknown>
     const options = { ...config, ...config.routerOptions as object } as Record<string, unknown>
-    this.#exposesHead = config.exposeHeadRoutes !== false
     this.#router = FindMyWay({
       caseSensitive: options.caseSensitive !== false,
       ignoreTrailingSlash: options.ignoreTrailingSlash === true,
@@ -108,27 +97,26 @@ export class RouteTable {
       hasHooks: ROUTE_HOOKS.some((hook) => route[hook] !== undefined),
       hasPreHandler: route.preHandler !== undefined
     }
-    const exposesHead = route.exposeHeadRoute ?? this.#exposesHead
     const { debugOnly = false, httpsOnly = false } = route.config ?? {}
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true
     this.#declared.push(declared)
     for (const method of methods) {
       const order = this.#order++
       const { handler } = route
-      const entry: Entry = { route: declared, method, handler, exposesHead, order, debugOnly, httpsOnly }
+      const entry: Entry = { route: declared, method, handler, order, debugOnly, httpsOnly }
       this.#methods.add(method)
       for (const key of [`${method} ${url}`, `${method} ${url}${suffix}`]) this.#entries.set(key, entry)
       this.#addToRouter(route, entry)
     }
   }
 
-  /** Adds the HEAD route that Fastify adds to a GET route; false where the application has declared it. */
+  /** Adds the HEAD route that Fastify adds to a GET route, with its handler; false for another one. */
   #addImpliedHead (route: AddedRoute, suffix: string): boolean {
     const { url } = route
     const own = this.#entries.get(`GET ${url}${suffix}`)
     // `/` below a prefix is two routes, with a slash and without. Of one of them only the HEAD route calls `onRoute`.
     const get = own ?? (route.routePath === '/' ? this.#entries.get(`GET ${route.prefix}${suffix}`) : undefined)
-    if (get?.exposesHead !== true || get.handler !== route.handler) return false
+    if (get === undefined || get.handler !== route.handler) return false
     this.#entries.set(`HEAD ${url}`, get)
     if (own === undefined && route.prefixTrailingSlash !== 'no-slash') {
       for (const method of get.route.methods) this.#addToRouter(route, { ...get, method, order: this.#order++ })
@@ -163,10 +151,11 @@ export class RouteTable {
   }
 
   /**
-   * Looks a path up under every method. Routes for debugging are hidden from clients that may not see the debug
-   * surface.
+   * Looks a path up under every method: the methods that it has, in the order of declaration, and the other
+   * trailing-slash form, where only that has a route for GET. Routes for debugging are hidden from clients that may not
+   * see the debug surface.
    */
-  lookup (path: string, request: FastifyRequest): LookupResult {
+  lookup (path: string, request: FastifyRequest) {
     const allowed = [...this.#methods]
       .flatMap((method) => this.#findVisible(method, path, request) ?? [])
       .filter(({ order }) => order >= 0)

@@ -6,37 +6,13 @@ const MAX_TRIED = 50
 const MAX_PATH = 300
 const MAX_NEAR = 5
 
-/** A route that did not match a request, and why. */
-export interface TriedRoute {
-  name: string
-  methods: string[]
-  pattern: string
-  why: string
-  /** How many characters of the path differ; 0 where the path matches. */
-  distance: number
-}
-
-/** The routes that did not match a request, the nearest first. */
-export interface TriedRoutes {
-  tried: TriedRoute[]
-  /** How many more there are. */
-  more: number
-}
-
-/** A route that nearly matched a request. */
-export interface NearMiss {
-  route: DeclaredRoute
-  why: string
-  /** The path that would match, with the parameters of the request; null where the request lacks a parameter. */
-  path: string | null
-}
+/** Costs from here on are those of routes that are not similar to the request. */
+const FAR = 1_000
 
 /** The request, as far as routing depends on it. */
-export interface Wanted {
+interface Wanted {
   method: string
   path: string
-  host: string
-  version: string
 }
 
 interface Segment {
@@ -54,50 +30,81 @@ interface RoutePattern {
   isOptional: boolean
 }
 
-/** The result for one route; the lower the rank, the nearer the route. */
+/** The result for one route; the lower the cost, the nearer the route. */
 interface Comparison {
   route: DeclaredRoute
-  segments: Segment[]
   why: string
-  rank: number
+  cost: number
 }
 
-/** Why each route did not match a request that matched none: the nearest fifty. */
-export function triedRoutes (routes: readonly DeclaredRoute[], wanted: Wanted): TriedRoutes {
-  const path = wanted.path.slice(0, MAX_PATH)
-  const segments = segmentsOf(path)
-  const compared = routes.map((route) => compare(route, wanted, segments)).sort((a, b) => a.rank - b.rank)
-  const tried = compared.slice(0, MAX_TRIED).map(({ route: { name, methods, pattern }, segments: own, why, rank }) =>
-    ({ name, methods, pattern, why, distance: rank <= 1 ? 0 : distanceTo(own, path, segments) }))
-  return { tried: tried.sort((a, b) => a.distance - b.distance), more: Math.max(0, compared.length - MAX_TRIED) }
+/**
+ * Why each route did not match a request that matched none: fifty of them, the nearest first, and how many more there
+ * are. `isNear`: only the method, a constraint or some characters differ.
+ */
+export function triedRoutes (routes: readonly DeclaredRoute[], wanted: Wanted) {
+  const compared = nearestFirst(routes, wanted)
+  return {
+    tried: compared.slice(0, MAX_TRIED).map(({ route: { name, methods, pattern }, why, cost }) =>
+      ({ name, methods, pattern, why, isNear: cost < FAR })),
+    more: Math.max(0, compared.length - MAX_TRIED)
+  }
 }
 
-function compare (route: DeclaredRoute, wanted: Wanted, segments: readonly string[]): Comparison {
+/**
+ * The routes that nearly matched a request, the nearest first. `path` would match, with the parameters of the request;
+ * null where the request lacks a parameter.
+ */
+export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted) {
+  const sent = segmentsOf(wanted.path)
+  return nearestFirst(routes, wanted).filter(({ cost }) => cost < FAR).slice(0, MAX_NEAR)
+    .map(({ route, why }) => ({ route, why, path: pathFor(route, sent) }))
+}
+
+function nearestFirst (routes: readonly DeclaredRoute[], wanted: Wanted): Comparison[] {
+  const sent = segmentsOf(wanted.path)
+  return routes.map((route) => compare(route, wanted, sent)).sort((a, b) => a.cost - b.cost)
+}
+
+function compare (route: DeclaredRoute, wanted: Wanted, sent: readonly string[]): Comparison {
   const pattern = patternOf(route.pattern)
-  const result = (rank: number, why: string): Comparison => ({ route, segments: pattern.segments, why, rank })
-  const differing = firstDifference(pattern, segments)
+  const result = (cost: number, why: string): Comparison => ({ route, why, cost })
+  const differing = firstDifference(pattern, sent)
   if (differing === null) {
     const { methods } = route
     const isMethod = methods.includes(wanted.method) || (wanted.method === 'HEAD' && methods.includes('GET'))
     if (!isMethod) return result(1, `the method is ${methods.join(' or ')}, not ${wanted.method}`)
-    const constraint = failedConstraint(route, wanted)
-    return constraint === null ? result(0, 'it matches') : result(1, constraint)
+    const constraints = Object.entries(route.constraints).map(([name, value]) => `${name} ${String(value)}`)
+    return constraints.length === 0 ? result(0, 'it matches') : result(1, `it is only for ${constraints.join(', ')}`)
   }
-  const otherForm = segments.at(-1) === '' ? segments.slice(0, -1) : [...segments, '']
+  const otherForm = sent.at(-1) === '' ? sent.slice(0, -1) : [...sent, '']
   if (firstDifference(pattern, otherForm) === null) {
     return result(2, `the trailing slash: it is declared ${route.pattern.endsWith('/') ? 'with' : 'without'} one`)
   }
-  const [declared, sent] = [pattern.segments[differing], segments[differing]]
-  if (declared?.isStatic === true && declared.text.toLowerCase() === sent?.toLowerCase()) {
-    return result(3, `upper and lower case: segment ${differing + 1} is "${declared.text}", not "${sent}"`)
+  const [declared, value] = [pattern.segments[differing], sent[differing]]
+  if (declared?.isStatic === true && declared.text.toLowerCase() === value?.toLowerCase()) {
+    return result(3, `upper and lower case: segment ${differing + 1} is "${declared.text}", not "${value}"`)
   }
-  const missing = pattern.segments.length - differing + Math.abs(pattern.segments.length - segments.length)
   const why = declared === undefined
-    ? `the path continues after segment ${differing}: "${sent}"`
-    : sent === undefined
+    ? `the path continues after segment ${differing}: "${value}"`
+    : value === undefined
       ? `the path ends before segment ${differing + 1}: "${declared.text}"`
-      : `segment ${differing + 1} is "${declared.text}", not "${sent}"`
-  return result(10 + missing * 10 - differing, why)
+      : `segment ${differing + 1} is "${declared.text}", not "${value}"`
+  return result(3 + differenceOf(pattern, sent), why)
+}
+
+/** The differing characters of all static segments, and 2 for a segment more or less; `FAR` where the paths differ. */
+function differenceOf ({ segments, isOpen }: RoutePattern, sent: readonly string[]): number {
+  const more = isOpen ? Math.max(0, segments.length - sent.length) : Math.abs(segments.length - sent.length)
+  const common = segments.slice(0, sent.length)
+  // Parameters are like any text: one word must be alike.
+  if (more > 1 || !common.some(({ isStatic, text }) => isStatic && text !== '')) return FAR
+  return common.reduce((sum, segment, i) => {
+    const value = sent[i] as string
+    if (sum >= FAR || segment.matches(value)) return sum
+    const characters = distance(segment.text.toLowerCase(), value.toLowerCase())
+    const isNear = segment.isStatic && characters <= Math.max(1, Math.floor(segment.text.length / 3))
+    return isNear ? sum + characters : FAR
+  }, more * 2)
 }
 
 /** The index of the first segment that does not match; null where all do. */
@@ -112,29 +119,9 @@ function firstDifference ({ segments, isOpen, isOptional }: RoutePattern, sent: 
   return sent.length > segments.length ? segments.length : null
 }
 
-function failedConstraint ({ constraints }: DeclaredRoute, { host, version }: Wanted): string | null {
-  for (const [name, needed] of Object.entries(constraints)) {
-    const text = String(needed)
-    if (name === 'host') {
-      const matches = needed instanceof RegExp ? needed.test(host) : text === host
-      if (!matches) return `constraint host: it is for ${text}, not for "${host}"`
-    } else if (name === 'version') {
-      if (version === '') return `constraint version: it is ${text}, and the request names none`
-      if (!text.startsWith(version.replace(/(?:\.x)+$/, ''))) return `constraint version: it is ${text}, not ${version}`
-    } else return `constraint ${name}: it is for ${text}`
-  }
-  return null
-}
-
-// Parameters take the values that were sent, so that only static text counts.
-function distanceTo (segments: readonly Segment[], path: string, sent: readonly string[]): number {
-  const filled = segments.map(({ isStatic, text }, i) => isStatic ? text : sent[i] ?? text)
-  return distance(path, `/${filled.join('/')}`.slice(0, MAX_PATH))
-}
-
-/** The segments of a path, percent-decoded where that is possible. */
+/** The segments of a path, of at most 300 characters, percent-decoded where that is possible. */
 function segmentsOf (path: string): string[] {
-  return path.slice(1).split('/').map((segment) => {
+  return path.slice(1, MAX_PATH).split('/').map((segment) => {
     try {
       return decodeURIComponent(segment)
     } catch {
@@ -161,36 +148,6 @@ function segment (text: string): Segment {
   const matches = (value: string): boolean =>
     text === '*' || (value !== '' && takes(`/${text}`, 'GET', `/${encodeURIComponent(value)}`))
   return { text, isStatic: false, matches }
-}
-
-/**
- * The routes that nearly matched a request, the nearest first: each segment differs by a few characters, with at most
- * one segment more or less.
- */
-export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted): NearMiss[] {
-  const segments = segmentsOf(wanted.path.slice(0, MAX_PATH))
-  return routes
-    .map((route) => ({ ...compare(route, wanted, segments), away: segmentDistance(route, segments) }))
-    .filter(({ rank, away }) => rank <= 3 || away !== Infinity)
-    .sort((a, b) => Math.min(a.rank, 3) - Math.min(b.rank, 3) || a.away - b.away)
-    .slice(0, MAX_NEAR)
-    .map(({ route, why }) => ({ route, why, path: pathFor(route, segments) }))
-}
-
-/** The differing characters of all static segments, and 2 for a segment more or less; Infinity: the paths differ. */
-function segmentDistance ({ pattern }: DeclaredRoute, sent: readonly string[]): number {
-  const { segments, isOpen } = patternOf(pattern)
-  const more = isOpen ? Math.max(0, segments.length - sent.length) : Math.abs(segments.length - sent.length)
-  const common = segments.slice(0, sent.length)
-  // Parameters are like any text: one word must be alike.
-  if (more > 1 || !common.some(({ isStatic, text }) => isStatic && text !== '')) return Infinity
-  return common.reduce((sum, segment, i) => {
-    const value = sent[i] as string
-    if (segment.matches(value)) return sum
-    const characters = distance(segment.text.toLowerCase(), value.toLowerCase())
-    const isNear = segment.isStatic && characters <= Math.max(1, Math.floor(segment.text.length / 3))
-    return isNear ? sum + characters : Infinity
-  }, more * 2)
 }
 
 function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string | null {

@@ -1,20 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { addressRanges } from '../http/address-ranges.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { PathPattern, Paths } from './paths.js'
+import type { AccessRule } from '../options.js'
+import type { Paths } from './paths.js'
 import type { User } from './users.js'
-
-/** The right that a path requires. The first rule that applies to a request decides; without one access is granted. */
-export interface AccessRule {
-  /** The paths to which it applies; none: all. */
-  path?: PathPattern
-  /** The methods to which it applies, in capitals (a rule for GET applies to HEAD, too); none: all. */
-  methods?: string[]
-  /** The client addresses or networks (CIDR notation) to which it applies; none: all. */
-  ips?: string[]
-  /** A role or attribute, or several of which one is enough; `PUBLIC_ACCESS`: no user; `IS_AUTHENTICATED`: any user. */
-  roles: string | string[]
-}
 
 export type CompiledRule = ReturnType<typeof compileRule>
 

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { BasicSettings, BearerSettings } from '../options.js'
 import type { VerifyCredentials } from './credentials.js'
 import { AuthenticationError } from './errors.js'
 import type { StoredUser } from './users.js'
@@ -25,18 +26,6 @@ export interface Authenticator {
 }
 
 export type Authenticated = StoredUser | string | null
-
-export interface BasicSettings {
-  /** What the browser's dialog shows. Default: `Secured Area`. */
-  realm?: string
-}
-
-export interface BearerSettings {
-  /** What the token is for. Default: `Secured Area`. */
-  realm?: string
-  /** Finds the user of a token: the user, an identifier for the provider, or null. */
-  verify: (token: string, request: FastifyRequest) => Authenticated | undefined | Promise<Authenticated | undefined>
-}
 
 /** HTTP basic authentication (RFC 7617), with names and passwords as UTF-8. */
 export function basicAuthenticator (given: true | BasicSettings, verify: VerifyCredentials): Authenticator {

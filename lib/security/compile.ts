@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
+import type { FirewallSettings, LoginSettings, LogoutSettings, SecuritySettings } from '../options.js'
 import { compileRule, type CompiledRule } from './access-control.js'
 import { basicAuthenticator, bearerAuthenticator } from './authenticators.js'
 import { SecurityContext } from './context.js'
 import { credentialsCheck } from './credentials.js'
 import { routerPaths, type Paths } from './paths.js'
-import type { FirewallSettings, LoginSettings, LogoutSettings, SecuritySettings } from './security.js'
 import { argon2, compileProvider, roleResolver, type CompiledProvider, type PasswordHasher } from './users.js'
 
 /** Compiles the option `security`, whose types were checked before; rejects with an error that names the setting. */

@@ -3,17 +3,9 @@ import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import { servicesOf } from '../lifecycle/services.js'
+import type { ThrottlingSettings } from '../options.js'
 import { AuthenticationError, TooManyLoginAttemptsError } from './errors.js'
 import { passwordCheck, type CompiledProvider, type PasswordHasher, type StoredUser } from './users.js'
-
-export interface ThrottlingSettings {
-  /** How many logins may fail for one name from one address; five times as many for all names from it. Default: 5. */
-  maxAttempts?: number
-  /** In how many milliseconds. Default: 60000. */
-  interval?: number
-  /** Makes the counters, for several processes that share them; in memory by default. `duration` is in seconds. */
-  limiter?: (options: { keyPrefix: string, points: number, duration: number }) => RateLimiterAbstract
-}
 
 /** Resolves to the user with a name and a password; rejects with the same message for every reason. */
 export type VerifyCredentials = (request: FastifyRequest, identifier: string, password: string) => Promise<StoredUser>

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { Skip, type Answer, type RequestHook } from '../lifecycle/listener.js'
 import { routeConfigOf, stateOf, type RouteConfig } from '../lifecycle/request-state.js'
+import type { HindsightOptions } from '../options.js'
 import type { SecurityContext } from './context.js'
-import { openSecurity, type SecurityOptions } from './security.js'
+import { openSecurity } from './security.js'
 
 /** What a route declares, compiled: whether a request may reach the handler. */
 export type Check = (context: SecurityContext) => boolean | Promise<boolean>
@@ -17,7 +18,7 @@ const errorPass = new Skip('not in an error pass')
  * function that compiles what a route declares; what it throws stops the start with an error that names the route.
  */
 export async function routeCheck<Name extends 'security' | 'isGranted'> (
-  app: FastifyInstance, options: SecurityOptions, name: Name, load: () => Compile<Name> | Promise<Compile<Name>>
+  app: FastifyInstance, options: HindsightOptions, name: Name, load: () => Compile<Name> | Promise<Compile<Name>>
 ): Promise<RequestHook | string> {
   const security = await openSecurity(app, options)
   const compile = security === null ? null : await load()

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { SecuritySettings } from '../options.js'
 
 /** The user who sent a request. */
 export interface User {
@@ -24,9 +25,6 @@ type LoadUser = (identifier: string) => StoredUser | null | undefined | Promise<
 /** The source of users: a list, or a function. */
 export type UserProvider = { users: StoredUser[] } | LoadUser
 
-/** The roles that each role includes: `{ ROLE_ADMIN: ['ROLE_EDITOR'] }` gives administrators the rights of editors. */
-export type RoleHierarchy = Record<string, string | string[]>
-
 /** A frozen copy of a user, without the password. */
 export function userFrom ({ identifier, roles = [], attributes = {} }: StoredUser): User {
   return Object.freeze({ identifier, roles: Object.freeze([...roles]), attributes: Object.freeze({ ...attributes }) })
@@ -45,7 +43,9 @@ export function compileProvider (name: string, provider: UserProvider) {
 }
 
 /** Returns the function that adds the inherited roles after the given ones. */
-export function roleResolver (hierarchy: RoleHierarchy = {}): (roles: readonly string[]) => readonly string[] {
+export function roleResolver (
+  hierarchy: SecuritySettings['roleHierarchy'] = {}
+): (roles: readonly string[]) => readonly string[] {
   const inherited = new Map(Object.entries(hierarchy))
   return (roles) => {
     const all = new Set(roles)

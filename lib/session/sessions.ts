@@ -1,22 +1,11 @@
 import { promisify } from 'node:util'
 import fastifyCookie from '@fastify/cookie'
-import fastifySession, { type FastifySessionOptions } from '@fastify/session'
+import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { host, runHooks } from '../lifecycle/hosting.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { guardedStore, MemorySessionStore, type SessionStore } from './session-store.js'
-
-export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName' | 'rolling' | 'idGenerator'> {
-  /** At least 32 characters, or several secrets to rotate: the first signs, all are accepted. */
-  secret?: string | string[] | undefined
-  /**
-   * Where sessions are stored; by default in memory: the 10,000 that were used last. Another store is read in the slot
-   * of the session listener. If it fails or takes more than 2 s, requests that use the session are answered with 503.
-   */
-  store?: SessionStore
-  /** The cookie's attributes (RFC 6265bis, section 4.1.2); `maxAge` in milliseconds. */
-  cookie?: NonNullable<FastifySessionOptions['cookie']>
-}
+import type { SessionSettings } from '../options.js'
+import { guardedStore, MemorySessionStore } from './session-store.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {

@@ -1,4 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein'
+import type { HindsightOptions } from '../options.js'
 import { script as readScript } from './asset.js'
 import { html } from './html.js'
 
@@ -7,19 +8,6 @@ declare module '../lifecycle/services.js' {
     /** Makes links that open source in the editor; null where none is configured. */
     readonly editor: EditorLink | null
   }
-}
-
-export interface EditorOptions {
-  /**
-   * The editor that links to source open: the name of a known one, or a URL with `%f`, `%l` and `%c` for file, line and
-   * column. In debug mode `vscode` by default; an empty string: no links.
-   */
-  editor?: string
-  /**
-   * Where folders of the service lie for the editor, as in `{ '/app': '/home/me/project' }`: what runs in a container
-   * has other paths.
-   */
-  editorPaths?: Record<string, string>
 }
 
 /** The URL that opens a place in the editor; null where the file is none of the file system's. */
@@ -58,7 +46,7 @@ const ABSOLUTE = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/
  * Makes the function that writes links for the editor; null where none was named. Stops the start at a template that is
  * no safe link.
  */
-export function editorLink ({ editor = '', editorPaths = {} }: EditorOptions): EditorLink | null {
+export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions): EditorLink | null {
   const paths = mappings(editorPaths)
   if (editor === '') return null
   const template = Object.hasOwn(PRESETS, editor) ? PRESETS[editor] as string : checked(editor)

@@ -41,7 +41,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
   }
 
   async function attach (token: string, body: unknown): Promise<void> {
-    const { readReport, withViolation } = await import('../../lib/profiler/csp/reports.js')
+    const { readReport, withViolation } = await import('../../lib/profiler/csp/csp.js')
     const violation = readReport(body, hindsight.mask)
     if (violation === null) throw new BadReportError()
     if (!TOKEN_PATTERN.test(token)) throw new TokenNotFoundError(token)

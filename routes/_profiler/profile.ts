@@ -17,7 +17,7 @@ const MAX_CHILDREN = 20
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
   app.get('/:token', routeOptions(app, '_profiler'), showProfile)
   app.get('/:token/headers.json', routeOptions(app, '_profiler_headers'), async function showHeaderHistory (request) {
-    const { headerHistory } = await import('../../lib/profiler/panels/header-history.js')
+    const { headerHistory } = await import('../../lib/profiler/panels/headers.js')
     const profile = await profileOf(request)
     return { token: profile.token, headers: Object.fromEntries(headerHistory(profile)) }
   })

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { httpsServerOptions, serverOptions, type ServerLimits } from '../../app/server-options.js'
+import { httpsServerOptions, serverOptions, type ServerSettings } from '../../app/server-options.js'
 import { until } from '../slow/reliability/start.js'
 import { build, listen } from '../support/app.js'
 import { certificate } from '../support/certificate.js'
@@ -24,7 +24,7 @@ interface Served {
   open: () => Promise<number>
 }
 
-async function service (t: Test, server: object, limits: Partial<ServerLimits> = {}): Promise<Served> {
+async function service (t: Test, server: object, limits: Partial<ServerSettings> = {}): Promise<Served> {
   const lines: string[] = []
   const app = await build({
     profiler: false,
@@ -41,7 +41,7 @@ async function service (t: Test, server: object, limits: Partial<ServerLimits> =
   return { app, port: await listen(app), lines, open: () => new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count))) }
 }
 
-const kinds: Array<[name: string, options: (limits: Partial<ServerLimits>) => object, dial: (port: number) => Socket]> = [
+const kinds: Array<[name: string, options: (limits: Partial<ServerSettings>) => object, dial: (port: number) => Socket]> = [
   ['in the clear', (limits) => serverOptions(limits), (port) => connect(port, '127.0.0.1')]
 ]
 if (tls === null) t.pass('openssl is installed', { skip: 'no openssl: install it' })

@@ -8,8 +8,8 @@ const SESSION_SECRET = 'a secret of thirty-two characters or more'
 const dir = mkdtempSync(join(tmpdir(), 'hindsight-'))
 
 t.test('without variables the defaults apply', async t => {
-  const { host, port, production, logLevel, options } = readEnvironment({ DATA_DIR: dir })
-  t.same([host, port, production, logLevel], ['127.0.0.1', 3000, false, 'info'])
+  const { host, port, logLevel, options } = readEnvironment({ DATA_DIR: dir })
+  t.same([host, port, logLevel], ['127.0.0.1', 3000, 'info'])
   t.match(options, { debug: true, trustedProxies: [], trustedHosts: [], debugClients: [], debugHosts: [] })
   t.match((options.session as { secret: string }).secret, /^[0-9a-f]{64}$/)
 })
@@ -31,7 +31,6 @@ t.test('every variable sets its option', async t => {
   t.match(environment, {
     host: '0.0.0.0',
     port: 8080,
-    production: true,
     logLevel: 'warn',
     options: {
       debug: false,
@@ -48,7 +47,7 @@ t.test('every variable sets its option', async t => {
 
 t.test('an empty variable is not set', async t => {
   const environment = readEnvironment({ HOST: '', PORT: '', NODE_ENV: '', LOG_LEVEL: '', SESSION_SECRET, TRUSTED_PROXIES: '' })
-  t.match(environment, { host: '127.0.0.1', port: 3000, production: false, logLevel: 'info', options: { trustedProxies: [] } })
+  t.match(environment, { host: '127.0.0.1', port: 3000, logLevel: 'info', options: { trustedProxies: [] } })
 })
 
 t.test('debug is off in production only', async t => {

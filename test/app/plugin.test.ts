@@ -8,7 +8,7 @@ import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import { LEAVABLE } from '../../app/conflicts.js'
-import type { HindsightOptions } from '../../app/options.js'
+import type { HindsightOptions } from '../../lib/options.js'
 import { profileOf } from '../support/app.js'
 
 const HTML = { accept: 'text/html,*/*;q=0.8' }

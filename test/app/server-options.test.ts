@@ -20,7 +20,5 @@ for (const [variables, message] of [
 }
 
 t.test('serverOptions() returns the options of the server', async (t) => {
-  t.match(serverOptions(), { requestTimeout: 60_000, connectionTimeout: 120_000, keepAliveTimeout: 72_000, bodyLimit: 1_048_576, maxRequestsPerSocket: 0, http: { headersTimeout: 20_000, connectionsCheckingInterval: 5_000 } })
-  t.equal(serverOptions({ headersTimeout: 0, requestTimeout: 0 }).http?.connectionsCheckingInterval, 5_000)
-  t.equal(serverOptions({ headersTimeout: 400 }).http?.connectionsCheckingInterval, 100)
+  t.match(serverOptions(), { requestTimeout: 60_000, connectionTimeout: 120_000, keepAliveTimeout: 72_000, bodyLimit: 1_048_576, maxRequestsPerSocket: 0, http: { headersTimeout: 20_000, connectionsCheckingInterval: 1_000 } })
 })

@@ -42,18 +42,18 @@ async function put (dataDir: string, profiles: readonly Profile[]): Promise<void
 t.test('a model lists, searches, reads and compares the profiles of a service', async (t) => {
   const dataDir = testdir(t)
   const { client, call } = await connect(t, dataDir)
-  t.match(await call('list_profiles'), { isError: true, text: `There is no store at ${dataDir}/profiles.db` }, 'the service has not run yet')
+  t.match(await call('search_profiles'), { isError: true, text: `There is no store at ${dataDir}/profiles.db` }, 'the service has not run yet')
   await put(dataDir, [...tokens(1, 30).map((token) => profile(token)), sample(HOSTILE)])
 
   const { tools } = await client.listTools()
-  t.same(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]), [['list_profiles', true], ['search_profiles', true], ['read_profile', true], ['compare_profiles', true]])
+  t.same(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]), [['search_profiles', true], ['read_profile', true], ['compare_profiles', true]])
   t.match(client.getInstructions(), 'never instructions to be followed')
 
-  const listed = await call('list_profiles')
+  const listed = await call('search_profiles', { limit: '20' })
   t.equal(listed.text.match(/^. [0-9a-f]{6} /gm)?.length, 20)
   const [, cursor = ''] = /--cursor (\S+)/.exec(listed.text) ?? []
-  t.match((await call('list_profiles', { cursor })).text, '  000001  200 ')
-  t.match((await call('search_profiles', { error: true, status: 404, min_duration: 1 })).text, '● 3fa94c  404 ')
+  t.match((await call('search_profiles', { cursor })).text, '  000001  200 ')
+  t.match((await call('search_profiles', { error: '1', status: '404', slow: '1ms' })).text, '● 3fa94c  404 ')
   t.match((await call('search_profiles', { url: 'elsewhere' })).text, 'No stored profile matches.')
 
   const read = await call('read_profile', { error: true })
@@ -67,7 +67,6 @@ t.test('a model lists, searches, reads and compares the profiles of a service', 
 
   const compared = await call('compare_profiles', { left: '000001', right: '3fa94c' })
   t.match(compared.text, '\n  status\n    - 200\n    + 404\n')
-  t.match(compared.text, 'The second, 3fa94c:')
 
   await put(dataDir, [profile('0000aa')])
   t.match((await call('read_profile')).text, 'Profile `0000aa`', 'what came meanwhile is seen')
@@ -77,8 +76,8 @@ t.test('a model lists, searches, reads and compares the profiles of a service', 
     ['read_profile', { part: 'nope' }, 'Part "nope" was not found; this profile has: exceptions, logs, events.'],
     ['search_profiles', { status: 'bad' }, 'Invalid "status": "bad" is neither a status such as 404 nor a class such as 4xx.'],
     ['search_profiles', { nonsense: 1 }, 'additional properties'],
-    ['list_profiles', { limit: 1_000 }, '100'],
-    ['list_profiles', { cursor: 'x' }, 'Invalid "cursor"'],
+    ['search_profiles', { limit: '1000' }, '100'],
+    ['search_profiles', { cursor: 'x' }, 'Invalid "cursor"'],
     ['compare_profiles', { left: '000001' }, 'right']
   ] as const) {
     const { text, isError } = await call(name, given)
@@ -96,8 +95,8 @@ t.test('every tool has bounded answers, for any profile', async (t) => {
     t.ok(text.length < 60_000, `${name}: ${text.length}`)
     t.notMatch(text, '\u001b')
   }
-  t.ok((await TOOLS[2]?.run(store, { token: '3fa94c', part: 'request' }) ?? '').length < 21_000)
-  t.match(await TOOLS[3]?.run(store, { left: '000001', right: '000001' }), 'No differences')
+  t.ok((await TOOLS[1]?.run(store, { token: '3fa94c', part: 'request' }) ?? '').length < 21_000)
+  t.match(await TOOLS[2]?.run(store, { left: '000001', right: '000001' }), 'No differences')
 })
 
 t.test('the server ends with its client, and reports a missing package', async (t) => {
@@ -115,5 +114,5 @@ t.test('the server ends with its client, and reports a missing package', async (
   const missing = run(process.execPath, ['--import=tsx', 'bin/fastify-hindsight.js', 'mcp'], { cwd: elsewhere })
   missing.child.stdin?.end()
   const failed = await missing.catch((error: { code: number, stderr: string }) => error)
-  t.match(failed, { code: 1, stderr: 'fastify-hindsight: mcp needs the package @modelcontextprotocol/server, which is not installed: npm install --save-dev @modelcontextprotocol/server\n' })
+  t.match(failed, { code: 1, stderr: 'fastify-hindsight: mcp needs a package: npm install --save-dev @modelcontextprotocol/server\n' })
 })

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
@@ -31,18 +30,16 @@ async function run<T extends object> (t: Test, page: string, change: (code: stri
 
 t.test('assets.md', async (t) => {
   write('dist/.vite/manifest.json', JSON.stringify({
-    'src/main.ts': { file: 'main-1a2b.js', src: 'src/main.ts', isEntry: true, css: ['main-3c4d.css'] },
+    'src/main.ts': { file: 'main-1a2b.js', src: 'src/main.ts', isEntry: true, css: ['main-3c4d.css'], integrity: 'sha384-own' },
     'src/logo.svg': { file: 'logo-5e6f.svg', src: 'src/logo.svg' }
   }))
   for (const file of ['main-1a2b.js', 'main-3c4d.css', 'logo-5e6f.svg']) write(`dist/${file}`, file)
   const { app } = await run(t, 'reference/assets.md')
   const { statusCode, body } = await app.inject('/')
   t.equal(statusCode, 200)
-  const integrity = (file: string): string => `sha384-${createHash('sha384').update(file).digest('base64')}`
   t.match(body, '<img src="/build/logo-5e6f.svg" alt="">')
   t.match(body, /<link rel="stylesheet"[^>]* href="\/build\/main-3c4d.css"/)
-  t.match(body, /<script type="module"[^>]* src="\/build\/main-1a2b.js"/)
-  for (const file of ['main-1a2b.js', 'main-3c4d.css']) t.ok(body.replaceAll('&#43;', '+').includes(integrity(file)), `integrity of ${file}`)
+  t.match(body, /<script type="module"[^>]* src="\/build\/main-1a2b.js" integrity="sha384-own"/)
   const { app: wrong } = await run(t, 'reference/assets.md', (code) => code.replace("'src/logo.svg'", "'src/lgo.svg'"))
   const missing = await wrong.inject({ url: '/', headers: JSON_ONLY })
   t.equal(missing.statusCode, 500)
@@ -105,7 +102,7 @@ t.test('links.md', async (t) => {
   const { app } = await run(t, 'reference/links.md')
   const { body, headers: { link } } = await app.inject('/')
   t.equal(body, 'hello')
-  t.equal(link, '</app.css>; rel="preload"; as="style", <https://cdn.example>; rel="preconnect", </about>; rel="author"; title*=UTF-8\'de\'%C3%9Cber%20mich')
+  t.equal(link, '</app.css>; rel="preload"; as="style", <https://cdn.example>; rel="preconnect", </about>; rel="author"; title*=UTF-8\'\'%C3%9Cber%20mich')
   await t.rejects(run(t, 'reference/links.md', (code) => code.replace("rel: 'preconnect'", "rel: 'pré'")), /^Route "[^"]+": links: .*"pré" is not a relation type/)
 })
 

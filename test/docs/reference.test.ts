@@ -4,13 +4,13 @@ import addFormats from 'ajv-formats'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
-import type { HindsightOptions } from '../../app/options.js'
+import type { HindsightOptions } from '../../lib/options.js'
 import { committed, GENERATED, generated } from '../../docs/scripts/reference.js'
 import { PROFILE_SCHEMA } from '../../docs/scripts/profile.js'
 
-for (const name of Object.keys(GENERATED)) {
-  t.test(`docs/reference/${name} is current`, async (t) => {
-    t.equal(committed(name), await generated(name), 'npm run docs:reference writes it')
+for (const path of Object.keys(GENERATED)) {
+  t.test(`${path} is current`, async (t) => {
+    t.equal(committed(path), await generated(path), 'npm run docs:reference writes it')
   })
 }
 

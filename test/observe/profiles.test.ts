@@ -5,7 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastif
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
-import type { HindsightOptions } from '../../app/options.js'
+import type { HindsightOptions } from '../../lib/options.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { listen, profileOf } from '../support/app.js'
 

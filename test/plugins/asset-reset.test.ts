@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { JSDOM } from 'jsdom'
 import type { FastifyInstance } from 'fastify'
-import type { AssetSettings } from '../../lib/assets/manifest.js'
+import type { AssetSettings } from '../../lib/options.js'
 import { testdir } from '../support/folder.js'
 import { build, listen, profileOf, type BuildOptions } from '../support/app.js'
 
@@ -21,7 +20,6 @@ const MANIFEST = {
 }
 const FILES = Object.fromEntries([...new Set(Object.values(MANIFEST).flatMap((chunk) => [chunk.file, ...('css' in chunk ? chunk.css : [])]))]
   .map((file) => [file.slice('assets/'.length), `/* ${file} */`]))
-const sri = (file: string, algorithm = 'sha384'): string => `${algorithm}-${createHash(algorithm).update(`/* ${file} */`).digest('base64')}`
 
 function built (t: Test, manifest: unknown = MANIFEST): string {
   const dir = testdir(t, { dist: { '.vite': { 'manifest.json': JSON.stringify(manifest) }, assets: FILES } })
@@ -35,11 +33,8 @@ async function start (t: Test, assets: Partial<AssetSettings> = {}, options: Bui
     ...options,
     declare (app) {
       app.get('/', async (request, reply) => {
-        const { entry = [], preload = [], dynamic } = request.query as { entry?: string | string[], preload?: string | string[], dynamic?: string }
-        return reply.type('text/plain').send([
-          ...[preload].flat().map((name) => request.preload(name)),
-          ...[entry].flat().map((name) => request.assetTags(name, { dynamic: dynamic === '1' }))
-        ].join('--\n'))
+        const { entry = [] } = request.query as { entry?: string | string[] }
+        return reply.type('text/plain').send([entry].flat().map((name) => request.assetTags(name)).join('--\n'))
       })
       app.get('/url', async (request) => request.asset((request.query as { name: string }).name))
       return options.declare?.(app)
@@ -63,16 +58,7 @@ t.test('the tags of an entry are in the order of Vite', async t => {
   const app = await start(t)
   for (const [query, expected] of [
     ['entry=src/main.ts', MAIN],
-    ['entry=src/main.ts&dynamic=1', [...MAIN, '<link rel="modulepreload" href="/build/assets/late.js">', '<link rel="preload" href="/build/assets/late.css" as="style">']],
-    ['entry=src/print.css', ['<link rel="stylesheet" href="/build/assets/print.css">']],
-    ['preload=src/late.ts', [
-      '<link rel="modulepreload" href="/build/assets/late.js">', '<link rel="preload" href="/build/assets/late.css" as="style">',
-      '<link rel="modulepreload" href="/build/assets/shared-B7PI925R.js">', '<link rel="preload" href="/build/assets/shared-ChJ_j-JJ.css" as="style">',
-      '<link rel="modulepreload" href="/build/assets/base.js">'
-    ]],
-    ['preload=src/logo.svg', ['<link rel="preload" href="/build/assets/logo%20%C3%BC.svg" as="image">']],
-    ['preload=src/text.woff2', ['<link rel="preload" href="/build/assets/text.woff2" as="font" crossorigin>']],
-    ['preload=src/data.json', ['<link rel="preload" href="/build/assets/data.json" as="fetch" crossorigin>']]
+    ['entry=src/print.css', ['<link rel="stylesheet" href="/build/assets/print.css">']]
   ] as const) t.same(await tags(app, `/?${query}`), expected, query)
   t.equal((await app.inject('/url?name=src/main.ts')).body, '/build/assets/main-BRBmoGS9.js')
 })
@@ -89,23 +75,16 @@ t.test('each tag occurs once in a response, and again in the next', async t => {
 })
 
 t.test('a script that is included is not preloaded', async t => {
-  const app = await start(t, {}, {
-    declare (app) { app.get('/both', async (request, reply) => reply.type('text/plain').send(request.assetTags('src/print.css') + request.assetTags('src/admin.ts') + request.preload('src/admin.ts') + request.preload('src/print.css'))) }
-  })
-  t.same((await tags(app, '/both')).filter((tag) => /admin|print/.test(tag)), ['<link rel="stylesheet" href="/build/assets/print.css">', '<script type="module" src="/build/assets/admin.js"></script>'])
+  const manifest = built(t, { ...MANIFEST, 'src/admin.ts': { ...MANIFEST['src/admin.ts'], imports: ['src/main.ts'] } })
+  const app = await start(t, { manifest })
+  t.same(await tags(app, '/?entry=src/main.ts&entry=src/admin.ts'), [...MAIN, '--', '<script type="module" src="/build/assets/admin.js"></script>'])
 })
 
-t.test('integrity is computed from the built files, or read from the manifest', async t => {
-  for (const [integrity, expected] of [[true, sri('assets/admin.js')], ['sha512', sri('assets/admin.js', 'sha512')]] as const) {
-    const app = await start(t, { integrity })
-    const [script = ''] = (await tags(app, '/?entry=src/admin.ts')).filter((tag) => tag.startsWith('<script'))
-    t.equal(JSDOM.fragment(script).querySelector('script')?.getAttribute('integrity'), expected)
-  }
-  const app = await start(t, { integrity: true, manifest: built(t, { ...MANIFEST, 'src/admin.ts': { ...MANIFEST['src/admin.ts'], integrity: 'sha384-own' } }) })
+t.test('tags have the integrity metadata of the manifest', async t => {
+  const app = await start(t, { manifest: built(t, { ...MANIFEST, 'src/admin.ts': { ...MANIFEST['src/admin.ts'], integrity: 'sha384-own' } }) })
   const document = JSDOM.fragment((await app.inject('/?entry=src/admin.ts')).body)
   t.equal(document.querySelector('script')?.getAttribute('integrity'), 'sha384-own')
-  t.equal(document.querySelector('[rel=stylesheet]')?.getAttribute('integrity'), sri('assets/shared-ChJ_j-JJ.css'))
-  t.equal(document.querySelector('[rel=modulepreload]')?.getAttribute('integrity'), sri('assets/shared-B7PI925R.js'))
+  t.equal(document.querySelector('[rel=modulepreload]')?.getAttribute('integrity'), null)
 })
 
 t.test('files of another host are requested with CORS', async t => {
@@ -136,11 +115,11 @@ t.test('names and values are escaped', async t => {
 
 t.test('an entry that the build does not have is an error', async t => {
   const app = await start(t)
-  for (const url of ['/?entry=src/nope.ts', '/?preload=constructor', '/url?name=__proto__']) {
+  for (const url of ['/?entry=src/nope.ts', '/?entry=constructor', '/url?name=__proto__']) {
     const response = await app.inject({ url, headers: { accept: 'application/json' } })
     t.equal(response.statusCode, 500, url)
     t.match(response.json<{ exceptions: Array<{ message: string }> }>().exceptions.at(-1)?.message,
-      /^The asset "(src\/nope\.ts|constructor|__proto__)" is not in the manifest .*manifest\.json; known are src\/main\.ts, src\/admin\.ts, src\/print\.css, _shared-B7PI925R\.js, .*src\/data\.json\.$/)
+      /^The asset "(src\/nope\.ts|constructor|__proto__)" is not in the manifest .*manifest\.json; known are _shared-B7PI925R\.js, .*src\/data\.json\.$/)
   }
   const none = await build({ declare: (app) => { app.get('/', async (request) => request.asset('x')) } })
   t.teardown(() => none.close())
@@ -156,10 +135,8 @@ t.test('an invalid build stops the start', async t => {
     [{ manifest: 'list.json' }, /^assets\.manifest: .*list\.json is not a Vite manifest$/],
     [{ manifest: 'odd.json' }, /^assets\.manifest: .*odd\.json is not a Vite manifest: "x" has no file$/],
     [{ manifest: 'lost.json' }, /^assets\.manifest: .*lost\.json: "x" imports "y", which is not there$/],
-    [{ manifest: 'files.json', integrity: true }, /^assets\.integrity: .*x\.js cannot be read \(ENOENT.*\); set assets\.root to the folder of the built files$/],
-    [{ manifest: 'files.json', integrity: 'md5' }, /^Option "assets\.integrity" must be "sha256", "sha384", "sha512", true or false, not "md5"$/],
     [{ manifest: 'files.json', bas: '/' }, /^Unknown option "assets\.bas"; did you mean "base"\?$/],
-    [{}, /^assets\.manifest must be the path of a Vite manifest$/]
+    [{}, /^Option "assets\.manifest" is missing$/]
   ] as const) {
     const assets = 'manifest' in settings ? { ...settings, manifest: join(dir, settings.manifest) } : settings
     await t.rejects(build({ assets: assets as never }), { message })
@@ -174,13 +151,13 @@ t.test('templates have the helpers as locals if the reply has locals', async t =
       app.decorateReply('locals', null as never)
       app.addHook('onRequest', async (_request, reply) => { (reply as unknown as { locals: object }).locals = {} })
       app.get('/', async (_request, reply) => {
-        const { asset, assetTags, preload } = (reply as unknown as { locals: Record<string, (name: string) => string> }).locals
-        return [asset?.('src/admin.ts'), assetTags?.('src/print.css'), preload?.('src/print.css')]
+        const { asset, assetTags } = (reply as unknown as { locals: Record<string, (name: string) => string> }).locals
+        return [asset?.('src/admin.ts'), assetTags?.('src/print.css')]
       })
     }
   })
   t.teardown(() => app.close())
-  t.same((await app.inject('/')).json(), ['/build/assets/admin.js', '<link rel="stylesheet" href="/build/assets/print.css">\n', ''])
+  t.same((await app.inject('/')).json(), ['/build/assets/admin.js', '<link rel="stylesheet" href="/build/assets/print.css">\n'])
 })
 
 t.test('the profile has the rendered tags, and the list is reset', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { build, eventOf, profileOf, refusal } from '../support/app.js'
-import type { HindsightOptions } from '../../app/options.js'
+import type { HindsightOptions } from '../../lib/options.js'
 
 t.test('rules by path decide which origins may frame a page', async t => {
   const rules: HindsightOptions = {

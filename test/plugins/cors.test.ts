@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { CorsRule } from '../../plugins/cors.js'
+import type { CorsRule } from '../../lib/options.js'
 import { build, eventOf, listen, profileOf, rawText as raw, headerOf, statusOf } from '../support/app.js'
 import type { FastifyInstance } from 'fastify'
 
@@ -48,8 +48,6 @@ t.test('a preflight that requests more than the rule allows is refused', async t
     ['DELETE', '', 405, 'CORS: the method DELETE is not allowed here; allowed are GET, PUT.'],
     ['PUT', 'X-Two', 400, 'CORS: the header x-two is not allowed here; allowed are X-One.'],
     ['PUT', 'X-One, X-Two', 400, 'CORS: the header x-two is not allowed here; allowed are X-One.'],
-    ['PUT', `${'X-One,'.repeat(682)}X-One`.slice(0, 4_096), 400, 'CORS: the header x-on is not allowed here; allowed are X-One.'],
-    ['PUT', `${'X-One,'.repeat(700)}`, 400, 'CORS: Access-Control-Request-Headers has more than 4096 characters.'],
     ['DELETE', 'X-Two', 405, 'CORS: the method DELETE is not allowed here; allowed are GET, PUT.']
   ] as const) {
     const response = await app.inject(preflight('/api', method, wanted === '' ? {} : { 'access-control-request-headers': wanted }))
@@ -206,9 +204,9 @@ t.test('the profile has the decision', async t => {
   const from = (origin: string) => ({ headers: { origin } })
   const rule = { index: 0, path: '/api', origin: ORIGIN, methods: ['GET'], credentials: true }
   for (const [name, request, expected] of [
-    ['allowed', { url: '/api', ...from(ORIGIN) }, { rule, origin: ORIGIN, preflight: false, allowed: true, why: 'the rule allows this origin', headers: { 'access-control-allow-origin': ORIGIN, 'access-control-allow-credentials': 'true' } }],
-    ['refused', { url: '/api', ...from('https://b.test') }, { rule, allowed: false, why: `the rule does not allow this origin: it allows ${ORIGIN}`, headers: {} }],
-    ['no rule', { url: '/other', ...from(ORIGIN) }, { rule: null, allowed: false, why: 'no rule matches this path, so browsers withhold the response' }],
+    ['allowed', { url: '/api', ...from(ORIGIN) }, { rule, origin: ORIGIN, preflight: false, allowed: true, why: 'the rule allows this origin' }],
+    ['refused', { url: '/api', ...from('https://b.test') }, { rule, allowed: false, why: `the origin is not allowed here; allowed are ${ORIGIN}` }],
+    ['no rule', { url: '/other', ...from(ORIGIN) }, { rule: null, allowed: false, why: 'no rule of the option cors has this path' }],
     ['no origin', { url: '/api' }, { origin: null, allowed: null, why: 'the request has no Origin: it is not from a page of another origin' }],
     ['own origin', { url: '/api', ...from('http://localhost') }, { allowed: null, why: 'the request is from the same origin' }],
     ['preflight', preflight('/api'), { preflight: true, wanted: { method: 'GET', headers: '' }, allowed: true }],

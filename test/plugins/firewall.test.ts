@@ -2,8 +2,8 @@ import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
+import type { SecuritySettings } from '../../lib/options.js'
 import { AuthenticationError } from '../../lib/security/errors.js'
-import type { SecuritySettings } from '../../lib/security/security.js'
 import { basic, build, HTML, profileOf, recordOf, refusal, TOKEN, users } from '../lib/security/support.js'
 
 const settings: SecuritySettings = {
@@ -301,12 +301,12 @@ t.test('invalid options stop the start', async t => {
     ['a bearer without tokens', main({ authenticators: { bearer: {} } }), 'Option "security.firewalls[0].authenticators.bearer.verify" is missing'],
     ['a login path of another firewall', { providers: { people: users }, firewalls: [{ name: 'a', pattern: '/login', security: false }, { name: 'b', authenticators: { login: true } }] }, 'security.firewalls.b: its own path "/login" is outside its pattern, or in an earlier one'],
     ['a login path of none', main({ pattern: '/admin', authenticators: { login: true } }), 'security.firewalls.main: its own path "/login" is outside its pattern, or in an earlier one'],
-    ['half an authenticator', main({ authenticators: { custom: [{ name: 'x' }] } }), 'Option "security.firewalls[0].authenticators.custom[0].supports" is missing'],
+    ['half an authenticator', main({ authenticators: { custom: [{ name: 'x' }] } }), 'Option "security.firewalls[0].authenticators.custom[0].supports" must be a function'],
     ['a rule with an empty list of roles', { firewalls: [], accessControl: [{ roles: [] }] }, 'it started'],
     ['a rule without roles', { firewalls: [], accessControl: [{ path: '/x' }] }, 'Option "security.accessControl[0].roles" is missing'],
     ['a rule with a relative path', { firewalls: [], accessControl: [{ path: 'x', roles: 'A' }] }, 'Option "security.accessControl[0].path" must be a path that starts with "/", or a RegExp, not another string'],
     ['a rule for no network', { firewalls: [], accessControl: [{ roles: 'A', ips: ['10.0.0.0/99'] }] }, 'security.accessControl[0].ips: invalid range on address: 10.0.0.0/99; use addresses, CIDR ranges, loopback, linklocal or uniquelocal'],
-    ['half a voter', { firewalls: [], voters: [{ supports: () => true }] }, 'Option "security.voters[0].vote" is missing'],
+    ['half a voter', { firewalls: [], voters: [{ supports: () => true }] }, 'Option "security.voters[0].vote" must be a function'],
     ['throttling by nothing', main({ authenticators: { basic: true }, throttling: { maxAttempts: 0 } }), 'Option "security.firewalls[0].throttling.maxAttempts" must be a whole number from 1, not 0'],
     ['a slip in a login', main({ authenticators: { login: { csfr: true } } }), 'Unknown option "security.firewalls[0].authenticators.login.csfr"; known are loginPath, defaultTargetPath, csrf'],
     ['a word for no', main({ authenticators: { login: { csrf: 'no' } } }), 'Option "security.firewalls[0].authenticators.login.csrf" must be a boolean, not a string'],

@@ -129,7 +129,7 @@ t.test('conditional requests are answered by the attribute, before the handler r
     ['another tag', 'GET', '/both', { 'if-none-match': '"x"', 'if-modified-since': CHANGED_AT }, 200],
     ['the date', 'GET', '/both', { 'if-modified-since': CHANGED_AT }, 304],
     ['an earlier date', 'GET', '/both', { 'if-modified-since': EARLIER }, 200],
-    ['a malformed date', 'GET', '/both', { 'if-modified-since': CHANGED.toISOString() }, 200],
+    ['a malformed date', 'GET', '/both', { 'if-modified-since': 'yesterday' }, 200],
     ['only GET and HEAD are conditional', 'PUT', '/both', { 'if-none-match': '"abc"', 'if-match': '"x"' }, 200],
     ['nothing to compare', 'GET', '/cached', { 'if-none-match': '"abc"' }, 200]
   ]
@@ -213,7 +213,7 @@ t.test('access is checked before a precondition is answered', async (t) => {
     t.equal(handled, status === 200 ? 1 : 0, `${name}: the handler`)
     if (status === 304) {
       t.match(response.headers, { etag: '"abc"', 'cache-control': 'public' })
-      t.match((await profileOf(app, response)).collectors.cache, { outcome: 'fresh', deferred: true })
+      t.match((await profileOf(app, response)).collectors.cache, { outcome: 'fresh' })
     }
   }
 })
@@ -222,9 +222,9 @@ t.test('the profile has the result of the cache', async (t) => {
   const app = await start(t)
   const cases: Array<[name: string, url: string, headers: Record<string, string>, cache: object | undefined, outcomes: string[]]> = [
     ['nothing declared', '/plain', {}, undefined, ['skipped: not configured', 'skipped: not configured']],
-    ['no validators', '/cached', {}, { outcome: 'unconditional', precondition: null, private: null, cacheControl: 'public, s-maxage=600', vary: 'Accept-Language', etag: null }, ['skipped: the route declares neither etag nor lastModified', 'ran']],
-    ['fresh', '/both', { 'if-none-match': '"abc"' }, { outcome: 'fresh', precondition: 'If-None-Match', etag: '"abc"', lastModified: CHANGED_AT, deferred: false, private: null }, ['answered', 'ran']],
-    ['stale', '/both', { 'if-modified-since': EARLIER }, { outcome: 'stale', precondition: 'If-Modified-Since' }, ['ran', 'ran']],
+    ['no validators', '/cached', {}, { outcome: 'unconditional', private: null, cacheControl: 'public, s-maxage=600', vary: 'Accept-Language', etag: null }, ['skipped: the route declares neither etag nor lastModified', 'ran']],
+    ['fresh', '/both', { 'if-none-match': '"abc"' }, { outcome: 'fresh', etag: '"abc"', lastModified: CHANGED_AT, private: null }, ['answered', 'ran']],
+    ['stale', '/both', { 'if-modified-since': EARLIER }, { outcome: 'stale' }, ['ran', 'ran']],
     ['private', '/cached', { authorization: 'Bearer x' }, { private: 'the request has an Authorization header', cacheControl: PRIVATE }, ['skipped: the route declares neither etag nor lastModified', 'ran']],
     ['session', '/session', {}, { private: 'the session was used', cacheControl: PRIVATE }, ['ran', 'ran']],
     ['declared so', '/browser', {}, { private: 'the route does not declare it public' }, ['skipped: the route declares neither etag nor lastModified', 'ran']]

@@ -2,7 +2,8 @@ import t, { type Test } from 'tap'
 import { JSDOM } from 'jsdom'
 import LinkHeader from 'http-link-header'
 import type { FastifyInstance } from 'fastify'
-import type { PaginationSettings, RoutePagination } from '../../lib/pagination/rule.js'
+import type { PaginationSettings } from '../../lib/options.js'
+import type { RoutePagination } from '../../lib/pagination/rule.js'
 import { build, listen, profileOf, raw } from '../support/app.js'
 
 const articles: RoutePagination = { limit: 10, maxLimit: 50, sort: ['title', 'date'], defaultSort: 'date', direction: 'desc' }
@@ -46,16 +47,16 @@ t.test('the query sets page, limit and order', async t => {
 t.test('invalid values are refused, with the name of the field and the valid values', async t => {
   const app = await start(t)
   for (const [query, message] of [
-    ['page=0', 'Invalid "page": "0" is not a whole number from 1.'],
-    ['page=-1', 'Invalid "page": "-1" is not a whole number from 1.'],
-    ['page=', 'Invalid "page": "" is not a whole number from 1.'],
-    ['page=1.5', 'Invalid "page": "1.5" is not a whole number from 1.'],
-    ['page=1e3', 'Invalid "page": "1e3" is not a whole number from 1.'],
-    ['page=0x10', 'Invalid "page": "0x10" is not a whole number from 1.'],
-    ['page=%201', 'Invalid "page": " 1" is not a whole number from 1.'],
-    ['page=1%00', 'Invalid "page": "1\0" is not a whole number from 1.'],
-    ['page=%D9%A1', 'Invalid "page": "١" is not a whole number from 1.'],
-    ['page=1000000000', 'Invalid "page": "1000000000" is more than 999999999.'],
+    ['page=0', 'Invalid "page": "0" is not a whole number from 1 to 999999999.'],
+    ['page=-1', 'Invalid "page": "-1" is not a whole number from 1 to 999999999.'],
+    ['page=', 'Invalid "page": "" is not a whole number from 1 to 999999999.'],
+    ['page=1.5', 'Invalid "page": "1.5" is not a whole number from 1 to 999999999.'],
+    ['page=1e3', 'Invalid "page": "1e3" is not a whole number from 1 to 999999999.'],
+    ['page=0x10', 'Invalid "page": "0x10" is not a whole number from 1 to 999999999.'],
+    ['page=%201', 'Invalid "page": " 1" is not a whole number from 1 to 999999999.'],
+    ['page=1%00', 'Invalid "page": "1\0" is not a whole number from 1 to 999999999.'],
+    ['page=%D9%A1', 'Invalid "page": "١" is not a whole number from 1 to 999999999.'],
+    ['page=1000000000', 'Invalid "page": "1000000000" is not a whole number from 1 to 999999999.'],
     ['page=1&page=2', 'Invalid "page": it may be given only once, as plain text.'],
     ['limit=51', 'Invalid "limit": "51" is not a whole number from 1 to 50.'],
     ['limit=0', 'Invalid "limit": "0" is not a whole number from 1 to 50.'],

@@ -142,7 +142,7 @@ t.test('the request is collected as it arrived, even if the handler changes it',
   t.notMatch(collectors.response, { headers: { 'x-late': 'changed' } })
 })
 
-t.test('large values are truncated, with the number of omitted bytes', async t => {
+t.test('large values are truncated, with what is left out', async t => {
   const app = await build(t, { }, app => app.post('/', (request, reply) => {
     request.log.info({ channel: 'test', blob: 'y'.repeat(1_000_000) }, 'a long line')
     return reply.header('x-huge', 'h'.repeat(10_000)).send('x')
@@ -154,12 +154,11 @@ t.test('large values are truncated, with the number of omitted bytes', async t =
     ['many fields', Object.fromEntries(list.map(name => [name, 1])), /"…":"[\d,]+ more fields"\}$/]
   ] as const) {
     const { collectors, logs } = await profileOf(app, await app.inject({ method: 'POST', url: '/', payload }))
-    const { body, bodyCut } = collectors.request as Collected & { bodyCut?: number }
+    const { body } = collectors.request as Collected
     const text = JSON.stringify(body)
     t.match(text, expected, name)
     t.ok(text.length < 80_000, name)
-    if (name !== 'a text') t.equal(bodyCut, Buffer.byteLength(JSON.stringify(payload)) - 65_536, name)
-    t.match((collectors.response as { headers: object }).headers, { 'x-huge': /^h{4096}… \(5,904 more bytes\)$/ })
+    t.match((collectors.response as { headers: object }).headers, { 'x-huge': /^h{4096}… \(5,904 more characters\)$/ })
     const line = logs.find(({ message }) => message === 'a long line')
     t.equal(line?.channel, 'test')
     t.match(line?.context.cut, /^1,000,\d{3} characters: the fields of this line were left out$/)
@@ -232,14 +231,14 @@ t.test('the beginning of a text response is collected, masked', async t => {
   })
   const bodyOf = async (url: string, headers = {}) => {
     const { collectors } = await profileOf(app, await app.inject({ url, headers }))
-    return collectors.response as { body?: unknown, bodyCut?: number, size: number }
+    return collectors.response as { body?: unknown, size: number }
   }
   t.same((await bodyOf('/json')).body, { a: 1, password: '******', list: [{ apiToken: '******' }] })
   t.notMatch(JSON.stringify(await bodyOf('/html')), /s3cret/)
   const long = await bodyOf('/long')
-  t.match([String(long.body).length, long.bodyCut], [8_000, 24_000])
+  t.match(long.body, /^é{8000}… \(24,000 more bytes\)$/)
   const json = await bodyOf('/long-json')
-  t.match([typeof json.body, String(json.body).length], ['string', 8_000])
+  t.match(json.body, /^\{"list":.{7992}… \([\d,]+ more bytes\)$/)
   t.equal((await bodyOf('/encoded')).body, '[binary, 2 bytes, text/plain; charset=utf-8]')
   t.equal((await bodyOf('/latin')).body, '[binary, 1 bytes, text/plain; charset=utf-8]')
   t.equal((await bodyOf('/empty')).body, undefined)

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { readServerOptions } from '../../app/environment.js'
-import type { HindsightOptions } from '../../app/options.js'
+import type { HindsightOptions } from '../../lib/options.js'
 import { messageOptions } from '../../lib/http/malformed.js'
 import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, rawText as raw, refusal, statusOf } from '../support/app.js'
 
@@ -76,7 +76,6 @@ t.test('HTTP/1.1 needs a host, HTTP/1.0 does not', async t => {
   const port = await listen(app)
   const missing = await raw(port, 'GET / HTTP/1.1\r\nAccept: text/plain\r\nConnection: close\r\n\r\n')
   t.equal(statusOf(missing), 400)
-  t.match(missing, 'Missing Host: an HTTP/1.1 request needs one (RFC 9112, section 3.2).')
   const old = await raw(port, 'GET / HTTP/1.0\r\n\r\n')
   t.equal(statusOf(old), 200)
   t.ok(old.endsWith(`\r\n\r\n127.0.0.1:${port}`), 'and is about the address that it arrived at')
@@ -169,8 +168,6 @@ t.test('an invalid forwarding header of a trusted proxy is refused', async t => 
     [{ forwarded: 'for=8.8.8.8;' }, 'Invalid Forwarded header "for=8.8.8.8;" (RFC 7239, section 4): Unexpected end of input.'],
     [{ 'x-forwarded-for': '' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
     [{ 'x-forwarded-for': '8.8.8.8, ' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
-    [{ 'x-forwarded-for': `${'9.9.9.9,'.repeat(600)}8.8.8.8` }, 'Invalid x-forwarded-for: a forwarding header has at most 4096 characters.'],
-    [{ forwarded: `${'for=9.9.9.9,'.repeat(400)}for=8.8.8.8`, 'x-forwarded-for': '8.8.8.8' }, 'Invalid forwarded: a forwarding header has at most 4096 characters.'],
     [{ forwarded: 'for=some.host' }, 'Invalid client "some.host" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).']
   ] as const) {
     const { status, messages } = await problem(app, via('10.0.0.1', headers))
@@ -253,17 +250,10 @@ t.test('a method override replaces the method of a POST', async t => {
     const response = await app.inject({ method, url, headers: override === undefined ? {} : { 'x-http-method-override': override } })
     t.same([response.statusCode, response.body], [200, expected], `${method} ${url} ${override}`)
   }
-  for (const override of ['__construct', 'PUT POST', '../x', 'PUT\t', '1']) {
+  for (const override of ['__construct', 'PUT POST', '../x', 'PUT\t', '1', 'FOOBAR', 'CONNECT', 'head']) {
     const { status, messages } = await problem(app, { method: 'POST', url: '/', headers: { 'x-http-method-override': override } })
     t.same([status, messages.at(-1)], [400, 'Invalid HTTP method override.'], override)
   }
-  // An answer to HEAD announces octets that never come: those of the next answer would be taken for them.
-  for (const request of [{ url: '/?_method=HEAD' }, { url: '/', headers: { 'x-http-method-override': 'head' } }]) {
-    const { status, messages } = await problem(app, { method: 'POST', ...request })
-    t.same([status, messages.at(-1)], [400, 'Invalid HTTP method override: a POST is answered with a body, HEAD without one.'], request.url)
-  }
-  const { status, messages } = await problem(app, { method: 'POST', url: '/', headers: { 'x-http-method-override': 'FOOBAR' } })
-  t.same([status, messages.at(-1)], [405, 'No route found for "FOOBAR http://localhost/": Method Not Allowed (Allow: GET, POST, PUT, DELETE)'])
 })
 
 t.test('the method override is off by default', async t => {
@@ -279,45 +269,42 @@ t.test('the method override is off by default', async t => {
 })
 
 t.test('a method override is refused for cross-site requests', async t => {
-  const advice = 'Send it from a page of the same origin, or send the method itself'
   const own = 'http://shop.test:3000'
-  const site = (value: string): string => `Cross-site method override: Sec-Fetch-Site is "${value}". ${advice}.`
-  const other = (value: string, origin = own): string =>
-    `Cross-site method override: the Origin "${value}" is not that of the request, "${origin}". ${advice}; behind a proxy, set trustedProxies (TRUSTED_PROXIES).`
+  const message = 'Cross-site method override: send it from a page of the same origin, or send the method itself; behind a proxy, set trustedProxies (TRUSTED_PROXIES).'
   const app = await build(t, { trustedProxies: ['10.0.0.1'] }, anyMethod, messageOptions({ methodOverride: true }))
   const proxied = { 'x-forwarded-host': 'shop.example', 'x-forwarded-proto': 'https' }
   for (const [headers, refused, remoteAddress] of [
-    [{}, null],
-    [{ origin: own }, null],
-    [{ origin: own, 'sec-fetch-site': 'same-origin' }, null],
-    [{ 'sec-fetch-site': 'none' }, null],
-    [{ ...proxied, origin: 'https://shop.example' }, null, '10.0.0.1'],
-    [{ 'sec-fetch-site': 'cross-site' }, site('cross-site')],
-    [{ 'sec-fetch-site': 'same-site' }, site('same-site')],
-    [{ 'sec-fetch-site': 'Same-Origin' }, site('Same-Origin')],
-    [{ 'sec-fetch-site': '' }, site('')],
-    [{ 'sec-fetch-site': 'same-origin, cross-site' }, site('same-origin, cross-site')],
-    [{ origin: own, 'sec-fetch-site': 'cross-site' }, site('cross-site')],
-    [{ origin: 'https://evil.example' }, other('https://evil.example')],
-    [{ origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }, other('https://evil.example')],
-    [{ origin: 'null' }, other('null')],
-    [{ origin: '' }, other('')],
-    [{ origin: 'https://shop.test:3000' }, other('https://shop.test:3000')],
-    [{ origin: 'http://shop.test' }, other('http://shop.test')],
-    [{ origin: 'http://a.shop.test:3000' }, other('http://a.shop.test:3000')],
-    [{ origin: `${own}.evil.example` }, other(`${own}.evil.example`)],
-    [{ origin: `${own}, ${own}` }, other(`${own}, ${own}`)],
-    [{ ...proxied, origin: 'https://shop.example' }, other('https://shop.example'), '10.0.0.2'],
-    [{ ...proxied, origin: own }, other(own, 'https://shop.example'), '10.0.0.1']
-  ] as Array<[Record<string, string>, string | null, string?]>) {
+    [{}, false],
+    [{ origin: own }, false],
+    [{ origin: own, 'sec-fetch-site': 'same-origin' }, false],
+    [{ 'sec-fetch-site': 'none' }, false],
+    [{ ...proxied, origin: 'https://shop.example' }, false, '10.0.0.1'],
+    [{ 'sec-fetch-site': 'cross-site' }, true],
+    [{ 'sec-fetch-site': 'same-site' }, true],
+    [{ 'sec-fetch-site': 'Same-Origin' }, true],
+    [{ 'sec-fetch-site': '' }, true],
+    [{ 'sec-fetch-site': 'same-origin, cross-site' }, true],
+    [{ origin: own, 'sec-fetch-site': 'cross-site' }, true],
+    [{ origin: 'https://evil.example' }, true],
+    [{ origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }, true],
+    [{ origin: 'null' }, true],
+    [{ origin: '' }, true],
+    [{ origin: 'https://shop.test:3000' }, true],
+    [{ origin: 'http://shop.test' }, true],
+    [{ origin: 'http://a.shop.test:3000' }, true],
+    [{ origin: `${own}.evil.example` }, true],
+    [{ origin: `${own}, ${own}` }, true],
+    [{ ...proxied, origin: 'https://shop.example' }, true, '10.0.0.2'],
+    [{ ...proxied, origin: own }, true, '10.0.0.1']
+  ] as Array<[Record<string, string>, boolean, string?]>) {
     for (const [url, override] of [['/?_method=DELETE', {}], ['/', { 'x-http-method-override': 'DELETE' }]] as const) {
       const request = {
         method: 'POST', url, headers: { host: 'shop.test:3000', accept: 'application/json', ...headers, ...override }, remoteAddress: remoteAddress ?? '127.0.0.1'
       } as const
       const response = await app.inject(request)
       const name = `${url} ${JSON.stringify(headers)}`
-      if (refused === null) t.same([response.statusCode, response.body], [200, 'DELETE'], name)
-      else t.same([response.statusCode, response.json<{ exceptions: Array<{ message: string }> }>().exceptions.at(-1)?.message], [400, refused], name)
+      if (!refused) t.same([response.statusCode, response.body], [200, 'DELETE'], name)
+      else t.same([response.statusCode, response.json<{ exceptions: Array<{ message: string }> }>().exceptions.at(-1)?.message], [400, message], name)
     }
   }
   const plain = await app.inject({ method: 'POST', url: '/', headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' } })

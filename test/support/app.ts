@@ -5,8 +5,8 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions, type InjectOp
 import type { Test } from 'tap'
 import application, { options as serverOptions } from '../../app/app.js'
 import { hindsight } from '../../app/hindsight.js'
-import type { HindsightOptions } from '../../app/options.js'
-import type { ServerLimits } from '../../app/server-options.js'
+import type { HindsightOptions } from '../../lib/options.js'
+import type { ServerSettings } from '../../app/server-options.js'
 import type { ListenerEvent } from '../../lib/lifecycle/events.js'
 import { profilerSettings, type ProfilerOption } from '../../lib/profiler/settings.js'
 import type { Profile } from '../../lib/profiler/profile.js'
@@ -22,7 +22,7 @@ type Declare = (app: FastifyInstance) => unknown
 
 export interface BuildOptions extends HindsightOptions {
   /** What clients may cost the server. */
-  limits?: Partial<ServerLimits>
+  limits?: Partial<ServerSettings>
   /** Declares routes and hooks of a test, after those of the application. */
   declare?: Declare
   /** The folder whose routes are loaded; none by default. */

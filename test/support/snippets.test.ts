@@ -37,11 +37,11 @@ t.test('unknown variables, scripts and commands of a shell snippet are reported'
   t.match(shellProblems(snippet('sh', 'PRT=1 HOST=x npm run lnt; npx fastify-hindsight lst\n')), [/no variable "PRT"/, /no script "lnt"/, /no command "lst"/])
   t.match(shellProblems(snippet('sh', 'if true\n')), [/does not read it/])
   const wrong = 'npx fastify-hindsight list --statsu 404\nnpx fastify-hindsight show\nnpm run bench -- --pears 2\nA=1 npx tpa test/none.ts | npm strat > x # npm nothing\n'
-  t.match(shellProblems(snippet('sh', wrong)), [/'--statsu'/, /no argument was given/, /no flag "--pears"/, /no variable "A"/, /no program "tpa"/, /no file "test\/none.ts"/, /no script "strat"/])
+  t.match(shellProblems(snippet('sh', wrong)), [/'--statsu'/, /0 arguments were given/, /no flag "--pears"/, /no variable "A"/, /no program "tpa"/, /no file "test\/none.ts"/, /no script "strat"/])
 })
 
 t.test('commands in the text of a page are found', async (t) => {
-  const path = page(t, 'Run `fastify-hindsight show` or `npx fastify-hindsight cpu <token> -o file`, not `fastify-hindsight shwo x`, `fastify-hindsight list --al` or `npm run bnch`.\n\n```sh\nhindsight none\n```\n')
+  const path = page(t, 'Run `fastify-hindsight show` or `npx fastify-hindsight cpu <token> --json`, not `fastify-hindsight shwo x`, `fastify-hindsight list --al` or `npm run bnch`.\n\n```sh\nhindsight none\n```\n')
   t.match(namedCommandProblems(path), [/"shwo"/, /'--al'/, /"bnch"/])
   t.equal(namedCommandProblems(path).length, 3)
 })

@@ -88,10 +88,9 @@ function request (profile: Profile): Values {
 function body (section: SectionBuilder, a: Profile, b: Profile): void {
   const [one, other] = [dataOf(a, 'request'), dataOf(b, 'request')]
   const areParsed = [one.body, other.body].every((body) => typeof body === 'object' && body !== null)
-  const valuesOf = ({ body, bodyNote, bodyCut }: Data): Values => ({
+  const valuesOf = ({ body, bodyNote }: Data): Values => ({
     ...areParsed ? leavesOf(body) : { body: body ?? undefined },
-    'why there is none': bodyNote,
-    'bytes left out': bodyCut
+    'why there is none': bodyNote
   })
   section.values(valuesOf(one), valuesOf(other))
 }
@@ -163,7 +162,6 @@ function durations (section: SectionBuilder, a: Profile, b: Profile): void {
   const [one, other] = [dataOf(a, 'performance'), dataOf(b, 'performance')]
   compare('whole request', a.duration, b.duration)
   compare('handler', one.handler, other.handler)
-  compare('serialization', one.serialization, other.serialization)
   compare('until the first byte', one.firstByte, other.firstByte)
   for (const [one, other] of eventPairs(a, b)) {
     if (one !== undefined && other !== undefined) compare(eventName(one), one.duration, other.duration)

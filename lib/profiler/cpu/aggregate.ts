@@ -2,60 +2,48 @@ import type { Profiler, Runtime } from 'node:inspector'
 import { isAbsolute, relative, sep } from 'node:path'
 import { isInternal, originalPlace, toPath } from '../../errors/stack-frame.js'
 import { cut } from '../../view/visible.js'
-import type { CodeKind, CpuFunction, CpuRecord } from './record.js'
+import { callTreeOf, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './record.js'
 
 const RECORDER = new URL('./recorder', import.meta.url).href
 const MAX_NAME = 200
 const MAX_FILE = 500
 const NO_SCRIPT = '0'
 
-/** A call: its function, its caller (an index), and the microseconds in itself and with the calls that it made. */
-interface Call {
-  function: CpuFunction
-  caller: number
-  self: number
-  total: number
-}
-
 /** Makes the record of a recording, with at most `maxBytes` of JSON: if necessary, small calls are merged. */
 export function aggregate (
   profile: Profiler.Profile, interval: number, maxBytes: number, mask: (text: string) => string
 ): CpuRecord {
-  const all = callsOf(profile, mask)
-  const total = all[0]?.total ?? 0
-  const facts = { interval, duration: total / 1000, samples: profile.samples?.length ?? 0 }
-  for (let leftOut = 0; ; leftOut = leftOut === 0 ? Math.ceil(total / 10_000) + 1 : leftOut * 2) {
-    const calls = withoutSmall(all, leftOut)
-    const functions = [...new Set(calls.map((call) => call.function))]
-    const indexes = new Map(functions.map((one, i) => [one, i]))
-    const record: CpuRecord = {
-      ...facts,
-      ...(leftOut > 0 && { leftOut }),
-      functions,
-      calls: calls.map((call) => [indexes.get(call.function) ?? 0, call.caller, call.self])
-    }
-    if (leftOut > total || JSON.stringify(record).length <= maxBytes) return record
+  const { calls, functions } = callsOf(profile, mask)
+  const total = calls.reduce((sum, [, , self]) => sum + self, 0)
+  const whole = { interval, duration: total / 1000, samples: profile.samples?.length ?? 0, functions, calls }
+  let record: CpuRecord = whole
+  for (let least = total / 10_000 + 1; JSON.stringify(record).length > maxBytes && least < total * 4 + 4; least *= 2) {
+    record = withoutSmall(whole, least)
   }
+  return record
 }
 
-/** The call tree, callers first: calls of one function by the same caller are one call. */
-function callsOf (profile: Profiler.Profile, mask: (text: string) => string): Call[] {
+/** The call tree: calls of one function by the same caller are one call. */
+function callsOf (profile: Profiler.Profile, mask: (text: string) => string): Pick<CpuRecord, 'calls' | 'functions'> {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
-  const functions = new Map<string, CpuFunction>()
   const times = timesOf(profile)
-  const calls: Call[] = []
+  const functions: CpuFunction[] = []
+  const calls: StoredCall[] = []
   const indexes = new Map<string, number>()
+  const indexOf = (key: string, add: () => number): number => {
+    const index = indexes.get(key) ?? add()
+    indexes.set(key, index)
+    return index
+  }
   function add (node: Profiler.ProfileNode, caller: number): void {
     // Starting and stopping the recorder is no work of the request.
     if (isRecorder(node)) return
     const { scriptId, lineNumber, columnNumber, functionName } = node.callFrame
-    const key = `${scriptId} ${lineNumber} ${columnNumber} ${functionName}`
-    const called = functions.get(key) ?? functionOf(node.callFrame, mask)
-    functions.set(key, called)
-    const index = indexes.get(`${caller} ${key}`) ?? calls.push({ function: called, caller, self: 0, total: 0 }) - 1
-    indexes.set(`${caller} ${key}`, index)
-    const call = calls[index] as Call
-    call.self += times.get(node.id) ?? 0
+    const place = `function ${scriptId} ${lineNumber} ${columnNumber} ${functionName}`
+    const called = indexOf(place, () => functions.push(functionOf(node.callFrame, mask)) - 1)
+    const index = indexOf(`call ${caller} ${called}`, () => calls.push([called, caller, 0]) - 1)
+    const call = calls[index] as StoredCall
+    call[2] += times.get(node.id) ?? 0
     for (const id of node.children ?? []) {
       const callee = nodes.get(id)
       if (callee !== undefined) add(callee, index)
@@ -63,25 +51,27 @@ function callsOf (profile: Profiler.Profile, mask: (text: string) => string): Ca
   }
   const [root] = profile.nodes
   if (root !== undefined) add(root, -1)
-  for (const call of calls.toReversed()) {
-    call.total += call.self
-    const caller = calls[call.caller]
-    if (caller !== undefined) caller.total += call.total
-  }
-  return calls
+  return { calls, functions }
 }
 
-/** The calls, of which those with a total below `least` are merged into their callers. */
-function withoutSmall (all: readonly Call[], least: number): Call[] {
-  const kept: Call[] = []
+/** A record in which the calls with a total below `least` (µs) are merged into their callers. */
+function withoutSmall (record: CpuRecord, least: number): CpuRecord {
+  const functions = new Map<CpuFunction, number>()
+  const calls: StoredCall[] = []
   const positions: number[] = []
-  for (const call of all) {
-    const caller = positions[call.caller] ?? -1
-    const isKept = caller === -1 || call.total >= least
-    if (!isKept) (kept[caller] as Call).self += call.self
-    positions.push(isKept ? kept.push({ ...call, caller }) - 1 : caller)
+  for (const { function: called, caller, self, total } of callTreeOf(record).calls) {
+    const position = caller === undefined ? -1 : positions[caller.index] ?? -1
+    const merged = total < least ? calls[position] : undefined
+    if (merged !== undefined) {
+      merged[2] += self
+      positions.push(position)
+      continue
+    }
+    const index = functions.get(called) ?? functions.size
+    functions.set(called, index)
+    positions.push(calls.push([index, position, self]) - 1)
   }
-  return kept
+  return { ...record, functions: [...functions.keys()], calls }
 }
 
 function isRecorder ({ callFrame: { url } }: Profiler.ProfileNode): boolean {

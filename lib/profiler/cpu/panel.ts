@@ -4,7 +4,7 @@ import { visibleLine } from '../../view/visible.js'
 import { failed, lead, milliseconds, note, section, table } from '../pages/components.js'
 import { collectorPanel } from '../panels/panel.js'
 import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf } from './record.js'
-import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
+import type { Call, CpuFunction, FunctionTime } from './record.js'
 
 const MAX_FUNCTIONS = 30
 const ROW_HEIGHT = 20
@@ -25,7 +25,8 @@ export const cpuPanel = collectorPanel('cpu', 'CPU', 'overview', {
     const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy))
     return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
       `in ${milliseconds(record.duration)}`) +
-      remarks(record).map(note).join('') +
+      note('Of the whole process while the request ran, other requests included, for at most 30 seconds.') +
+      note(`${counted(record.samples, 'sample')}, one each ${record.interval} µs. Recording slows the code down.`) +
       html`<p class="note"><a href="${view.base ?? '.'}/${token}/cpu" download>Download as .cpuprofile</a>, ` +
       html`for Chrome DevTools or VS Code.</p>` +
       section('Flame graph', flameGraph(root, busy)) +
@@ -33,18 +34,6 @@ export const cpuPanel = collectorPanel('cpu', 'CPU', 'overview', {
         table('Heaviest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest'))
   }
 })
-
-/** Notes on how to read the figures. */
-function remarks ({ interval, leftOut, samples }: CpuRecord): string[] {
-  return [
-    'Of the whole process while the request ran, other requests included, for at most 30 seconds.',
-    `${counted(samples, 'sample')}, one each ${interval} µs. The waterfall includes the time in which the recorder ` +
-      'started. Code runs slower while it is recorded, especially at first.',
-    ...(leftOut === undefined
-      ? []
-      : [`To limit the size, calls of less than ${milliseconds(leftOut / 1000)} are counted to their callers.`])
-  ]
-}
 
 function functionRow ({ function: { name, file, line, kind }, self, total }: FunctionTime, busy: number): string {
   const place = file === '' ? '' : html` <span class="file">${visibleLine(placeOf({ file, line }))}</span>`
@@ -97,7 +86,7 @@ function bar ({ call, row, x, width }: Frame, busy: number): string {
   const { name, file, kind } = call.function
   const label = file === '' ? name : `${name}, ${placeOf(call.function)}`
   const title = visibleLine(`${label}: ${milliseconds(call.total / 1000)} (${percent(call.total, busy)})`)
-  const text = html`<text x="4" y="14">${visibleLine(width > 0.25 ? label : name)}</text>`
+  const text = html`<text x="4" y="14">${visibleLine(name)}</text>`
   const place = html`x="${(x * 100).toFixed(3)}%" y="${row * ROW_HEIGHT}" width="${(width * 100).toFixed(3)}%"`
   return html`<svg class="frame code-${kind}" !${place} height="${ROW_HEIGHT - 1}"><title>${title}</title>` +
     html`<rect width="100%" height="100%"/>!${width < MIN_TEXT_WIDTH ? '' : text}</svg>`

@@ -27,8 +27,8 @@ export interface CpuFunction {
   kind: CodeKind
 }
 
-/** A call: the index of its function, the index of its caller among the calls (the root: -1), and its own time. */
-type StoredCall = [called: number, caller: number, self: number]
+/** The indexes of the function and of the caller (of the root: -1), and the time in itself. */
+export type StoredCall = [called: number, caller: number, self: number]
 
 /** The CPU profile of the process while one request was handled. Times are microseconds unless noted. */
 export interface CpuRecord {
@@ -37,10 +37,8 @@ export interface CpuRecord {
   /** Milliseconds of the recording. */
   duration: number
   samples: number
-  /** Calls with a shorter total are counted to their callers, to limit the size. */
-  leftOut?: number
   functions: CpuFunction[]
-  /** The call tree; a caller precedes its calls. */
+  /** The call tree, a caller before its calls. */
   calls: StoredCall[]
 }
 
@@ -49,16 +47,11 @@ export interface CpuRefusal {
   refused: string
 }
 
-/** The name of V8's function for an idle processor. */
-const IDLE = '(idle)'
-const MAX_ENTRIES = 30_000
-
 /** Returns stored data if they have the form of a record; otherwise null. */
 export function readCpuRecord (data: unknown): CpuRecord | null {
   const { functions, calls } = (data ?? {}) as Partial<CpuRecord>
-  const isValid = isList(functions) && functions.every(isFunction) && isList(calls) && calls.length > 0 &&
-    calls.every((call, i) => isList(call) && call.slice(1).every((one) => Number.isSafeInteger(one)) &&
-      functions[call[0]] !== undefined && (i === 0 ? call[1] === -1 : call[1] >= 0 && call[1] < i) && call[2] >= 0)
+  const isValid = Array.isArray(functions) && Array.isArray(calls) && calls.length > 0 &&
+    calls.every((call, i) => Array.isArray(call) && functions[call[0]] !== undefined && call[1] < i)
   return isValid ? data as CpuRecord : null
 }
 
@@ -66,15 +59,6 @@ export function readCpuRecord (data: unknown): CpuRecord | null {
 export function refusalOf (data: unknown): string | undefined {
   const { refused } = (data ?? {}) as Partial<CpuRefusal>
   return typeof refused === 'string' ? refused : undefined
-}
-
-function isFunction (value: CpuFunction | null): boolean {
-  return typeof value?.name === 'string' && typeof value.file === 'string' && typeof value.line === 'number' &&
-    typeof value.column === 'number' && Object.hasOwn(CODE_KINDS, String(value.kind))
-}
-
-function isList<T> (value: T[] | undefined): value is T[] {
-  return Array.isArray(value) && value.length <= MAX_ENTRIES
 }
 
 /** One call of the tree. Times are microseconds. */
@@ -138,9 +122,9 @@ function isRecursive (call: Call): boolean {
   return false
 }
 
-/** Whether the processor had nothing to do. */
+/** Whether the processor had nothing to do: V8 has a function for that. */
 export function isIdle ({ function: { name, kind } }: Pick<Call, 'function'>): boolean {
-  return kind === 'engine' && name === IDLE
+  return kind === 'engine' && name === '(idle)'
 }
 
 /** A share of the whole in percent. */
@@ -155,28 +139,23 @@ export function percent (part: number, whole: number): string {
  */
 export function cpuProfileOf (record: CpuRecord): object {
   const { calls } = callTreeOf(record)
-  const sampled = calls.filter(({ self }) => self > 0)
   return {
-    nodes: calls.map(({ index, function: called, self, callees }) => ({
+    nodes: calls.map(({ index, function: { name, file, line, column }, self, callees }) => ({
       id: index + 1,
-      callFrame: callFrameOf(called, record.calls[index]?.[0] ?? 0),
+      callFrame: {
+        functionName: name === '(anonymous)' ? '' : name,
+        scriptId: String(record.calls[index]?.[0]),
+        url: isAbsolute(file) ? pathToFileURL(file).href : file,
+        lineNumber: line - 1,
+        columnNumber: column - 1
+      },
       hitCount: Math.round(self / Math.max(1, record.interval)),
       children: callees.map((callee) => callee.index + 1)
     })),
     startTime: 0,
     endTime: calls[0].total,
-    samples: sampled.map(({ index }) => index + 1),
+    samples: calls.map(({ index }) => index + 1),
     // Each delta is the time since the previous sample.
-    timeDeltas: [0, ...sampled.map(({ self }) => self)].slice(0, sampled.length)
-  }
-}
-
-function callFrameOf ({ name, file, line, column }: CpuFunction, index: number): object {
-  return {
-    functionName: name === '(anonymous)' ? '' : name,
-    scriptId: String(index),
-    url: isAbsolute(file) ? pathToFileURL(file).href : file,
-    lineNumber: line - 1,
-    columnNumber: column - 1
+    timeDeltas: [0, ...calls.map(({ self }) => self)].slice(0, calls.length)
   }
 }

@@ -1,12 +1,10 @@
 import type { Profile } from '../profile.js'
 import { requestWithPlaceholders, type FilledRequest } from '../replay/fill.js'
 import { storedRequest, type StoredRequest } from '../replay/stored-request.js'
-import { curl } from './curl.js'
-import { fetchFormat } from './fetch.js'
 import { har } from './har.js'
-import { httpFile } from './http-file.js'
+import { curl, fetchFormat, httpFile } from './snippets.js'
 import { commentText } from './source-text.js'
-import { nodeTest, tapTest } from './test.js'
+import { test } from './test.js'
 
 /** A request as a format receives it. */
 export interface FormatInput {
@@ -27,40 +25,33 @@ export interface FormatInput {
 /** One form in which a request is written. */
 export interface Format {
   name: string
-  /** The name in a menu. */
-  label: string
   /** The end of the file's name. */
   extension: string
+  /** The media type. */
   type: string
   write: (input: FormatInput) => string
 }
 
-/** A request as a file. */
-export interface Written {
-  file: string
-  /** The media type. */
-  type: string
-  text: string
-}
-
 /** The forms of a request, in the order of the menu. */
-export const FORMATS: readonly Format[] = [curl, fetchFormat, httpFile, har, tapTest, nodeTest]
+export const FORMATS: readonly Format[] = [curl, fetchFormat, httpFile, har, test]
 
 /** Writes the request of a profile in one form; throws a `NotSendableError` when the profile has none. */
-export function writeAs (format: Format, profile: Profile, { app = './app.js' }: { app?: string } = {}): Written {
+export function writeAs (
+  format: Format, profile: Profile, { app = './app.js' }: { app?: string } = {}
+): { file: string, type: string, text: string } {
   const request = storedRequest(profile)
   const message = requestWithPlaceholders(request)
-  const { origin, host, bodyProblem, notes } = request
+  const { origin, bodyProblem, notes } = request
   const { token, status, method, url, time } = profile
   const head = [
     `Made from the profile ${token} of ${commentText(time)}: ${status} ${commentText(`${method} ${url}`)}`,
     ...bodyProblem === undefined ? [] : [`The body is missing here: ${commentText(bodyProblem)}.`],
     ...notes.map(commentText)
   ]
-  const isImplied = origin.replace(/^https?:\/\//i, '') === host
+  const impliedHost = origin.replace(/^https?:\/\//i, '')
   const headers = Object.entries(message.headers)
     .flatMap(([name, values]) => [values].flat().map((value) => [name, value] as const))
-    .filter(([name]) => name !== 'host' || !isImplied)
+    .filter(([name, value]) => name !== 'host' || value !== impliedHost)
   const text = format.write({ request, message, url: origin + message.target, headers, profile, head, app })
   return { file: `hindsight-${token}${format.extension}`, type: format.type, text }
 }

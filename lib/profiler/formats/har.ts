@@ -12,7 +12,6 @@ interface NamedValue {
 /** An HTTP archive, version 1.2: the request, and the response without its body. */
 export const har: Format = {
   name: 'har',
-  label: 'HAR',
   extension: '.har',
   type: 'application/json; charset=utf-8',
   write: ({ request, profile, head }) => {
@@ -21,8 +20,7 @@ export const har: Format = {
     const data = dataOf(profile, 'response')
     const size = typeof data.size === 'number' ? data.size : undefined
     const received = namedValues(data.headers)
-    const setCookies = received.filter(({ name }) => name === 'set-cookie')
-    const [, search] = /\?([^]*)$/.exec(target) ?? []
+    const query = new URLSearchParams(target.split('?').slice(1).join('?'))
     const entry = {
       startedDateTime: profile.time,
       time: profile.duration,
@@ -31,19 +29,19 @@ export const har: Format = {
         url: request.origin + uriText(target),
         httpVersion: `HTTP/${String(dataOf(profile, 'request').httpVersion ?? '1.1')}`,
         headers,
-        cookies: valueOf(headers, 'cookie').split('; ').filter((pair) => pair !== '').map((pair) => pairOf(pair)),
-        queryString: search === undefined ? [] : search.split('&').map((pair) => pairOf(pair, formDecoded)),
+        cookies: valueOf(headers, 'cookie').split('; ').filter((pair) => pair !== '').map(cookieOf),
+        queryString: [...query].map(([name, value]) => ({ name, value })),
         headersSize: -1,
         bodySize: body !== undefined ? Buffer.byteLength(body) : request.bodyProblem === undefined ? 0 : -1,
         ...body !== undefined && { postData: { mimeType: valueOf(headers, 'content-type'), text: body } },
-        comment: [...head, ...request.masked.map(({ where }) => `Masked: ${where}.`)].join('\n')
+        comment: [...head, ...request.masked.map(({ name }) => `Masked: ${name}`)].join('\n')
       },
       response: {
         status: profile.status,
         statusText: STATUS_CODES[profile.status] ?? '',
         httpVersion: 'HTTP/1.1',
         headers: received,
-        cookies: setCookies.map(({ value }) => pairOf(value.split(';', 1).join())),
+        cookies: received.filter(({ name }) => name === 'set-cookie').map(({ value }) => cookieOf(value)),
         content: {
           size: size ?? 0,
           mimeType: valueOf(received, 'content-type'),
@@ -75,11 +73,8 @@ function valueOf (headers: readonly NamedValue[], wanted: string): string {
   return headers.find(({ name }) => name === wanted)?.value ?? ''
 }
 
-function pairOf (pair: string, decode = (text: string) => text): NamedValue {
-  const [name = '', ...value] = pair.split('=')
-  return { name: decode(name), value: decode(value.join('=')) }
-}
-
-function formDecoded (text: string): string {
-  return new URLSearchParams(`x=${text}`).get('x') ?? ''
+/** The name and the value of a cookie, without its attributes. */
+function cookieOf (text: string): NamedValue {
+  const [, name = '', value = ''] = /^([^=;]*)=?([^;]*)/.exec(text) ?? []
+  return { name, value }
 }

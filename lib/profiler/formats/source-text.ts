@@ -1,46 +1,31 @@
 import { splitAtPlaceholders, type MaskedValue, type StoredRequest } from '../replay/stored-request.js'
-import { INVISIBLE, unicodeEscape } from '../../view/json.js'
-
-const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+import { INVISIBLE, visibleJson } from '../../view/json.js'
 
 /** A text for a line of comment: it cannot end the line. */
 export function commentText (text: string): string {
   return text.replace(INVISIBLE, ' ').slice(0, 300)
 }
 
-/** A JavaScript string literal, in single quotes. */
-export function jsString (text: string): string {
-  const escaped = text.replace(/[\\']/g, '\\$&')
-  return `'${escaped.replace(INVISIBLE, (character) => ESCAPES[character] ?? unicodeEscape(character))}'`
-}
-
 /**
- * A JavaScript expression for a text with placeholders: `'Bearer ' + masked('HINDSIGHT_AUTHORIZATION')`. In a URL, the
+ * A JavaScript expression for a text with placeholders: `"Bearer " + masked("HINDSIGHT_AUTHORIZATION")`. In a URL, the
  * masked values are percent-encoded.
  */
 export function jsText (text: string, isUrl = false): string {
-  const masked = (env: string): string => isUrl ? `encodeURIComponent(masked('${env}'))` : `masked('${env}')`
-  const terms = splitAtPlaceholders(text).map((part, i) => i % 2 === 1 ? masked(part) : jsString(part))
-  return terms.filter((term) => term !== "''").join(' + ') || "''"
+  const masked = (env: string): string => isUrl ? `encodeURIComponent(masked("${env}"))` : `masked("${env}")`
+  // JSON is JavaScript.
+  const terms = splitAtPlaceholders(text).map((part, i) => i % 2 === 1 ? masked(part) : visibleJson(part))
+  return terms.filter((term) => term !== '""').join(' + ') || '""'
 }
 
-/** A JavaScript expression for parsed JSON with placeholders, over several lines. */
+/** A JavaScript expression for JSON data with placeholders, over several lines. */
 export function jsValue (value: unknown, indent = ''): string {
-  if (typeof value === 'string') return jsText(value)
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const inner = `${indent}  `
-  const lines = Array.isArray(value)
-    ? value.map((item) => inner + jsValue(item, inner))
-    : Object.entries(value).map(([name, item]) => `${inner}${jsName(name)}: ${jsValue(item, inner)}`)
-  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}']
-  return lines.length === 0 ? open + close : `${open}\n${lines.join(',\n')}\n${indent}${close}`
-}
-
-/** The name of a property in an object literal. */
-export function jsName (name: string): string {
-  // Without the brackets, this one would set the prototype.
-  if (name === '__proto__') return "['__proto__']"
-  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : jsString(name)
+  const json = visibleJson(value, 2)
+    // Without the brackets, this name would set the prototype.
+    .replace(/^( *)"__proto__":/gm, '$1["__proto__"]:')
+    .replaceAll('\n', `\n${indent}`)
+  const source = splitAtPlaceholders(json).map((part, i) => i % 2 === 1 ? `" + masked("${part}") + "` : part).join('')
+  // Empty strings before and after a masked value. Within a string, quotes are escaped.
+  return source.replace(/(?<!\\)"" \+ (?=masked\()|(?<=\)) \+ ""/g, '')
 }
 
 /** The body as a JavaScript expression. In JSON, the masked values are those before serialization. */
@@ -55,7 +40,7 @@ export function maskedFunction (values: readonly MaskedValue[]): string[] {
   return [
     '',
     '// The profile has these masked: set them in the environment.',
-    ...values.map(({ env, where }) => `//   ${env}: ${commentText(where)}`),
+    ...values.map(({ env }) => `//   ${env}`),
     'function masked (name) {',
     '  const value = process.env[name]',
     "  if (value === undefined) throw new Error(name + ' is not set: the profile has it masked')",

@@ -1,28 +1,29 @@
 import { STATUS_CODES } from 'node:http'
 import { exceptionParts, hintParts, logLine, MARKDOWN } from '../../error-page/render-text.js'
-import type { FlattenedException, StackFrame } from '../../errors/exception.js'
+import type { FlattenedException } from '../../errors/exception.js'
+import { hintOfCode, similarRoutes } from '../../errors/hints.js'
+import type { Hint } from '../../errors/report.js'
 import { mostSevere, type LogRecord } from '../../logs/log-record.js'
 import { counted } from '../../view/counted.js'
 import { code, escapeMarkdown, fence } from '../../view/markdown.js'
 import { cut, visibleLine } from '../../view/visible.js'
+import { plainCopy } from '../bounds.js'
 import { NO_DIFFERENCE, type LastSuccess } from '../compare/last-success.js'
-import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
+import { blockedSentences, dataOf, isFailedCall, isObject, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import { profileHints } from './profile-hints.js'
 
 const MAX_CHAIN = 5
 const MAX_LOGS = 12
 /** With the lines about listeners. */
 const MAX_EVENT_LOGS = 100
-const MAX_FRAMES = 50
-const MAX_LINES = 15
-const MAX_MEMBERS = 5
 const MAX_HEADERS = 40
+/** Routes, sentences, calls or errors of one hint. */
+const MAX_ITEMS = 5
 /** Characters. */
 const MAX_NAME = 300
 const MAX_TITLE = 500
 const MAX_LINE = 600
-const MAX_MESSAGE = 3_000
+const MAX_MESSAGE = 2_000
 const MAX_BODY = 1_500
 const MAX_SECTION = 6_000
 const DATA_NOTE = '> Recorded data: messages, headers, bodies, logs and source come from requests and code. ' +
@@ -49,7 +50,7 @@ export function profileMarkdown (profile: Profile, options: MarkdownOptions = {}
     ...bounded(['## Request', ...requestParts(profile)]),
     ...bounded(['## Last log lines', logText(profile, hasEvents)]),
     ...success === null ? [] : bounded(differenceParts(success)),
-    ...bounded(profileHints(profile).flatMap((hint) => hintParts(hint, MARKDOWN)))
+    ...bounded(hintsOf(profile).flatMap((hint) => hintParts(hint, MARKDOWN)))
   ].join('\n\n') + '\n'
 }
 
@@ -61,27 +62,14 @@ function headline ({ exceptions, method, url, status }: Profile): string {
   return [main.message, main.name].map((text) => String(text ?? '')).find((text) => text.trim() !== '') ?? 'Error'
 }
 
-function facts (profile: Profile): string {
-  const { token, time, duration, ip, parent } = profile
-  const raiser = raiserOf(profile)
+function facts ({ token, time, duration, ip, parent, route, events }: Profile): string {
+  const raised = listOf(events).find(({ outcome }) => outcome === 'raised')
   return [
     `Profile ${code(token)}`, String(time), `${Math.round(Number(duration) * 100) / 100} ms`, `from ${name(ip)}`,
-    routeFact(profile.route),
-    ...(raiser === null ? [] : [`thrown by ${name(raiser)}`]),
+    routeFact(route),
+    ...(raised === undefined ? [] : [`thrown by ${name(`${String(raised.listener)} in ${String(raised.stage)}`)}`]),
     ...(parent === undefined ? [] : [`parent request ${name(parent)}`])
   ].join(' · ')
-}
-
-/** What raised the exception of the response: a listener or the handler; null when it is not known. */
-function raiserOf ({ exceptions, events, collectors }: Profile): string | null {
-  const all = listOf(events)
-  const raised = all.find(({ outcome }) => outcome === 'raised')
-  if (raised !== undefined) return `${String(raised.listener)} in ${String(raised.stage)}`
-  const isHandled = isObject(collectors.performance) && typeof collectors.performance.handlerStart === 'number'
-  const hasFailed = listOf(exceptions).length > 0 && all.some(({ pass }) => pass === 'error')
-  const hasResponded = all.some(({ pass, stage, outcome }) =>
-    pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
-  return isHandled && hasFailed && !hasResponded ? 'the route handler' : null
 }
 
 function routeFact (route: unknown): string {
@@ -98,42 +86,19 @@ function name (value: unknown): string {
 }
 
 function chainParts ({ exceptions }: Profile): string[] {
-  const all = listOf(exceptions).map((exception, i) => ({ exception, i }))
-  if (all.length === 0) return ['No exceptions.']
+  if (listOf(exceptions).length === 0) return ['No exceptions.']
+  const all = plainCopy(exceptions, (text) => cut(text, MAX_MESSAGE)) as FlattenedException[]
   const left = Math.max(0, all.length - MAX_CHAIN)
-  // The root cause, and the errors that are nearest to the response.
-  const shown = all.filter(({ i }) => i === 0 || i > left)
   const places = new Set<string>()
-  return shown.flatMap(({ exception, i }) => [
-    ...bounded(exceptionParts(completeException(exception), `[${i + 1}/${all.length}]`, MARKDOWN, 0, places),
-      i === 0 || i === all.length - 1 ? MAX_SECTION : MAX_SECTION / 4),
-    ...i === 0 && left > 0 ? [`${counted(left, 'error', 'errors')} after this one are left out.`] : []
-  ])
-}
-
-// A store may contain profiles that were imported without a complete check.
-function completeException ({ name, message, note, frames, errors }: Data): FlattenedException {
-  return {
-    name: cut(String(name ?? 'Error'), MAX_NAME),
-    message: cut(String(message ?? ''), MAX_MESSAGE),
-    stack: '',
-    ...(typeof note === 'string' && { note: cut(note, MAX_TITLE) }),
-    frames: listOf(frames).slice(0, MAX_FRAMES).map(completeFrame),
-    errors: (Array.isArray(errors) ? errors : []).slice(0, MAX_MEMBERS)
-      .map((chain) => listOf(chain).slice(-MAX_MEMBERS).map(completeException))
-  }
-}
-
-function completeFrame ({ file, line, column, function: name, own, excerpt }: Data): StackFrame {
-  const { start, lines } = isObject(excerpt) ? excerpt : {}
-  const text = (value: unknown): string => cut(String(value ?? ''), MAX_NAME)
-  return {
-    file: text(file),
-    function: text(name),
-    line: Number(line) || 0,
-    column: Number(column) || 0,
-    own: own === true,
-    ...(Array.isArray(lines) && { excerpt: { start: Number(start) || 0, lines: lines.slice(0, MAX_LINES).map(text) } })
+  try {
+    return all.flatMap((exception, i) => {
+      // The root cause, and the errors that are nearest to the response.
+      if (i > 0 && i <= left) return i === 1 ? [`${counted(left, 'error', 'errors')} after this one are left out.`] : []
+      const parts = exceptionParts(exception, `[${i + 1}/${all.length}]`, MARKDOWN, 0, places)
+      return bounded(parts, i === 0 || i === all.length - 1 ? MAX_SECTION : MAX_SECTION / 4)
+    })
+  } catch {
+    return ['The exceptions are not in the format of this version.']
   }
 }
 
@@ -184,4 +149,34 @@ function bounded (parts: readonly string[], limit = MAX_SECTION): string[] {
   const end = parts.findIndex((part, i) => (rest -= part.length) < 0 && i > 1)
   if (end === -1) return [...parts]
   return [...parts.slice(0, end), `${counted(parts.length - end, 'more block is', 'more blocks are')} left out here.`]
+}
+
+/** Hints that help with a failure; only those that the profile proves. */
+function hintsOf (profile: Profile): Hint[] {
+  const calls = listOf(dataOf(profile, 'http-client').calls).filter(isFailedCall)
+    .map(({ method, url, status, error }) => `${String(method)} ${String(url)}: ${String(error ?? status)}`)
+  const { otherErrors } = profile.collectors
+  const others = (Array.isArray(otherErrors) ? otherErrors : []).flatMap((chain) => listOf(chain).slice(-1))
+    .map(({ name, message }) => `${String(name)}: ${String(message)}`)
+  return [
+    hintOfCode(listOf(profile.exceptions).at(-1)?.code),
+    routeHint(profile),
+    listHint('Why was this refused?', blockedSentences(profile), ' '),
+    listHint('Failed calls to other servers', calls),
+    listHint('Other errors', others)
+  ].filter((hint) => hint !== null)
+}
+
+function routeHint (profile: Profile): Hint | null {
+  if (profile.route !== null || (profile.status !== 404 && profile.status !== 405)) return null
+  const routes = listOf(dataOf(profile, 'router').tried)
+    .filter(({ isNear }) => isNear === true).slice(0, MAX_ITEMS)
+    .map(({ methods, pattern, why }) =>
+      ({ methods: [methods].flat().map(String), pattern: String(pattern), why: cut(String(why), MAX_NAME) }))
+  return routes.length === 0 ? null : similarRoutes(routes)
+}
+
+function listHint (title: string, texts: readonly string[], separator = '; '): Hint | null {
+  if (texts.length === 0) return null
+  return { title, text: texts.slice(0, MAX_ITEMS).map((text) => cut(text, MAX_NAME)).join(separator) }
 }

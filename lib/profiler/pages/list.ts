@@ -34,7 +34,7 @@ const TEXT_FIELDS: Readonly<Record<string, readonly [label: string, placeholder?
   method: ['Method'],
   exception: ['Exception contains'],
   route: ['Route', '* for any part'],
-  ip: ['IP address', 'address or CIDR'],
+  ip: ['IP address', '127.0.0.1'],
   min_duration: ['Min. duration (ms)'],
   from: ['From', '2026-01-31T12:00'],
   until: ['Until', 'UTC'],

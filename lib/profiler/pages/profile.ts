@@ -30,10 +30,10 @@ export interface ProfilePageOptions extends PageOptions {
 
 /** The formats of a request: the last segment of the URL, and the text of the link. */
 const FORMATS: Readonly<Record<string, string>> = {
-  curl: 'curl', fetch: 'fetch', tap: 'tap test', node: 'node:test test', http: 'HTTP file', har: 'HAR'
+  curl: 'curl', fetch: 'fetch', test: 'test', http: 'HTTP file', har: 'HAR'
 }
 /** Those that are copied: source that is pasted elsewhere. */
-const COPIED = ['curl', 'fetch', 'tap', 'node']
+const COPIED = ['curl', 'fetch', 'test']
 
 /** The panel in place of one that a profile does not have. */
 export function missingPanel (sentence: string): Panel {

@@ -39,8 +39,8 @@ in this process, not over the network. The new profile is compared with this one
 }
 
 function form ({ token, request: { method }, safe, masked }: ReplayView, { base, formToken }: PageOptions): string {
-  const fields = masked.map(({ name, where, required }) =>
-    html`<label class="masked-value"><span>${visibleLine(where)}</span> ` +
+  const fields = masked.map(({ name, required }) =>
+    html`<label class="masked-value"><span>${visibleLine(name)}</span> ` +
     html`<input type="text" name="value.${name}" spellcheck="false"!${required ? ' required' : ''}></label>`)
   const warning = html`<p class="warning">${method} may repeat side effects (RFC 9110, section 9.2.1).</p>
 <label class="confirm"><input type="checkbox" name="confirm" value="1" required> Replay this ${method}</label>`

@@ -1,5 +1,4 @@
 import type { Mask } from '../../mask/mask.js'
-import { shownHeaders } from './headers-collector.js'
 
 /** The facts that decide about a request from another origin (Fetch, section 3.3). */
 export interface CorsDecision {
@@ -14,27 +13,23 @@ export interface CorsDecision {
 }
 
 export interface CorsVerdict extends CorsDecision {
-  /** Null: not a cross-origin request. */
+  /** Whether the browser lets the page read the response; null: not a cross-origin request. */
   allowed: boolean | null
   why: string
-  /** The CORS headers of the response. */
-  headers: Record<string, unknown>
 }
 
-/** Whether the browser lets the page read the response, according to the headers that were sent. */
+/** The verdict according to the headers that were sent. */
 export function corsVerdict (decision: CorsDecision, sent: Record<string, unknown>, mask: Mask): CorsVerdict {
-  const ofCors = Object.entries(sent).filter(([name]) => name.startsWith('access-control-'))
-  const headers = shownHeaders(Object.fromEntries(ofCors), mask)
-  const verdict = (allowed: boolean | null, why: string): CorsVerdict => ({ ...decision, allowed, why, headers })
+  const verdict = (allowed: boolean | null, why: string): CorsVerdict => ({ ...decision, allowed, why })
   const { rule, origin, reason } = decision
   if (origin === null) return verdict(null, 'the request has no Origin: it is not from a page of another origin')
-  if (rule === null) return verdict(false, 'no rule matches this path, so browsers withhold the response')
+  if (rule === null) return verdict(false, 'no rule of the option cors has this path')
   if (reason === 'same origin') return verdict(null, 'the request is from the same origin')
   if (reason !== null) return verdict(false, reason)
-  const allowed = headers['access-control-allow-origin']
+  const allowed = mask.header('origin', String(sent['access-control-allow-origin']))
   if (allowed === '*') return verdict(true, 'the rule allows any origin')
   if (allowed === origin) return verdict(true, 'the rule allows this origin')
-  return verdict(false, `the rule does not allow this origin: it allows ${rule.origin}`)
+  return verdict(false, `the origin is not allowed here; allowed are ${rule.origin}`)
 }
 
 /** The origins of a rule in a few words. */

@@ -1,9 +1,11 @@
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import { html } from '../../view/html.js'
-import { milliseconds, note, place, scrollable, section, table } from '../pages/components.js'
+import { milliseconds, note, place, section, table } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { headerHistory, type HeaderStep } from './header-history.js'
-import { dataOf, onlyErrors, PLAIN_VIEW, runsOf, type Panel, type PanelView } from './panel.js'
+import { headerHistory, type HeaderStep } from './headers.js'
+import { onlyErrors, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+
+const COLUMNS: Parameters<typeof table>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
 
 /** The listeners and hooks in the order in which they ran, what each changed, and the history of each header. */
 export const eventsPanel: Panel = {
@@ -12,44 +14,30 @@ export const eventsPanel: Panel = {
   group: 'overview',
   always: true,
   count: ({ events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
-  problems: ({ events }) => onlyErrors(events.filter(({ outcome }) => outcome === 'raised')),
-  render (profile, view = PLAIN_VIEW) {
-    const { events } = profile
-    const isObserved = dataOf(profile, 'config').lifecycle === 'observe'
-    const numbered = events.map((event, i) => ({ ...event, number: i + 1 }))
-    const ran = events.length === 0
-      ? note(isObserved ? 'No application hook ran.' : 'No listener was reached.')
-      : filters(events) + runsOf(numbered, ({ pass }) => pass).map((run) => passTable(run, view)).join('')
-    return ran + headerTable(profile, view)
-  }
+  problems: ({ events }) => onlyErrors(events.filter(({ outcome }) => outcome === 'raised').length),
+  render: (profile, view = PLAIN_VIEW) =>
+    section('Listeners and hooks', listeners(profile, view)) +
+    section('Response headers, and where they were set', headerTable(profile, view))
 }
 
-interface NumberedEvent extends ListenerEvent {
-  /** From 1. */
-  number: number
-}
-
-function filters (events: readonly ListenerEvent[]): string {
+function listeners ({ events }: Profile, view: PanelView): string {
+  if (events.length === 0) return note('No listener or hook ran.')
   const skipped = events.filter(({ outcome }) => outcome === 'skipped').length
-  const box = (name: string, count: number): string =>
-    html`<label><input type="checkbox" class="show-${name}" checked>${name} <span>${count}</span></label>`
-  return html`<div class="filters"><fieldset><legend>Show</legend>!${box('called', events.length - skipped)}` +
-    html`!${box('skipped', skipped)}</fieldset></div>`
+  const rows = events.map((event, i) => stageRow(event, events[i - 1]) + row(event, i + 1, view))
+  return html`<div class="filters"><label><input type="checkbox" class="show-skipped" checked>skipped ` +
+    html`<span>${skipped}</span></label></div>` + table('Listeners and hooks', COLUMNS, rows, 'rows events')
 }
 
-function passTable (events: readonly NumberedEvent[], view: PanelView): string {
-  const title = events[0]?.pass === 'error' ? 'Error pass' : 'Main pass'
-  const stages = runsOf(events, ({ stage }) => stage).map((run) => html`<tbody>
-<tr class="stage"><th scope="rowgroup" colspan="5">${run[0]?.stage}</th></tr>!${
-    run.map((event) => row(event, view))}</tbody>`)
-  return section(title, scrollable(title, html`<table class="rows events" aria-label="${title}"><thead><tr>
-<th scope="col">#</th><th scope="col">Listener</th><th scope="col">Outcome</th><th scope="col">Changes</th>
-<th scope="col" class="number">Duration</th></tr></thead>!${stages}</table>`))
+/** The heading of a stage, where one begins. */
+function stageRow ({ stage, pass }: ListenerEvent, previous?: ListenerEvent): string {
+  if (stage === previous?.stage && pass === previous.pass) return ''
+  const title = pass === 'error' ? `${stage}, error pass` : stage
+  return html`<tr class="stage"><th scope="colgroup" colspan="${COLUMNS.length}">${title}</th></tr>`
 }
 
-function row (event: NumberedEvent, view: PanelView): string {
-  const { number, listener, outcome, duration } = event
-  return html`<tr id="event-${number}" class="event event-${/^[a-z]+$/.test(outcome) ? outcome : 'other'}">
+function row (event: ListenerEvent, number: number, view: PanelView): string {
+  const { listener, outcome, duration } = event
+  return html`<tr id="event-${number}" class="event event-${outcome}">
 <td class="number">${number}</td><th scope="row">${listener}</th>
 <td><span class="outcome">${outcome}</span></td><td class="text">!${effects(event, view)}</td>
 <td class="number">${outcome === 'skipped' ? '' : milliseconds(duration)}</td></tr>`
@@ -74,9 +62,7 @@ function change (from: string | null, to: string | null): string {
 function headerTable (profile: Profile, view: PanelView): string {
   const rows = [...headerHistory(profile)].map(([name, steps]) => html`<tr><th scope="row" class="header">${name}</th>
 <td><ol>!${steps.map((step) => stepMarkup(step, view))}</ol></td></tr>`)
-  return section('Response headers, and where they were set', rows.length === 0
-    ? note('None was set.')
-    : table('Headers', ['Header', 'History'], rows, 'rows history'))
+  return rows.length === 0 ? note('None was set.') : table('Headers', ['Header', 'History'], rows, 'rows history')
 }
 
 function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: PanelView): string {

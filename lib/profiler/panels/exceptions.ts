@@ -10,15 +10,14 @@ export const exceptionsPanel: Panel = {
   group: 'overview',
   always: true,
   count: (profile) => profile.exceptions.length,
-  problems: (profile) => onlyErrors(profile.exceptions),
+  problems: (profile) => onlyErrors(profile.exceptions.length),
   render: ({ exceptions }, view = PLAIN_VIEW) =>
     exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
 }
 
 /** Further errors: raised after the response began, in an error handler, or caught by a framework. */
 export const otherErrorsPanel: Panel = collectorPanel('otherErrors', 'Other errors', 'overview', {
-  count: (_, { collectors: { otherErrors } }) => Array.isArray(otherErrors) ? otherErrors.length : undefined,
-  problems: (_, { collectors: { otherErrors } }) => onlyErrors([otherErrors ?? []].flat()),
+  problems: (_, { collectors: { otherErrors } }) => onlyErrors(Array.isArray(otherErrors) ? otherErrors.length : 0),
   render: (_, { collectors: { otherErrors } }, view) => {
     const chains = [otherErrors].flat().filter(Array.isArray) as FlattenedException[][]
     if (chains.length === 0) return note('No other error was raised.')

@@ -1,7 +1,7 @@
 import type { Collector } from '../collector.js'
 import { collectorsOf } from '../configuration.js'
 import { cpuPanel } from '../cpu/panel.js'
-import { cspPanel } from '../csp/panel.js'
+import { cspPanel } from '../csp/csp.js'
 import { json } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { deliveryPanels } from './delivery.js'
@@ -10,7 +10,7 @@ import { eventsPanel } from './events.js'
 import { exceptionsPanel, otherErrorsPanel } from './exceptions.js'
 import { logsPanel } from './logs.js'
 import { overviewPanel } from './overview.js'
-import { collectorPanel, dataOf, GROUPS, type Panel } from './panel.js'
+import { collectorPanel, dataOf, GROUPS, onlyErrors, type Panel } from './panel.js'
 import { performancePanel } from './performance.js'
 import { requestPanel } from './request.js'
 import { routingPanels } from './routing.js'
@@ -53,21 +53,13 @@ export function panelsOf (profile: Profile): Panel[] {
 
 /** The panel of a collector of the application: rendered by its own function, or as JSON. */
 function customPanel ({ name, panel = {} }: Pick<Collector, 'name' | 'panel'>): Panel {
-  const { label = name.charAt(0).toUpperCase() + name.slice(1), count, problem, render } = panel
+  const { label = name.charAt(0).toUpperCase() + name.slice(1), count, problem, render = json } = panel
   const dataIn = (profile: Profile): unknown => profile.collectors[name]
   return collectorPanel(name, label, 'application', {
-    ...(count !== undefined && { count: (_, profile) => count(dataIn(profile)) }),
-    ...(problem !== undefined && { problem: (_, profile) => throwsOr(() => problem(dataIn(profile))) }),
-    render: (_, profile) => render === undefined ? json(dataIn(profile)) : String(render(dataIn(profile)))
+    count: (_, profile) => count?.(dataIn(profile)),
+    problems: (_, profile) => onlyErrors(problem?.(dataIn(profile)) === true),
+    render: (_, profile) => String(render(dataIn(profile)))
   })
-}
-
-function throwsOr (check: () => boolean): boolean {
-  try {
-    return check()
-  } catch {
-    return true
-  }
 }
 
 /** The menu: the groups that have panels, with their titles. */

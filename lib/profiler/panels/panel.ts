@@ -1,5 +1,4 @@
 import type { EditorLink } from '../../view/editor.js'
-import { html } from '../../view/html.js'
 import { failed } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import type { ProfileSummary } from '../summary.js'
@@ -53,9 +52,7 @@ export interface Panel {
   render: (profile: Profile, view?: PanelView) => string
   /** The number of entries; 0: the menu shows that the panel has no data; undefined: unknown. */
   count?: (profile: Profile) => number | undefined
-  /** Whether there is a problem. */
-  problem?: (profile: Profile) => boolean
-  /** The number of problems, for the badges of the menu; by default 1 error if there is a problem. */
+  /** The problems, for the badges of the menu. */
   problems?: (profile: Profile) => Problems
 }
 
@@ -65,8 +62,6 @@ export type Data = Record<string, unknown>
 interface CollectorPanelOptions extends Pick<Panel, 'always'> {
   render: (data: Data, profile: Profile, view: PanelView) => string
   count?: (data: Data, profile: Profile) => number | undefined
-  problem?: (data: Data, profile: Profile) => boolean
-  /** Replaces `problem`. */
   problems?: (data: Data, profile: Profile) => Problems
 }
 
@@ -75,21 +70,21 @@ export const PLAIN_VIEW: PanelView = { query: {}, editor: null }
 
 /** Makes the panel of the collector with its name: where the collector failed, the panel shows the error instead. */
 export function collectorPanel (
-  name: string, label: string, group: Panel['group'], options: CollectorPanelOptions
+  name: string, label: string, group: Panel['group'], { always = false, count, problems, render }: CollectorPanelOptions
 ): Panel {
-  const { always = false, count, render } = options
+  const isFailed = (profile: Profile): boolean => failureOf(profile, name) !== undefined
   return {
     name,
     label,
     group,
-    ...(always && { always }),
-    count: (profile) => profile.collectors[name] === undefined
-      ? 0
-      : failureOf(profile, name) === undefined ? count?.(dataOf(profile, name), profile) : undefined,
-    problems: (profile) => {
-      const data = dataOf(profile, name)
-      if (failureOf(profile, name) !== undefined) return onlyErrors([data])
-      return options.problems?.(data, profile) ?? onlyErrors(options.problem?.(data, profile) === true ? [data] : [])
+    always,
+    count (profile) {
+      if (profile.collectors[name] === undefined) return 0
+      return isFailed(profile) ? undefined : count?.(dataOf(profile, name), profile)
+    },
+    problems (profile) {
+      if (isFailed(profile)) return onlyErrors(1)
+      return problems?.(dataOf(profile, name), profile) ?? onlyErrors(0)
     },
     render (profile, view = PLAIN_VIEW) {
       const failure = failureOf(profile, name)
@@ -99,16 +94,16 @@ export function collectorPanel (
 }
 
 /** The problems of a panel. Data of another version may not fit the panel, which then has none. */
-export function problemsOf ({ problem, problems }: Panel, profile: Profile): Problems {
+export function problemsOf ({ problems }: Panel, profile: Profile): Problems {
   try {
-    return problems?.(profile) ?? onlyErrors(problem?.(profile) === true ? [profile] : [])
+    return problems?.(profile) ?? onlyErrors(0)
   } catch {
-    return onlyErrors([])
+    return onlyErrors(0)
   }
 }
 
-export function onlyErrors ({ length }: readonly unknown[]): Problems {
-  return { errors: length, warnings: 0 }
+export function onlyErrors (errors: number | boolean): Problems {
+  return { errors: Number(errors), warnings: 0 }
 }
 
 export function isProblem ({ errors, warnings }: Problems): boolean {
@@ -136,16 +131,6 @@ export function listOf (value: unknown): Data[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
-/** Splits a list where the key changes; the order stays. */
-export function runsOf<T> (items: readonly T[], keyOf: (item: T) => unknown): T[][] {
-  const runs: T[][] = []
-  for (const [i, item] of items.entries()) {
-    if (i > 0 && keyOf(item) === keyOf(items[i - 1] as T)) runs.at(-1)?.push(item)
-    else runs.push([item])
-  }
-  return runs
-}
-
 /** Whether an outgoing call had no response, or an error as its response. */
 export function isFailedCall ({ status, error }: Data): boolean {
   return error !== undefined || (typeof status === 'number' && status >= 400)
@@ -156,51 +141,7 @@ export function blockedSentences ({ collectors }: Pick<Profile, 'collectors'>): 
   return listOf(collectors.blocked).map(({ sentence }) => sentence).filter((sentence) => typeof sentence === 'string')
 }
 
-/** The values of a field of the query. */
-export function fieldsOf ({ query }: PanelView, name: string): string[] {
-  return [query[name] ?? []].flat().map(String)
-}
-
-/** The last value of a field of the query; empty if there is none. */
-export function fieldOf (view: PanelView, name: string): string {
-  return fieldsOf(view, name).at(-1) ?? ''
-}
-
-/** The URL of a panel of the same profile, relative to its page. */
-export function addressOf (
-  panel: string,
-  fields: ReadonlyArray<readonly [string, string]> = [],
-  fragment = ''
-): string {
-  const query = new URLSearchParams([['panel', panel], ...fields.map(([name, value]) => [name, value])])
-  return `?${query}${fragment === '' ? '' : `#${fragment}`}`
-}
-
-/** The entries of a page of outgoing calls or spans: with 20, it has about 35 kB. */
-export const ENTRY_PAGE = 20
-
-/** The URL of an outgoing call or a span; `i` is its index. */
-export function entryAddress (panel: string, kind: string, i: number): string {
-  const page = Math.floor(i / ENTRY_PAGE) + 1
-  return addressOf(panel, page === 1 ? [] : [['page', String(page)]], `${kind}-${i + 1}`)
-}
-
-/** The page of a list that the field `page` of the query names, from 1. */
-export function pageOf<T> (items: readonly T[], size: number, view: PanelView) {
-  const pages = Math.max(1, Math.ceil(items.length / size))
-  const page = Math.min(pages, Math.max(1, Math.trunc(Number(fieldOf(view, 'page'))) || 1))
-  const first = (page - 1) * size
-  return { page, pages, first, items: items.slice(first, first + size) }
-}
-
-/** The links to the other pages of a panel with `what`, such as lines. */
-export function pageLinks (
-  panel: string, what: string, { page, pages }: { page: number, pages: number },
-  fields: ReadonlyArray<readonly [string, string]> = []
-): string {
-  if (pages === 1) return ''
-  const link = (to: number, label: string): string =>
-    to < 1 || to > pages ? '' : html`<a href="${addressOf(panel, [...fields, ['page', String(to)]])}">${label}</a> `
-  return html`<nav class="pages" aria-label="Pages">!${link(page - 1, `Earlier ${what}`)}` +
-    html`<span>Page ${page} of ${pages}</span> !${link(page + 1, `Later ${what}`)}</nav>`
+/** The URL of a panel of the same profile, relative to its page; `fragment` is the id of an element of the panel. */
+export function addressOf (panel: string, fragment = ''): string {
+  return `?${new URLSearchParams({ panel })}${fragment === '' ? '' : `#${fragment}`}`
 }

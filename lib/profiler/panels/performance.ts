@@ -1,13 +1,21 @@
+import { isNotification, mostSevere } from '../../logs/log-record.js'
+import { counted, grouped } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { callTreeOf, percent, readCpuRecord, refusalOf } from '../cpu/record.js'
-import { failed, milliseconds, note, pairsSection, section } from '../pages/components.js'
+import { failed, milliseconds, note, pairsSection, pending, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { addressOf, dataOf, failureOf, fieldOf, PLAIN_VIEW } from './panel.js'
-import type { Panel, PanelView } from './panel.js'
-import { waterfall } from './waterfall-chart.js'
+import { addressOf, dataOf, failureOf, onlyErrors, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+import { spansOf, type Span } from './waterfall.js'
 
-const CPU_FUNCTIONS = 5
+/** The kinds that are in the legend and whose rows are limited, with the panels that have all of them. */
+const KINDS = [
+  ['hook', 'application hook', 'events'],
+  ['call', 'outgoing HTTP call', 'http-client'],
+  ['span', 'OpenTelemetry span', 'spans']
+] as const
+const MAX_ROWS = 30
+const MAX_MARKS = 100
+const MAX_NAME = 120
 
 /** Where the time went. */
 export const performancePanel: Panel = {
@@ -15,43 +23,146 @@ export const performancePanel: Panel = {
   label: 'Performance',
   group: 'overview',
   always: true,
-  problem: (profile) => failureOf(profile, 'performance') !== undefined,
+  problems: (profile) => onlyErrors(failureOf(profile, 'performance') !== undefined),
   render: (profile, view = PLAIN_VIEW) =>
-    section('Waterfall', waterfall(profile, fieldOf(view, 'threshold'))) + cpuSection(profile, view) +
-    timeSection(profile)
+    section('Waterfall', waterfall(profile)) + cpuSection(profile, view) + timeSection(profile)
 }
 
 function timeSection (profile: Profile): string {
   const failure = failureOf(profile, 'performance')
   if (failure !== undefined) return failed(failure)
-  const { firstByte, handlerStart, handler, serialization } = dataOf(profile, 'performance')
+  const { firstByte, handlerStart, handler } = dataOf(profile, 'performance')
   const times = Object.entries({
-    Total: profile.duration,
-    'Response ready': firstByte,
-    'Handler start': handlerStart,
-    Handler: handler,
-    Serialization: serialization
+    Total: profile.duration, 'Response ready': firstByte, 'Handler start': handlerStart, Handler: handler
   })
-  return pairsSection('Time', Object.fromEntries(times.filter(([, time]) => typeof time === 'number')
-    .map(([name, time]) => [name, milliseconds(time)])))
+  return pairsSection('Time', times.filter(([, time]) => typeof time === 'number')
+    .map(([name, time]) => [name, milliseconds(time)]))
 }
 
-/** The functions that took most CPU time, or the link to replay the request with a CPU profile. */
-function cpuSection (profile: Profile, view: PanelView): string {
-  const data = profile.collectors.cpu
-  const record = readCpuRecord(data)
-  if (record === null) {
-    const refusal = refusalOf(data)
-    const replay = view.replayable !== true
-      ? ''
-      : html`<p><a href="${view.base ?? '.'}/${profile.token}/replay">Replay it with a CPU profile…</a></p>`
-    const content = (refusal === undefined ? '' : note(refusal)) + replay
-    return content === '' ? '' : section('CPU', content)
+/** The link to the CPU profile, or to a replay of the request with one. */
+function cpuSection ({ collectors, token }: Profile, { base = '.', replayable = false }: PanelView): string {
+  if (collectors.cpu !== undefined) {
+    return section('CPU', html`<p><a href="${addressOf('cpu')}">Flame graph and all functions</a></p>`)
   }
-  const tree = callTreeOf(record)
-  const items = tree.heaviest.slice(0, CPU_FUNCTIONS).map(({ function: { name }, self }) =>
-    html`<li><span class="function">${visibleLine(name)}</span> ` +
-    html`${milliseconds(self / 1000)}, ${percent(self, tree.busy)}</li>`)
-  return section('CPU', html`<ol class="cpu-heaviest">!${items}</ol>` +
-    html`<p><a href="${addressOf('cpu')}">Flame graph and all functions</a></p>`)
+  return replayable
+    ? section('CPU', html`<p><a href="${base}/${token}/replay">Replay it with a CPU profile…</a></p>`)
+    : ''
+}
+
+interface Row extends Span {
+  /** Of a stage its listeners; otherwise the calls and spans that were started by a handler, a hook or a span. */
+  children: Row[]
+  isStage?: boolean
+}
+
+/** The chart of a profile as SVG: a strict policy forbids inline styles. */
+function waterfall (profile: Profile): string {
+  const spans = spansOf(profile)
+  if (spans.length === 0) return note('No listener was reached.')
+  const total = Math.max(profile.duration || 0, ...spans.map(({ start, duration }) => start + (duration ?? 0)), 0.001)
+  const { firstByte } = dataOf(profile, 'performance')
+  const ready = typeof firstByte === 'number' ? firstByte : null
+  const { shown, notes } = limited(profile, spans)
+  return html`!${legend(spans, ready)}!${notes}<div class="waterfall">!${scale(total, ready)}
+<div class="row head" aria-hidden="true"><span>Name</span><span></span><span class="number">Start</span>
+<span class="number">Duration</span></div>
+<ol aria-label="Waterfall">!${logRow(profile, total)}!${rowsOf(shown).map((row) => item(row, total))}</ol></div>`
+}
+
+function limited (profile: Profile, spans: readonly Span[]): { shown: Span[], notes: string[] } {
+  const hidden = new Set<Span>()
+  const notes = KINDS.map(([name, label, panel]) => {
+    const own = spans.filter(({ kind }) => kind === name)
+    if (own.length <= MAX_ROWS) return ''
+    const weight = ({ failed, duration }: Span): number => failed ? Number.MAX_VALUE : duration ?? 1e9
+    for (const span of own.sort((a, b) => weight(b) - weight(a)).slice(MAX_ROWS)) hidden.add(span)
+    const all = grouped(Math.max(own.length, Number(dataOf(profile, panel).count) || 0))
+    return html`<p class="note">${MAX_ROWS} of ${all} ${label}s are shown, by time: those that failed, then the ` +
+      html`longest. <a href="${addressOf(panel)}">Show all that were recorded</a></p>`
+  })
+  return { shown: spans.filter((span) => !hidden.has(span)), notes }
+}
+
+function rowsOf (spans: readonly Span[]): Row[] {
+  const rows = spans.map((span): Row => ({ ...span, children: [] }))
+  const listeners = rows.filter(({ kind }) => kind === 'listener')
+  const stages = [...new Set(listeners.map(({ stage }) => stage))].map((stage): Row => {
+    const children = listeners.filter((row) => row.stage === stage)
+    const duration = children.reduce((sum, { duration }) => sum + Number(duration), 0)
+    const failed = children.some((row) => row.failed)
+    return { ...children[0] as Row, name: String(stage), duration, failed, children, isStage: true }
+  })
+  const top = rows.filter((row, i) => {
+    const starter = starterOf(row, rows.slice(0, i))
+    starter?.children.push(row)
+    return starter === undefined && row.kind !== 'listener'
+  })
+  return [...stages, ...top].sort((a, b) => a.start - b.start)
+}
+
+// Only of earlier rows, so that there are no circles.
+function starterOf ({ kind, start, parentId }: Row, earlier: readonly Row[]): Row | undefined {
+  if (kind !== 'call' && kind !== 'span') return undefined
+  return earlier.find(({ id }) => id !== undefined && id === parentId) ?? earlier.findLast((row) =>
+    (row.kind === 'handler' || row.kind === 'hook') && start < row.start + Number(row.duration))
+}
+
+function item (row: Row, total: number): string {
+  const { name, start, duration, detail, link, failed, isStage = false, children } = row
+  const list = children.length === 0 ? '' : html`<ol>!${children.map((child) => item(child, total))}</ol>`
+  const bars = (isStage ? children : [row]).map((one) => bar(one, total))
+  const cells = html`<svg class="bars" aria-hidden="true">!${bars}</svg>
+<span class="number start"><span class="hidden-visually">start </span>${milliseconds(start)}</span>
+<span class="number"><span class="hidden-visually">duration </span>!${pending(duration)}</span>`
+  return isStage
+    ? html`<li><details!${failed ? ' open' : ''}><summary class="row"><span class="name">${name} <small>` +
+      html`${counted(children.length, 'listener')}</small></span>!${cells}</summary>!${list}</details></li>`
+    : html`<li><div class="row"><a class="name" href="${link}" title="${visibleLine(detail)}">` +
+      html`${visibleLine(name).slice(0, MAX_NAME)}</a>!${cells}</div>!${list}</li>`
+}
+
+function bar ({ kind, start, duration, failed }: Span, total: number): string {
+  const x = Math.min(99.7, Math.max(0, start / total * 100))
+  const width = Math.max(0.3, Math.min(100 - x, (duration ?? total - start) / total * 100))
+  return html`<rect class="bar-${failed ? 'failed' : kind}" x="${x.toFixed(2)}%" width="${width.toFixed(2)}%"/>`
+}
+
+/** Lines at 4 to 8 round times, and one where the response was ready. */
+function scale (total: number, ready: number | null): string {
+  const x = (time: number): string => `${(time / total * 100).toFixed(2)}%`
+  const line = (time: number, name: string): string =>
+    html`<line class="${name}" x1="${x(time)}" x2="${x(time)}" y1="20" y2="100%"/>`
+  const magnitude = 10 ** Math.floor(Math.log10(total / 8))
+  const step = magnitude * ([2, 5].find((factor) => total / (factor * magnitude) < 8) ?? 10)
+  const [unit, size] = total < 1 ? ['µs', 0.001] : ['ms', 1]
+  const ticks = Array.from({ length: Math.floor(total / step) + 1 }, (_, i) => {
+    const time = (i * step / size).toLocaleString('en', { maximumFractionDigits: 3 })
+    return line(i * step, 'tick') + html`<text x="${x(i * step)}" y="14">${i === 0 ? '0' : `${time} ${unit}`}</text>`
+  })
+  return html`<svg class="scale" aria-hidden="true">!${ticks}!${ready === null ? '' : line(ready, 'ready')}</svg>`
+}
+
+/** A row with a mark for each log line: the most severe or latest ones. */
+function logRow ({ logs, time }: Profile, total: number): string {
+  const lines = logs.filter((line) => !isNotification(line))
+  if (lines.length === 0) return ''
+  const marks = mostSevere(lines, MAX_MARKS).map(({ level, message, ...line }) => {
+    const at = line.offset ?? Date.parse(line.time) - Date.parse(time)
+    const x = Math.min(100, Math.max(0, at / total * 100)).toFixed(2)
+    const title = visibleLine(`${milliseconds(at)}, ${level}: ${message}`).slice(0, MAX_NAME)
+    return html`<circle class="mark-${level}" cx="${x}%" cy="10" r="4"><title>${title}</title></circle>`
+  })
+  return html`<li><div class="row"><a class="name" href="${addressOf('logs')}">` +
+    html`${counted(lines.length, 'log line')}</a><svg class="bars" aria-hidden="true">!${marks}</svg></div></li>`
+}
+
+function legend (spans: readonly Span[], ready: number | null): string {
+  const swatch = (shape: string, label: string): string =>
+    html`<li><svg viewBox="0 0 10 10" aria-hidden="true">!${shape}</svg>${label}</li>`
+  const bar = (name: string, label: string, isShown: (span: Span) => boolean): string =>
+    spans.some(isShown) ? swatch(html`<rect class="bar-${name}" width="10" height="10"/>`, label) : ''
+  const kinds = KINDS.map(([name, label]) => bar(name, label, ({ kind }) => kind === name))
+  return html`<ul class="legend" aria-label="Legend">!${kinds}!${bar('failed', 'failed', ({ failed }) => failed)}!${
+    ready === null ? '' : swatch('<line class="ready" x1="5" x2="5" y2="10"/>', `Response ready ${milliseconds(ready)}`)
+  }</ul>`
 }

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { targetOf } from '../../http/request-target.js'
-import { attributesOf } from '../../lifecycle/request-state.js'
-import { stateOf } from '../../lifecycle/request-state.js'
+import { attributesOf, stateOf } from '../../lifecycle/request-state.js'
 import type { Mask } from '../../mask/mask.js'
+import { grouped } from '../../view/counted.js'
 import { binaryText, snapshot } from '../snapshot.js'
-import { shownHeaders } from './headers-collector.js'
+import { shownHeaders } from './headers.js'
 
 const MAX_USER_FIELDS = 50
 
@@ -24,7 +24,6 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
       .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
     const body = snapshot(request.body ?? null, {
       type: headers['content-type'],
-      bytes: Number(headers['content-length']) || undefined,
       replace: partText
     })
     const unparsed = request.body === undefined || request.body === null ? parserError(state.raised) : null
@@ -38,9 +37,8 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
         headers: shownHeaders(headers, mask),
         query: mask.value(query),
         cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
-        body: mask.value(body.value),
+        body: mask.value(body),
         ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
-        ...(body.cut > 0 && { bodyCut: body.cut }),
         attributes: mask.value(attributes),
         ...(user !== undefined && { user: mask.value(user) }),
         session: { used: state.sessionTouched === true }
@@ -55,7 +53,7 @@ function userRecord (request: FastifyRequest): unknown {
   if (typeof user !== 'object' || user === null) return isScalar(user) ? user : undefined
   const fields = Object.entries(Object.getOwnPropertyDescriptors(user)).slice(0, MAX_USER_FIELDS)
     .filter(([, { value }]) => Array.isArray(value) ? value.every(isScalar) : isScalar(value))
-  return snapshot(Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown]))).value
+  return snapshot(Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown])))
 }
 
 function isScalar (value: unknown): boolean {
@@ -98,19 +96,20 @@ export function responseCollector (
       const headers = state.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
       const type = String(headers['content-type'] ?? 'no type')
       const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))
-      const isBinary = isBuffer && (isEncoded || !TEXT.test(type) || !isUtf8(payload))
-      const body = stream ?? (isBinary ? `[binary, ${size} bytes, ${type}]` : null)
+      const isText = !isEncoded && TEXT.test(type)
+      // A later listener may have answered 304, which has no body.
+      const hasBody = reply.statusCode !== 304
+      let body: unknown
+      if (stream !== null) body = stream
+      else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
+      else if (state.ownPolicy !== undefined) body = '[the diagnostic page]'
+      else if (hasBody && isText && text !== null) body = shownText(text, mask)
       return {
         status: reply.statusCode,
         headers: shownHeaders(headers, mask),
         contentType: headers['content-type'] ?? null,
-        // A later listener may have answered 304, which has no body.
-        size: reply.statusCode === 304 ? null : size,
-        ...(body !== null
-          ? { body }
-          : state.ownPolicy !== undefined
-            ? { body: '[the diagnostic page]' }
-            : reply.statusCode !== 304 && !isEncoded && TEXT.test(type) && text !== null && shownText(text, mask))
+        size: hasBody ? size : null,
+        ...(body !== undefined && { body })
       }
     })
   }
@@ -130,15 +129,15 @@ function startOf (content: unknown): TextStart | null {
 }
 
 /** A body as the profile stores it. JSON becomes data, whose fields are masked by their names. */
-function shownText ({ text, bytes }: TextStart, mask: Mask): { body: unknown, bodyCut?: number } {
+function shownText ({ text, bytes }: TextStart, mask: Mask): unknown {
   if (bytes <= MAX_BODY && /^\s*[[{]/.test(text)) {
     try {
-      return { body: mask.value(JSON.parse(text)) }
+      return mask.value(JSON.parse(text))
     } catch {
       // It is no JSON.
     }
   }
   // Masked before it is truncated: a part of a secret may not be recognized.
   const body = mask.text(text).slice(0, MAX_BODY)
-  return { body, ...(bytes > MAX_BODY && { bodyCut: bytes - Math.min(bytes, Buffer.byteLength(body)) }) }
+  return bytes > MAX_BODY ? `${body}… (${grouped(bytes - Buffer.byteLength(body))} more bytes)` : body
 }

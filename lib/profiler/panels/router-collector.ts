@@ -1,12 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../errors/declared-place.js'
-import { methodOf } from '../../http/method-override.js'
 import { pathnameOf } from '../../http/request-target.js'
 import { stateOf } from '../../lifecycle/request-state.js'
-import type { RouteMatch } from '../../lifecycle/request-state.js'
 import { triedRoutes } from '../../routing/tried-routes.js'
+import type { ProfiledRoute } from '../profile.js'
 
-/** Returns the function that records the matched route and why other routes did not match. */
+/**
+ * Returns the function that records the route of a request, which becomes the `route` of its profile, or why no route
+ * matched.
+ */
 export function routeCollector ({ hindsight }: FastifyInstance): (request: FastifyRequest) => void {
   const { routeTable, mask } = hindsight
   return (request) => {
@@ -16,28 +18,24 @@ export function routeCollector ({ hindsight }: FastifyInstance): (request: Fasti
     // As sent: the params panel shows converted values.
     const params = state.sentParams ?? route?.params
     state.collect('router', () => {
-      if (route !== null) return matchedRoute(request, route, params)
-      const { host = '', 'accept-version': version = '' } = request.headers
-      const wanted = { method: methodOf(request), path: pathnameOf(request), host, version: String(version) }
-      const { tried, more } = triedRoutes(routeTable.own(), wanted)
-      const masked = tried.map((one) => ({ ...one, why: mask.text(one.why) }))
-      return { matched: null, tried: masked, ...(more > 0 && { more }) }
-    })
-  }
-
-  function matchedRoute (request: FastifyRequest, route: RouteMatch, params: unknown): object {
-    const declared = routeTable.of(request)
-    const { controller } = stateOf(request)
-    const place = declared?.declaredAt == null ? undefined : declaredPlace(declared.declaredAt)?.source
-    const handler = controller?.source ?? place
-    return {
-      matched: {
+      if (route === null) return unmatched(request)
+      const { controller } = state
+      const declared = routeTable.of(request)
+      const place = declared?.declaredAt == null ? undefined : declaredPlace(declared.declaredAt)?.source
+      const handler = controller?.source ?? place
+      const matched: ProfiledRoute = {
         ...route,
-        params: mask.value(params),
+        params: mask.value(params) as ProfiledRoute['params'],
         methods: declared?.methods ?? [request.method],
         ...(controller !== null && { controller: controller.name }),
         ...(handler !== undefined && { handler })
       }
-    }
+      return { matched }
+    })
+  }
+
+  function unmatched (request: FastifyRequest): object {
+    const { tried, more } = triedRoutes(routeTable.own(), { method: request.method, path: pathnameOf(request) })
+    return { tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })), ...(more > 0 && { more }) }
   }
 }

@@ -24,12 +24,6 @@ export function sessionRecord (session: object | null | undefined, cookie: boole
     origin: session === undefined ? null : origin,
     changed: isModified?.call(session) === true,
     saved: false,
-    keys: Object.fromEntries(values.map(([key, value]) => [key, `****** (${typeOf(value)})`]))
+    keys: Object.fromEntries(values.map(([key, value]) => [key, `****** (${typeof value})`]))
   }
-}
-
-function typeOf (value: unknown): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return `list of ${value.length}`
-  return typeof value === 'object' ? `object of ${Object.keys(value).length}` : typeof value
 }

@@ -1,9 +1,30 @@
+import type { RequestState } from '../../lifecycle/request-state.js'
 import type { Profile } from '../profile.js'
-import { addressOf, dataOf, entryAddress, isFailedCall, listOf, type Data } from './panel.js'
+import { addressOf, dataOf, isFailedCall, listOf, type Data } from './panel.js'
+
+/** The collector `performance`: times since the request arrived, and a duration, in milliseconds. */
+interface PerformanceRecord {
+  handlerStart?: number
+  /** The duration of the handler. */
+  handler?: number
+  /** When the response was ready to be sent. */
+  firstByte?: number
+}
+
+export function performanceRecord ({ startedAt, handlerStart, handlerEnd, headAt }: RequestState): PerformanceRecord {
+  const between = (from: number, to: number): number => Math.round((to - from) * 1000) / 1000
+  return {
+    ...(handlerEnd !== 0 && {
+      handlerStart: between(startedAt, handlerStart),
+      handler: between(handlerStart, handlerEnd)
+    }),
+    ...(headAt !== 0 && { firstByte: between(startedAt, headAt) })
+  }
+}
 
 /** One bar of the waterfall. */
 export interface Span {
-  kind: 'listener' | 'hook' | 'handler' | 'serialization' | 'call' | 'span'
+  kind: 'listener' | 'hook' | 'handler' | 'call' | 'span'
   name: string
   /** Milliseconds since the request arrived. */
   start: number
@@ -29,47 +50,35 @@ export function spansOf (profile: Profile): Span[] {
 }
 
 function listenerSpans ({ events }: Profile): Span[] {
-  return events.flatMap(({ stage, listener, pass, outcome, plugin, source, start, duration }, i): Span[] => {
+  return events.flatMap(({ stage, listener, pass, outcome, source, start, duration }, i): Span[] => {
     if (outcome === 'skipped') return []
     const title = `${stage}${pass === 'error' ? ', error pass' : ''}`
-    const added = source === undefined ? '' : `; added ${plugin === undefined ? '' : `by ${plugin} `}at ${source}`
     return [{
       kind: stage.startsWith('kernel.') ? 'listener' : 'hook',
       name: listener,
       start,
       duration,
       failed: outcome === 'raised',
-      detail: `${title}: ${outcome}${added}`,
-      link: addressOf('events', [], `event-${i + 1}`),
+      detail: `${title}: ${outcome}${source === undefined ? '' : `; added at ${source}`}`,
+      link: addressOf('events', `event-${i + 1}`),
       stage: title
     }]
   })
 }
 
-/** The handler, and the serialization of its result. */
+/** The handler; none if it was not called. */
 export function handlerSpans (profile: Profile): Span[] {
-  const { handlerStart, handler, serialization } = dataOf(profile, 'performance')
+  const { handlerStart, handler } = dataOf(profile, 'performance')
   if (typeof handlerStart !== 'number' || typeof handler !== 'number') return []
   const name = profile.route?.name ?? 'unnamed'
-  const response = profile.events.find(({ stage, outcome, start }) =>
-    stage === 'kernel.response' && outcome !== 'skipped' && start >= handlerStart + handler)
-  const shared = { failed: false, link: addressOf('router') }
-  const handlerSpan: Span = {
-    ...shared,
+  return [{
     kind: 'handler',
     name: `handler ${name}`,
     start: handlerStart,
     duration: handler,
-    detail: `the handler of the route ${name}`
-  }
-  if (typeof serialization !== 'number' || response === undefined) return [handlerSpan]
-  return [handlerSpan, {
-    ...shared,
-    kind: 'serialization',
-    name: 'serialization',
-    start: response.start - serialization,
-    duration: serialization,
-    detail: 'from the result of the handler to the first listener of the response'
+    failed: false,
+    detail: `the handler of the route ${name}`,
+    link: addressOf('router')
   }]
 }
 
@@ -79,29 +88,27 @@ function callSpans (profile: Profile): Span[] {
     const { method, status, error } = call
     const url = String(call.url)
     const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: url }
-    const result = error ?? (typeof status === 'number' ? `answered with ${status}` : 'no response yet')
     return {
       kind: 'call',
       name: `${String(method)} ${host === own ? '' : host}${pathname}`,
       ...timesOf(call),
       failed: isFailedCall(call),
-      detail: `${url}: ${String(result)}`,
-      link: entryAddress('http-client', 'call', i)
+      detail: `${url}: ${String(error ?? status ?? 'no response yet')}`,
+      link: addressOf('http-client', `call-${i + 1}`)
     }
   })
 }
 
 function telemetrySpans (profile: Profile): Span[] {
   return listOf(dataOf(profile, 'spans').spans).map((span, i) => {
-    const { name, kind, scope, error, spanId, parentId } = span
-    const scopeText = scope === '' || scope === undefined ? '' : ` of ${String(scope)}`
+    const { name, kind, error, spanId, parentId } = span
     return {
       kind: 'span',
       name: String(name),
       ...timesOf(span),
       failed: error !== undefined,
-      detail: `${String(kind)} span${scopeText}${error === undefined ? '' : `, failed: ${String(error)}`}`,
-      link: entryAddress('spans', 'span', i),
+      detail: `${String(kind)} span${error === undefined ? '' : `, failed: ${String(error)}`}`,
+      link: addressOf('spans', `span-${i + 1}`),
       id: spanId,
       parentId
     }

@@ -1,6 +1,5 @@
 import { MASKED } from '../../mask/mask.js'
-import { placeholderOf, splitAtPlaceholders } from './stored-request.js'
-import type { Body, MaskedValue, StoredRequest } from './stored-request.js'
+import { placeholderOf, splitAtPlaceholders, type Body, type StoredRequest } from './stored-request.js'
 
 /** A request as it is sent. */
 export interface FilledRequest {
@@ -11,39 +10,27 @@ export interface FilledRequest {
   body?: string
 }
 
-/** A required value is missing. */
-export class MissingValueError extends Error {
-  readonly missing: string
+/** Puts values into a text, in an encoding; undefined where one is missing. */
+type Put = (text: string, encode?: (value: string) => string) => string | undefined
 
-  constructor ({ name, where }: MaskedValue) {
-    super(`"${name}" (${where}) is masked in the profile, and the request cannot be sent without it.`)
-    this.missing = name
-  }
-}
-
-/**
- * Puts values, by the names of the masked ones, into a request. Parts without a value are left out; a
- * `MissingValueError` is thrown when the value is required.
- */
+/** Puts values, by the names of the masked ones, into a request. Parts without a value are left out. */
 export function fillRequest (request: StoredRequest, values: ReadonlyMap<string, string>): FilledRequest {
-  const required = request.masked.find((one) => one.required && !values.get(one.name))
-  if (required !== undefined) throw new MissingValueError(required)
   const byEnv = new Map(request.masked.map(({ name, env }) => [env, values.get(name) ?? '']))
-  const isComplete: IsComplete = (text) => typeof text !== 'string' ||
-    splitAtPlaceholders(text).every((part, i) => i % 2 === 0 || byEnv.get(part) !== '')
-  const put: Put = (text, encode = (value) => value) =>
-    splitAtPlaceholders(text).map((part, i) => i % 2 === 0 ? part : encode(byEnv.get(part) ?? '')).join('')
-  const cookies = request.cookies.filter(isComplete).map((pair) => put(pair)).join('; ')
-  const headers = new Map<string, string | string[]>()
-  if (request.host !== undefined) headers.set('host', request.host)
-  for (const [name, value] of request.headers.filter(([, value]) => isComplete(value))) {
-    const earlier = headers.get(name)
-    headers.set(name, earlier === undefined ? put(value) : [earlier, put(value)].flat())
+  const put: Put = (text, encode = (value) => value) => {
+    const parts = splitAtPlaceholders(text).map((part, i) => i % 2 === 0 ? part : byEnv.get(part) ?? '')
+    if (parts.some((part, i) => i % 2 === 1 && part === '')) return undefined
+    return parts.map((part, i) => i % 2 === 0 ? part : encode(part)).join('')
   }
-  if (cookies !== '') headers.set('cookie', cookies)
-  const query = request.query.filter(isComplete).map((pair) => put(pair, percentEncoded))
-  const path = request.path.map((segment) => put(segment, percentEncoded))
-  const body = request.body && bodyText(request.body, isComplete, put)
+  const headers = new Map<string, string | string[]>()
+  for (const [name, text] of request.headers) {
+    const [value, earlier] = [put(text), headers.get(name)]
+    if (value !== undefined) headers.set(name, earlier === undefined ? value : [earlier, value].flat())
+  }
+  const cookies = request.cookies.flatMap((pair) => put(pair) ?? [])
+  if (cookies.length > 0) headers.set('cookie', cookies.join('; '))
+  const query = request.query.flatMap((pair) => put(pair, percentEncoded) ?? [])
+  const path = request.path.map((segment) => put(segment, percentEncoded) ?? '')
+  const body = request.body && bodyText(request.body, put)
   return {
     method: request.method,
     target: `/${path.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`,
@@ -62,24 +49,21 @@ export function requestWithPlaceholders (request: StoredRequest): FilledRequest 
   return fillRequest(request, new Map(request.masked.map(({ name, env }) => [name, placeholderOf(env)])))
 }
 
-type IsComplete = (text: unknown) => boolean
-type Put = (text: string, encode?: (value: string) => string) => string
-
-function bodyText (body: Body, isComplete: IsComplete, put: Put): string | undefined {
-  if (body.kind === 'form') {
-    const fields = body.fields.filter(([, value]) => isComplete(value))
-    return fields.map(([name, value]) => `${formEncoded(name)}=${put(formEncoded(value), percentEncoded)}`).join('&')
-  }
-  if (body.kind === 'text') return isComplete(body.text) ? put(body.text) : undefined
-  return isComplete(body.value) ? JSON.stringify(filledJson(body.value, isComplete, put)) : undefined
+function bodyText (body: Body, put: Put): string | undefined {
+  if (body.kind === 'text') return put(body.text)
+  // The properties of an object that are undefined are left out.
+  if (body.kind === 'json') return JSON.stringify(filledJson(body.value, put))
+  return body.fields.flatMap(([name, value]) => {
+    const text = put(formEncoded(value), percentEncoded)
+    return text === undefined ? [] : `${formEncoded(name)}=${text}`
+  }).join('&')
 }
 
-function filledJson (value: unknown, isComplete: IsComplete, put: Put): unknown {
+function filledJson (value: unknown, put: Put): unknown {
   if (typeof value === 'string') return put(value)
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.filter(isComplete).map((item) => filledJson(item, isComplete, put))
-  const fields = Object.entries(value).filter(([, item]) => isComplete(item))
-  return Object.fromEntries(fields.map(([name, item]) => [name, filledJson(item, isComplete, put)]))
+  if (Array.isArray(value)) return value.map((item) => filledJson(item, put)).filter((item) => item !== undefined)
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, filledJson(item, put)]))
 }
 
 function percentEncoded (value: string): string {

@@ -14,9 +14,6 @@ const POLL_INTERVAL = 20
 /** The request had no response, or one without a profile. */
 export class ReplayFailedError extends Error {}
 
-/** The response did not begin in time. */
-export class ResponseTimeoutError extends ReplayFailedError {}
-
 /** Why the request cannot be replayed. */
 export function replayProblem ({ bodyProblem, path }: StoredRequest): string | undefined {
   if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
@@ -25,8 +22,8 @@ export function replayProblem ({ bodyProblem, path }: StoredRequest): string | u
 }
 
 /**
- * Sends a request to the application again, and waits for its profile. Throws a `NotSendableError`, a
- * `MissingValueError`, or a `ReplayFailedError`. `timeout`: milliseconds.
+ * Sends a request to the application again, and waits for its profile. Throws a `NotSendableError` or a
+ * `ReplayFailedError`. `timeout`: milliseconds.
  */
 export async function replay (
   app: FastifyInstance, request: StoredRequest, values: ReadonlyMap<string, string>, timeout = RESPONSE_TIMEOUT
@@ -40,35 +37,32 @@ export async function replay (
     headers,
     ...(body !== undefined && { payload: body }),
     ...(isIP(request.ip ?? '') !== 0 && { remoteAddress: request.ip })
-  }, timeout).catch((error: Error) => {
-    throw error instanceof ReplayFailedError ? error : new ReplayFailedError(`It could not be sent: ${error.message}`)
-  })
-  const profile = token === undefined ? undefined : await writtenProfile(app, token)
+  }, timeout)
+  const profile = typeof token === 'string' ? await writtenProfile(app, token) : undefined
   if (profile === undefined) throw new ReplayFailedError('It was answered, but has no profile.')
   return profile
 }
 
-/**
- * Sends a request to the application; returns the token of the profile that the response names. A response that has
- * not ended after `timeout` milliseconds is aborted, as a stream of events never ends.
- */
-export async function send (
-  app: FastifyInstance, options: InjectOptions, timeout: number
-): Promise<string | undefined> {
+/** Sends a request; returns the token that the response names. */
+async function send (app: FastifyInstance, options: InjectOptions, timeout: number): Promise<unknown> {
   const abort = new AbortController()
+  const { signal } = abort
   const timer = setTimeout(() => abort.abort(), timeout)
   let token: unknown
   try {
-    const response = await app.inject({ ...options, signal: abort.signal, payloadAsStream: true })
+    const response = await app.inject({ ...options, signal, payloadAsStream: true })
     token = response.headers['x-debug-token']
     await finished(response.stream().resume())
   } catch (error) {
-    if (typeof token === 'string') return token
-    throw abort.signal.aborted ? new ResponseTimeoutError(`No response within ${timeout / 1_000} seconds.`) : error
+    // A response that does not end, such as a stream of events, is aborted, and has a profile.
+    if (token === undefined) {
+      const reason = `It could not be sent: ${(error as Error).message}`
+      throw new ReplayFailedError(signal.aborted ? `No response within ${timeout / 1_000} seconds.` : reason)
+    }
   } finally {
     clearTimeout(timer)
   }
-  return typeof token === 'string' ? token : undefined
+  return token
 }
 
 // The profile is written after the response.

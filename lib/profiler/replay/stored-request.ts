@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { MASKED } from '../../mask/mask.js'
-import { grouped } from '../../view/counted.js'
 import { dataOf, isObject, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 
 /** A value that the profile has masked, and that has to be given when the request is sent again. */
 export interface MaskedValue {
-  /** Unique within the request: `authorization`, `cookie.sid`, `query.key`, `body.user.password`. */
+  /** Its place, unique within the request: `authorization`, `cookie.sid`, `query.key`, `body.user.password`. */
   name: string
   /** The name as an environment variable. */
   env: string
-  /** The place of the value, in words. */
-  where: string
   /** Whether the request cannot be sent without it. Other parts of a request are left out instead. */
   required: boolean
 }
@@ -31,9 +28,8 @@ export interface StoredRequest {
   path: string[]
   /** Percent-encoded `name=value` pairs. */
   query: string[]
-  /** Without `host`, `cookie`, and the headers of the connection. */
+  /** Without `cookie` and the headers of the connection. */
   headers: Array<[name: string, value: string]>
-  host?: string
   /** `name=value` pairs. */
   cookies: string[]
   body?: Body
@@ -61,15 +57,14 @@ const CONNECTION_HEADERS = new Set([
   'content-length', 'http2-settings'
 ])
 const FORWARDING = /^(?:forwarded|x-forwarded-.*|x-real-ip)$/
-const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 /** What a profile writes at the end of a truncated text. */
-const TRUNCATED = /… \(([\d,.\s]+ more (?:bytes|characters|items|fields))\)$/
+const TRUNCATED = /… \([\d,.\s]+ more (?:bytes|characters|items|fields)\)$/
 /** What a profile writes in place of a value that it cannot hold. */
 const SUBSTITUTE = /^\[(?:binary, \d+ bytes|stream |file |too deep\]|circular\]|unreadable: |function )/
 
 /** Whether a method is safe (RFC 9110, section 9.2.1). */
 export function isSafe (method: string): boolean {
-  return SAFE.has(method)
+  return ['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method)
 }
 
 /** Reads the request of a profile. Throws a `NotSendableError` when the profile has none that could be sent. */
@@ -80,19 +75,17 @@ export function storedRequest (profile: Profile): StoredRequest {
   if (data.rawMessage !== undefined) throw new NotSendableError('It was refused by the HTTP parser.')
   const placeholders = new Placeholders()
   const notes: string[] = []
-  if (Object.keys(data).every((name) => name === 'error')) {
-    notes.push('The profile does not have the headers and the body of the request.')
-  }
+  if (!isObject(data.headers)) notes.push('The profile does not have the headers of the request.')
   const [, authority = '', rest = '/'] = /^(https?:\/\/[^/?#]*)?([^]*)$/i.exec(url) ?? []
   const hasOrigin = ORIGIN.test(authority)
   if (!hasOrigin) notes.push('The profile does not have the host of the request.')
   const target = typeof data.target === 'string' && data.target.startsWith('/') ? data.target : rest
   const [, path = '', search] = /^([^?]*)(?:\?([^]*))?$/.exec(target) ?? []
   const segments = path.replace(/^\//, '').split('/').map(percentEncoded)
+  const pairs = (search?.split('&') ?? []).map(percentEncoded)
   const read = {
-    path: segments.map((text, i) => placeholders.put(text, `path.${i + 1}`, `part ${i + 1} of the path`, true)),
-    query: (search?.split('&') ?? []).map(percentEncoded)
-      .map((pair) => placeholders.putInPair(pair, 'query', 'the query parameter')),
+    path: segments.map((text, i) => placeholders.put(text, `path.${i + 1}`, true)),
+    query: pairs.map((pair) => placeholders.putInPair(pair, 'query')),
     ...readHeaders(data.headers, placeholders, notes),
     ...readBody(data, placeholders)
   }
@@ -121,29 +114,26 @@ class Placeholders {
   readonly masked: MaskedValue[] = []
 
   /** Texts without a masked value are returned unchanged. */
-  put (text: string, name: string, where: string, required = false): string {
+  put (text: string, name: string, required = false): string {
     if (!text.includes(MASKED)) return text
     const plain = name.replace(/[^\w.[\]-]/g, '_').slice(0, 80)
     let [free, number] = [plain, 1]
     while (this.masked.some(({ env }) => env === envOf(free))) free = `${plain}_${++number}`
     const env = envOf(free)
-    this.masked.push({ name: free, env, where, required })
+    this.masked.push({ name: free, env, required })
     return text.replaceAll(MASKED, placeholderOf(env))
   }
 
   /** The same for `name=value`. */
-  putInPair (pair: string, kind: string, where: string): string {
-    const name = decoded(pair.split('=', 1)[0] ?? '')
-    return this.put(pair, `${kind}.${name}`, `${where} ${name}`)
+  putInPair (pair: string, kind: string): string {
+    return this.put(pair, `${kind}.${decoded(pair.split('=', 1).join())}`)
   }
 
   /** The same for the texts of a body. */
   putInBody (value: unknown, path = 'body'): unknown {
-    if (typeof value === 'string') {
-      return this.put(value, path, path === 'body' ? 'the body' : `the field ${path.slice('body.'.length)} of the body`)
-    }
-    if (typeof value !== 'object' || value === null) return value
+    if (typeof value === 'string') return this.put(value, path)
     if (Array.isArray(value)) return value.map((item, i) => this.putInBody(item, `${path}[${i}]`))
+    if (!isObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, item]) =>
       [name, this.putInBody(item, `${path}.${name}`)]))
   }
@@ -155,8 +145,8 @@ function envOf (name: string): string {
 
 function readHeaders (
   data: unknown, placeholders: Placeholders, notes: string[]
-): Pick<StoredRequest, 'headers' | 'host' | 'cookies'> {
-  const read: Pick<StoredRequest, 'headers' | 'host' | 'cookies'> = { headers: [], cookies: [] }
+): Pick<StoredRequest, 'headers' | 'cookies'> {
+  const read: Pick<StoredRequest, 'headers' | 'cookies'> = { headers: [], cookies: [] }
   const given = Object.entries(isObject(data) ? data : {}).flatMap(([name, values]) =>
     [values].flat().map((value): [string, unknown] => [name.toLowerCase(), value]))
   for (const [name, value] of given) {
@@ -164,56 +154,51 @@ function readHeaders (
     const problem = headerProblem(name, value)
     const text = String(value)
     if (problem !== undefined) notes.push(`The header ${name.slice(0, 60)} ${problem}.`)
-    else if (name === 'host') {
-      if (ORIGIN.test(`http://${text}`)) read.host = text
-    } else if (name === 'cookie') {
+    else if (name === 'cookie') {
       const pairs = text.split(/; */).filter((pair) => pair !== '')
-      read.cookies.push(...pairs.map((pair) => placeholders.putInPair(pair, 'cookie', 'the cookie')))
-    } else read.headers.push([name, placeholders.put(text, name, `the header ${name}`)])
+      read.cookies.push(...pairs.map((pair) => placeholders.putInPair(pair, 'cookie')))
+    } else read.headers.push([name, placeholders.put(text, name)])
   }
   return read
 }
 
 function headerProblem (name: string, value: unknown): string | undefined {
-  if (typeof value === 'string' && TRUNCATED.test(value)) return 'was truncated'
-  if (typeof value !== 'string' || !TOKEN.test(name) || /[^\t -~\x80-\xff]/.test(value)) return 'cannot be sent'
-  return name === 'content-encoding' ? 'is left out, as the body is stored decoded' : undefined
+  if (typeof value !== 'string' || !TOKEN.test(name)) return 'cannot be sent'
+  if (TRUNCATED.test(value)) return 'was truncated'
+  if (name === 'content-encoding') return 'is left out, as the body is stored decoded'
+  const isValid = name === 'host' ? ORIGIN.test(`http://${value}`) : !/[^\t -~\x80-\xff]/.test(value)
+  return isValid ? undefined : 'cannot be sent'
 }
 
 function readBody (data: Data, placeholders: Placeholders): Pick<StoredRequest, 'body' | 'bodyProblem'> {
   const { body } = data
   const headers = isObject(data.headers) ? data.headers : {}
-  const type = String(headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  const isJson = /^application\/(?:[\w.+-]+\+)?json$/.test(type)
+  const type = String(headers['content-type'] ?? '').split(';', 1).join().trim().toLowerCase()
   const bodyProblem = bodyProblemOf(data)
   if (bodyProblem !== undefined) return { bodyProblem }
   if (body === null || body === undefined) {
-    const length = Number(headers['content-length'] ?? 0)
-    if (isJson && length === 4) return { body: { kind: 'json', value: null } }
-    const wasSent = length > 0 || headers['transfer-encoding'] !== undefined
+    const wasSent = Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
     return wasSent ? { bodyProblem: 'it was not read, or not by Fastify, and is not stored' } : {}
   }
-  if (isJson) return { body: { kind: 'json', value: placeholders.putInBody(body) } }
-  if (typeof body === 'string') return { body: { kind: 'text', text: String(placeholders.putInBody(body)) } }
+  if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) {
+    return { body: { kind: 'json', value: placeholders.putInBody(body) } }
+  }
+  if (typeof body === 'string') return { body: { kind: 'text', text: placeholders.put(body, 'body') } }
   if (type === 'application/x-www-form-urlencoded' && isForm(body)) {
     // The parser returns a list for a repeated field.
     const fields = Object.entries(body).flatMap(([name, values]) => [values].flat().map((value): [string, string] =>
-      [name, String(placeholders.putInBody(String(value ?? ''), `body.${name}`))]))
+      [name, placeholders.put(String(value ?? ''), `body.${name}`)]))
     return { body: { kind: 'form', fields } }
   }
-  const parser = type === '' ? 'a parser' : `the parser of ${type}`
-  return { bodyProblem: `its text is not stored, only the result of ${parser}` }
+  return { bodyProblem: 'its text is not stored, only the result of its parser' }
 }
 
 /** Why a stored body is not the one that was received. */
-function bodyProblemOf ({ body, bodyCut, bodyNote }: Data): string | undefined {
-  if (typeof bodyCut === 'number') return `it was truncated: about ${grouped(bodyCut)} bytes were left out`
+function bodyProblemOf ({ body, bodyNote }: Data): string | undefined {
   if (typeof bodyNote === 'string') return `it was ${bodyNote}`
   let problem: string | undefined
   JSON.stringify(body, (name, value: unknown) => {
-    const [, more] = typeof value === 'string' ? TRUNCATED.exec(value) ?? [] : []
-    if (more !== undefined) problem ??= `it was truncated: ${more}`
-    else if (name === '…') problem ??= 'it was truncated'
+    if (name === '…' || (typeof value === 'string' && TRUNCATED.test(value))) problem ??= 'it was truncated'
     else if (typeof value === 'string' && SUBSTITUTE.test(value)) {
       problem ??= `the profile has in its place only ${value.slice(0, 80)}`
     }

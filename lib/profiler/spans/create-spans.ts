@@ -8,7 +8,7 @@ import { cut } from '../../view/visible.js'
 import { ownVersion } from '../configuration.js'
 import type { RecordedCall } from '../outgoing.js'
 import { dataOf, isObject, listOf } from '../panels/panel.js'
-import { handlerSpans } from '../panels/waterfall.js'
+import { spansOf } from '../panels/waterfall.js'
 import type { Profile } from '../profile.js'
 
 interface Child {
@@ -25,11 +25,7 @@ interface Child {
 /** The name of the tracer. */
 export const SCOPE = 'fastify-hindsight'
 
-// RFC 9110, section 9, and RFC 5789. Other methods are `_OTHER`, as an attribute with unbounded values is expensive.
-const METHODS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
 const MAX_TEXT = 4_000
-/** The default limit of events in SDKs. */
-const MAX_EVENTS = 128
 const MAX_EXCEPTIONS = 20
 
 /**
@@ -45,11 +41,11 @@ export function createSpans (profile: Profile): void {
     const options = { kind: SpanKind.SERVER, startTime: at(0), attributes: serverAttributes(profile) }
     const root = tracer.startSpan(nameOf(`${method} ${route?.pattern ?? ''}`.trim()), options, parentOf(profile))
     if (!root.isRecording()) return
-    addEvents(root, profile, at)
+    addExceptions(root, profile, at)
     // A client error is not an error of the server's span.
     if (status >= 500) root.setStatus({ code: SpanStatusCode.ERROR })
     const context = trace.setSpan(ROOT_CONTEXT, root)
-    for (const child of [...listenerSpans(profile), ...handlerParts(profile), ...callSpans(profile)]) {
+    for (const child of [...ownParts(profile), ...callSpans(profile)]) {
       const { name, kind = SpanKind.INTERNAL, start, failed = false } = child
       const attributes = attributesOf(child.attributes)
       const span = tracer.startSpan(nameOf(name), { kind, startTime: at(start), attributes }, context)
@@ -100,37 +96,25 @@ function serverAttributes (profile: Profile): Attributes {
 
 /** The attributes of servers and of clients. */
 function addressOf (method: string, url: string): Record<string, unknown> {
-  const known = METHODS.has(method) ? method : '_OTHER'
-  if (!URL.canParse(url)) return { 'http.request.method': known }
+  if (!URL.canParse(url)) return { 'http.request.method': method }
   const { protocol, hostname, port } = new URL(url)
   return {
-    'http.request.method': known,
+    'http.request.method': method,
     'server.address': hostname,
     'server.port': Number(port) || (protocol === 'https:' ? 443 : 80)
   }
 }
 
-function listenerSpans ({ events }: Profile): Child[] {
-  return events.filter(({ outcome }) => outcome !== 'skipped')
-    .map(({ stage, listener, pass, outcome, start, duration, changes }) => ({
-      name: `${stage} ${listener}`,
+/** The spans of the listeners and hooks that ran, of the handler, and of the serialization. */
+function ownParts (profile: Profile): Child[] {
+  return spansOf(profile).filter(({ kind }) => kind !== 'call' && kind !== 'span')
+    .map(({ kind, stage = '', name, start, duration, failed, detail }) => ({
+      name: `${stage} ${name}`.trim(),
       start,
       duration,
-      failed: outcome === 'raised',
-      attributes: {
-        'hindsight.pass': pass,
-        'hindsight.outcome': outcome,
-        'hindsight.changed.headers': changes?.headers?.map(({ name }) => name)
-      }
+      failed,
+      attributes: { 'hindsight.part': kind, 'hindsight.detail': detail }
     }))
-}
-
-/** The spans of the handler and of the serialization. */
-function handlerParts (profile: Profile): Child[] {
-  return handlerSpans(profile).map(({ kind, name, start, duration }) => {
-    const place = kind === 'handler' ? profile.route?.handler : undefined
-    return { name, start, duration, attributes: { 'hindsight.part': kind, 'hindsight.source': place } }
-  })
 }
 
 // HTTP semantic conventions, client spans.
@@ -149,25 +133,13 @@ function callSpans (profile: Profile): Child[] {
   })
 }
 
-/** Adds the exceptions and the newest lines of the log as events. */
-function addEvents (root: Span, profile: Profile, at: (milliseconds: number) => HrTime): void {
+/** Adds the exceptions as events. */
+function addExceptions (root: Span, profile: Profile, at: (milliseconds: number) => HrTime): void {
   const raised = profile.events.find(({ outcome }) => outcome === 'raised')
   const raisedAt = at(raised === undefined ? profile.duration : raised.start + raised.duration)
-  const exceptions = profile.exceptions.slice(-MAX_EXCEPTIONS)
-  for (const { name, message, stack } of exceptions) {
+  for (const { name, message, stack } of profile.exceptions.slice(-MAX_EXCEPTIONS)) {
     const attributes = { 'exception.type': name, 'exception.message': message, 'exception.stacktrace': stack }
     root.addEvent('exception', attributesOf(attributes), raisedAt)
-  }
-  // The notifications of listeners are left out: those are spans.
-  const lines = profile.logs.filter(({ channel, level }) => channel !== 'event' || level !== 'debug')
-  for (const { time, level, channel, message, context } of lines.slice(exceptions.length - MAX_EVENTS)) {
-    const attributes = attributesOf({
-      'log.severity': level,
-      'log.channel': channel,
-      'log.message': message,
-      'log.context': Object.keys(context).length === 0 ? undefined : JSON.stringify(context)
-    })
-    root.addEvent('log', attributes, at(Math.max(0, Date.parse(time) - Date.parse(profile.time))))
   }
 }
 

@@ -13,33 +13,25 @@ declare module '../../lifecycle/request-state.js' {
 const MAX_SPANS = 200
 const MAX_NAME = 200
 const MAX_ATTRIBUTES = 32
-const MAX_EVENTS = 8
-const MAX_TEXT = 1_000
-/** Characters of the attributes of all spans of one request; further attributes are left out. */
-const MAX_CHARACTERS = 48 * 1024
+const MAX_TEXT = 500
 const KINDS = ['internal', 'server', 'client', 'producer', 'consumer']
 const ERROR = 2
 
 /** Seconds, and nanoseconds of the last of them. */
 type HrTime = readonly [seconds: number, nanoseconds: number]
 
-/** The properties of a span of OpenTelemetry's SDK (1.x to 3.x) that are read. */
+/** The properties of a span of OpenTelemetry's SDK (2.x and later) that are read. */
 export interface SpanLike {
   name: string
   kind?: number
   spanContext (): { traceId: string, spanId: string }
   parentSpanContext?: { spanId: string } | undefined
-  /** In SDK 1.x. */
-  parentSpanId?: string | undefined
   startTime?: HrTime
   duration?: HrTime
   ended?: boolean
   status?: { code: number, message?: string }
   attributes?: object
-  events?: ReadonlyArray<{ name: string, attributes?: object | undefined }>
   instrumentationScope?: { name: string }
-  /** In SDK 1.x. */
-  instrumentationLibrary?: { name: string }
 }
 
 /** A span as a profile has it. */
@@ -58,7 +50,6 @@ export interface RecordedSpan {
   /** The message of the status, of a span that failed. */
   error?: string
   attributes: Record<string, unknown>
-  events?: Array<{ name: string, attributes: Record<string, unknown> }>
 }
 
 /** The interface `SpanProcessor` of OpenTelemetry's SDK. */
@@ -109,18 +100,7 @@ export class SpanLog {
 
   /** The spans as plain data, masked, in the order of their start. */
   record (mask: Mask, since: number): { count: number, spans: RecordedSpan[] } {
-    let charactersLeft = MAX_CHARACTERS
-    const attributesOf = (attributes: object = {}): Record<string, unknown> => {
-      const entries = Object.entries(attributes)
-      const bounded = entries.slice(0, MAX_ATTRIBUTES).map(([name, value]: [string, unknown]) =>
-        [name.slice(0, MAX_NAME), Array.isArray(value) ? value.slice(0, MAX_ATTRIBUTES).map(cutText) : cutText(value)])
-      const kept = bounded.filter((entry) => (charactersLeft -= JSON.stringify(entry).length) >= 0)
-      const shown = mask.value(Object.fromEntries(kept)) as Record<string, unknown>
-      const leftOut = entries.length - kept.length
-      return leftOut === 0 ? shown : { ...shown, '…': `${leftOut} more` }
-    }
-    const spans = this.#spans.flatMap(({ span, startedAt }) =>
-      recorded(span, startedAt - since, mask, attributesOf) ?? [])
+    const spans = this.#spans.flatMap(({ span, startedAt }) => recorded(span, startedAt - since, mask) ?? [])
     return { count: this.#count, spans }
   }
 }
@@ -133,36 +113,33 @@ function startOf ({ startTime }: SpanLike): number {
 }
 
 /** Null: the span has another form, such as that of an unknown version of the SDK. */
-function recorded (
-  span: SpanLike, start: number, mask: Mask, attributesOf: (attributes?: object) => Record<string, unknown>
-): RecordedSpan | null {
+function recorded (span: SpanLike, start: number, mask: Mask): RecordedSpan | null {
   const nameOf = (text: unknown): string => mask.text(String(text).slice(0, MAX_NAME))
   try {
     const { traceId, spanId } = span.spanContext()
-    const parentId = span.parentSpanContext?.spanId ?? span.parentSpanId
-    const { kind = 0, status, ended, duration } = span
-    const events = (span.events ?? []).slice(0, MAX_EVENTS)
-      .map(({ name, attributes }) => ({ name: nameOf(name), attributes: attributesOf(attributes) }))
+    const { parentSpanContext, kind = 0, status, ended, duration, attributes = {}, instrumentationScope } = span
     return {
       traceId: String(traceId).slice(0, 32),
       spanId: String(spanId).slice(0, 16),
-      ...(parentId !== undefined && { parentId: String(parentId).slice(0, 16) }),
+      ...(parentSpanContext !== undefined && { parentId: String(parentSpanContext.spanId).slice(0, 16) }),
       name: nameOf(span.name),
       kind: KINDS[kind] ?? 'internal',
-      scope: nameOf(span.instrumentationScope?.name ?? span.instrumentationLibrary?.name ?? ''),
+      scope: nameOf(instrumentationScope?.name ?? ''),
       start: round(start),
       duration: ended === true && duration !== undefined ? round(milliseconds(duration)) : null,
       ...(status?.code === ERROR && { error: mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
-      attributes: attributesOf(span.attributes),
-      ...(events.length > 0 && { events })
+      attributes: mask.value(bounded(attributes)) as Record<string, unknown>
     }
   } catch {
     return null
   }
 }
 
-function cutText (value: unknown): unknown {
-  return typeof value === 'string' ? cut(value, MAX_TEXT) : value
+function bounded (attributes: object): object {
+  const textOf = (value: unknown): unknown => typeof value === 'string' ? cut(value, MAX_TEXT) : value
+  const entries: Array<[string, unknown]> = Object.entries(attributes).slice(0, MAX_ATTRIBUTES)
+  return Object.fromEntries(entries.map(([name, value]) =>
+    [name.slice(0, MAX_NAME), Array.isArray(value) ? value.slice(0, MAX_ATTRIBUTES).map(textOf) : textOf(value)]))
 }
 
 function milliseconds ([seconds, nanoseconds]: HrTime): number {

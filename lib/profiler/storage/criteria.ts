@@ -1,20 +1,19 @@
 import ipaddr from 'ipaddr.js'
 import type { IndexEntry } from '../summary.js'
 
-/** The criteria of a search, already validated: a profile matches all that are given. */
+/** The criteria of a search, already validated: a profile matches all that are given. Letters match in any case. */
 export interface Criteria {
   token?: string
-  /** An address, or a range in CIDR notation. */
+  /** An address. */
   ip?: string
-  /** In any case. */
   method?: string
   /** A status such as `404`, or a class such as `4xx`. */
   status?: string
-  /** Parts of the URL, separated by blanks, in any case. */
+  /** Parts of the URL, separated by blanks. */
   url?: string
   /** The whole name of the route; `*` matches any part of it. */
   route?: string
-  /** A part of the name or message of any exception of the chain, in any case. */
+  /** A part of the name or message of any exception of the chain. */
   exception?: string
   /** Milliseconds. */
   minDuration?: number
@@ -35,43 +34,29 @@ export type Condition = [column: keyof ReturnType<typeof columnsOf>, operator: O
 export function conditionsOf (criteria: Criteria): Condition[] {
   const { token, parent, error, method, status, minDuration, from, until, ip, route, url, exception } = criteria
   const timeOf = (time: number | undefined) => time === undefined ? undefined : new Date(time).toISOString()
-  const [firstAddress, lastAddress] = ip === undefined ? [] : addressRange(ip)
   const conditions: Array<readonly [Condition[0], Operator, value: Condition[2] | undefined]> = [
     ['token', '=', token],
     ['parent', '=', parent],
-    ['failure', '=', error === undefined ? undefined : Number(error)],
+    ['error', '=', error === undefined ? undefined : Number(error)],
     ['method', '=', method?.toUpperCase()],
     ['duration', '>=', minDuration],
     ['time', '>=', timeOf(from)],
     ['time', '<=', timeOf(until)],
     ['status', '>=', status && Number(status.replace(/xx$/i, '00'))],
     ['status', '<=', status && Number(status.replace(/xx$/i, '99'))],
-    ['ip_key', '>=', firstAddress],
-    ['ip_key', '<=', lastAddress],
+    ['ip', '=', ip && normalizedAddress(ip)],
     ['route', 'matches', route],
     // An empty part is in every text, also where there is none.
-    ...(url ?? '').toLowerCase().split(/\s+/).map((part) => ['url_text', 'contains', part || undefined] as const),
-    ['exception_text', 'contains', exception?.toLowerCase() || undefined]
+    ...(url ?? '').split(/\s+/).map((part) => ['url', 'contains', part || undefined] as const),
+    ['exceptions', 'contains', exception || undefined]
   ]
   return conditions.filter((condition): condition is Condition => condition[2] !== undefined)
 }
 
-/** The values of a profile that searches compare: columns of the table `requests`. */
+/** The values of a profile that searches compare, by the columns of a table. */
 export function columnsOf ({ summary, exceptions }: IndexEntry) {
-  const { token, time, duration, method, status, ip, route, parent, error, url } = summary
-  return {
-    token,
-    time,
-    duration,
-    method,
-    status,
-    route,
-    parent,
-    failure: error ? 1 : 0,
-    ip_key: addressKey(ip),
-    url_text: url.toLowerCase(),
-    exception_text: exceptions.toLowerCase()
-  }
+  const { token, time, duration, method, url, status, ip, route, parent, error } = summary
+  return { token, time, duration, method, url, status, ip, route, parent, error: error ? 1 : 0, exceptions }
 }
 
 /** Returns a function that tests whether a profile matches: for stores without a query language. */
@@ -91,31 +76,19 @@ function isTrue (value: string | number, operator: Operator, wanted: string | nu
     case '=': return value === wanted
     case '>=': return value >= wanted
     case '<=': return value <= wanted
-    case 'contains': return String(value).includes(String(wanted))
-    case 'matches': return matchesPattern(String(value), String(wanted))
+    case 'contains': return lowerCase(value).includes(lowerCase(wanted))
+    case 'matches': return matchesPattern(lowerCase(value), lowerCase(wanted))
   }
 }
 
-/**
- * An address as 32 hexadecimal digits that sort by number, IPv4 as an IPv4-mapped IPv6 address (RFC 4291, section
- * 2.5.5.2); empty for anything else.
- */
-export function addressKey (address: string): string {
-  if (!ipaddr.isValid(address)) return ''
-  const parsed = ipaddr.process(address)
-  const key = Buffer.from(parsed.toByteArray()).toString('hex')
-  return parsed.kind() === 'ipv4' ? IPV4_PREFIX + key : key
+function lowerCase (value: string | number): string {
+  return String(value).toLowerCase()
 }
 
-/** The first and the last key of an address or of a range in CIDR notation. */
-export function addressRange (wanted: string): [first: string, last: string] {
-  if (!wanted.includes('/')) return [addressKey(wanted), addressKey(wanted)]
-  const family = ipaddr.parseCIDR(wanted)[0].kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6
-  const [first, last] = [family.networkAddressFromCIDR(wanted), family.broadcastAddressFromCIDR(wanted)]
-  return [addressKey(first.toString()), addressKey(last.toString())]
+// As Node.js writes addresses, and an IPv4-mapped one (RFC 4291, section 2.5.5.2) as IPv4.
+function normalizedAddress (address: string): string {
+  return ipaddr.isValid(address) ? ipaddr.process(address).toString() : address
 }
-
-const IPV4_PREFIX = `${'0'.repeat(20)}ffff`
 
 // No regular expression: one with several stars takes exponential time on a hostile text.
 function matchesPattern (text: string, pattern: string): boolean {

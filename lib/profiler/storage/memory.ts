@@ -1,6 +1,6 @@
 import type { Profile } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
-import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup } from './retention.js'
+import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup, type Totals } from './retention.js'
 import { cursorOf, DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
 import type {
   ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
@@ -17,7 +17,6 @@ export class MemoryStorage implements ProfileStorage {
   readonly #bounds: StorageBounds
   /** By token, oldest first. */
   readonly #entries = new Map<string, Entry>()
-  readonly #totals = emptyTotals()
   #head = 0
 
   constructor (bounds: Partial<StorageBounds> = {}) {
@@ -29,12 +28,11 @@ export class MemoryStorage implements ProfileStorage {
       const bytes = Buffer.byteLength(json)
       const known = this.#entries.get(summary.token)?.summary
       if (bytes > this.#bounds.maxBytes || (known?.pinned === true && known.time !== summary.time)) continue
-      this.#remove(summary.token)
+      this.#entries.delete(summary.token)
       const entry = { summary: { ...summary, pinned: false }, exceptions, json, bytes, seq: ++this.#head }
       this.#entries.set(summary.token, entry)
-      this.#count(summary, 1, bytes)
-      this.#evict()
     }
+    this.#evict()
   }
 
   get (token: string): Profile | undefined {
@@ -63,11 +61,8 @@ export class MemoryStorage implements ProfileStorage {
   pin (token: string, pinned: boolean): boolean {
     const entry = this.#entries.get(token)
     if (entry === undefined || entry.summary.pinned === pinned) return entry !== undefined
-    if (pinned && !mayPin(this.#totals, entry.bytes, this.#bounds)) throw new TooManyPinnedError(token)
-    this.#count(entry.summary, -1, -entry.bytes)
+    if (pinned && !mayPin(this.#totals(), entry.bytes, this.#bounds)) throw new TooManyPinnedError(token)
     entry.summary.pinned = pinned
-    this.#count(entry.summary, 1, entry.bytes)
-    this.#evict()
     return true
   }
 
@@ -75,38 +70,40 @@ export class MemoryStorage implements ProfileStorage {
     const matches = matcher(criteria)
     const found = [...this.#entries.values()]
       .filter((entry) => (pinned || !entry.summary.pinned) && matches(entry))
-    for (const { summary } of found) this.#remove(summary.token)
+    for (const { summary } of found) this.#entries.delete(summary.token)
     return found.length
   }
 
   stats (): StorageStats {
+    const totals = this.#totals()
     const failures = [...this.#entries.values()].filter(({ summary }) => summary.error).length
-    const counts = { ...sumOf(this.#totals), failures, pinned: this.#totals.pinned.profiles }
+    const counts = { ...sumOf(totals), failures, pinned: totals.pinned.profiles }
     return { engine: 'memory', place: 'this process', ...counts, ...this.#bounds }
   }
 
   close (): void {}
 
   #evict (): void {
-    for (let group; (group = groupToEvict(this.#totals, this.#bounds)) !== null;) this.#removeOldest(group)
-  }
-
-  #removeOldest (group: RetentionGroup): void {
-    for (const { summary } of this.#entries.values()) {
-      if (groupOf(summary) === group) return this.#remove(summary.token)
+    const totals = this.#totals()
+    for (let group; (group = groupToEvict(totals, this.#bounds)) !== null;) {
+      for (const { summary, bytes } of this.#entries.values()) {
+        if (groupOf(summary) !== group) continue
+        this.#entries.delete(summary.token)
+        totals[group].profiles--
+        totals[group].bytes -= bytes
+        if (groupToEvict(totals, this.#bounds) !== group) break
+      }
     }
   }
 
-  #remove (token: string): void {
-    const entry = this.#entries.get(token)
-    if (entry !== undefined) this.#count(entry.summary, -1, -entry.bytes)
-    this.#entries.delete(token)
-  }
-
-  #count (summary: ProfileRecord['summary'], profiles: number, bytes: number): void {
-    const amount = this.#totals[groupOf(summary)]
-    amount.profiles += profiles
-    amount.bytes += bytes
+  #totals (): Totals {
+    const totals = emptyTotals()
+    for (const { summary, bytes } of this.#entries.values()) {
+      const amount = totals[groupOf(summary)]
+      amount.profiles++
+      amount.bytes += bytes
+    }
+    return totals
   }
 }
 

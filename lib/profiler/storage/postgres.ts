@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { escapeLike, type Query, type Row, type SqlDatabase } from './sql.js'
+import { withoutNul, type Query, type Row, type SqlDatabase } from './sql.js'
 import { StorageClosedError, StorageUnusableError } from './storage.js'
 import { createTables, openPool, withClient } from '../../postgres.js'
 
@@ -13,6 +13,8 @@ export class PostgresDatabase implements SqlDatabase {
   readonly engine = 'postgres'
   readonly place: string
   readonly schema = 'hindsight.'
+  readonly like = 'ilike'
+  readonly rowsPerInsert = 300
   readonly #pool: ReturnType<typeof openPool>
   #preparing: Promise<void> | null = null
   #closing: Promise<void> | null = null
@@ -28,18 +30,15 @@ export class PostgresDatabase implements SqlDatabase {
     this.#pool = openPool(url, MAX_CONNECTIONS)
   }
 
-  matches = (column: string): string => `${column} like ? escape '!'`
-  pattern = (text: string): string => escapeLike(text).replaceAll('*', '%')
-  pause = async (): Promise<void> => {}
   close = async (): Promise<void> => await (this.#closing ??= this.#pool.end())
 
   async read<T> (work: (query: Query) => Promise<T>): Promise<T> {
     if (this.#closing !== null) throw new StorageClosedError(this.place)
     try {
-      await (this.#preparing ??= createTables(this.#pool, 'hindsight.requests', TABLES))
+      await (this.#preparing ??= createTables(this.#pool, 'hindsight.profile_totals', TABLES))
       return await withClient(this.#pool, async (client) => await work(async (sql, values = []) => {
         let number = 0
-        return (await client.query<Row>(sql.replace(/\?/g, () => `$${++number}`), [...values])).rows
+        return (await client.query<Row>(sql.replace(/\?/g, () => `$${++number}`), values.map(withoutNul))).rows
       }))
     } catch (error) {
       if (error instanceof Error && 'statusCode' in error) throw error

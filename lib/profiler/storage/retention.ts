@@ -3,7 +3,7 @@ import type { StorageBounds } from './storage.js'
 /** The groups of profiles in the order of their eviction; pinned profiles are not evicted. */
 export type RetentionGroup = 'success' | 'failure' | 'pinned'
 
-export interface Amount {
+interface Amount {
   profiles: number
   /** Bytes of the profiles as JSON. */
   bytes: number

@@ -11,13 +11,6 @@ import type {
 import type { Call, Reply } from './sqlite/worker.js'
 import type { ProfileRecord } from '../summary.js'
 
-/** A store of this process, as the thread needs it. */
-interface User {
-  path: string
-  /** Receives messages for operators; of the users of one path, those of the first. */
-  warn: (message: string) => void
-}
-
 interface Pending {
   path: string
   resolve: (value: unknown) => void
@@ -31,7 +24,7 @@ const worker = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
 
 /** The thread of this process that owns databases. It starts with the first call, and keeps no idle process alive. */
 class DatabaseThread {
-  readonly users = new Set<User>()
+  readonly stores = new Set<SqliteStorage>()
   readonly #pending = new Map<number, Pending>()
   #worker: Worker | null = null
   /** The number of calls that the worker received, and, shared with it, of those that it has answered. */
@@ -39,11 +32,12 @@ class DatabaseThread {
   #answered = new Int32Array(new SharedArrayBuffer(8))
   #lastId = 0
 
-  /** Removes the user of a store; closes the database after the last one. */
-  async remove (user: User): Promise<void> {
-    this.users.delete(user)
-    const isUsed = [...this.users].some(({ path }) => path === user.path)
-    if (this.#worker !== null && !isUsed) await this.call({ path: user.path, bounds: {}, method: 'close', args: [] })
+  /** Removes a store; closes the database after the last one of its path. */
+  async remove (store: SqliteStorage): Promise<void> {
+    const { path } = store
+    this.stores.delete(store)
+    const isUsed = [...this.stores].some((other) => other.path === path)
+    if (this.#worker !== null && !isUsed) await this.call({ path, bounds: {}, method: 'close', args: [] })
   }
 
   async call (call: Omit<Call, 'id'>): Promise<unknown> {
@@ -94,7 +88,7 @@ class DatabaseThread {
 
   #receive (reply: Reply): void {
     if ('warning' in reply) {
-      return [...this.users].find(({ path }) => path === reply.path)?.warn(reply.warning)
+      return [...this.stores].find(({ path }) => path === reply.path)?.warn(reply.warning)
     }
     const pending = this.#pending.get(reply.id)
     this.#pending.delete(reply.id)
@@ -117,19 +111,25 @@ class DatabaseThread {
 const databaseThread = new DatabaseThread()
 process.on('exit', () => databaseThread.stop())
 
-/** `path`: the file; its folder is created where it is missing. */
-export type SqliteStorageOptions = Partial<StorageBounds> & Pick<User, 'path'> & Partial<User>
+export interface SqliteStorageOptions extends Partial<StorageBounds> {
+  /** The file; its folder is created where it is missing. */
+  path: string
+  /** Receives messages for operators; of the stores of one path, the first one does. */
+  warn?: (message: string) => void
+}
 
 /** Stores profiles in a SQLite database, which a thread of its own reads and writes. */
 export class SqliteStorage implements ProfileStorage {
-  readonly #user: User
+  readonly path: string
+  readonly warn: (message: string) => void
   readonly #bounds: Partial<StorageBounds>
   #closing: Promise<void> | null = null
 
-  constructor ({ path, warn = emitWarning, ...bounds }: SqliteStorageOptions) {
-    this.#user = { path: resolve(path), warn }
+  constructor ({ path, warn = process.emitWarning, ...bounds }: SqliteStorageOptions) {
+    this.path = resolve(path)
+    this.warn = warn
     this.#bounds = bounds
-    databaseThread.users.add(this.#user)
+    databaseThread.stores.add(this)
   }
 
   put = async (records: readonly ProfileRecord[]): Promise<void> => { await this.#call('put', records) }
@@ -138,18 +138,14 @@ export class SqliteStorage implements ProfileStorage {
   pin = async (token: string, pinned: boolean): Promise<boolean> => await this.#call('pin', token, pinned) as boolean
   purge = async (...args: [Criteria?, PurgeOptions?]): Promise<number> => await this.#call('purge', ...args) as number
   stats = async (): Promise<StorageStats> => await this.#call('stats') as StorageStats
-  close = async (): Promise<void> => await (this.#closing ??= databaseThread.remove(this.#user))
+  close = async (): Promise<void> => await (this.#closing ??= databaseThread.remove(this))
   settle = (timeout: number): void => databaseThread.settle(timeout)
 
   async #call (method: Call['method'], ...args: readonly unknown[]): Promise<unknown> {
-    const { path } = this.#user
+    const { path } = this
     if (this.#closing !== null) throw new StorageClosedError(path)
     return await databaseThread.call({ path, bounds: this.#bounds, method, args })
   }
-}
-
-function emitWarning (message: string): void {
-  process.emitWarning(message, 'HindsightWarning')
 }
 
 /** Throws where the file cannot be written: at the start of a service, before its first profile. */

@@ -41,16 +41,13 @@ const cases: Array<[accept: string | undefined, type: string, contentType: strin
   ['text/xml', 'html', HTML],
   ['application/vnd.api+json', 'html', HTML],
   [`${'a/b,'.repeat(49)}application/json`, 'json', JSON_TYPE],
-  [`${'a/b,'.repeat(50)}application/json`, 'html', HTML],
   [`application/json,${' '.repeat(2_100)}text/plain;q=2`, 'json', JSON_TYPE],
-  [`text/plain;q=0.4,application/json;a=${'b'.repeat(2_100)}`, 'text', TEXT],
-  [`text/plain;q=0.4,${' '.repeat(2_048 - 33)}application/json;q=0.9`, 'text', TEXT]
+  [`text/plain;q=0.4,application/json;a=${'b'.repeat(2_100)}`, 'text', TEXT]
 ]
 
-t.test('a request prefers HTML if its Accept header names it within the first 50 entries', async (t) => {
+t.test('a request prefers HTML if its Accept header names it within the first 2,048 characters', async (t) => {
   t.equal(prefersHtml('*/*'), false)
   t.equal(prefersHtml(`${'a/b,'.repeat(49)}text/html`), true)
-  t.equal(prefersHtml(`${'a/b,'.repeat(50)}text/html`), false)
   t.equal(prefersHtml(`*/*,${' '.repeat(2_048)}text/html`), false)
 })
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { HindsightOptions } from '../../../app/options.js'
+import type { HindsightOptions } from '../../../lib/options.js'
 import { build, get, headerOf, listen, newest, rawText as raw, refusal, statusOf } from '../../support/app.js'
 
 function routes (app: FastifyInstance): void {
@@ -68,27 +68,27 @@ t.test('forwarding headers of an untrusted peer can only remove access', async t
       [name, '203.0.113.9', false], [name, '198.51.100.7', true]
     ]),
     ...['127.0.0.1', '::1', '[::1]', '[::1]:4711', '127.0.0.1:4711', '127.0.0.1, ::1', '127.8.9.10', '::ffff:127.0.0.1',
-      '::FFFF:7F00:1', '0:0:0:0:0:0:0:1', long('::1', 20)].map((value) => ['X-Forwarded-For', value, true]),
+      '::FFFF:7F00:1', '0:0:0:0:0:0:0:1'].map((value) => ['X-Forwarded-For', value, true]),
     ...['203.0.113.9, 127.0.0.1', '127.0.0.1, 203.0.113.9', '127.0.0.1,203.0.113.9,::1', '203.0.113.9:80',
       '[2001:db8::1]', '[2001:db8::1]:80', '2001:db8::1', '::ffff:203.0.113.9', 'unknown', '127.0.0.1, unknown', '_hidden',
       '127.0.0.1, _hidden', '', ' ', ',', '127.0.0.1,', ',127.0.0.1', 'localhost', '"127.0.0.1"', "'127.0.0.1'",
       '127.0.0.1 203.0.113.9', '127.0.0.1;203.0.113.9', '::127.0.0.1', '::7f00:1', '127.1', '0177.0.0.1', '0x7f.0.0.1',
       '2130706433', '64:ff9b::127.0.0.1', '::ffff:0:127.0.0.1', '2002:7f00:1::', '0.0.0.0', '::', '10.0.0.1',
-      '[127.0.0.1', '127.0.0.1]', '127.0.0.1/8', '127.0.0.1.evil.example', long('::1', 21), long('127.0.0.1', 5_000)
+      '[127.0.0.1', '127.0.0.1]', '127.0.0.1/8', '127.0.0.1.evil.example', long('127.0.0.1', 5_000)
     ].map((value) => ['X-Forwarded-For', value, false]),
     ...['for=127.0.0.1', 'for="[::1]:4711"', 'For=127.0.0.1;By=127.0.0.2;Host=localhost;Proto=http', 'proto=https',
       'for=127.0.0.1, for=::1', 'host=example.com', 'for="127.0.0.1:_port"'
-    ].map((value) => ['Forwarded', value, value !== 'for=127.0.0.1, for=::1']),
+    ].map((value) => ['Forwarded', value, true]),
     ...['for=203.0.113.9', 'for="[2001:db8::1]"', 'for=127.0.0.1;by=203.0.113.9', 'for=127.0.0.1;host=shop.example',
       'for=127.0.0.1, for=203.0.113.9', 'for=203.0.113.9, for=127.0.0.1', 'for=unknown', 'for=_hidden', 'by=_hidden',
       'host=_hidden', 'host=unknown', 'for=', 'for', '', 'for="127.0.0.1', 'for="127.0.0.1, for=203.0.113.9', ', for=127.0.0.1',
-      'for=127.0.0.1 for=203.0.113.9', long('for=127.0.0.1', 21), long('for=127.0.0.1', 5_000)
+      'for=127.0.0.1 for=203.0.113.9', long('for=127.0.0.1', 5_000)
     ].map((value) => ['Forwarded', value, false]),
     ...['1.1 varnish', '1.1 nginx', 'HTTP/1.1 localhost:3000 (a comment, with a comma)', '1.0 fred, 1.1 localhost',
       '1.1 127.0.0.1:80', '1.1 example.com', '2 [::1]:80'].map((value) => ['Via', value, true]),
     ...['1.1 proxy.example', '1.1 proxy.example:80 (nginx)', '1.0 fred, 1.1 proxy.example', '1.1 proxy.example, 1.0 fred',
       '1.1 203.0.113.9', '1.1 [2001:db8::1]:80', '1.1', '', ',', '1.1 a b', '1.1 (fred', '1.1 _hidden', '1.1 unknown',
-      long('1.1 a', 21)].map((value) => ['Via', value, false])
+      long('1.1 a', 5_000)].map((value) => ['Via', value, false])
   ] as Array<[string, string, boolean]>) {
     const answer = await get(port, '/boom', { [name]: value })
     const told = answer.includes('the inner workings') || shown(answer)

@@ -12,11 +12,11 @@ const unused = {} as never
 t.test('a collector without a valid and unique name stops the start', async t => {
   const collect = (): number => 1
   for (const [collectors, message] of [
-    [[{ collect }], 'profiler.collectors[0].name: "undefined" is not a valid name: a letter, then letters, digits, "-" and "_", 64 at most'],
-    [[{ name: '../x', collect }], 'profiler.collectors[0].name: "../x" is not a valid name: a letter, then letters, digits, "-" and "_", 64 at most'],
+    [[{ collect }], 'Option "profiler.collectors[0].name" is missing'],
+    [[{ name: '../x', collect }], 'Option "profiler.collectors[0].name" must be a letter, then letters, digits, "-" and "_", 64 at most, not another string'],
     [[{ name: 'a', collect }, { name: 'a', collect }], 'profiler.collectors[1].name: "a" is used twice'],
     [[{ name: 'request', collect }], 'profiler.collectors[0].name: "request" is the name of a collector of Hindsight'],
-    [[{ name: 'a' }], 'profiler.collectors[0].collect must be a function'],
+    [[{ name: 'a' }], 'Option "profiler.collectors[0].collect" is missing'],
     [[{ name: 'a', collect: 1 }], 'Option "profiler.collectors[0].collect" must be a function, not a number'],
     [[{ name: 'a', collect, panel: { rendr: 'A' } }], 'Unknown option "profiler.collectors[0].panel.rendr"; did you mean "render"?']
   ] as const) t.equal(await refusal({ profiler: { collectors } }), message)

@@ -1,7 +1,13 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
-import { collectorsOf, ownVersion, type ConfigurationSummary } from '../../../lib/profiler/configuration.js'
+import {
+  applicationFolder, collectorsOf, dependenciesOf, ownVersion, revisionOf, type ConfigurationSummary
+} from '../../../lib/profiler/configuration.js'
 import { panelsOf } from '../../../lib/profiler/panels/index.js'
 import { build, profileOf } from '../../support/app.js'
+import { testdir } from '../../support/folder.js'
 
 t.test('the version is that of this package', async t => {
   t.match(ownVersion(), /^\d+\.\d+\.\d+/)
@@ -34,4 +40,67 @@ t.test('the listed collectors are those of the running application', async t => 
   t.equal(collectorsOf(id).length, 1, 'another application has the same configuration')
   await twin.close()
   t.same([collectorsOf(id), collectorsOf(undefined)], [[], []])
+})
+
+const HASH = '0123456789abcdef0123456789abcdef01234567'
+const OTHER = 'f'.repeat(40)
+
+t.test('the revision is the last one in the log of HEAD', async (t) => {
+  const log = `${OTHER} ${OTHER} a <a@b.c> 1 +0000\tcommit: one\n${OTHER} ${HASH} a <a@b.c> 2 +0000\tcheckout: two\n`
+  const folder = testdir(t, {
+    main: { '.git': { logs: { HEAD: log }, worktrees: { tree: { logs: { HEAD: log } } } }, src: { deep: {} } },
+    tree: { '.git': 'gitdir: ../main/.git/worktrees/tree\n' },
+    unborn: { '.git': { HEAD: 'ref: refs/heads/main\n' } },
+    damaged: { '.git': { logs: { HEAD: `${OTHER} x\n` } } },
+    empty: { '.git': {} }
+  })
+  for (const name of ['main', 'main/src/deep', 'tree']) t.equal(revisionOf(join(folder, name)), HASH.slice(0, 12), name)
+  for (const name of ['unborn', 'damaged', 'empty']) t.equal(revisionOf(join(folder, name)), undefined, name)
+  t.equal(revisionOf('/'), undefined, 'without git')
+})
+
+t.test('the revision is the output of git rev-parse', async (t) => {
+  const folder = testdir(t, { file: 'x' })
+  const git = (...args: string[]): string => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim()
+  try {
+    git('init')
+  } catch {
+    t.comment('git is not installed')
+    return
+  }
+  git('commit', '--allow-empty', '-m', 'one')
+  t.equal(revisionOf(folder), git('rev-parse', 'HEAD').slice(0, 12))
+  git('pack-refs', '--all')
+  t.equal(revisionOf(folder), git('rev-parse', 'HEAD').slice(0, 12))
+  git('worktree', 'add', 'tree')
+  writeFileSync(join(folder, 'file'), 'y')
+  t.equal(revisionOf(join(folder, 'tree')), git('rev-parse', 'HEAD').slice(0, 12))
+})
+
+t.test('the installed versions of direct dependencies are listed', async (t) => {
+  const installed = (version: string): { 'package.json': string } => ({ 'package.json': JSON.stringify({ version }) })
+  const many = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`p${i}`, '1']))
+  const folder = testdir(t, {
+    node_modules: { hoisted: installed('3.0.0'), '@scope': { part: installed('1.2.3-rc.1') } },
+    app: {
+      'package.json': JSON.stringify({ dependencies: { one: '^1', hoisted: '*', missing: '1', '@scope/part': '1', '../../etc': '1' }, devDependencies: { dev: '1' } }),
+      node_modules: { one: installed('1.0.1'), dev: installed('1.0.0') },
+      src: {}
+    },
+    many: { 'package.json': JSON.stringify({ dependencies: many }), node_modules: Object.fromEntries(Object.keys(many).map((name) => [name, { 'package.json': '{ "version": "1.0.0" }' }])) },
+    broken: { 'package.json': '{' },
+    list: { 'package.json': '{ "dependencies": [1] }' },
+    nothing: { 'package.json': 'null' }
+  })
+  t.same(dependenciesOf(join(folder, 'app/src')), ['@scope/part@1.2.3-rc.1', 'hoisted@3.0.0', 'one@1.0.1'])
+  t.equal(dependenciesOf(join(folder, 'many')).length, 50)
+  for (const name of ['broken', 'list', 'nothing']) t.same(dependenciesOf(join(folder, name)), [], name)
+})
+
+t.test('the folder of the application is that of its program, or the working directory', async (t) => {
+  const folder = testdir(t, { 'app.js': '', node_modules: { cli: { 'cli.js': '' } } })
+  t.equal(applicationFolder(join(folder, 'app.js')), folder)
+  for (const program of [join(folder, 'node_modules/cli/cli.js'), join(folder, 'gone.js'), undefined]) {
+    t.equal(applicationFolder(program), program === undefined ? dirname(process.argv[1] ?? '') : process.cwd())
+  }
 })

@@ -30,12 +30,12 @@ export function sample (text = 'plain'): Profile {
       })
     ],
     collectors: {
-      request: { method: 'GET', url: text, httpVersion: text, headers: { host: text, [text]: [text, text] }, query: { a: text }, cookies: {}, body: { nested: { a: text } }, attributes: { locale: text } },
+      request: { method: 'GET', httpVersion: text, headers: { host: text, [text]: [text, text] }, query: { a: text }, cookies: {}, body: { nested: { a: text } }, attributes: { locale: text } },
       response: { status: 404, headers: { 'content-type': text, 'content-security-policy': `default-src ${text}` }, size: 12 },
-      router: { tried: [{ name: text, methods: ['GET'], pattern: '/a', why: text, distance: 2 }], known: text },
+      router: { tried: [{ name: text, methods: ['GET'], pattern: '/a', why: text, isNear: true }], known: text },
       security: { user: { identifier: text, attributes: { [text]: text } }, decisions: [{ by: text, attribute: text, subject: text, votes: [{ voter: text, vote: 'denied', reason: text }] }] },
-      performance: { handler: 0, heap: { used: 1 }, note: text },
-      'http-client': { count: 201, calls: [{ via: 'http', method: 'GET', url: text, status: 500, start: 1, duration: 2, error: text, requestHeaders: { [text]: text }, responseHeaders: {} }] },
+      performance: { handler: 0, heap: { used: 1 } },
+      'http-client': { count: 201, calls: [{ method: 'GET', url: text, status: 500, start: 1, duration: 2, error: text, requestHeaders: { [text]: text }, responseHeaders: {} }] },
       spans: { count: 1, spans: [{ traceId: text, spanId: text, parentId: text, name: text, kind: 'client', scope: text, start: 1.5, duration: 0.5, attributes: { [text]: text }, events: [{ name: text, attributes: { [text]: text } }] }] },
       session: { used: true, cookie: true, origin: 'loaded', changed: true, saved: true, keys: { [text]: '****** (string)' } },
       cors: { rule: { index: 0, path: text, origin: text, methods: ['GET'], credentials: false }, origin: text, preflight: true, wanted: { method: text, headers: text }, allowed: false, why: text, headers: { vary: text } },
@@ -55,7 +55,6 @@ export function sample (text = 'plain'): Profile {
         interval: 250,
         duration: 10,
         samples: 40,
-        leftOut: 500,
         functions: [
           { name: '(root)', file: '', line: 0, column: 0, kind: 'engine' }, { name: text, file: text, line: 3, column: 7, kind: 'own' },
           { name: 'next', file: 'node_modules/fastify/lib/hooks.js', line: 234, column: 19, kind: 'dependency' }, { name: 'run', file: 'node:async_hooks', line: 332, column: 1, kind: 'node' },

@@ -1,9 +1,9 @@
 import t from 'tap'
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
-import { openRouteTable, type LookupResult } from '../../../lib/routing/route-table.js'
+import { openRouteTable, type RouteTable } from '../../../lib/routing/route-table.js'
 
-async function tableOf (declare: (app: FastifyInstance) => unknown, options: FastifyServerOptions = {}): Promise<{ app: FastifyInstance, look: (path: string, headers?: object) => LookupResult }> {
+async function tableOf (declare: (app: FastifyInstance) => unknown, options: FastifyServerOptions = {}): Promise<{ app: FastifyInstance, look: (path: string, headers?: object) => ReturnType<RouteTable['lookup']> }> {
   const app = Fastify(options)
   app.decorate('hindsight', {} as never)
   openRouteTable(app, true)
@@ -97,22 +97,14 @@ t.test('the route of a request is found', async t => {
 })
 
 t.test('a HEAD route that an application declares is one of the methods', async t => {
-  const handler = (): string => ''
   const { look } = await tableOf(app => {
-    app.get('/x', { exposeHeadRoute: false }, handler)
-    app.head('/x', handler)
-    app.get('/y', handler)
-    app.head('/z', handler)
-    app.get('/z', handler)
+    app.get('/x', { exposeHeadRoute: false }, () => 'x')
+    app.head('/x', () => '')
+    app.get('/y', () => 'y')
+    app.head('/z', () => '')
+    app.get('/z', () => 'z')
   })
   t.same(look('/x').allowed, ['GET', 'HEAD'])
   t.same(look('/y').allowed, ['GET'])
   t.same(look('/z').allowed, ['HEAD', 'GET'])
-  const without = await tableOf(app => {
-    app.get('/x', handler)
-    app.head('/x', handler)
-    app.get('/y', { exposeHeadRoute: true }, handler)
-  }, { exposeHeadRoutes: false })
-  t.same(without.look('/x').allowed, ['GET', 'HEAD'])
-  t.same(without.look('/y').allowed, ['GET'])
 })

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import type { HindsightOptions } from '../../../app/options.js'
-import type { SecuritySettings } from '../../../lib/security/security.js'
+import type { HindsightOptions, SecuritySettings } from '../../../lib/options.js'
 import { argon2 } from '../../../lib/security/users.js'
 import type { LoginForm } from '../../../lib/security/login.js'
 import { build, HTML, Jar, users } from './support.js'

@@ -1,8 +1,8 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
+import type { SecuritySettings } from '../../../lib/options.js'
 import type { LoginForm } from '../../../lib/security/login.js'
-import type { SecuritySettings } from '../../../lib/security/security.js'
 import type { StoredUser } from '../../../lib/security/users.js'
 import { basic, build, countingHasher, HTML, Jar, passwords, recordOf, users } from './support.js'
 

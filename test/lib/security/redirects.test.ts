@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { HindsightOptions } from '../../../app/options.js'
+import type { HindsightOptions } from '../../../lib/options.js'
 import { build, headerOf, listen, rawText as raw, statusOf } from '../../support/app.js'
 import { users } from './support.js'
 

@@ -1,9 +1,8 @@
 import fastifySession from '@fastify/session'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { HindsightOptions } from '../../../app/options.js'
+import type { HindsightOptions, SecuritySettings } from '../../../lib/options.js'
 import type { LoginForm } from '../../../lib/security/login.js'
-import type { SecuritySettings } from '../../../lib/security/security.js'
 import { get, listen, statusOf } from '../../support/app.js'
 import { build, HTML, Jar, users } from './support.js'
 

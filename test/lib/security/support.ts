@@ -2,12 +2,11 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import { hash } from '@node-rs/argon2'
 import { hindsight } from '../../../app/hindsight.js'
-import type { HindsightOptions } from '../../../app/options.js'
+import type { HindsightOptions, SecuritySettings } from '../../../lib/options.js'
 import { serverOptions } from '../../../app/server-options.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { argon2, type PasswordHasher } from '../../../lib/security/users.js'
 import type { SecurityRecord } from '../../../lib/security/context.js'
-import type { SecuritySettings } from '../../../lib/security/security.js'
 
 const SECRET = 'a secret for tests, 32 letters or more'
 

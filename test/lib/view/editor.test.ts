@@ -1,8 +1,9 @@
 import t from 'tap'
-import { editorLink, type EditorOptions } from '../../../lib/view/editor.js'
+import type { HindsightOptions } from '../../../lib/options.js'
+import { editorLink } from '../../../lib/view/editor.js'
 
 t.test('each editor has its link', async (t) => {
-  const cases: Array<[name: string, options: EditorOptions, file: string, expected: string | null]> = [
+  const cases: Array<[name: string, options: HindsightOptions, file: string, expected: string | null]> = [
     ['VS Code', { editor: 'vscode' }, '/srv/a.ts', 'vscode://file/srv/a.ts:7:3'],
     ['Zed', { editor: 'zed' }, '/srv/a.ts', 'zed://file/srv/a.ts:7:3'],
     ['WebStorm', { editor: 'webstorm' }, '/srv/a.ts', 'webstorm://open?file=/srv/a.ts&line=7&column=3'],
@@ -30,7 +31,7 @@ t.test('an unsafe link template stops the start', async (t) => {
   const known = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, phpstorm, sublime, textmate, macvim, emacs'
   const schemes = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, phpstorm, subl, txmt, mvim, emacs, ' +
     'http, https, editor, nvim, vim, helix, kate, lapce, nova, fleet, positron, trae, kiro'
-  const cases: Array<[options: EditorOptions, message: string]> = [
+  const cases: Array<[options: HindsightOptions, message: string]> = [
     [{ editor: 'javascript:alert(%f)' }, `Option "editor" (EDITOR_URL): a URL cannot begin with "javascript:"; use ${schemes}`],
     [{ editor: 'JavaScript:%f' }, `Option "editor" (EDITOR_URL): a URL cannot begin with "javascript:"; use ${schemes}`],
     [{ editor: 'data:text/html,%f' }, `Option "editor" (EDITOR_URL): a URL cannot begin with "data:"; use ${schemes}`],

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import fastifyCors from '@fastify/cors'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import t from 'tap'
-import type { HindsightOptions } from '../../../app/options.js'
+import type { HindsightOptions } from '../../../lib/options.js'
 import { build, get, headerOf, listen, rawText as raw, statusOf } from '../../support/app.js'
 import { profile } from '../../lib/profiler/fixture.js'
 

@@ -51,8 +51,8 @@ t.test('the file is named after the profile, and is valid for other tools', asyn
     ],
     startTime: 0,
     endTime: 10_000,
-    samples: [3, 4, 5, 6],
-    timeDeltas: [0, 500, 4500, 1000]
+    samples: [1, 2, 3, 4, 5, 6],
+    timeDeltas: [0, 0, 0, 500, 4500, 1000]
   })
   app.hindsight.profiler.save(profile('000001'))
   app.hindsight.profiler.save(profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }))

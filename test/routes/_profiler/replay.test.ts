@@ -93,12 +93,12 @@ t.test('the client address is the original one, unless headers change it', async
 
 t.test('a request that cannot be sent, or an invalid field, is an error', async (t) => {
   const { app, orders } = await start(t)
-  app.hindsight.profiler.save({ ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1 }, bodyCut: 9 }, { method: 'POST' }), token: '00000a' })
+  app.hindsight.profiler.save({ ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1, '…': '9 more fields' } }, { method: 'POST' }), token: '00000a' })
   app.hindsight.profiler.save({ ...requested({ target: '/stock/******', headers: { 'x-key': '******' } }), token: '00000b' })
   app.hindsight.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000c' })
   app.hindsight.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
   for (const [token, fields, status, message] of [
-    ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be replayed: Its body is not stored as a whole: it was truncated: about 9 bytes were left out.'],
+    ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be replayed: Its body is not stored as a whole: it was truncated.'],
     ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request requires it.'],
     ['00000b', { 'value.nix': 'x' }, 400, 'Invalid "value.nix": nothing of that name is masked; masked are value.path.2, value.x-key.'],
     ['00000b', { 'value.path.2': 'x', 'value.x-key': 'a\r\nb: c' }, 400, 'Invalid "value.x-key": it has a line break.'],
@@ -110,7 +110,7 @@ t.test('a request that cannot be sent, or an invalid field, is an error', async 
   t.match((await app.inject({ url: '/_profiler/00000c/replay', headers: json })).json(), { status: 409, detail: /refused by the HTTP parser/ })
   t.match((await app.inject({ url: '/_profiler/ffffff/replay', headers: json })).json(), { status: 404 })
   const page = new JSDOM((await app.inject({ url: '/_profiler/00000a/replay', headers: html })).body).window.document
-  t.match(page.querySelector('.failure')?.textContent, 'it was truncated: about 9 bytes were left out')
+  t.match(page.querySelector('.failure')?.textContent, 'it was truncated')
   t.equal(page.querySelector('.replay form'), null)
   t.equal(orders.length, 0)
 })
@@ -175,19 +175,20 @@ t.test('the command sends the request through the service', async (t) => {
   }
   t.match(await command(token, '--url', url), { code: 1, err: /"POST \/orders" may repeat side effects: --yes replays it\./ })
   t.equal(orders.length, 1)
-  t.match(await command(token, '--url', `${url}/`, '--yes', '--set', 'body.password=a=b'), { code: 0, out: /^A [0-9a-f]{6} 200 POST .*\/orders\n/ })
+  t.match(await command(token, '--url', url, '--yes'), { code: 0, out: /\nNot sent, because it is masked: --set body\.password=…\n$/ })
+  t.match(orders.pop(), { body: { amount: 2, password: undefined } })
+  t.match(await command(token, '--url', `${url}/`, '--yes', '--set', 'body.password=a=b'), { code: 0, out: /^A [0-9a-f]{6} {2}200 .* POST \/orders\n/ })
   t.match(orders[1], { body: { amount: 2, password: 'a=b' } })
   const { out } = await command(token, '--url', url, '--yes', '--json')
   t.match(JSON.parse(out), { replayOf: token, status: 200 })
-  for (const [args, code, message] of [
-    [['x'], 2, /"x" is neither a token/],
-    [['ffffff', '--url', url], 1, /The service answered 404: Token "ffffff" was not found\./],
-    [[token, '--url', 'nix'], 2, /--url: "nix" is not the address/],
-    [[token, '--url', 'http://127.0.0.1:1'], 1, /The service at http:\/\/127\.0\.0\.1:1 cannot be reached/],
-    [[token, '--url', url, '--yes', '--set', 'nix=1'], 2, /--set nix: nothing of that name is masked; masked are body\.password\./],
-    [[token, '--set', 'nix'], 2, /--set: "nix" is not name=value\./]
+  for (const [args, message] of [
+    [['x', '--url', url], /The service answered 404: Token "x" was not found\./],
+    [['ffffff', '--url', url], /The service answered 404: Token "ffffff" was not found\./],
+    [[token, '--url', 'nix'], /--url: "nix" is not an address/],
+    [[token, '--url', 'http://127.0.0.1:1'], /The service at http:\/\/127\.0\.0\.1:1 cannot be reached/],
+    [[token, '--url', url, '--yes', '--set', 'nix=1'], /Invalid "value\.nix": nothing of that name is masked; masked are value\.body\.password\./]
   ] as const) {
     const done = await command(...args)
-    t.match(done, { code, err: message }, args.join(' '))
+    t.match(done, { code: 1, err: message }, args.join(' '))
   }
 })

@@ -62,12 +62,12 @@ function linkOf (dom: JSDOM, text: string): string {
 function patternOf (shown: string): RegExp {
   const lines = shown.trimEnd().split('\n').map((line) => {
     if (line === '…') return '[^]*?'
-    const parts = line.split(/(\d\d:\d\d:\d\d|[\d.]+ (?:ms|µs|s)\b|\b[0-9a-f]{6}\b| +)/)
+    const parts = line.split(/(\d\d-\d\d \d\d:\d\d:\d\d|[\d.]+ (?:ms|µs|s)\b|\b[0-9a-f]{6}\b| +)/)
     return parts.map((part, i) => {
       if (i % 2 === 0) return part.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
       if (/^ +$/.test(part)) return ' +'
       if (/ (?:ms|µs|s)$/.test(part)) return '[\\d.]+ (?:ms|µs|s)'
-      if (part.includes(':')) return '\\d\\d:\\d\\d:\\d\\d'
+      if (part.includes(':')) return '\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d'
       return tokens.get(part) ?? `(?<t${part}>[0-9a-f]{6})`
     }).join('')
   })
@@ -75,17 +75,12 @@ function patternOf (shown: string): RegExp {
   return new RegExp(lines.join('\\n').replaceAll(/\(\?<(\w+)>\[0-9a-f\]\{6\}\)/g, (group, name: string) => once.has(name) ? `\\k<${name}>` : (once.add(name), group)))
 }
 
-/** A list as it is printed on a terminal: times without the date, and URLs without the origin. */
-function onTerminal (output: string): string {
-  return output.replaceAll(/\d{4}-\d\d-\d\d (\d\d:\d\d:\d\d)\.\d{3}( +)http:\/\/[^/]+/g, '$1$2')
-}
-
 /** Runs a command of the page; what it prints. */
 async function printed (command: string): Promise<string> {
   const known = [...tokens].reduce((text, [shown, real]) => text.replaceAll(shown, real), command)
   // The page is written for port 3000 and for a terminal.
   const line = known.replace(/^npx /, 'node_modules/.bin/').replace('--test ', '--test --test-reporter=spec ').replace(/ replay .*$/, `$& --url http://127.0.0.1:${port}`)
-  return await new Promise((resolve) => { exec(line, { cwd: place, env: environment() }, (_error, stdout, stderr) => resolve(onTerminal(stdout + stderr))) })
+  return await new Promise((resolve) => { exec(line, { cwd: place, env: environment() }, (_error, stdout, stderr) => resolve(stdout + stderr)) })
 }
 
 async function follow (step: Step): Promise<string> {

@@ -61,13 +61,13 @@ t.test('profiles are stored again after PostgreSQL was down, killed, suspended o
   // What PostgreSQL raises where the disk is full (class 53).
   await postgres.psql(`create function hindsight.fill_disk() returns trigger language plpgsql as
     $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
-    create trigger disk_full before insert on hindsight.requests for each statement execute function hindsight.fill_disk()`)
+    create trigger disk_full before insert on hindsight.profiles for each statement execute function hindsight.fill_disk()`)
   await app.inject('/hello')
   await app.hindsight.profiler.flush()
   const page = await app.inject('/_profiler/')
   t.equal(page.statusCode, 200, 'a full server can be read')
   t.match(page.body, /Last reason: the store failed: .*No space left on device/)
-  await postgres.psql('drop trigger disk_full on hindsight.requests')
+  await postgres.psql('drop trigger disk_full on hindsight.profiles')
   await isAvailable(t, app)
 
   await postgres.psql('drop schema hindsight cascade')

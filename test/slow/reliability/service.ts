@@ -3,12 +3,12 @@ import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import application from '../../../app/app.js'
 import { serverOptions } from '../../../app/server-options.js'
-import type { ServerLimits } from '../../../app/server-options.js'
-import type { HindsightOptions } from '../../../app/options.js'
+import type { ServerSettings } from '../../../app/server-options.js'
+import type { HindsightOptions } from '../../../lib/options.js'
 
 /** The options of a service of the tests, in the variable `SERVICE`. */
 export interface ServiceSettings {
-  limits?: Partial<ServerLimits>
+  limits?: Partial<ServerSettings>
   hindsight?: HindsightOptions
 }
 

@@ -4,7 +4,7 @@ import connectPgSimple from 'connect-pg-simple'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { SessionSettings } from '../../../lib/session/sessions.js'
+import type { SessionSettings } from '../../../lib/options.js'
 import { build } from '../../support/app.js'
 import { postgresServer, type PostgresServer } from '../../support/postgres.js'
 

@@ -1,20 +1,17 @@
-import {
-  closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync
-} from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { basename, dirname, join } from 'node:path'
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { require } from '../../../require.js'
-import type { Query, Row, SqlDatabase } from '../sql.js'
+import { withoutNul, type Query, type Row, type SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
 
-/** `pragma application_id` ("Hind" in ASCII) and `pragma user_version` of a store. */
-export const [APPLICATION_ID, SCHEMA_VERSION] = [0x48696E64, 1]
+/** `pragma user_version` of a store. */
+export const SCHEMA_VERSION = 2
 const SCHEMA = `
   ${readFileSync(new URL('./schema.sql', import.meta.url), 'utf8')}
-  pragma application_id = ${APPLICATION_ID};
   pragma user_version = ${SCHEMA_VERSION};
 `
 
@@ -28,8 +25,7 @@ const PAUSE = 20
 // Messages of SQLite: the package for Node 20 raises the errors of queries without their codes.
 const BUSY = /is locked|is busy/
 const DAMAGE = new RegExp([
-  'malformed', 'not a database', 'unsupported file format', 'database of another program', 'schema has version',
-  'too large to be represented'
+  'malformed', 'not a database', 'unsupported file format', 'schema has version', 'too large to be represented'
 ].join('|'))
 /** The code of an I/O error that is no failure of the disk: the file is too short (https://sqlite.org/rescode.html). */
 const SHORT_READ = 522
@@ -51,8 +47,14 @@ function openDatabase (path: string): DatabaseSyncInstance {
   return new DatabaseSync(path)
 }
 
-const queryOf = (database: DatabaseSyncInstance): Query => {
-  return (sql, values = []) => database.prepare(sql).all(...values) as Row[]
+/** Runs the statements of one transaction; a text is prepared once. */
+function queryOf (database: DatabaseSyncInstance): Query {
+  const prepared = new Map<string, ReturnType<DatabaseSyncInstance['prepare']>>()
+  return (sql, values = []) => {
+    const statement = prepared.get(sql) ?? database.prepare(sql)
+    prepared.set(sql, statement)
+    return statement.all(...values.map(withoutNul)) as Row[]
+  }
 }
 
 /** The database of a path: opened with its first use, created anew when the file is removed, set aside when damaged. */
@@ -60,6 +62,9 @@ export class SqliteDatabase implements SqlDatabase {
   readonly engine = 'sqlite'
   readonly place: string
   readonly schema = ''
+  readonly like = 'like'
+  /** One, so that each insertion runs the same prepared statement. */
+  readonly rowsPerInsert = 1
   readonly #warn: (message: string) => void
   #connection: DatabaseSyncInstance | null = null
   /** The file of the connection. */
@@ -70,13 +75,6 @@ export class SqliteDatabase implements SqlDatabase {
   constructor (path: string, warn: (message: string) => void) {
     this.place = path
     this.#warn = warn
-  }
-
-  matches = (column: string): string => `${column} glob ?`
-  pattern = (text: string): string => text.replace(/[[?]/g, '[$&]')
-  pause = async (): Promise<void> => {
-    await nextTurn()
-    if (isExiting()) throw new StorageUnusableError(this.place, 'the process exits')
   }
 
   read = async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
@@ -151,15 +149,12 @@ export class SqliteDatabase implements SqlDatabase {
     })
   }
 
+  /** Replaces the file that was set aside before. */
   #setAside (reason: string): void {
-    const [folder, prefix] = [dirname(this.place), `${basename(this.place)}.set-aside-`]
-    const aside = join(folder, prefix + new Date().toISOString().replace(/[:.]/g, '-'))
+    const aside = `${this.place}.set-aside`
+    rmSync(`${aside}-wal`, { force: true })
     renameSync(this.place, aside)
     if (existsSync(`${this.place}-wal`)) renameSync(`${this.place}-wal`, `${aside}-wal`)
-    const asides = readdirSync(folder).filter((name) => name.startsWith(prefix) && !name.endsWith('-wal')).sort()
-    for (const name of asides.slice(0, -2)) {
-      for (const suffix of ['', '-wal']) rmSync(join(folder, name + suffix), { force: true })
-    }
     const reaction = `It was set aside as "${aside}"; a new one is created.`
     this.#warn(`The store "${this.place}" cannot be read (${reason}). ${reaction}`)
   }
@@ -167,15 +162,12 @@ export class SqliteDatabase implements SqlDatabase {
 
 function connect (path: string): DatabaseSyncInstance {
   const connection = openDatabase(path)
-  const pragma = (name: string): unknown => connection.prepare(`pragma ${name}`).get()?.[name]
   try {
     connection.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; pragma synchronous = normal; ${SIZES}`)
     const isNew = connection.prepare('select 1 from sqlite_schema limit 1').get() === undefined
-    if (!isNew && pragma('application_id') !== APPLICATION_ID) {
-      throw new Error('it is a database of another program')
-    }
-    if (!isNew && pragma('user_version') !== SCHEMA_VERSION) {
-      throw new Error(`its schema has version ${pragma('user_version')}, and this program supports ${SCHEMA_VERSION}`)
+    const version = connection.prepare('pragma user_version').get()?.user_version
+    if (!isNew && version !== SCHEMA_VERSION) {
+      throw new Error(`its schema has version ${version}, and this program supports ${SCHEMA_VERSION}`)
     }
     connection.exec('pragma journal_mode = wal')
     if (isNew) connection.exec(`begin; ${SCHEMA}; commit`)

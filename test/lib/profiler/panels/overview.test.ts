@@ -30,12 +30,12 @@ t.test('the overview has the main facts of the request', async t => {
   const problems = [[exceptionsPanel, problemsOf(exceptionsPanel, whole)]] as const
   const root = JSDOM.fragment(overviewPanel.render(whole, { query: {}, editor, base: '/_profiler', parent, children, problems, differences: '<p id="d"></p>' }))
   t.same(texts(root, '.tiles > div'), [
-    'Status500 Internal Server Error', 'TimeTotal 20 msHandler 15 msResponse ready 18 ms', 'Slowest parthandler orders 15 msGET b.test/ 9 ms',
-    'ProblemsExceptions: 2 errors', 'Outgoing calls2 calls, 1 failed', 'Log1 line', 'Handler/app/routes/orders.ts:12', 'Thrown at/app/plugins/router.ts:3'
+    'TimeTotal 20 msHandler 15 msResponse ready 18 ms', 'Slowest parthandler orders 15 msGET b.test/ 9 ms',
+    'ProblemsExceptions: 2 errors', 'Outgoing calls2 calls, 1 failed', 'Handler/app/routes/orders.ts:12', 'Thrown at/app/plugins/router.ts:3'
   ])
   t.ok(root.querySelector('#d'), 'the differences')
   t.same([...root.querySelectorAll('a')].map(link => link.getAttribute('href')), [
-    '?panel=router', '?panel=http-client#call-2', '?panel=exceptions', '?panel=http-client', '?panel=logs',
+    '?panel=router', '?panel=http-client#call-2', '?panel=exceptions', '?panel=http-client',
     'vscode://file/app/routes/orders.ts:12', 'vscode://file/app/plugins/router.ts:3',
     '/_profiler/00000a', '/_profiler/00000b', '/_profiler/00000b/compare/000001', '/_profiler/00000c', '/_profiler/search?parent=000001'
   ])

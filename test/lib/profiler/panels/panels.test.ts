@@ -33,17 +33,17 @@ t.test('the menu has every panel, and a JSON panel for each other collector', as
 t.test('panels have counts and problems', async t => {
   const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), isProblem(problemsOf(panel, profile))])
   t.same(facts(stored(sample())), [
-    ['overview', undefined, false], ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', 1, true], ['logs', 2, true], ['performance', undefined, false], ['cpu', undefined, false], ['events', 3, true],
-    ['router', undefined, false], ['attributes', 1, false], ['params', 2, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
-    ['security', 1, false], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false],
-    ['cache', undefined, false], ['links', 2, false], ['assets', 1, false], ['http-client', 201, true], ['spans', 1, false], ['trace', undefined, false], ['config', undefined, false],
+    ['overview', undefined, false], ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', undefined, true], ['logs', 2, true], ['performance', undefined, false], ['cpu', undefined, false], ['events', 3, true],
+    ['router', undefined, false], ['attributes', undefined, false], ['params', undefined, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
+    ['security', undefined, false], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false],
+    ['cache', undefined, false], ['links', undefined, false], ['assets', undefined, false], ['http-client', undefined, true], ['spans', undefined, false], ['trace', undefined, false], ['config', undefined, false],
     ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
     ['overview', undefined, false], ['request', undefined, false], ['exceptions', 0, false], ['logs', 0, false], ['performance', undefined, false], ['events', 0, false],
     ['router', undefined, false], ['security', 0, false]
   ])
-  t.equal(panels.find(panel => panel.name === 'router')?.problem?.(profile('000001', { status: 404 })), true)
+  t.same(panels.find(panel => panel.name === 'router')?.problems?.(profile('000001', { status: 404 })), { errors: 1, warnings: 0 })
 })
 
 t.test('the badges of the menu count errors and warnings', async t => {
@@ -77,7 +77,7 @@ t.test('the badges of the menu count errors and warnings', async t => {
 t.test('request: the panel has the request and the response', async t => {
   const root = shown('request', sample())
   t.same(texts(root, 'h3'), ['Request', 'Query parameters', 'Request body', 'Cookies', 'Request headers', 'Attributes', 'Response', 'Response body', 'Response headers'])
-  t.same(texts(root, '[aria-label="Request"] tr'), ['MethodGET', 'URLplain', 'IP address127.0.0.1', 'HTTP versionplain'])
+  t.same(texts(root, '[aria-label="Request"] tr'), ['MethodGET', 'URLhttp://127.0.0.1:3000/robots.txt?a=plain', 'IP address127.0.0.1', 'HTTP versionplain'])
   t.same(texts(root, '[aria-label="Request headers"] tr'), ['hostplain', 'plainplainplain'])
   t.same(texts(root, '[aria-label="Response"] tr'), ['Status404 Not Found', 'Size12 bytes'])
   t.same(texts(root, '[aria-label="Response headers"] tr'), ['content-typeplain', 'content-security-policydefault-src plain'])
@@ -90,38 +90,14 @@ t.test('request: a body that is not an object is shown as text', async t => {
   }
 })
 
-t.test('request: header values are shown as sent, and decoded', async t => {
-  const headers = {
-    authorization: 'Bearer ******', cookie: 'theme=******; sid=******', referer: 'http://a.test/caf%C3%A9', 'content-length': '12345', accept: 'text/html', bad: '%E0%A4%A'
-  }
-  const sent = { 'set-cookie': ['a=******; Path=/', 'b=******'], 'cache-control': 'no-cache, private' }
-  const root = shown('request', profile('000001', { collectors: { request: { headers }, response: { headers: sent, size: 12_345, body: '{"a":1}', bodyCut: 5 } } }))
-  t.same(texts(root, '[aria-label="Request headers"] td').map(text => text?.replace('Bearer ******', '…')), [
-    '…scheme Bearer', 'theme=******; sid=******theme=******sid=******', 'http://a.test/caf%C3%A9http://a.test/café', '1234512.3 kB', 'text/html', '%E0%A4%A'
-  ])
-  t.same(texts(root, '[aria-label="Response headers"] td'), ['a=******; Path=/a=******Path=/b=******', 'no-cache, privateno-cacheprivate'])
+t.test('request: headers and sizes', async t => {
+  const headers = { authorization: 'Bearer ******', referer: 'http://a.test/caf%C3%A9' }
+  const sent = { 'set-cookie': ['a=******; Path=/', 'b=******'] }
+  const root = shown('request', profile('000001', { collectors: { request: { headers }, response: { headers: sent, size: 12_345, body: '{"a":1}' } } }))
+  t.same(texts(root, '[aria-label="Request headers"] td'), ['Bearer ******', 'http://a.test/caf%C3%A9'])
+  t.same(texts(root, '[aria-label="Response headers"] td'), ['a=******; Path=/b=******'])
   t.same(texts(root, '[aria-label="Response"] tr'), ['Status200 OK', 'Size12.3 kB'])
-  t.match(root.querySelector('#response-body')?.textContent, /"a": 1[^]*About 5 bytes of the body were left out\./)
   t.equal(root.querySelectorAll('.messages > .message-part').length, 2, 'side by side')
-})
-
-t.test('HTTP client: the profile of the called server', async t => {
-  const links = [
-    ['http://a.test/x', 'http://a.test/_profiler/00000a', true], ['http://a.test/x', 'https://a.test/_profiler/00000a', false], ['http://a.test/x', 'http://b.test/_profiler/00000a', false],
-    ['http://a.test/x', 'javascript:alert(1)//_profiler/00000a', false], ['http://a.test/x', 'http://u:p@a.test/_profiler/00000a', false],
-    ['http://a.test/x', 'http://a.test/_profiler/00000a?x=1', false], ['x', 'http://a.test/_profiler/00000a', false], ['http://a.test/x', 'nonsense', false]
-  ] as const
-  for (const [url, link, isLinked] of links) {
-    const calls = [{ method: 'GET', url, status: 200, start: 1, duration: 2, requestHeaders: { accept: '*/*' }, responseHeaders: { 'x-debug-token-link': link } }]
-    const root = shown('http-client', profile('000001', { collectors: { 'http-client': { count: 1, calls } } }))
-    t.same([...root.querySelectorAll('a')].map(element => element.getAttribute('href')), isLinked ? [link] : [], link)
-    t.same(texts(root, 'h4'), ['Request headers', 'Response headers'])
-  }
-})
-
-t.test('request: a truncated body', async t => {
-  const root = shown('request', profile('000001', { collectors: { request: { body: {}, bodyCut: 1234 } } }))
-  t.match(root.textContent, /About 1,234 bytes of the body were left out\./)
 })
 
 t.test('exceptions: the panel has the chain, its frames and the line', async t => {
@@ -146,16 +122,16 @@ t.test('exceptions: frames link to the editor', async t => {
 
 t.test('router: the panel has the matched route, its parameters and the other routes', async t => {
   const root = shown('router', sample())
-  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'plainplain', 'RouteMethodsPatternMismatchDistance', 'plainGET/aplain2'])
+  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'plainplain', 'RouteMethodsPatternMismatch', 'plainGET/aplain'])
   t.equal(root.querySelector('[title="routes/a.ts:3"]')?.textContent, 'routes/a.ts:3')
   t.match(shown('router', profile('000001')).textContent, /No route matched\./)
 })
 
 t.test('router: the panel has the reason why no route matched', async t => {
-  const tried = [{ name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "b"', distance: 1 }]
-  const root = shown('router', profile('000001', { status: 404, collectors: { router: { matched: null, tried, more: 1_200 } } }))
+  const tried = [{ name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "b"', isNear: true }]
+  const root = shown('router', profile('000001', { status: 404, collectors: { router: { tried, more: 1_200 } } }))
   t.same(texts(root, 'h3'), ['Matched route', 'Similar routes'])
-  t.same(texts(root, 'tbody tr'), ['GET /aGET/asegment 1 is "a", not "b"1'])
+  t.same(texts(root, 'tbody tr'), ['GET /aGET/asegment 1 is "a", not "b"'])
   t.match(root.textContent, /1,200 more routes are less similar\./)
 })
 
@@ -164,11 +140,11 @@ t.test('session, CORS, cache, locale and pagination: the fields of the collector
   t.same(rowsOf('session'), ['usedyes', 'cookieyes', 'originloaded', 'changedyes', 'savedyes', 'plain****** (string)'])
   t.same(rowsOf('cors').slice(0, 4), ['originplain', 'preflightyes', 'allowedno', 'whyplain'])
   t.same(texts(shown('cors', sample()), 'h3'), ['Decision', 'Rule', 'Wanted', 'Headers'])
-  t.same(rowsOf('cache'), ['outcomethe copy of the client is fresh: 304', 'preconditionplain', 'deferredyes', 'privateplain',
+  t.same(rowsOf('cache'), ['outcomefresh', 'preconditionplain', 'deferredyes', 'privateplain',
     'etagplain', 'last modifiednone', 'cache controlplain', 'expiresnone', 'varyplain'])
   t.same(rowsOf('locale'), ['localeplain', 'sourceplain', 'defaultplain', 'enabledplain', 'servicesplain', 'enabledtrue', 'headerplain'])
   t.same(rowsOf('pagination'), ['page4', 'limit2', 'offset6', 'sortplain', 'directionasc', 'total3', 'pages2', 'sortableplain', 'max limit9', 'pageplain'])
-  t.equal(shown('session', profile('000001', { collectors: { session: { used: false, cookie: true } } })).textContent, 'The client has a session; the request did not use it.')
+  t.equal(shown('session', profile('000001', { collectors: { session: { used: false, cookie: true } } })).textContent, 'Sessionusednocookieyes')
 })
 
 t.test('HTTP client: the panel has the calls, and the number of calls without a record', async t => {
@@ -181,36 +157,34 @@ t.test('HTTP client: the panel has the calls, and the number of calls without a 
   t.equal(panelsOf(fine).find(({ name }) => name === 'http-client')?.problems?.(fine).errors, 0)
 })
 
-t.test('HTTP client: 200 calls are on pages of at most 60 kB, and the waterfall links to the page of a call', async t => {
+t.test('HTTP client: 100 calls have at most 150 kB, and the waterfall links to a call', async t => {
   const headers = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`x-header-${i}`, 'value '.repeat(5)]))
-  const calls = Array.from({ length: 200 }, (_, i) => ({ via: 'undici', method: 'GET', url: `http://a.test/${i}`, status: i % 30 === 0 ? 500 : 200, start: i, duration: 2, requestHeaders: headers, responseHeaders: headers }))
+  const calls = Array.from({ length: 100 }, (_, i) => ({ via: 'undici', method: 'GET', url: `http://a.test/${i}`, status: i % 30 === 0 ? 500 : 200, start: i, duration: 2, requestHeaders: headers, responseHeaders: headers }))
   const many = profile('000001', { duration: 300, collectors: { 'http-client': { count: 500, calls } } })
-  const page = shown('http-client', many, { page: '3' })
-  t.same([...page.querySelectorAll('tr[id]')].map(({ id }) => id).filter((_, i) => i % 19 === 0), ['call-41', 'call-60'])
-  t.same(texts(page, '.pages'), ['Earlier requests Page 3 of 10 Later requests'])
-  t.same([...page.querySelectorAll('.pages a')].map((link) => link.getAttribute('href')), ['?panel=http-client&page=2', '?panel=http-client&page=4'])
+  const page = shown('http-client', many)
+  t.equal(page.querySelectorAll('tr[id]').length, 100)
   const weight = [...page.children].reduce((sum, { outerHTML }) => sum + outerHTML.length, 0)
-  t.ok(weight < 60_000, `${weight} characters`)
+  t.ok(weight < 150_000, `${weight} characters`)
+  t.equal(texts(page, '.note')[0], '400 more were only counted.')
   const links = [...shown('performance', many).querySelectorAll('.waterfall a.name')].map((link) => link.getAttribute('href'))
-  t.same(links.filter((link) => /call-(?:1|31)$/.test(link ?? '')), ['?panel=http-client#call-1', '?panel=http-client&page=2#call-31'])
+  t.ok(links.includes('?panel=http-client#call-31'))
 })
 
-t.test('CSP: the panel has each directive of each policy', async t => {
-  const headers = { 'content-security-policy': "default-src 'self'; script-src 'self' 'nonce-a' 'unsafe-inline'; object-src 'none'; upgrade-insecure-requests, img-src *", 'content-security-policy-report-only': 'font-src https: a.test' }
-  const root = shown('csp', profile('000001', { collectors: { csp: { nonces: ['script-src'] }, response: { headers } } }))
-  t.same(texts(root, 'h3'), ['Policy', 'Enforced', 'Enforced', 'Reported only'])
-  t.same(texts(root, 'tbody tr').slice(2), [
-    "default-src'self'", "script-src'self' 'nonce-a' 'unsafe-inline'", "object-src'none'", 'upgrade-insecure-requestsnone',
-    'img-src*', 'font-srchttps: a.test'
+t.test('CSP: the panel has each policy, one directive in a line', async t => {
+  const headers = { 'content-security-policy': "default-src 'self'; script-src 'self' 'nonce-a'; object-src 'none', img-src *", 'content-security-policy-report-only': 'font-src https: a.test' }
+  const root = shown('csp', profile('000001', { collectors: { csp: { ofRoute: ['script-src'], nonces: ['script-src'] }, response: { headers } } }))
+  t.same(texts(root, 'tr'), [
+    'set by the routescript-src', 'of the diagnostic pageno', 'nonces used inscript-src',
+    "content-security-policydefault-src 'self';script-src 'self' 'nonce-a';object-src 'none',img-src *",
+    'content-security-policy-report-onlyfont-src https: a.test'
   ])
-  t.match(shown('csp', profile('000001', { collectors: { csp: { nonces: [] } } })).textContent, /The response has no policy/)
 })
 
 t.test('links, assets, template, attributes, parameters and trace are tables', async t => {
   const links = shown('links', sample())
   t.same(texts(links, 'h3'), ['Declared by the route', 'Added while the request was handled'])
-  t.same(texts(links, 'tbody tr'), ['preload/a.cssas=styleplainnopush', 'nextplainnone'])
-  t.same(texts(shown('assets', sample()), 'table[aria-label=Rendered] tbody tr'), ['stylesheetplain.css'])
+  t.same(texts(links, 'tbody tr'), ['preload/a.css{ "as": "style", "plain": true, "nopush": true }', 'nextplain'])
+  t.same(texts(shown('assets', sample()), 'table[aria-label=Rendered] tr'), ['filesstylesheet plain.css'])
   t.same(texts(shown('template', sample()), 'tr'), ['nameplain', 'duration1.5 ms', 'variablesplain'])
   t.same(texts(shown('attributes', sample()), 'tr'), ['templateplain'])
   t.same(texts(shown('params', sample()), 'tbody tr'), ['idplainintnone: this conversion or one before it failed', 'plain12int12'])

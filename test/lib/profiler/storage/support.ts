@@ -55,9 +55,9 @@ export function checkpoint (t: Test, path: string): void {
   database.close()
 }
 
-/** The names of the files that were set aside, without their logs. */
+/** The name of the file that was set aside, without its log. */
 export function asides (path: string): string[] {
-  return readdirSync(dirname(path)).filter((name) => name.startsWith(`${basename(path)}.set-aside-`) && !name.endsWith('-wal')).sort()
+  return readdirSync(dirname(path)).filter((name) => name.startsWith(`${basename(path)}.set-aside`) && !name.endsWith('-wal'))
 }
 
 /** Fails unless each listed profile is listed once and can be read, and the totals are right; returns the tokens. */

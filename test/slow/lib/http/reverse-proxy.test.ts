@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../../app/hindsight.js'
-import type { HindsightOptions } from '../../../../app/options.js'
+import type { HindsightOptions } from '../../../../lib/options.js'
 import { build, get, listen, statusOf } from '../../../support/app.js'
 import { nginx } from '../../../support/nginx.js'
 

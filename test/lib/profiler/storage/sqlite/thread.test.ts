@@ -68,7 +68,7 @@ t.test('settle returns when all puts are written, even if the main thread reads 
   await storage.stats()
   const putting = tokens(1, 30).map(async (token) => { await storage.put(recordsOf([profile(token, { collectors: { text: 'x'.repeat(20_000) } })])) })
   storage.settle(60_000)
-  const rows = connection(t, path).prepare('select count(*) as written from requests').all()
+  const rows = connection(t, path).prepare('select count(*) as written from profiles').all()
   t.match(rows, [{ written: 30 }])
   storage.settle(60_000)
   await Promise.all(putting)

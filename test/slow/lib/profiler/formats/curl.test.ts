@@ -71,7 +71,7 @@ curl --silent --show-error --include --globoff --path-as-is \\
 t.test('masked values are read from the environment, and nothing is sent without them', async (t) => {
   const profile = requested({ target: '/reset/******?key=******', headers: { authorization: 'Bearer ******', cookie: 'sid=******; a=1', 'content-type': 'application/json' }, body: { password: '******' } }, { method: 'POST' })
   const command = written('curl', profile)
-  for (const name of ['HINDSIGHT_PATH_2', 'HINDSIGHT_QUERY_KEY', 'HINDSIGHT_AUTHORIZATION', 'HINDSIGHT_COOKIE_SID', 'HINDSIGHT_BODY_PASSWORD']) t.match(command, `#   ${name}: `)
+  for (const name of ['HINDSIGHT_PATH_2', 'HINDSIGHT_QUERY_KEY', 'HINDSIGHT_AUTHORIZATION', 'HINDSIGHT_COOKIE_SID', 'HINDSIGHT_BODY_PASSWORD']) t.match(command, `#   ${name}\n`)
   t.throws(() => called(command), /is masked in the profile/)
   const args = called(command, { HINDSIGHT_PATH_2: 'p', HINDSIGHT_QUERY_KEY: 'k', HINDSIGHT_AUTHORIZATION: '$(touch pwned)', HINDSIGHT_COOKIE_SID: 's', HINDSIGHT_BODY_PASSWORD: 'x' })
   t.equal(argument(args, '--url'), 'http://127.0.0.1:3000/reset/p?key=k')

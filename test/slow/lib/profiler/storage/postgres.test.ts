@@ -35,7 +35,7 @@ t.test('two machines share one store', async (t) => {
     t.equal((await one.get('000075'))?.token, '000075')
     t.equal((await other.get('000025'))?.token, '000025')
     t.same(await listed(one), await listed(other))
-    t.match(await other.stats(), { profiles: 1_000, engine: 'postgres', maxProfiles: 3_000 }, 'bounds are those of the writer that has some')
+    t.match(await other.stats(), { profiles: 1_000, engine: 'postgres' })
   })
 
   await t.test('following finds all profiles of the other machine', async (t) => {
@@ -77,12 +77,11 @@ t.test('SQL reads the tables and deletes rows', async (t) => {
   const storage = await opened(t, postgres.url)
   await put(storage, [profile('000001'), failure('000002', { status: 500 }), failure('000003', { url: 'http://h/\u0000' })])
   t.equal(await postgres.psql('select token, status from hindsight.profiles order by time desc, token limit 1'), '000001|200')
-  const sql = "select json->'exceptions'->0->>'message' from hindsight.profiles where status >= 500"
+  const sql = "select json::json->'exceptions'->0->>'message' from hindsight.profiles where status >= 500"
   t.equal(await postgres.psql(sql), 'No routes found for "/robots.txt/"')
   t.equal((await storage.get('000003'))?.url, 'http://h/\u0000')
-  await postgres.psql("delete from hindsight.requests where token = '000002'")
+  await postgres.psql("delete from hindsight.profiles where token = '000002'")
   t.match(await storage.stats(), { profiles: 2, failures: 1 }, 'rows that others delete are counted')
-  t.equal(await postgres.psql('select count(*) from hindsight.bodies'), '2')
 })
 
 t.test('invalid addresses are errors without the password', async (t) => {

@@ -2,7 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import type { Refusal } from '../../errors/report.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import { dataOf, isObject, listOf } from '../panels/panel.js'
+import { pairsSection, rowsSection } from '../pages/components.js'
+import { collectorPanel, dataOf, isObject, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 
 declare module '../../lifecycle/services.js' {
@@ -24,6 +25,9 @@ export interface CspViolation {
   count: number
 }
 
+const VIOLATION_COLUMNS = {
+  directive: 'Directive', blocked: 'Blocked', source: 'Source', disposition: 'Disposition', count: 'Count'
+}
 const MAX_TEXT = 1_000
 /** Of one page. */
 const MAX_VIOLATIONS = 50
@@ -78,4 +82,27 @@ function refusalOf (violation: CspViolation): Refusal {
 
 function optionOf (disposition: CspViolation['disposition']): string {
   return `contentSecurityPolicy.${disposition === 'report' ? 'reportOnly' : 'enforce'}`
+}
+
+/** The policies of the response, and the violations that browsers have reported. */
+export const cspPanel = collectorPanel('csp', 'Content Security Policy', 'security', {
+  problems: ({ violations }) => ({ errors: 0, warnings: listOf(violations).length }),
+  render: ({ violations, ofRoute, ofDiagnosticPage, nonces }, profile) =>
+    (listOf(violations).length === 0
+      ? ''
+      : rowsSection('Blocked by Content Security Policy', VIOLATION_COLUMNS, listOf(violations))) +
+    pairsSection('Policy', {
+      'set by the route': ofRoute ?? [],
+      'of the diagnostic page': ofDiagnosticPage === true ? 'yes' : 'no',
+      'nonces used in': nonces ?? [],
+      ...policiesOf(profile)
+    })
+})
+
+function policiesOf (profile: Profile): Record<string, unknown> {
+  const { headers } = dataOf(profile, 'response')
+  const policies = Object.entries(isObject(headers) ? headers : {})
+    .filter(([name]) => name.startsWith('content-security-policy'))
+    .map(([name, value]) => [name, [value].flat().flatMap((policy) => String(policy).split(/(?<=[;,])\s*/))])
+  return Object.fromEntries(policies)
 }

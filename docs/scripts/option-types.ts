@@ -1,0 +1,92 @@
+import { OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas } from '../../app/check-options.js'
+
+/** The interfaces that options contain, and that applications implement. */
+const IMPORTS = `
+import type { FastifyCorsOptions } from '@fastify/cors'
+import type { FastifySessionOptions } from '@fastify/session'
+import type { FastifyRequest } from 'fastify'
+import type { RateLimiterAbstract } from 'rate-limiter-flexible'
+import type { Collector } from './profiler/collector.js'
+import type { ProfileStorage } from './profiler/storage/storage.js'
+import type { OwnConverters } from './routing/param-conversion.js'
+import type { Voter } from './security/access-control.js'
+import type { Authenticated, Authenticator } from './security/authenticators.js'
+import type { PasswordHasher, UserProvider } from './security/users.js'
+import type { SessionStore } from './session/session-store.js'
+`
+const WIDTH = 120
+
+/** The module of the options' types, as TypeScript. */
+export function optionTypes (): string {
+  return [
+    `${IMPORTS.trim()}\n`,
+    interfaceOf('HindsightOptions', { description: 'The options of the plugin', properties: OPTIONS }),
+    ...nestedInterfaces(OPTIONS),
+    interfaceOf('ServerSettings', {
+      description: 'Limits of connections and requests, and how messages are read; times in milliseconds, 0 for none',
+      properties: SERVER_OPTIONS,
+      required: Object.keys(SERVER_OPTIONS)
+    }),
+    interfaceOf('ProcessSettings', {
+      description: 'What `npm start` takes from the environment besides',
+      properties: PROCESS_OPTIONS,
+      required: Object.keys(PROCESS_OPTIONS)
+    })
+  ].join('\n')
+}
+
+function nestedInterfaces (schemas: OptionSchemas): string[] {
+  return Object.values(schemas).flatMap((schema) => {
+    if (schema.tsType !== undefined) return []
+    const { title, properties = {}, items, additionalProperties: others } = schema
+    return [
+      ...title === undefined ? [] : [interfaceOf(title, schema)],
+      ...nestedInterfaces({ ...properties, ...items && { items }, ...others && { others } })
+    ]
+  })
+}
+
+function interfaceOf (
+  name: string, { description, properties = {}, required = [] }: Omit<OptionSchema, 'types'>
+): string {
+  const members = Object.entries(properties).map(([key, schema]) => {
+    const member = `  ${key}${required.includes(key) ? '' : '?'}: ${typeOf(schema)}`
+    return `${comment(schema, '  ')}${member.length <= WIDTH ? member : member.replaceAll(' | ', ' |\n    ')}\n`
+  })
+  return `${comment({ description })}export interface ${name} {\n${members.join('')}}\n`
+}
+
+function typeOf (schema: OptionSchema): string {
+  const { tsType, title, types, enum: known, items, properties, additionalProperties: others } = schema
+  if (tsType !== undefined) return tsType
+  const names = types.map((type) => {
+    switch (type) {
+      case 'integer': return 'number'
+      case 'string': return known?.map((value) => `'${value}'`).join(' | ') ?? type
+      case 'array': return items && arrayOf(typeOf(items))
+      case 'object':
+        if (properties !== undefined) return title
+        return others ? `Record<string, ${typeOf(others)}>` : 'Record<string, unknown>'
+      case 'function': return undefined
+      default: return type
+    }
+  })
+  if (names.includes(undefined)) throw new Error(`A schema needs tsType, title or items: ${JSON.stringify(schema)}`)
+  return names.join(' | ')
+}
+
+function arrayOf (type: string): string {
+  return /\W/.test(type) ? `Array<${type}>` : `${type}[]`
+}
+
+function comment ({ description, default: preset, without }: Partial<OptionSchema>, indent = ''): string {
+  if (description === undefined) return ''
+  // Links are relative to the page of the documentation.
+  const text = description.replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+  const fallback = without ?? (preset === undefined ? undefined : `\`${preset}\``)
+  const sentences = `${text[0]?.toUpperCase()}${text.slice(1)}.${fallback === undefined ? '' : ` Default: ${fallback}.`}`
+  const line = `${indent}/** ${sentences} */\n`
+  if (line.length <= WIDTH) return line
+  const wrapped = sentences.replace(new RegExp(`(.{1,${WIDTH - indent.length - 3}})(?: |$)`, 'g'), `${indent} * $1\n`)
+  return `${indent}/**\n${wrapped}${indent} */\n`
+}

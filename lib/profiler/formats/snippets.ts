@@ -1,0 +1,117 @@
+import { escapeInvisible } from '../../view/json.js'
+import { visible } from '../../view/visible.js'
+import { NotSendableError, splitAtPlaceholders } from '../replay/stored-request.js'
+import type { Format } from './formats.js'
+import { commentText, jsBody, jsText, maskedFunction } from './source-text.js'
+
+const TEXT = 'text/plain; charset=utf-8'
+
+/** A command for POSIX shells. */
+export const curl: Format = {
+  name: 'curl',
+  extension: '.sh',
+  type: TEXT,
+  write: ({ request: { masked }, message: { method, body }, url, headers, head }) => {
+    const has = (wanted: string): boolean => headers.some(([name]) => name === wanted)
+    // curl would add these headers.
+    const implied = ['accept', 'user-agent', ...body === undefined ? [] : ['content-type']].filter((name) => !has(name))
+    // A word of a shell cannot contain NUL, and a terminal would interpret other controls.
+    const hasBody = body !== undefined && body.isWellFormed() && visible(body) === body
+    const args = [
+      // The URL is sent as it is: no patterns, no removal of dot segments.
+      'curl --silent --show-error --include --globoff --path-as-is',
+      ...has('accept-encoding') ? ['--compressed'] : [],
+      method === 'HEAD' ? '--head' : `--request ${shellWord(method)}`,
+      `--url ${shellWord(url)}`,
+      ...headers.map(([name, value]) => `--header ${shellWord(name + (value === '' ? ';' : `: ${utf8(value)}`))}`),
+      ...implied.map((name) => `--header '${name}:'`),
+      ...hasBody ? [`--data-raw ${shellWord(body)}`] : []
+    ]
+    const comments = [
+      ...head,
+      ...body === undefined || hasBody ? [] : ['The body is left out: it has control characters.'],
+      ...masked.length === 0 ? [] : ['Masked in the profile: set these in the environment, encoded as in the request.'],
+      ...masked.map(({ env }) => `  ${env}`)
+    ]
+    return [...comments.map((line) => `# ${line}`), args.join(' \\\n  '), ''].join('\n')
+  }
+}
+
+/** One word of a shell. A masked value is read from the environment; the command fails when it is not set. */
+function shellWord (text: string): string {
+  const parts = splitAtPlaceholders(text).map((part, i) => {
+    if (i % 2 === 1) return `"\${${part}:?is masked in the profile}"`
+    return part === '' ? '' : `'${part.replaceAll("'", "'\\''")}'`
+  })
+  return parts.join('') || "''"
+}
+
+// Node.js reads each octet of a header as a character.
+function utf8 (value: string): string {
+  return visible(Buffer.from(value, 'latin1').toString('utf8'))
+}
+
+/** A module for Node.js. */
+export const fetchFormat: Format = {
+  name: 'fetch',
+  extension: '.mjs',
+  type: TEXT,
+  write: ({ request, message: { method, body }, url, headers, head }) => {
+    const mayHaveBody = method !== 'GET' && method !== 'HEAD'
+    const isBodyLeftOut = body !== undefined && !mayHaveBody
+    const comments = isBodyLeftOut ? [...head, 'The body is left out: fetch sends none with GET and HEAD.'] : head
+    return [
+      ...comments.map((line) => `// ${line}`),
+      ...maskedFunction(request.masked),
+      '',
+      `const response = await fetch(${jsText(url, true)}, {`,
+      `  method: ${jsText(method)},`,
+      // A list of pairs, as a name may be repeated.
+      '  headers: [',
+      ...headers.map(([name, value]) => `    [${jsText(name)}, ${jsText(value)}],`),
+      '  ],',
+      ...body === undefined || !mayHaveBody ? [] : [`  body: ${jsBody(body, request, '  ')},`],
+      "  redirect: 'manual'",
+      '})',
+      'console.log(response.status, await response.text())',
+      ''
+    ].join('\n')
+  }
+}
+
+/** A file for the HTTP clients of editors. */
+export const httpFile: Format = {
+  name: 'http',
+  extension: '.http',
+  type: TEXT,
+  write: ({ request: { masked, body: { kind } = {} }, message: { method, body = '' }, url, headers, head }) => {
+    if (!/^[A-Z][A-Z-]*$/.test(method)) throw new NotSendableError('An HTTP file cannot have its method.')
+    const write = (text: string): string =>
+      splitAtPlaceholders(text).map((part, i) => i % 2 === 1 ? `{{${part}}}` : part).join('')
+    const isWritable = ([name, value]: readonly [string, string]): boolean =>
+      !name.startsWith('#') && !value.includes('{{') && value === value.trim() && value === visible(value)
+    // In JSON, braces that would begin a variable are within strings, where they can be escaped.
+    const text = kind === 'json' ? escapeInvisible(body.replace(/\{(?=\{)/g, '\\u007b')) : body
+    const comments = [
+      ...head,
+      ...headers.filter((pair) => !isWritable(pair)).map(([name]) =>
+        `The header ${commentText(name)} is left out: this format would interpret it.`),
+      ...isWritableBody(text) ? [] : ['The body is left out: this format would interpret it.'],
+      ...masked.length === 0 ? [] : ['The profile has these masked: write them here, encoded as in the request.']
+    ]
+    return [
+      ...comments.map((line) => `# ${line}`),
+      ...masked.map(({ env }) => `@${env} = masked`),
+      '',
+      `${method} ${write(url)} HTTP/1.1`,
+      ...headers.filter(isWritable).map(([name, value]) => `${name}: ${write(value)}`),
+      '',
+      ...text !== '' && isWritableBody(text) ? [write(text), ''] : []
+    ].join('\n')
+  }
+}
+
+// A line may begin another request, read a file or run a script; two braces begin a variable.
+function isWritableBody (text: string): boolean {
+  return !text.includes('{{') && text === visible(text) && !/^\s*(?:[#>]|\/\/|<(?![A-Za-z/!?]))/m.test(text)
+}

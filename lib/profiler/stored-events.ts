@@ -1,0 +1,48 @@
+import type { ListenerEvent } from '../lifecycle/events.js'
+import type { Profile } from './profile.js'
+
+/** The listener, its start and duration, and those of the other fields that have no default. */
+type Row = [listener: string, start: number, duration: number, rest?: Rest]
+type Rest = Partial<Omit<ListenerEvent, 'listener' | 'start' | 'duration' | 'stage' | 'pass'>>
+/** Events of one stage and pass that follow one another. */
+type Group = [stage: ListenerEvent['stage'], pass: ListenerEvent['pass'], ...rows: Row[]]
+
+/**
+ * The JSON of a profile as it is stored: with rows for events, which are most of a profile.
+ */
+export function storedJson (profile: Profile): string {
+  return JSON.stringify({ ...profile, events: groupsOf(withEvents(profile).events) })
+}
+
+/** A profile with its events as objects; `stored` may have them already. */
+export function withEvents (stored: Profile): Profile {
+  const events = (stored.events as Array<ListenerEvent | Group>).flatMap((entry) =>
+    Array.isArray(entry) ? eventsOf(entry) : entry)
+  return { ...stored, events }
+}
+
+function groupsOf (events: readonly ListenerEvent[]): Group[] {
+  const groups: Group[] = []
+  for (const { stage, pass, listener, start, duration, ...rest } of events) {
+    let group = groups.at(-1)
+    if (group === undefined || group[0] !== stage || group[1] !== pass) groups.push(group = [stage, pass])
+    group.push(rowOf(listener, start, duration, rest))
+  }
+  return groups
+}
+
+function rowOf (listener: string, start: number, duration: number, { outcome, ...rest }: Rest): Row {
+  const isDefault = outcome === defaultOutcome(rest)
+  if (isDefault && Object.keys(rest).length === 0) return [listener, start, duration]
+  return [listener, start, duration, isDefault ? rest : { outcome, ...rest } as Rest]
+}
+
+function eventsOf ([stage, pass, ...rows]: Group): ListenerEvent[] {
+  return rows.map(([listener, start, duration, rest = {}]) =>
+    ({ stage, listener, pass, outcome: defaultOutcome(rest), start, duration, ...rest }))
+}
+
+/** Listeners and hooks that are skipped have a reason. */
+function defaultOutcome ({ reason }: Rest): 'ran' | 'skipped' {
+  return reason === undefined ? 'ran' : 'skipped'
+}
