@@ -102,7 +102,7 @@ export interface HindsightOptions {
    * OpenTelemetry. Default: `false`.
    */
   serverTiming?: boolean
-  /** Sessions. Default: none; on in the service. */
+  /** Sessions, and with them `request.cookies` and `reply.setCookie()`. Default: none; on in the service. */
   session?: SessionSettings | false
   /** How many frames a stack keeps in debug mode. Default: `50`. */
   stackDepth?: number
@@ -255,8 +255,6 @@ export interface FirewallSettings {
   logout?: boolean | LogoutSettings
   /** How many logins may fail: `maxAttempts`, `interval` (ms), `limiter`. Default: 5 failures a minute. */
   throttling?: ThrottlingSettings | false
-  /** Whether the session is never read. Default: `false`. */
-  stateless?: boolean
 }
 
 /** `basic`, `bearer`, `login` and `custom`: see security. */
@@ -275,38 +273,20 @@ export interface AuthenticatorSettings {
 export interface BasicSettings {
   /** The realm of the credentials. Default: `Secured Area`. */
   realm?: string
-  /** `UTF-8`: browsers send names and passwords in UTF-8, as they are read (RFC 7617, section 2.1). */
-  charset?: 'UTF-8'
 }
 
 /** Bearer tokens. */
 export interface BearerSettings {
   /** The realm of the credentials. Default: `Secured Area`. */
   realm?: string
-  /** Tokens of the configuration, by their SHA-256. */
-  tokens?: BearerToken[]
   /** Finds the user of a token: returns the user, an identifier for the provider, or null. */
-  verify?: (token: string, request: FastifyRequest) => Authenticated | undefined | Promise<Authenticated | undefined>
-}
-
-/** A token and its user; a token is random and long, unlike a password. */
-export interface BearerToken {
-  /** The SHA-256 of the token, in hexadecimal. */
-  sha256: string
-  /** The identifier of its user. */
-  user: string
+  verify: (token: string, request: FastifyRequest) => Authenticated | undefined | Promise<Authenticated | undefined>
 }
 
 /** A login by a form or by JSON, stored in the session. */
 export interface LoginSettings {
-  /** The page with the form. Default: `/login`. */
+  /** The page with the form, which is posted to it. Default: `/login`. */
   loginPath?: string
-  /** The path to which the form is posted. Default: the login path. */
-  checkPath?: string
-  /** The field of the name. Default: `_username`. */
-  usernameField?: string
-  /** The field of the password. Default: `_password`. */
-  passwordField?: string
   /** The path after a login that no other page has caused. Default: `/`. */
   defaultTargetPath?: string
   /** Whether a CSRF token is needed: in the field `_csrf_token` or the header `X-CSRF-Token`. Default: `true`. */
@@ -325,10 +305,7 @@ export interface LogoutSettings {
 
 /** How many logins may fail: `maxAttempts`, `interval` (ms), `limiter`. */
 export interface ThrottlingSettings {
-  /**
-   * Failures for one name from one address; five times as many from one address, twenty times as many for one name.
-   * Default: `5`.
-   */
+  /** Failures for one name from one address; five times as many from one address. Default: `5`. */
   maxAttempts?: number
   /** The period in milliseconds. Default: `60000`. */
   interval?: number
@@ -354,14 +331,12 @@ export interface AccessRule {
   roles: string | string[]
 }
 
-/** Sessions. */
+/** Sessions, and with them `request.cookies` and `reply.setCookie()`. */
 export interface SessionSettings {
   /** Signs the cookie: at least 32 characters; or a list for rotation, the current secret first. */
   secret?: string | string[] | undefined
   /** The name of the cookie. Default: `sessionId`. */
   cookieName?: string
-  /** A prefix of the value of the cookie. */
-  cookiePrefix?: string
   /**
    * The attributes of the cookie; `maxAge` in milliseconds. Default: `HttpOnly`, `SameSite=Lax`, `Secure` on https.
    */
@@ -375,8 +350,6 @@ export interface SessionSettings {
    * Default: memory; PostgreSQL in the service, if `STORAGE_URL` names it.
    */
   store?: SessionStore
-  /** Milliseconds after which a store without a response is unavailable; 0: no limit. Default: `2000`. */
-  storeTimeout?: number
 }
 
 /** How `config.template` is rendered. */

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listener } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { isLanguageTag } from '../lib/locale/languages.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -10,12 +9,12 @@ declare module 'fastify' {
   }
 }
 
-/** Sets `request.locale` to the configured default. */
-export const defaultLocale = listener('kernel.request', 'default-locale', (app, { defaultLocale: locale = 'en' }) => {
-  if (!isLanguageTag(locale)) throw new Error(`defaultLocale: "${String(locale)}" is not a language tag`)
+/** Sets `request.locale` to the configured default; `en` needs no hook. */
+export const defaultLocale = listener('kernel.request', 'default-locale', (app, { defaultLocale: given }) => {
+  const locale = given ?? 'en'
   app.decorateRequest('locale', {
     getter (this: FastifyRequest) { return stateOf(this).locale || locale },
     setter (this: FastifyRequest, own: string) { stateOf(this).locale = own }
   })
-  return (request) => { stateOf(request).locale = locale }
+  return given === undefined ? 'not configured' : (request) => { stateOf(request).locale = locale }
 })

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { contextOf, userOf } from '../lib/security/context.js'
 import type { LoginForm } from '../lib/security/login.js'
 import { openSecurity } from '../lib/security/security.js'
@@ -30,12 +30,6 @@ export const firewall = listener('kernel.request', 'firewall', async (app, optio
   if (security === null) return 'not configured'
   const { enforce, recognize } = await import('../lib/security/guard.js')
   const { loginForm, loginRoutes } = await import('../lib/security/login.js')
-  for (const name of ['user', 'isGranted', 'loginForm']) {
-    if (app.hasRequestDecorator(name)) {
-      const hint = 'give it another name there (@fastify/jwt has decoratorName for that)'
-      throw new Error(`security: another plugin has decorated request.${name} already; ${hint}`)
-    }
-  }
   app.decorateRequest('user', { getter (this: FastifyRequest) { return userOf(this) } } as never)
   app.decorateRequest('isGranted', async function isGranted (this: FastifyRequest, attribute, subject) {
     return await contextOf(this)?.isGranted(attribute, subject, 'request.isGranted') ?? false
@@ -43,6 +37,8 @@ export const firewall = listener('kernel.request', 'firewall', async (app, optio
   app.decorateRequest('loginForm', function (this: FastifyRequest) { return loginForm(this) })
   await loginRoutes(app, security)
   return (request, reply) => {
+    // The profiler's own pages; they have their own rules of access.
+    if (routeConfigOf(request)?.debugOnly === true) return unguarded
     const context = security.contextFor(request)
     const { firewall, path } = context
     if (firewall?.facts.security === false) return unguarded

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addVary, setIfAbsent } from '../lib/http/responses.js'
+import { addVary, isPrivate, setIfAbsent } from '../lib/http/responses.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
@@ -36,8 +36,6 @@ const notTheRoutes = new Skip('the response is not the handler\'s')
 const notForErrors = new Skip('error responses are not cached by the attribute')
 
 const BROUGHT_CREDENTIALS = 'the request has credentials'
-// `private` with a list of header names concerns these only (RFC 9111, section 5.2.2.7).
-const EXCLUDES_OTHERS = /(?:^|,)\s*(?:no-store|private)\s*(?:,|$)/i
 /** The statuses that the attribute applies to, as in the observed service; not to errors. */
 const KEPT = [200, 203, 204, 206, 300, 301, 302, 304, 307, 308]
 const WITH_VALIDATORS = [200, 203, 206, 304]
@@ -108,8 +106,7 @@ function respond (request: FastifyRequest, reply: FastifyReply): Skip | undefine
 
 // The handler may have set `Cache-Control` without regard to the user.
 function turnPrivate (request: FastifyRequest, reply: FastifyReply): boolean {
-  const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
-  if (EXCLUDES_OTHERS.test(control)) return false
+  if (isPrivate(reply)) return false
   reply.header('cache-control', TURNED_PRIVATE)
   recordOf(request, reply).private = BROUGHT_CREDENTIALS
   return true
@@ -135,12 +132,12 @@ function apply (cache: CacheAttribute, request: FastifyRequest, reply: FastifyRe
 // RFC 9111, section 3.5, and sessions, which caches cannot distinguish.
 function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | null {
   const { credentialsUsed, sessionTouched } = stateOf(request)
-  const { cookiesOf, sessionCookie } = servicesOf(request)
+  const { cookiesOf, sessions } = servicesOf(request)
   if (sessionTouched) return 'the session was used'
   if (credentialsUsed) return BROUGHT_CREDENTIALS
   if (request.headers.authorization !== undefined) return 'the request has an Authorization header'
   // The handler, which did not run, might have used the session.
-  if (reply.statusCode === 304 && sessionCookie !== undefined && cookiesOf(request)[sessionCookie.name] !== undefined) {
+  if (reply.statusCode === 304 && sessions !== undefined && cookiesOf(request)[sessions.cookieName] !== undefined) {
     return 'the client has a session, and the handler was not called'
   }
   return null

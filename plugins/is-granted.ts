@@ -12,10 +12,9 @@ export const isGranted = listener('kernel.controller_arguments', 'is-granted', (
     })
     return async (context) => {
       for (const { attribute, subjectOf } of required) {
-        const granted = await context.isGranted(attribute, subjectOf(context.request), 'is-granted')
-        if (!granted) return { granted }
+        if (!await context.isGranted(attribute, subjectOf(context.request), 'is-granted')) return false
       }
-      return { granted: true }
+      return true
     }
   }))
 

@@ -1,6 +1,5 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { afterBody } from '../lib/http/responses.js'
+import { listener } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 declare module 'fastify' {
@@ -12,47 +11,25 @@ declare module 'fastify' {
   }
 }
 
-declare module '../lib/lifecycle/request-state.js' {
-  interface RequestState {
-    /** The services for a locale that is not enabled. */
-    localeServices?: object | undefined
-  }
-}
-
-const shared = new Skip('the services of the locale are shared')
+const SHARED = 'the services of a locale are shared by its requests'
 
 /** Makes the services for the locale of this request available as `request.services`. */
 export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (app, options) => {
-  const { localeAwareServices: registered = {}, defaultLocale = 'en', enabledLocales = [] } = options
-
-  async function servicesFor (locale: string): Promise<object> {
-    const made = Object.entries(registered).map(async ([name, make]) => [name, await make(locale)] as const)
-    return Object.freeze(Object.fromEntries(await Promise.all(made)))
+  const { localeAwareServices: makers, defaultLocale = 'en', enabledLocales = [] } = options
+  if (makers === undefined) return 'not configured'
+  const byLocale = new Map<string, object>()
+  for (const locale of new Set([defaultLocale, ...enabledLocales])) {
+    const services = Object.entries(makers).map(async ([name, make]) => [name, await make(locale)] as const)
+    byLocale.set(locale, Object.freeze(Object.fromEntries(await Promise.all(services))))
   }
-
-  // Their locale never changes: concurrent requests share them. A service that fails for a locale stops the start.
-  const enabled = new Map<string, object>()
-  for (const locale of new Set([defaultLocale, ...enabledLocales])) enabled.set(locale, await servicesFor(locale))
   app.decorateRequest('services', {
     getter (this: FastifyRequest): LocaleAwareServices {
-      const { locale = '', localeServices } = stateOf(this)
-      return (enabled.get(locale) ?? localeServices ?? enabled.get(defaultLocale)) as LocaleAwareServices
+      return (byLocale.get(stateOf(this).locale ?? '') ?? byLocale.get(defaultLocale)) as LocaleAwareServices
     }
   })
-  if (Object.keys(registered).length === 0) return 'not configured'
-  return async (request) => {
-    const state = stateOf(request)
-    const { locale = defaultLocale } = state
-    if (!enabled.has(locale)) state.localeServices = await servicesFor(locale)
-  }
+  return SHARED
 })
 
-/** Releases the services: of a stream, when it has been sent. */
-export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (_app, options) => {
-  if (Object.keys(options.localeAwareServices ?? {}).length === 0) return 'not configured'
-  return (request, reply, payload) => {
-    const state = stateOf(request)
-    if (state.localeServices === undefined) return shared
-    afterBody(reply, payload, () => { state.localeServices = undefined })
-  }
-})
+/** Has nothing to release. */
+export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (_app, options) =>
+  options.localeAwareServices === undefined ? 'not configured' : SHARED)

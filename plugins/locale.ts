@@ -3,7 +3,6 @@ import { afterBody } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { bestLocale, isLanguageTag } from '../lib/locale/languages.js'
-import type { HindsightOptions } from '../lib/options.js'
 import { notFound } from '../lib/routing/route-error.js'
 
 declare module '../lib/lifecycle/request-state.js' {
@@ -24,7 +23,12 @@ const unchanged = new Skip('the locale is the default')
 /** Sets `request.locale` by the route's parameter `_locale`, or by `Accept-Language`. */
 export const locale = listener('kernel.request', 'locale', (app, options) => {
   const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
-  assertLocales(options)
+  if (acceptLanguage && enabledLocales.length === 0) {
+    throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')
+  }
+  if (enabledLocales.length > 0 && !enabledLocales.includes(defaultLocale)) {
+    throw new Error(`enabledLocales: the default locale "${defaultLocale}" is none of ${enabledLocales.join(', ')}`)
+  }
 
   function choose (request: FastifyRequest): Skip | undefined {
     const state = stateOf(request)
@@ -46,7 +50,7 @@ export const locale = listener('kernel.request', 'locale', (app, options) => {
 
   return (request) => {
     const skip = choose(request)
-    const { locale, localeSource: source = 'default' } = stateOf(request)
+    const { locale = defaultLocale, localeSource: source = 'default' } = stateOf(request)
     const header = request.headers['accept-language']?.slice(0, MAX_SHOWN) ?? null
     stateOf(request).collect('locale', () => app.hindsight.mask.value({
       locale,
@@ -62,11 +66,11 @@ export const locale = listener('kernel.request', 'locale', (app, options) => {
 
 /** Resets the locale of the request: of a stream, when it has been sent. */
 export const localeFinish = listener('kernel.finish_request', 'locale', (_app, options) => {
-  const { defaultLocale = 'en', enabledLocales = [], acceptLanguage = false } = options
-  const idle = enabledLocales.length > 0 || acceptLanguage ? unchanged : notConfigured
+  const { enabledLocales = [], defaultLocale = 'en' } = options
+  if (enabledLocales.length === 0) return 'not configured'
   return (request, reply, payload) => {
     const state = stateOf(request)
-    if (state.locale === undefined || state.locale === defaultLocale) return idle
+    if ((state.locale ?? defaultLocale) === defaultLocale) return unchanged
     afterBody(reply, payload, () => { state.locale = defaultLocale })
   }
 })
@@ -77,16 +81,4 @@ function assertEnabled (request: FastifyRequest, locale: string, enabled: readon
   const list = enabled.length > 0 ? `none of the enabled locales (${enabled.join(', ')})` : 'not a language tag'
   request.log.debug({ channel: 'locale' }, `"${locale}" is ${list}.`)
   throw notFound(request)
-}
-
-function assertLocales ({ enabledLocales = [], acceptLanguage = false, defaultLocale }: HindsightOptions): void {
-  const wrong = enabledLocales.find((tag) => !isLanguageTag(tag))
-  if (wrong !== undefined) throw new Error(`enabledLocales: "${wrong}" is not a language tag`)
-  if (acceptLanguage && enabledLocales.length === 0) {
-    throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')
-  }
-  const preset = defaultLocale ?? 'en'
-  if (enabledLocales.length === 0 || enabledLocales.includes(preset)) return
-  const hint = defaultLocale === undefined ? 'set defaultLocale' : 'add it'
-  throw new Error(`enabledLocales: the default locale "${preset}" is none of ${enabledLocales.join(', ')}; ${hint}`)
 }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/lifecycle/listener.js'
 import { openSecurity } from '../lib/security/security.js'
 
 declare module 'fastify' {
@@ -14,13 +14,9 @@ declare module 'fastify' {
   }
 }
 
-const noFirewall = new Skip('no firewall for this path')
-const noLogout = new Skip('the firewall has no logout')
-
 /** Decorates requests with the URL that logs their user out. */
 export const logoutUrl = listener('kernel.request', 'logout-url', async (app, options) => {
-  const security = await openSecurity(app, options)
-  if (security === null) return 'not configured'
+  if (await openSecurity(app, options) === null) return 'not configured'
   const { locationOf } = await import('../lib/security/guard.js')
   const { logoutPathOf } = await import('../lib/security/login.js')
   app.decorateRequest('logoutPath', function logoutPath (this: FastifyRequest) {
@@ -30,9 +26,5 @@ export const logoutUrl = listener('kernel.request', 'logout-url', async (app, op
     const path = logoutPathOf(this)
     return path === null ? null : locationOf(this, path)
   })
-  return (request) => {
-    const { firewall } = security.contextFor(request)
-    if (firewall === null) return noFirewall
-    if (firewall.logout === null) return noLogout
-  }
+  return 'the URL is made when the handler calls logoutUrl() or logoutPath()'
 })

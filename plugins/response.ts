@@ -12,6 +12,7 @@ declare module '../lib/lifecycle/request-state.js' {
 
 const PRIVATE = 'no-cache, private'
 const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i
+const WITHOUT_CONTENT = [204, 205, 304]
 
 /**
  * Makes the message conform (RFC 9110, sections 6.4 and 8): a charset on text if that is configured, no content for
@@ -26,7 +27,7 @@ export const response = listener('kernel.response', 'response', (_app, { charset
       reply.header('cache-control', PRIVATE)
     }
     setLanguage(request, reply, enabledLocales.length > 0)
-    if (statusCode === 204 || statusCode === 205 || statusCode === 304 || statusCode < 200) {
+    if (WITHOUT_CONTENT.includes(statusCode) || statusCode < 200) {
       const nothing = dropContent(reply, payload)
       return statusCode === 205 ? '' : nothing
     }
@@ -40,10 +41,11 @@ export const response = listener('kernel.response', 'response', (_app, { charset
 
 // RFC 9110, section 8.5: the language of the audience; not on error pages, redirects and the debug surface.
 function setLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales: boolean): void {
-  const { failed, languageRead, locale, localeSource, route } = stateOf(request)
+  const { failed, languageRead, localeSource, route } = stateOf(request)
+  const locale = request.locale as string | undefined
   if (languageRead === true) addVary(reply, 'Accept-Language')
   if (!locale || (!hasLocales && localeSource === undefined)) return
   const isDocument = !failed && route !== null && routeConfigOf(request)?.debugOnly !== true && !isRedirect(reply) &&
-    reply.statusCode !== 304
+    !WITHOUT_CONTENT.includes(reply.statusCode)
   if (isDocument && !reply.hasHeader('content-language')) reply.header('content-language', locale)
 }

@@ -1,19 +1,8 @@
-import fastifyCookie from '@fastify/cookie'
-import type { FastifyReply } from 'fastify'
-import { host, runHooks, type CaughtHooks } from '../lib/lifecycle/hosting.js'
+import { isPrivate } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { sessionRecord } from '../lib/profiler/panels/session-collector.js'
-import { openSessions, type Sessions } from '../lib/session/sessions.js'
-
-declare module '../lib/lifecycle/services.js' {
-  interface Services {
-    /** The hooks of @fastify/cookie. */
-    cookieHooks: CaughtHooks
-    /** Null where the option `session` is false. */
-    sessions: Sessions | null
-  }
-}
+import { openSessions } from '../lib/session/sessions.js'
 
 const PRIVATE = 'max-age=0, must-revalidate, private'
 const noCookies = new Skip('the request has no cookies')
@@ -25,52 +14,38 @@ const unused = new Skip('the session was not used, no cookie is set')
  * sets no cookie.
  */
 export const session = listener('kernel.request', 'session', async (app, { session: settings = false }) => {
-  const cookieHooks = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie' })
-  const sessions = settings === false ? null : await openSessions(app, settings)
-  Object.assign(app.hindsight, { cookieHooks, sessions })
-  const parsers = cookieHooks.get('onRequest') ?? []
+  if (settings === false) return 'not configured'
+  const sessions = app.hindsight.sessions = await openSessions(app, settings)
   return (request, reply) => {
-    stateOf(request).cookieReply = reply
-    runHooks(parsers, request, reply)
+    sessions.parseCookies(request, reply)
     if (request.headers.cookie === undefined) return noCookies
-    if (sessions?.isEager !== true || app.hindsight.cookiesOf(request)[sessions.cookieName] === undefined) return
-    return sessions.read(request, reply).then((isRead) => isRead ? undefined : unavailable)
+    if (!sessions.isEager || app.hindsight.cookiesOf(request)[sessions.cookieName] === undefined) return
+    return sessions.read(request).then(() => stateOf(request).sessionError === undefined ? undefined : unavailable)
   }
 })
 
 /** Saves a changed session, sets the cookies, and makes the response private when the session was used. */
 export const sessionResponse = listener('kernel.response', 'session', (app) => {
-  const { cookieHooks, cookiesOf, mask, sessions } = app.hindsight
-  const writers = cookieHooks.get('onSend') ?? []
-  return (request, reply, payload) => {
+  const { cookiesOf, mask, sessions } = app.hindsight
+  if (sessions === undefined) return 'not configured'
+  return (request, reply) => {
     const state = stateOf(request)
-    const used = state.sessionTouched === true ? sessions : null
-    const hasCookie = sessions !== null && cookiesOf(request)[sessions.cookieName] !== undefined
-    const isLoaded = state.observed && hasCookie && sessions.isLoaded(request)
-    const record = state.observed && sessionRecord(used === null ? undefined : state.session, hasCookie, isLoaded)
+    const isUsed = state.sessionTouched === true
+    const hasCookie = cookiesOf(request)[sessions.cookieName] !== undefined
+    const record = state.observed &&
+      sessionRecord(isUsed ? state.session : undefined, hasCookie, hasCookie && sessions.isLoaded(request))
     if (record) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
-    if (used === null) {
+    if (!isUsed) {
       const before = reply.getHeader('set-cookie')
-      runHooks(writers, request, reply, payload)
+      sessions.setCookies(request, reply)
       return reply.getHeader('set-cookie') === before ? unused : undefined
     }
-    makePrivate(reply)
-    return used.save(request, reply, payload).then((isSaved) => {
+    // RFC 9111, section 3.5 restricts shared caches only for requests with Authorization.
+    const isDefault = reply.getHeader('cache-control') === 'no-cache, private'
+    if (isDefault || !isPrivate(reply)) reply.header('cache-control', PRIVATE)
+    return sessions.save(request, reply).then((isSaved) => {
       if (record) record.saved = isSaved && record.changed
-      return runHooks(writers, request, reply, payload)
+      sessions.setCookies(request, reply)
     })
   }
 })
-
-// RFC 9111, section 3.5 restricts shared caches only for requests with Authorization.
-function makePrivate (reply: FastifyReply): void {
-  const control = reply.getHeader('cache-control')
-  if (typeof control === 'string' && control !== 'no-cache, private' && isPrivate(control)) return
-  reply.header('cache-control', PRIVATE)
-}
-
-// `private="x"` applies to one header only (RFC 9111, section 5.2.2.7).
-function isPrivate (control: string): boolean {
-  const directives = control.match(/(?:[^,"]|"(?:[^"\\]|\\.)*")+/g) ?? []
-  return directives.some((directive) => /^\s*(?:no-store|private)\s*$/i.test(directive))
-}

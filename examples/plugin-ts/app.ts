@@ -20,7 +20,7 @@ export async function build (options: HindsightOptions = {}): Promise<FastifyIns
     converters: { order: findOrder },
     security: {
       providers: { people: { users: [{ identifier: 'ada', roles: ['ROLE_USER'] }, { identifier: 'grace', roles: ['ROLE_USER'] }] } },
-      firewalls: [{ name: 'orders', pattern: '/orders', stateless: true, authenticators: { custom: [apiKey] } }],
+      firewalls: [{ name: 'orders', pattern: '/orders', authenticators: { custom: [apiKey] } }],
       accessControl: [{ path: '/orders', roles: 'ROLE_USER' }],
       voters: [ownOrder]
     },

@@ -26,6 +26,13 @@ export function isCacheable (reply: FastifyReply): boolean {
     !/\b(?:private|no-store|no-cache)\b/i.test(control)
 }
 
+/** Whether the own `Cache-Control` of a response keeps it from shared caches (RFC 9111, section 5.2.2). */
+export function isPrivate (reply: FastifyReply): boolean {
+  const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
+  // `private` with a list of header names concerns these only.
+  return /(?:^|,)\s*(?:no-store|private)\s*(?:,|$)/i.test(control)
+}
+
 /** Adds the name of a request header that the response depends on to `Vary` (RFC 9110, section 12.5.5). */
 export function addVary (reply: FastifyReply, field: string): void {
   const before = reply.getHeader('vary')

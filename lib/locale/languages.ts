@@ -24,11 +24,7 @@ export function bestLocale (header: string, locales: readonly string[], preferre
 }
 
 function languagesOf (header: string, available?: readonly string[]): string[] {
-  try {
-    return new Negotiator({ headers: { 'accept-language': header } }).languages(available as string[] | undefined)
-  } catch {
-    return []
-  }
+  return new Negotiator({ headers: { 'accept-language': header } }).languages(available as string[] | undefined)
 }
 
 /** Whether a text is a language tag (RFC 5646). */

@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
-import type { CompiledRule, Decision } from './access-control.js'
-import type { Authenticator } from './authenticators.js'
-import type { Firewall, Policy } from './compile.js'
+import { decide, type CompiledRule, type Decision, type Voter } from './access-control.js'
+import type { Firewall } from './compile.js'
 import { userFrom, type StoredUser, type User } from './users.js'
 
 declare module '../lifecycle/request-state.js' {
@@ -14,11 +13,11 @@ declare module '../lifecycle/request-state.js' {
   }
 }
 
-/** What happened to one authenticator. */
-export interface RecordedAttempt {
-  name: string
-  outcome: 'succeeded' | 'failed' | 'not supported' | 'not reached'
-  reason?: string
+/** The settings that decide about the rights of a user. */
+interface Policy {
+  voters: readonly Voter[]
+  /** A user's roles with the inherited ones. */
+  rolesOf: (roles: readonly string[]) => readonly string[]
 }
 
 /** The user of a request, how it was recognized, and what was decided about its rights. */
@@ -31,15 +30,16 @@ export class SecurityContext {
   user: User | null = null
   /** The user's roles, with inherited ones. */
   roles: readonly string[] = []
-  authenticator: Pick<Authenticator, 'name' | 'insufficient'> | null = null
+  authenticatedBy: string | null = null
   /** Whether the session was read: then a response that depends on the user is private. */
   sessionRead = false
-  readonly attempts: RecordedAttempt[] = []
+  /** What happened to each authenticator that was tried. */
+  readonly attempts: Array<{ name: string, outcome: 'succeeded' | 'failed' | 'not supported', reason?: string }> = []
   /** The rule of `accessControl` that applies; null if there is none. */
   rule: CompiledRule['facts'] & { granted: boolean } | null = null
   /** `by`: what required it: `access_control`, `is-granted` or `request.isGranted`. */
   readonly decisions: Array<Decision & { by: string }> = []
-  expression: { expression: string, result: boolean, error?: string } | null = null
+  expression: { expression: string, result: boolean, error?: Error } | null = null
 
   constructor (policy: Policy, request: FastifyRequest, firewall: Firewall | null, path: string) {
     this.#policy = policy
@@ -48,11 +48,17 @@ export class SecurityContext {
     this.path = path
   }
 
-  /** Sets the user. */
-  login (stored: StoredUser, authenticator: Pick<Authenticator, 'name' | 'insufficient'>): void {
+  /** Sets the user whom an authenticator has recognized. */
+  login (stored: StoredUser, authenticator: string): void {
     this.user = userFrom(stored)
     this.roles = this.#policy.rolesOf(this.user.roles)
-    this.authenticator = authenticator
+    this.authenticatedBy = authenticator
+    this.attempts.push({ name: authenticator, outcome: 'succeeded' })
+  }
+
+  /** Records that the request has nothing for an authenticator. */
+  skip (authenticator: string): void {
+    this.attempts.push({ name: authenticator, outcome: 'not supported' })
   }
 
   /** Lets the voters decide, and records their votes. */
@@ -60,25 +66,25 @@ export class SecurityContext {
     const { request, roles } = this
     // A right that all have does not make the response private.
     const user = attribute === 'PUBLIC_ACCESS' ? this.user : userOf(request)
-    const decision = await this.#policy.decide(attribute, subject, { user, roles, request })
+    const decision = await decide(this.#policy.voters, attribute, subject, { user, roles, request })
     this.decisions.push({ by, ...decision })
     return decision.granted
   }
 
   /** What the Security panel shows: plain data without secrets. */
   get record () {
-    const { firewall, attempts: authenticators, user, authenticator, roles, rule, decisions, expression } = this
+    const { firewall, attempts: authenticators, user, authenticatedBy, roles, rule, decisions, expression } = this
     const own = user?.roles ?? []
     return {
       firewall: firewall && firewall.facts,
       authenticators,
       user: user && { identifier: user.identifier, attributes: user.attributes },
-      authenticatedBy: authenticator?.name ?? null,
+      authenticatedBy,
       roles: own,
       inheritedRoles: roles.slice(own.length),
       rule,
       decisions,
-      expression
+      expression: expression && { ...expression, ...(expression.error && { error: expression.error.message }) }
     }
   }
 }

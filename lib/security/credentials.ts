@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
@@ -10,13 +10,12 @@ import { passwordCheck, type CompiledProvider, type PasswordHasher, type StoredU
 /** Resolves to the user with a name and a password; rejects with the same message for every reason. */
 export type VerifyCredentials = (request: FastifyRequest, identifier: string, password: string) => Promise<StoredUser>
 
-/** Returns the verification of a firewall: throttled, and at the same cost for a user who does not exist. */
-export function credentialsCheck (
+/** Resolves to the verification of a firewall: throttled, and at the same cost for a user who does not exist. */
+export async function credentialsCheck (
   firewall: string, provider: CompiledProvider, hasher: PasswordHasher, throttling: false | ThrottlingSettings = {}
-): VerifyCredentials {
+): Promise<VerifyCredentials> {
   const throttle = throttling === false ? null : loginThrottle(firewall, throttling)
-  const matches = passwordCheck(hasher, provider.hashes)
-  const key = randomBytes(32)
+  const matches = await passwordCheck(hasher, provider)
   const pending = new Map<string, Promise<StoredUser>>()
 
   async function verify (ip: string, identifier: string, password: string): Promise<StoredUser> {
@@ -31,15 +30,12 @@ export function credentialsCheck (
   return async (request, identifier, password) => {
     const { ip } = servicesOf(request).originOf(request)
     // Twenty concurrent requests of one page are one attempt.
-    const attempt = createHmac('sha256', key).update(JSON.stringify([ip, identifier, password])).digest('base64')
+    const attempt = JSON.stringify([ip, identifier, password])
     const verifying = pending.get(attempt) ?? verify(ip, identifier, password).finally(() => pending.delete(attempt))
     pending.set(attempt, verifying)
     return await verifying
   }
 }
-
-/** Seconds in which the name of a user who has logged in is not limited at that address by failures at others. */
-const KNOWN_FOR = 7 * 24 * 60 * 60
 
 /**
  * Returns the function that counts an attempt before its outcome, so that concurrent ones are counted, too. It rejects
@@ -47,45 +43,26 @@ const KNOWN_FOR = 7 * 24 * 60 * 60
  */
 function loginThrottle (firewall: string, settings: ThrottlingSettings) {
   const { maxAttempts = 5, interval = 60_000, limiter = (options) => new RateLimiterMemory(options) } = settings
-  const counter = (by: string, points: number, duration = Math.ceil(interval / 1000)): RateLimiterAbstract =>
-    limiter({ keyPrefix: `login:${firewall}:${by}`, points, duration })
+  const counter = (by: string, points: number): RateLimiterAbstract =>
+    limiter({ keyPrefix: `login:${firewall}:${by}`, points, duration: Math.ceil(interval / 1000) })
   const byAddress = counter('address', maxAttempts * 5)
   const byUser = counter('user', maxAttempts)
-  const byName = counter('name', maxAttempts * 20)
-  const known = counter('known', 1, KNOWN_FOR)
-  return async (ip: string, identifier: string): Promise<() => Promise<void>> => {
+  return async (ip: string, identifier: string): Promise<() => Promise<unknown>> => {
     const network = networkOf(ip)
-    const name = keyOf(normalizedName(identifier))
-    const user = keyOf(`${network} ${name}`)
+    // A provider may find the same user by several spellings of a name. A hash of any name takes the same memory.
+    const name = identifier.normalize('NFKC').trim().toLowerCase()
+    const user = createHash('sha256').update(`${network} ${name}`).digest('base64url')
     try {
       await byAddress.consume(network)
       await byUser.consume(user)
-      // Failures at other addresses cannot lock out a user who logs in where they have logged in before.
-      const isKnown = await known.get(user) !== null
-      if (!isKnown) await byName.consume(name)
-      return async () => {
-        if (!isKnown) await byName.reward(name)
-        await Promise.all([byAddress.reward(network), byUser.delete(user), known.set(user, 1, KNOWN_FOR)])
-      }
     } catch (refused) {
       if (!(refused instanceof RateLimiterRes)) throw refused
       const error = new TooManyLoginAttemptsError('Too many failed login attempts, please try again later.')
       error.headers['retry-after'] = String(Math.max(1, Math.ceil(refused.msBeforeNext / 1000)))
       throw error
     }
+    return async () => await Promise.all([byAddress.reward(network), byUser.delete(user)])
   }
-}
-
-// A provider may find the same user by several spellings of a name: they share a counter.
-function normalizedName (identifier: string): string {
-  const visible = identifier.normalize('NFKC').replace(/[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '')
-  // In this order it folds the case of letters such as ß, too.
-  return visible.toLowerCase().toUpperCase().toLowerCase().normalize('NFKC').trim()
-}
-
-// A hash: names of any length take the same memory.
-function keyOf (text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
 }
 
 // A client usually has all addresses of an IPv6 /64.

@@ -20,9 +20,7 @@ export class AuthenticationError extends httpError('AuthenticationError', 'HINDS
 }
 
 /** The user is recognized and lacks the right (RFC 9110, section 15.5.4). */
-export class AccessDeniedError extends httpError('AccessDeniedError', 'HINDSIGHT_ACCESS_DENIED', 403) {
-  headers: Record<string, string> = {}
-}
+export class AccessDeniedError extends httpError('AccessDeniedError', 'HINDSIGHT_ACCESS_DENIED', 403) {}
 
 /** The CSRF token was not made for the session of the request. */
 export class InvalidCsrfTokenError extends httpError('InvalidCsrfTokenError', 'HINDSIGHT_INVALID_CSRF_TOKEN', 403) {}

@@ -1,38 +1,36 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import vary from 'vary'
 import { namesHtml, preferredType } from '../http/accept.js'
 import { absoluteUrl } from '../http/origin.js'
+import { addVary } from '../http/responses.js'
 import { Answer } from '../lifecycle/listener.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { redirectPage } from '../view/html.js'
 import type { CompiledRule } from './access-control.js'
-import { challengeOf, type Authenticator } from './authenticators.js'
+import type { Authenticator } from './authenticators.js'
 import type { Firewall } from './compile.js'
-import { userOf, type RecordedAttempt, type SecurityContext } from './context.js'
+import { userOf, type SecurityContext } from './context.js'
 import { AccessDeniedError, AuthenticationError } from './errors.js'
-import { keepLogin, peekLogin, stampOf } from './login-session.js'
+import { hasSession, keepLogin, peekLogin, stampOf } from './login-session.js'
 
 /**
  * Recognizes the user of a request: by its credentials, otherwise by its session. Returns undefined if the request has
  * neither.
  */
 export function recognize (context: SecurityContext, firewall: Firewall): Promise<void> | undefined {
-  const { request, attempts } = context
-  const { authenticators, login, cookieName } = firewall
-  const used = authenticators.findIndex((authenticator) => authenticator.supports(request))
-  for (const [i, { name }] of authenticators.entries()) {
-    attempts.push({ name, outcome: used !== -1 && i > used ? 'not reached' : 'not supported' })
+  const { request } = context
+  const { authenticators, login } = firewall
+  for (const authenticator of authenticators) {
+    if (authenticator.supports(request)) return authenticate(context, firewall, authenticator)
+    context.skip(authenticator.name)
   }
-  if (login !== null) attempts.push({ name: 'session', outcome: used === -1 ? 'not supported' : 'not reached' })
-  const authenticator = authenticators[used]
-  if (authenticator !== undefined) return authenticate(context, firewall, authenticator, used)
-  const hasSession = login !== null && servicesOf(request).cookiesOf(request)[cookieName] !== undefined
-  return hasSession ? recognizeSession(context, firewall) : undefined
+  if (login === null) return
+  if (hasSession(request)) return recognizeSession(context, firewall)
+  context.skip('session')
 }
 
 async function authenticate (
-  context: SecurityContext, firewall: Firewall, authenticator: Authenticator, index: number
+  context: SecurityContext, firewall: Firewall, authenticator: Authenticator
 ): Promise<void> {
   const { request, attempts } = context
   const { name } = authenticator
@@ -42,14 +40,13 @@ async function authenticate (
     if (user === null || user === undefined) {
       throw AuthenticationError.invalid(typeof found === 'string' ? 'no such user' : 'no user has these credentials')
     }
-    context.login(user, authenticator)
+    context.login(user, name)
     stateOf(request).credentialsUsed = true
-    attempts[index] = { name, outcome: 'succeeded' }
     request.log.debug({ channel: 'security', authenticator: name, user: user.identifier }, 'Authenticator succeeded.')
   } catch (error) {
-    attempts[index] = { name, outcome: 'failed', reason: AuthenticationError.reasonOf(error) }
+    attempts.push({ name, outcome: 'failed', reason: AuthenticationError.reasonOf(error) })
     request.log.info({ channel: 'security', authenticator: name }, 'Authenticator failed.')
-    throw error instanceof AuthenticationError ? refuseCredentials(error, firewall) : error
+    throw error instanceof AuthenticationError ? withChallenges(error, firewall, true) : error
   }
 }
 
@@ -58,18 +55,13 @@ async function recognizeSession (context: SecurityContext, firewall: Firewall): 
   const { request, attempts } = context
   const login = peekLogin(request, firewall)
   context.sessionRead = true
-  const record = (outcome: RecordedAttempt['outcome'], reason?: string): void => {
-    attempts.splice(-1, 1, { name: 'session', outcome, ...(reason !== undefined && { reason }) })
-  }
-  if (login.user === undefined) return record('not supported', 'no user is logged in')
+  if (login.user === undefined) return context.skip('session')
   const { identifier, stamp } = login.user
   const user = await firewall.provider?.load(identifier) ?? null
-  if (user !== null && stampOf(user) === stamp) {
-    context.login(user, { name: 'session' })
-    return record('succeeded')
-  }
+  if (user !== null && stampOf(user) === stamp) return context.login(user, 'session')
   keepLogin(request, firewall, { user: undefined })
-  record('failed', user === null ? 'the user does not exist any more' : 'the password has changed')
+  const reason = user === null ? 'the user does not exist any more' : 'the password has changed'
+  attempts.push({ name: 'session', outcome: 'failed', reason })
 }
 
 /** Applies an access rule to a request: refuses it unless one of the roles is granted. */
@@ -86,57 +78,43 @@ export async function enforce (
  * Refuses a request: with 403 for a recognized user, with a redirect to the login for a browser without a user, and
  * with 401 and the challenges otherwise.
  */
-export function refuse (context: SecurityContext, reply: FastifyReply, cause?: unknown): Answer {
-  const { request, firewall, authenticator } = context
-  const options = cause === undefined ? {} : { cause }
-  if (userOf(request) !== null) {
-    throw withChallenge(new AccessDeniedError('Access Denied.', options), authenticator?.insufficient?.() ?? '')
-  }
-  if (firewall?.login && isNavigation(request) && (request.method === 'GET' || request.method === 'HEAD')) {
+export function refuse (context: SecurityContext, reply: FastifyReply): Answer {
+  const { request, firewall, expression } = context
+  // An expression that could not be evaluated.
+  const options = expression?.error === undefined ? {} : { cause: expression.error }
+  if (userOf(request) !== null || firewall === null) throw new AccessDeniedError('Access Denied.', options)
+  const { login } = firewall
+  if (login !== null && isNavigation(request) && (request.method === 'GET' || request.method === 'HEAD')) {
     const target = request.raw.url ?? '/'
     if (request.method === 'GET' && isLocalPath(target)) keepLogin(request, firewall, { target })
     // The redirect is for this client until it has logged in, whatever the route declares about its own response.
-    const varied = vary.append(String(reply.getHeader('vary') ?? ''), 'Accept, Cookie')
-    const location = locationOf(request, firewall.login.loginPath)
-    reply.code(302).header('location', location).type('text/html; charset=utf-8')
-      .header('cache-control', 'no-cache, private').header('vary', varied)
+    addVary(reply, 'Accept, Cookie')
+    const location = locationOf(request, login.loginPath)
+    reply.code(302).headers({ location, 'cache-control': 'no-cache, private' }).type('text/html; charset=utf-8')
     return new Answer(redirectPage(location))
   }
-  const challenge = firewall === null ? '' : challengesOf(firewall, false)
-  // A 401 needs a challenge (RFC 9110, section 15.5.2).
-  if (challenge === '') throw new AccessDeniedError('Access Denied.', options)
   const message = 'Full authentication is required to access this resource.'
-  throw withChallenge(new AuthenticationError(message, options), challenge)
+  const error = withChallenges(new AuthenticationError(message, options), firewall, false)
+  // A 401 needs a challenge (RFC 9110, section 15.5.2).
+  throw error.headers['www-authenticate'] === undefined ? new AccessDeniedError('Access Denied.', options) : error
 }
 
-function withChallenge<T extends AuthenticationError | AccessDeniedError> (error: T, challenge: string): T {
-  if (challenge !== '') error.headers['www-authenticate'] = challenge
-  return error
-}
-
-/** The challenges of a firewall; `refused`: the request had credentials, and they are wrong. */
-function challengesOf ({ name, authenticators, login, cookieName }: Firewall, refused: boolean): string {
+/** Adds the challenges of a firewall to an error; `refused`: the request had credentials, and they are wrong. */
+export function withChallenges (error: AuthenticationError, firewall: Firewall, refused: boolean): AuthenticationError {
+  const { name, authenticators, login } = firewall
   const challenges = authenticators.map((one) => one.challenge?.(refused)).filter((one) => one !== undefined)
-  if (login !== null) {
-    // No registered scheme is for forms; this one was proposed (draft-broyer-http-cookie-auth).
-    const parameters = { realm: name, 'form-action': login.checkPath, 'cookie-name': cookieName }
-    challenges.push(challengeOf('Cookie', parameters))
-  }
-  return challenges.join(', ')
-}
-
-/** Adds the challenges of a firewall to the error for wrong credentials. */
-export function refuseCredentials (error: AuthenticationError, firewall: Firewall): AuthenticationError {
-  return withChallenge(error, challengesOf(firewall, true))
+  // No registered scheme is for forms; this one was proposed (draft-broyer-http-cookie-auth).
+  if (login !== null) challenges.push(`Cookie realm="${name}", form-action="${login.loginPath}"`)
+  if (challenges.length > 0) error.headers['www-authenticate'] = challenges.join(', ')
+  return error
 }
 
 /** Whether a browser requests a page, and not a script data. */
 export function isNavigation ({ headers }: FastifyRequest): boolean {
-  const { accept = '' } = headers
-  if (headers['x-requested-with'] === 'XMLHttpRequest') return false
-  // All clients send `*/*`; a browser, or a script that loads pages, names HTML.
+  const { accept = '', 'x-requested-with': requestedWith } = headers
   const types = ['text/html', 'application/json', 'application/problem+json']
-  return namesHtml(accept) && preferredType(accept, types) === 'text/html'
+  // All clients send `*/*`; a browser, or a script that loads pages, names HTML.
+  return requestedWith !== 'XMLHttpRequest' && namesHtml(accept) && preferredType(accept, types) === 'text/html'
 }
 
 /** A path as a URL of this application's origin. */
@@ -144,9 +122,7 @@ export function locationOf (request: FastifyRequest, path: string): string {
   return absoluteUrl(servicesOf(request).originOf(request), path)
 }
 
-const MAX_TARGET = 2_048
-
-/** Whether a path cannot be read as the URL of another origin (`//host`, `/\host`). */
+/** Whether a path is not too long, and cannot be read as the URL of another origin (`//host`, `/\host`). */
 export function isLocalPath (path: string): boolean {
-  return path.length <= MAX_TARGET && /^\/(?![/\\])[^\\\s\p{Cc}]*$/u.test(path)
+  return /^\/(?![/\\])[^\\\s\p{Cc}]{0,2047}$/u.test(path)
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { Tokens } from '@fastify/csrf'
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { require } from '../require.js'
 import type { Firewall } from './compile.js'
 import { InvalidCsrfTokenError } from './errors.js'
 import type { StoredUser } from './users.js'
@@ -13,8 +13,8 @@ export interface SessionLogin {
   user?: { identifier: string, stamp: string }
   /** Path and query that a browser requested before it was redirected to the login. */
   target?: string
-  /** The failure of the last attempt, for the login page. */
-  failure?: { message: string, username: string }
+  /** The message of the last failed attempt, for the login page. */
+  failure?: string
 }
 
 declare module 'fastify' {
@@ -26,9 +26,15 @@ declare module 'fastify' {
   }
 }
 
+/** Whether a request has the session cookie. */
+export function hasSession (request: FastifyRequest): boolean {
+  const { cookiesOf, sessions } = servicesOf(request)
+  return sessions !== undefined && cookiesOf(request)[sessions.cookieName] !== undefined
+}
+
 /** Reads what a firewall keeps in the session, which does not count as a use of it; empty without a session cookie. */
-export function peekLogin (request: FastifyRequest, { name, cookieName }: Firewall): SessionLogin {
-  if (servicesOf(request).cookiesOf(request)[cookieName] === undefined) return {}
+export function peekLogin (request: FastifyRequest, { name }: Firewall): SessionLogin {
+  if (!hasSession(request)) return {}
   const state = stateOf(request)
   const { sessionTouched } = state
   const { session } = request
@@ -59,29 +65,19 @@ export async function renewSession (request: FastifyRequest): Promise<void> {
   await session.regenerate(Object.keys(session).filter((key) => key !== 'cookie' && key !== '_csrf'))
 }
 
-let made: ReturnType<typeof makeTokens> | undefined
-
-function makeTokens () {
-  const { Tokens } = require('@fastify/csrf') as typeof import('@fastify/csrf')
-  return new Tokens({ userInfo: true })
-}
-
-// Loaded with the first token: every application loads this module, and most of them have no tokens.
-function tokens (): ReturnType<typeof makeTokens> {
-  return (made ??= makeTokens())
-}
+const tokens = new Tokens({ userInfo: true })
 
 /** Makes a CSRF token of this session for one purpose. */
 export function csrfToken (request: FastifyRequest, purpose: string): string {
   const { session } = request
-  session._csrf ??= tokens().secretSync()
-  return tokens().create(session._csrf, purpose)
+  session._csrf ??= tokens.secretSync()
+  return tokens.create(session._csrf, purpose)
 }
 
 /** Throws `InvalidCsrfTokenError` unless the token was made for this session and purpose. */
 export function checkCsrfToken (request: FastifyRequest, purpose: string, token: unknown): void {
   const secret = request.session?._csrf
-  if (secret === undefined || typeof token !== 'string' || !tokens().verify(secret, token, purpose)) {
+  if (secret === undefined || typeof token !== 'string' || !tokens.verify(secret, token, purpose)) {
     throw new InvalidCsrfTokenError('Invalid CSRF token.')
   }
 }

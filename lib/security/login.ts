@@ -5,27 +5,21 @@ import { servicesOf } from '../lifecycle/services.js'
 import type { Firewall } from './compile.js'
 import { contextOf } from './context.js'
 import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'
-import { isLocalPath, isNavigation, locationOf, refuseCredentials } from './guard.js'
-import { checkCsrfToken, csrfToken, keepLogin, peekLogin, renewSession, stampOf } from './login-session.js'
+import { isLocalPath, isNavigation, locationOf, withChallenges } from './guard.js'
+import { checkCsrfToken, csrfToken, hasSession, keepLogin, peekLogin, renewSession, stampOf } from './login-session.js'
 import type { Security } from './security.js'
 
-/** The field of a form or query with the CSRF token. */
 const CSRF_FIELD = '_csrf_token'
 const BODY_LIMIT = 16 * 1024
-const MAX_USERNAME = 254
 
-/** The data of a login page. */
+/** The data of a login page, whose form has the fields `_username`, `_password` and `_csrf_token`. */
 export interface LoginForm {
   /** The URL of the form. */
   action: string
-  usernameField: string
-  passwordField: string
-  csrfField: string
   /** Empty if the firewall does not check tokens. */
   csrfToken: string
   /** The message of the last failed attempt, once; null without one. */
   error: string | null
-  lastUsername: string
 }
 
 /**
@@ -44,17 +38,12 @@ export async function loginRoutes (app: FastifyInstance, security: Security): Pr
       const { name, login, logout } = firewall
       if (login !== null) {
         const options = { config: { name: `_login_${name}` }, bodyLimit: BODY_LIMIT, errorHandler }
-        scope.post(login.checkPath, options, (request, reply) => logIn(firewall, login, request, reply))
+        scope.post(login.loginPath, options, (request, reply) => logIn(firewall, login, request, reply))
       }
       if (logout !== null) {
-        scope.route({
-          method: ['GET', 'POST'],
-          url: logout.path,
-          exposeHeadRoute: false,
-          config: { name: `_logout_${name}` },
-          errorHandler,
-          handler: (request, reply) => logOut(firewall, logout, request, reply)
-        })
+        const options = { config: { name: `_logout_${name}` }, exposeHeadRoute: false, errorHandler }
+        const handler = (request: FastifyRequest, reply: FastifyReply) => logOut(firewall, logout, request, reply)
+        scope.route({ method: ['GET', 'POST'], url: logout.path, ...options, handler })
       }
     }
   })
@@ -64,14 +53,13 @@ async function logIn (
   firewall: Firewall, login: NonNullable<Firewall['login']>, request: FastifyRequest, reply: FastifyReply
 ): Promise<unknown> {
   const { name } = firewall
-  const { usernameField, passwordField } = login
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
-  const { [usernameField]: username, [passwordField]: password } = fieldsOf(request.body)
+  const { _username: username, _password: password } = fieldsOf(request.body)
   const context = contextOf(request)
   try {
-    if (login.csrf) checkCsrfToken(request, purposeOf('login', name), tokenOf(request))
+    if (login.csrf) checkCsrfToken(request, `login:${name}`, tokenOf(request))
     if (typeof username !== 'string' || typeof password !== 'string' || firewall.verify === null) {
-      throw AuthenticationError.invalid(`the body lacks the fields ${usernameField} and ${passwordField}`)
+      throw AuthenticationError.invalid('the body lacks the fields _username and _password')
     }
     const user = await firewall.verify(request, username, password)
     const { identifier, roles = [] } = user
@@ -79,8 +67,7 @@ async function logIn (
     await renewSession(request)
     const kept = { identifier, stamp: stampOf(user) }
     keepLogin(request, firewall, { user: kept, target: undefined, failure: undefined })
-    context?.login(user, { name: 'login' })
-    context?.attempts.push({ name: 'login', outcome: 'succeeded' })
+    context?.login(user, 'login')
     request.log.info({ channel: 'security', user: identifier }, 'User logged in.')
     if (!isForm) return { identifier, roles }
     return await reply.redirect(locationOf(request, isLocalPath(target) ? target : login.defaultTargetPath), 302)
@@ -89,9 +76,8 @@ async function logIn (
     const isRefused = error instanceof AuthenticationError
     if (!isRefused && !(error instanceof InvalidCsrfTokenError)) throw error
     request.log.info({ channel: 'security' }, 'Login failed.')
-    if (!isForm || !isNavigation(request)) throw isRefused ? refuseCredentials(error, firewall) : error
-    const lastUsername = typeof username === 'string' ? username.slice(0, MAX_USERNAME) : ''
-    keepLogin(request, firewall, { failure: { message: error.message, username: lastUsername } })
+    if (!isForm || !isNavigation(request)) throw isRefused ? withChallenges(error, firewall, true) : error
+    keepLogin(request, firewall, { failure: error.message })
     return await reply.redirect(locationOf(request, login.loginPath), 302)
   }
 }
@@ -99,11 +85,11 @@ async function logIn (
 async function logOut (
   firewall: Firewall, logout: NonNullable<Firewall['logout']>, request: FastifyRequest, reply: FastifyReply
 ): Promise<unknown> {
-  const { name, cookieName } = firewall
-  if (logout.csrf) checkCsrfToken(request, purposeOf('logout', name), tokenOf(request))
-  if (servicesOf(request).cookiesOf(request)[cookieName] !== undefined) {
+  if (logout.csrf) checkCsrfToken(request, `logout:${firewall.name}`, tokenOf(request))
+  if (hasSession(request)) {
     const { cookie: { path = '/', domain } } = request.session
     await request.session.destroy()
+    const { cookieName = '' } = servicesOf(request).sessions ?? {}
     reply.clearCookie(cookieName, { path, ...(domain !== undefined && { domain }) })
   }
   request.log.info({ channel: 'security' }, 'User logged out.')
@@ -112,36 +98,20 @@ async function logOut (
 
 /** The data of the login page of a request's firewall; throws if the firewall has no login. */
 export function loginForm (request: FastifyRequest): LoginForm {
-  const firewall = contextOf(request)?.firewall ?? null
-  if (firewall === null) throw new Error('request.loginForm(): no firewall protects this path')
-  const { name, login } = firewall
-  if (login === null) throw new Error(`request.loginForm(): the firewall "${name}" has no login`)
-  const { failure } = peekLogin(request, firewall)
-  if (failure !== undefined) keepLogin(request, firewall, { failure: undefined })
-  const { checkPath: action, usernameField, passwordField, csrf } = login
-  return {
-    action,
-    usernameField,
-    passwordField,
-    csrfField: CSRF_FIELD,
-    csrfToken: csrf ? csrfToken(request, purposeOf('login', name)) : '',
-    error: failure?.message ?? null,
-    lastUsername: failure?.username ?? ''
-  }
+  const firewall = contextOf(request)?.firewall
+  if (!firewall?.login) throw new Error('request.loginForm(): no firewall with a login protects this path')
+  const { name, login: { loginPath, csrf } } = firewall
+  const { failure = null } = peekLogin(request, firewall)
+  if (failure !== null) keepLogin(request, firewall, { failure: undefined })
+  return { action: loginPath, csrfToken: csrf ? csrfToken(request, `login:${name}`) : '', error: failure }
 }
 
 /** The path that ends the session, with a CSRF token if the firewall requires one; null without a logout. */
 export function logoutPathOf (request: FastifyRequest): string | null {
-  const firewall = contextOf(request)?.firewall ?? null
-  if (firewall === null || firewall.logout === null) return null
-  const { path, csrf } = firewall.logout
-  if (!csrf) return path
-  return `${path}?${CSRF_FIELD}=${encodeURIComponent(csrfToken(request, purposeOf('logout', firewall.name)))}`
-}
-
-/** The purpose of a CSRF token: that of a login is invalid for a logout. */
-function purposeOf (action: 'login' | 'logout', firewall: string): string {
-  return `${action}:${firewall}`
+  const firewall = contextOf(request)?.firewall
+  if (!firewall?.logout) return null
+  const { name, logout: { path, csrf } } = firewall
+  return csrf ? `${path}?${CSRF_FIELD}=${csrfToken(request, `logout:${name}`)}` : path
 }
 
 function fieldsOf (given: unknown): Record<string, unknown> {

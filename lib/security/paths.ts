@@ -32,8 +32,8 @@ export function routerPaths (app: FastifyInstance) {
       if (pattern === undefined) return () => true
       if (pattern instanceof RegExp) {
         // A global expression would start where it stopped before.
-        const flags = pattern.flags.replace(anyCase ? /[giy]/g : /[gy]/g, '')
-        const expression = new RegExp(pattern.source, anyCase ? `${flags}i` : flags)
+        const flags = pattern.flags.replace(/[giy]/g, '')
+        const expression = new RegExp(pattern.source, anyCase || pattern.ignoreCase ? `${flags}i` : flags)
         return (path) => expression.test(path)
       }
       const prefix = (anyCase ? pattern.toLowerCase() : pattern).replace(/\/+$/, '')

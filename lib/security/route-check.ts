@@ -5,11 +5,8 @@ import type { HindsightOptions } from '../options.js'
 import type { SecurityContext } from './context.js'
 import { openSecurity } from './security.js'
 
-/** Whether a request may reach its handler; `error`: why that could not be evaluated. */
-interface Outcome { granted: boolean, error?: Error }
-
-/** What a route declares, compiled. */
-export type Check = (context: SecurityContext) => Outcome | Promise<Outcome>
+/** What a route declares, compiled: whether a request may reach the handler. */
+export type Check = (context: SecurityContext) => boolean | Promise<boolean>
 
 type Compile<Name extends 'security' | 'isGranted'> = (declared: NonNullable<RouteConfig[Name]>, url: string) => Check
 
@@ -40,8 +37,7 @@ export async function routeCheck<Name extends 'security' | 'isGranted'> (
   if (security === null || compile === null) return 'not configured'
   const { refuse } = await import('./guard.js')
   async function enforce (check: Check, context: SecurityContext, reply: FastifyReply): Promise<Answer | undefined> {
-    const { granted, error } = await check(context)
-    if (!granted) return refuse(context, reply, error)
+    if (!await check(context)) return refuse(context, reply)
   }
   return (request, reply) => {
     const declared = routeConfigOf(request)?.[name]

@@ -36,12 +36,8 @@ export type CompiledProvider = ReturnType<typeof compileProvider>
 /** Compiles a provider; throws an error with its name. `hashes`: the password hashes of a list. */
 export function compileProvider (name: string, provider: UserProvider) {
   if (typeof provider === 'function') return { name, load: provider, hashes: [] as string[] }
-  const users = new Map<string, StoredUser>()
-  for (const user of provider.users) {
-    const { identifier } = user
-    if (users.has(identifier)) throw new Error(`security.providers.${name}: the user "${identifier}" is used twice`)
-    users.set(identifier, user)
-  }
+  const users = new Map(provider.users.map((user) => [user.identifier, user]))
+  if (users.size < provider.users.length) throw new Error(`security.providers.${name}: an identifier is used twice`)
   const hashes = provider.users.flatMap(({ password }) => password ?? [])
   return { name, load: (identifier: string) => users.get(identifier), hashes }
 }
@@ -61,8 +57,7 @@ export function roleResolver (
 
 /** Makes and verifies password hashes; the built-in one is Argon2id (RFC 9106) with hashes in the PHC string format. */
 export interface PasswordHasher {
-  /** `like`: a hash whose cost the new one must have. */
-  hash (password: string, like?: string): Promise<string>
+  hash (password: string): Promise<string>
   verify (hash: string, password: string): Promise<boolean>
   /** Throws an error, or rejects, for a hash that `verify` cannot read. */
   check? (hash: string): void | Promise<void>
@@ -71,12 +66,14 @@ export interface PasswordHasher {
 // The native library is loaded at its first use.
 const library = async () => await import('@node-rs/argon2')
 
+/** Resolves to the hash of a password for a provider of users: Argon2id in the PHC string format, `$argon2id$…`. */
+export async function hashPassword (password: string): Promise<string> {
+  return await (await library()).hash(password)
+}
+
 /** Argon2id in the thread pool. */
 export const argon2: PasswordHasher = {
-  async hash (password, like) {
-    const { hash, parseOptions } = await library()
-    return await hash(password, like === undefined ? undefined : parseOptions(like))
-  },
+  hash: hashPassword,
   async verify (stored, password) {
     const { verify } = await library()
     // No password matches a hash that cannot be read.
@@ -87,29 +84,21 @@ export const argon2: PasswordHasher = {
   }
 }
 
-/** Resolves to the hash of a password for a provider of users: Argon2id in the PHC string format, `$argon2id$…`. */
-export async function hashPassword (password: string): Promise<string> {
-  return await argon2.hash(password)
-}
-
-/** Rejects if a password of a provider is not a hash. */
-export async function checkHashes (hasher: PasswordHasher, { name, hashes }: CompiledProvider): Promise<void> {
+/**
+ * Resolves to the function that verifies a user's password: exactly one verification, also without a user. Rejects if a
+ * password of the provider is not a hash.
+ */
+export async function passwordCheck (hasher: PasswordHasher, { name, hashes }: CompiledProvider) {
   try {
     for (const stored of hashes) await hasher.check?.(stored)
   } catch (error) {
     throw new Error(`security.providers.${name}: a password is not in the form of a hash that can be verified; ` +
       'make one with hashPassword()', { cause: error })
   }
-}
-
-/** Returns the function that verifies a user's password: exactly one verification, also without a user. */
-export function passwordCheck (hasher: PasswordHasher, hashes: readonly string[]) {
   // As expensive as the users' hashes, so that the time of an answer does not reveal whether a user exists.
-  const decoy = hasher.hash(randomBytes(18).toString('base64'), hashes[0])
-  // A failure is reported by the verification that awaits it.
-  decoy.catch(() => {})
+  const decoy = hashes[0] ?? await hasher.hash(randomBytes(18).toString('base64'))
   return async (user: StoredUser | null | undefined, password: string): Promise<boolean> => {
     const stored = user?.password
-    return await hasher.verify(stored ?? await decoy, password) && stored !== undefined
+    return await hasher.verify(stored ?? decoy, password) && stored !== undefined
   }
 }

@@ -1,25 +1,26 @@
+import { promisify } from 'node:util'
+import fastifyCookie from '@fastify/cookie'
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { host, runHooks } from '../lifecycle/hosting.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import type { SessionSettings } from '../options.js'
-import { guardedStore, MemorySessionStore, readSession, SessionStoreError } from './session-store.js'
+import { guardedStore, MemorySessionStore } from './session-store.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The session; null after it was destroyed. */
     session?: object | null | undefined
-    /** The reply that cookies are set on, from the slot of the session listener on. */
-    cookieReply?: FastifyReply
     sessionTouched?: boolean | undefined
     /** Why the session of the request could not be read. */
-    sessionError?: SessionStoreError
+    sessionError?: unknown
   }
 }
 
 declare module '../lifecycle/services.js' {
   interface Services {
-    sessionCookie?: { name: string }
+    /** Undefined without the option `session`. */
+    sessions?: Sessions
   }
 }
 
@@ -27,109 +28,88 @@ declare module '../lifecycle/services.js' {
 export type Sessions = Awaited<ReturnType<typeof openSessions>>
 
 /**
- * Registers @fastify/session, whose hooks the session listeners run, and decorates `request.session`. Throws at an
- * invalid setting, with its name. Of two concurrent requests that change one session the last one to save wins.
+ * Registers @fastify/cookie and @fastify/session, whose hooks the session listeners run, and `request.session`. Throws
+ * at an invalid setting, with its name. Of two concurrent requests that change one session the last one to save wins.
  */
 export async function openSessions (app: FastifyInstance, settings: SessionSettings) {
-  const {
-    secret, cookieName = 'sessionId', cookiePrefix = '', rolling = false, store: ownStore, storeTimeout = 2_000
-  } = settings
-  if ([secret ?? ''].flat().some(({ length }) => length < 32)) {
+  const { secret = '', cookieName = 'sessionId', rolling = false, store: ownStore } = settings
+  if ([secret].flat().some(({ length }) => length < 32)) {
     throw new Error('session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed')
   }
-  const cookie = { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', ...settings.cookie } as const
-  const guarded = ownStore && guardedStore(ownStore, storeTimeout)
+  const { secure = 'auto' } = settings.cookie ?? {}
+  // `auto` is decided when the session is saved, by the scheme that trusted proxies report.
+  const cookie = { sameSite: 'lax', ...settings.cookie, secure: secure === 'auto' ? false : secure }
+  const guarded = ownStore && guardedStore(ownStore)
   const store = guarded ?? new MemorySessionStore()
-  if (guarded !== undefined) app.hindsight.needs.push(() => readSession(guarded, 'hindsight-probe'))
-  app.hindsight.sessionCookie = { name: cookieName }
+  const readSession = promisify(store.get.bind(store))
+  if (guarded !== undefined) app.hindsight.needs.push(() => readSession('hindsight-probe'))
   app.decorateRequest('session', {
     getter (this: FastifyRequest) { return use(this) as FastifyRequest['session'] },
     setter (this: FastifyRequest, session: object | null) { stateOf(this).session = session }
   })
-  const options = {
-    ...settings, cookieName, cookiePrefix, rolling, store, secret, saveUninitialized: false, cookie: { ...cookie }
-  }
-  const hooks = await host(app, fastifySession as never, options, { name: 'hindsight/session', withhold: ['session'] })
-
-  /** Reads or begins the session. */
-  function start (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
-    return runHooks(hooks.get('onRequest') ?? [], viewOf(request), reply)
-  }
+  const cookies = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie' })
+  const options = { ...settings, cookieName, rolling, store, secret, saveUninitialized: false, cookie }
+  const { onRequest = [], onSend = [] } = Object.fromEntries(
+    await host(app, fastifySession as never, options, { name: 'hindsight/session', withhold: ['session'] }))
 
   function use (request: FastifyRequest): unknown {
     const state = stateOf(request)
     if (state.sessionError !== undefined) throw state.sessionError
     if (state.session === undefined) {
-      // Before the slot of the listener there is no session.
-      if (state.cookieReply === undefined) return undefined
+      // Before the slot of the listener there are no cookies and no session.
+      if (!(request.cookies as object | null)) return undefined
       // This is synchronous: the store is in memory, or the request has no session cookie.
-      start(request, state.cookieReply)
+      runHooks(onRequest, request, null)
     }
     state.sessionTouched = true
     return state.session
   }
 
-  /** Reads the session of a request; false if the store is unavailable: its use throws then. */
-  async function read (request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  /** Reads the session of a request; if that fails, its use throws the error. */
+  async function read (request: FastifyRequest): Promise<void> {
     try {
-      await start(request, reply)
-      return true
+      await runHooks(onRequest, request, null)
     } catch (error) {
-      if (!(error instanceof SessionStoreError)) throw error
       stateOf(request).sessionError = error
-      return false
     }
   }
 
   /** Saves a changed session; false where nothing was saved. */
-  async function save (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<boolean> {
+  async function save (request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     // The session that the cookie names is unavailable: it must not be replaced by the new one.
     if (stateOf(request).sessionError !== undefined) return false
-    if (await wasEnded(request)) return false
-    setSecure(request)
-    await runHooks(hooks.get('onSend') ?? [], viewOf(request), reply, payload)
+    const session = sessionOf(request)
+    const isChanged = session !== undefined && (rolling || session.isModified())
+    // Another request has ended the session: saving would restore it, and undo a logout.
+    if (isChanged && isLoaded(request) && await readSession(session.sessionId) == null) return false
+    const { scheme } = app.hindsight.originOf(request)
+    if (session !== undefined && secure === 'auto' && scheme === 'https') session.cookie.secure = true
+    // @fastify/session compares `request.protocol`.
+    await runHooks(onSend, Object.create(request, { protocol: { value: scheme } }), reply, null)
     return true
   }
 
   /** Whether the session of a request is the one that its cookie names. */
   function isLoaded (request: FastifyRequest): boolean {
-    const id = sessionOf(request)?.sessionId
-    const value = app.hindsight.cookiesOf(request)[cookieName]
-    return id !== undefined && value?.slice(0, value.lastIndexOf('.')) === `${cookiePrefix}${id}`
-  }
-
-  /** Whether another request has ended the session: saving would restore it, and undo a logout. */
-  async function wasEnded (request: FastifyRequest): Promise<boolean> {
     const session = sessionOf(request)
-    if (session === undefined || !isLoaded(request) || !(rolling || session.isModified())) return false
-    return await readSession(store, session.sessionId) == null
+    const value = app.hindsight.cookiesOf(request)[cookieName]
+    return session !== undefined && value?.startsWith(`${session.sessionId}.`) === true
   }
 
-  /** A session keeps the attributes of its first cookie: one that began over http gets `Secure` over https. */
-  function setSecure (request: FastifyRequest): void {
-    const own = sessionOf(request)?.cookie
-    if (own === undefined || cookie.secure !== 'auto') return
-    if (app.hindsight.originOf(request).scheme === 'https') own.secure = true
-    // Browsers ignore a cookie with `SameSite=None` and without `Secure`.
-    own.sameSite = own.secure !== true && cookie.sameSite === 'none' ? 'lax' : cookie.sameSite
+  function parseCookies (request: FastifyRequest, reply: FastifyReply): void {
+    runHooks(cookies.get('onRequest') ?? [], request, reply)
   }
 
-  /** The request with the scheme that trusted proxies report: @fastify/session reads `request.protocol`. */
-  function viewOf (request: FastifyRequest): FastifyRequest {
-    const { scheme } = app.hindsight.originOf(request)
-    return new Proxy(request, {
-      get: (target, name) => name === 'protocol' ? scheme : Reflect.get(target, name) as unknown,
-      set: (target, name, value) => Reflect.set(target, name, value)
-    })
+  function setCookies (request: FastifyRequest, reply: FastifyReply): void {
+    runHooks(cookies.get('onSend') ?? [], request, reply, null)
   }
 
   /** `isEager`: whether sessions are read in the slot of the listener, and not when they are first used. */
-  return { cookieName, isEager: guarded !== undefined, read, isLoaded, save }
+  return { cookieName, isEager: guarded !== undefined, parseCookies, read, isLoaded, save, setCookies }
 }
 
-/** The session of a request as @fastify/session has it; undefined after it was destroyed. */
+/** The session of a request; undefined after it was destroyed, and for a path outside that of the cookie. */
 function sessionOf (request: FastifyRequest) {
-  // `destroy` leaves null; for a path outside the cookie's @fastify/session sets an empty object.
   const session = stateOf(request).session as Partial<FastifyRequest['session']> | null | undefined
   return session?.sessionId === undefined ? undefined : session as FastifyRequest['session']
 }

@@ -54,7 +54,7 @@ t.test('a service is not ready while its store of sessions is unavailable, and w
   let read: () => unknown = () => 'there'
   const none = (...args: unknown[]): void => (args.at(-1) as () => void)()
   const store = { set: none, destroy: none, get: (_id: string, done: (error: unknown) => void) => { Promise.resolve().then(read).then(() => done(null), done) } } as never
-  const app = await build({ health: true, session: { secret: 'x'.repeat(32), store, storeTimeout: 100 } })
+  const app = await build({ health: true, session: { secret: 'x'.repeat(32), store } })
   t.teardown(() => app.close())
   t.same(await health(app, '/readyz'), [200, 'ok\n'])
   for (const [name, unavailable] of [

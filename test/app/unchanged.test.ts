@@ -74,7 +74,7 @@ t.test('the content type of a route and the payload of its hooks are unchanged',
   t.equal((await asked.inject('/css')).headers['content-type'], 'text/css; charset=utf-8', 'charset')
 })
 
-t.test('a session plugin of the application works with the cookies of Hindsight', async (t) => {
+t.test('without the option session, plugins of the application for cookies and sessions work', async (t) => {
   const sessions = fp(async (app: FastifyInstance) => {
     app.decorateRequest('visits', 0)
     app.addHook('onRequest', async (request) => { Object.assign(request, { visits: Number(request.cookies.visits ?? 0) }) })
@@ -82,6 +82,7 @@ t.test('a session plugin of the application works with the cookies of Hindsight'
   }, { name: '@fastify/secure-session' })
   for (const debug of [true, false]) {
     const app = await application(t, async (app) => {
+      await app.register(cookie)
       await app.register(sessions)
       app.get('/', async (request, reply) => { reply.setCookie('other', '1'); return request.cookies })
     }, { debug })
@@ -91,7 +92,7 @@ t.test('a session plugin of the application works with the cookies of Hindsight'
   }
 })
 
-t.test('a plugin that relies on cookies finds them registered', async (t) => {
+t.test('with the option session, a plugin that relies on cookies finds them registered', async (t) => {
   const signs = fp(async (app: FastifyInstance) => {
     if (!app.hasPlugin('@fastify/cookie')) await app.register(cookie, { secret: 'a secret of the plugin' })
   }, { name: 'signs' })
@@ -101,7 +102,7 @@ t.test('a plugin that relies on cookies finds them registered', async (t) => {
     await app.register(signs)
     t.equal(app.hasPlugin('@fastify/cookie'), true)
     app.get('/', async (_request, reply) => { reply.setCookie('plain', 'x'); return 'x' })
-  })
+  }, { session: { secret: 'a secret of the tests, thirty-two characters' } })
   t.match((await app.inject('/')).headers['set-cookie'], /^plain=x/)
 })
 

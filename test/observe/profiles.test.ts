@@ -117,7 +117,7 @@ t.test('a listener is switched on by its option, and no other', async (t) => {
 })
 
 t.test('a firewall that is enabled refuses, and the profile has the reason', async (t) => {
-  const security = { providers: { people: { users: [] } }, firewalls: [{ name: 'all', stateless: true, authenticators: { basic: true as const } }], accessControl: [{ path: '/', roles: 'ROLE_USER' }] }
+  const security = { providers: { people: { users: [] } }, firewalls: [{ name: 'all', authenticators: { basic: true as const } }], accessControl: [{ path: '/', roles: 'ROLE_USER' }] }
   const app = await application(t, (app) => { app.get('/', async () => 'x') }, { security } as unknown as HindsightOptions)
   const response = await app.inject('/')
   t.equal(response.statusCode, 401)

@@ -58,7 +58,7 @@ const valid: Array<Record<string, unknown>> = [
 async function declared (config: Record<string, unknown>, pattern = '/x'): Promise<string> {
   const app = Fastify()
   try {
-    await app.register(hindsight, { lifecycle: 'full', session: false, security: { firewalls: [{ name: 'main', stateless: true, authenticators: { basic: true }, provider: 'none' }], providers: { none: async () => null } } })
+    await app.register(hindsight, { lifecycle: 'full', session: false, security: { firewalls: [{ name: 'main', authenticators: { basic: true }, provider: 'none' }], providers: { none: async () => null } } })
     app.get(pattern, { config: config as RouteAttributes }, async () => 'fine')
     await app.ready()
     return 'it started'

@@ -4,14 +4,14 @@ import t from 'tap'
 import type { FastifyInstance } from 'fastify'
 import type { SecuritySettings } from '../../lib/options.js'
 import { AuthenticationError } from '../../lib/security/errors.js'
-import { basic, build, HTML, profileOf, recordOf, refusal, TOKEN, tokenHash, users } from '../lib/security/support.js'
+import { basic, build, HTML, profileOf, recordOf, refusal, TOKEN, users } from '../lib/security/support.js'
 
 const settings: SecuritySettings = {
   providers: { people: users },
   roleHierarchy: { ROLE_ADMIN: ['ROLE_USER', 'ROLE_EDITOR'] },
   firewalls: [
     { name: 'assets', pattern: '/assets', security: false },
-    { name: 'api', pattern: /^\/api/, stateless: true, authenticators: { bearer: { realm: 'The API', tokens: [{ sha256: tokenHash, user: 'token-only' }] } } },
+    { name: 'api', pattern: /^\/api/, authenticators: { bearer: { realm: 'The API', verify: (token) => token === TOKEN ? 'token-only' : null } } },
     { name: 'main', authenticators: { basic: { realm: 'Secured Area' } }, throttling: false }
   ],
   accessControl: [
@@ -83,7 +83,7 @@ const cases: Case[] = [
   ['no token at all', { url: '/api/me', headers: { authorization: 'Bearer' } }, 401, 'Bearer realm="The API", error="invalid_token"'],
   ['a token where basic is wanted', { url: '/admin', headers: { authorization: `Bearer ${TOKEN}` } }, 401, CHALLENGE],
   ['nobody where a token is wanted', { url: '/api/secret' }, 401, 'Bearer realm="The API"'],
-  ['a token that does not reach', { url: '/api/secret', headers: { authorization: `Bearer ${TOKEN}` } }, 403, 'Bearer realm="The API", error="insufficient_scope"'],
+  ['a token that does not reach', { url: '/api/secret', headers: { authorization: `Bearer ${TOKEN}` } }, 403],
   ['the profiler is without security', { url: '/_profiler/nothing', headers: basic('ada', 'nope') }, 404]
 ]
 
@@ -219,7 +219,7 @@ t.test('the profile has the decisions of the firewall', async t => {
   const app = await build(t, settings, routes)
   const response = await app.inject({ url: '/admin', headers: basic('ada', 'lovelace') })
   t.strictSame(await recordOf(app, response), {
-    firewall: { name: 'main', pattern: '/', security: true, stateless: false },
+    firewall: { name: 'main', pattern: '/', security: true },
     authenticators: [{ name: 'basic', outcome: 'succeeded' }],
     user: { identifier: 'ada', attributes: { age: 36, apiKey: '******' } },
     authenticatedBy: 'basic',
@@ -247,10 +247,10 @@ t.test('the Events panel has the outcomes', async t => {
     return events.filter(({ listener }) => listener === 'firewall' || listener === 'logout-url').map(({ stage, listener, outcome, reason }) => [stage, listener, outcome, reason].join(' ').trim())
   }
   const finish = 'kernel.finish_request firewall ran'
-  t.same(await outcomes('/'), ['kernel.request logout-url skipped the firewall has no logout', 'kernel.request firewall skipped the request has no credentials, and needs none', finish])
-  t.same(await outcomes('/assets/a'), ['kernel.request logout-url skipped the firewall has no logout', 'kernel.request firewall skipped the firewall is without security', finish])
-  t.same(await outcomes('/admin'), ['kernel.request logout-url skipped the firewall has no logout', 'kernel.request firewall raised', finish])
-  t.same(await outcomes('/admin', basic('ada', 'lovelace')), ['kernel.request logout-url skipped the firewall has no logout', 'kernel.request firewall ran', finish])
+  t.same(await outcomes('/'), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall skipped the request has no credentials, and needs none', finish])
+  t.same(await outcomes('/assets/a'), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall skipped the firewall is without security', finish])
+  t.same(await outcomes('/admin'), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall raised', finish])
+  t.same(await outcomes('/admin', basic('ada', 'lovelace')), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall ran', finish])
   t.same(await outcomes('/nowhere'), [finish])
 })
 
@@ -290,49 +290,43 @@ t.test('invalid options stop the start', async t => {
     ['no name', { firewalls: [{}] }, 'Option "security.firewalls[0].name" is missing'],
     ['a name with a space', { firewalls: [{ name: 'a b' }] }, 'Option "security.firewalls[0].name" must be a name of letters, digits, ".", "_" or "-", not another string'],
     ['a name twice', { firewalls: [{ name: 'a' }, { name: 'a' }] }, 'security.firewalls: the name "a" is used twice'],
-    ['an unknown key of a firewall', main({ form: {} }), 'Unknown option "security.firewalls[0].form"; known are name, pattern, security, provider, authenticators, logout, throttling, stateless'],
+    ['an unknown key of a firewall', main({ form: {} }), 'Unknown option "security.firewalls[0].form"; known are name, pattern, security, provider, authenticators, logout, throttling'],
     ['an unknown authenticator', main({ authenticators: { digest: {} } }), 'Unknown option "security.firewalls[0].authenticators.digest"; known are custom, basic, bearer, login'],
     ['a relative pattern', main({ pattern: 'admin' }), 'Option "security.firewalls[0].pattern" must be a path that starts with "/", or a RegExp, not another string'],
-    ['an unknown provider', main({ provider: 'persons', authenticators: { basic: true } }), 'security.firewalls.main.provider: there is no provider "persons"; there are people'],
-    ['no provider', { firewalls: [{ name: 'main', authenticators: { basic: true } }] }, 'security.firewalls.main: security.providers has no provider of users'],
-    ['two providers', { ...main({ authenticators: { basic: true } }), providers: { a: users, b: users } }, 'security.firewalls.main.provider: one of these is required: a, b'],
+    ['an unknown provider', main({ provider: 'persons', authenticators: { basic: true } }), 'security.firewalls.main.provider: one of security.providers is required: people'],
+    ['no provider', { firewalls: [{ name: 'main', authenticators: { basic: true } }] }, 'security.firewalls.main.provider: one of security.providers is required: there are none'],
+    ['two providers', { ...main({ authenticators: { basic: true } }), providers: { a: users, b: users } }, 'security.firewalls.main.provider: one of security.providers is required: a, b'],
     ['a password in the clear', { providers: { p: { users: [{ identifier: 'ada', password: 'lovelace' }] } }, firewalls: [{ name: 'main', authenticators: { basic: true } }] }, 'security.providers.p: a password is not in the form of a hash that can be verified; make one with hashPassword()'],
-    ['a user twice', { providers: { p: { users: [{ identifier: 'a' }, { identifier: 'a' }] } }, firewalls: [] }, 'security.providers.p: the user "a" is used twice'],
-    ['a bearer without tokens', main({ authenticators: { bearer: {} } }), 'security.firewalls.main.authenticators.bearer: tokens or a function verify is required'],
-    ['a token in the clear', main({ authenticators: { bearer: { tokens: [{ sha256: TOKEN, user: 'ada' }] } } }), 'Option "security.firewalls[0].authenticators.bearer.tokens[0].sha256" must be the SHA-256 of a token, 64 hexadecimal digits, not another string'],
-    ['a login without a session to keep it', main({ stateless: true, authenticators: { login: true } }), 'security.firewalls.main: a login needs the session, which a stateless firewall does not read'],
-    ['a login path of another firewall', { providers: { people: users }, firewalls: [{ name: 'a', pattern: '/login', security: false }, { name: 'b', authenticators: { login: true } }] }, 'security.firewalls.b: its own path "/login" belongs to the firewall "a"'],
-    ['a login path of none', main({ pattern: '/admin', authenticators: { login: true } }), 'security.firewalls.main: its own path "/login" is not protected by a firewall'],
+    ['a user twice', { providers: { p: { users: [{ identifier: 'a' }, { identifier: 'a' }] } }, firewalls: [] }, 'security.providers.p: an identifier is used twice'],
+    ['a bearer without tokens', main({ authenticators: { bearer: {} } }), 'Option "security.firewalls[0].authenticators.bearer.verify" is missing'],
+    ['a login path of another firewall', { providers: { people: users }, firewalls: [{ name: 'a', pattern: '/login', security: false }, { name: 'b', authenticators: { login: true } }] }, 'security.firewalls.b: its own path "/login" is outside its pattern, or in an earlier one'],
+    ['a login path of none', main({ pattern: '/admin', authenticators: { login: true } }), 'security.firewalls.main: its own path "/login" is outside its pattern, or in an earlier one'],
     ['half an authenticator', main({ authenticators: { custom: [{ name: 'x' }] } }), 'Option "security.firewalls[0].authenticators.custom[0].supports" must be a function'],
+    ['a rule with an empty list of roles', { firewalls: [], accessControl: [{ roles: [] }] }, 'it started'],
     ['a rule without roles', { firewalls: [], accessControl: [{ path: '/x' }] }, 'Option "security.accessControl[0].roles" is missing'],
-    ['a rule with an empty list of roles', { firewalls: [], accessControl: [{ path: '/x', roles: [] }] }, 'security.accessControl[0].roles: a role or PUBLIC_ACCESS is required'],
     ['a rule with a relative path', { firewalls: [], accessControl: [{ path: 'x', roles: 'A' }] }, 'Option "security.accessControl[0].path" must be a path that starts with "/", or a RegExp, not another string'],
     ['a rule for no network', { firewalls: [], accessControl: [{ roles: 'A', ips: ['10.0.0.0/99'] }] }, 'security.accessControl[0].ips: invalid range on address: 10.0.0.0/99; use addresses, CIDR ranges, loopback, linklocal or uniquelocal'],
     ['half a voter', { firewalls: [], voters: [{ supports: () => true }] }, 'Option "security.voters[0].vote" must be a function'],
     ['throttling by nothing', main({ authenticators: { basic: true }, throttling: { maxAttempts: 0 } }), 'Option "security.firewalls[0].throttling.maxAttempts" must be a whole number from 1, not 0'],
-    ['a slip in a login', main({ authenticators: { login: { csfr: true } } }), 'Unknown option "security.firewalls[0].authenticators.login.csfr"; known are loginPath, checkPath, usernameField, passwordField, defaultTargetPath, csrf'],
+    ['a slip in a login', main({ authenticators: { login: { csfr: true } } }), 'Unknown option "security.firewalls[0].authenticators.login.csfr"; known are loginPath, defaultTargetPath, csrf'],
     ['a word for no', main({ authenticators: { login: { csrf: 'no' } } }), 'Option "security.firewalls[0].authenticators.login.csrf" must be a boolean, not a string'],
     ['a slip in basic', main({ authenticators: { basic: { relm: 'x' } } }), 'Unknown option "security.firewalls[0].authenticators.basic.relm"; did you mean "realm"?'],
-    ['a slip in bearer', main({ authenticators: { bearer: { tokn: [] } } }), 'Unknown option "security.firewalls[0].authenticators.bearer.tokn"; known are realm, tokens, verify'],
+    ['a slip in bearer', main({ authenticators: { bearer: { verfy: () => null, verify: () => null } } }), 'Unknown option "security.firewalls[0].authenticators.bearer.verfy"; did you mean "verify"?'],
     ['a bearer that verifies by nothing', main({ authenticators: { bearer: { verify: 'x' } } }), 'Option "security.firewalls[0].authenticators.bearer.verify" must be a function, not a string'],
     ['a bearer of nothing', main({ authenticators: { bearer: true } }), 'Option "security.firewalls[0].authenticators.bearer" must be an object or false, not a boolean'],
-    ['a token without a user', main({ authenticators: { bearer: { tokens: [{ sha256: tokenHash }] } } }), 'Option "security.firewalls[0].authenticators.bearer.tokens[0].user" is missing'],
-    ['a token of a user without a name', main({ authenticators: { bearer: { tokens: [{ sha256: tokenHash, user: '' }] } } }), 'Option "security.firewalls[0].authenticators.bearer.tokens[0].user" must be an identifier, not another string'],
     ['a user without an identifier', { firewalls: [], providers: { p: { users: [{ roles: [] }] } } }, 'Option "security.providers.p.users[0].identifier" is missing'],
     ['a provider without users', { firewalls: [], providers: { p: {} } }, 'Option "security.providers.p.users" is missing'],
     ['a realm of two lines', main({ authenticators: { basic: { realm: 'x\r\ny' } } }), 'Option "security.firewalls[0].authenticators.basic.realm" must be a string without control characters, not another string'],
     ['a realm of two lines for tokens', main({ authenticators: { bearer: { realm: 'x\ny', verify: () => null } } }), 'Option "security.firewalls[0].authenticators.bearer.realm" must be a string without control characters, not another string'],
-    ['another charset', main({ authenticators: { basic: { charset: 'latin1' } } }), 'Option "security.firewalls[0].authenticators.basic.charset" must be "UTF-8", not "latin1"'],
     ['a login elsewhere', main({ authenticators: { login: { loginPath: '//evil.example' } } }), 'Option "security.firewalls[0].authenticators.login.loginPath" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
-    ['a check elsewhere', main({ authenticators: { login: { checkPath: '/\\evil.example' } } }), 'Option "security.firewalls[0].authenticators.login.checkPath" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
     ['a target elsewhere', main({ authenticators: { login: { defaultTargetPath: 'https://evil' } } }), 'Option "security.firewalls[0].authenticators.login.defaultTargetPath" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
     ['a target that a browser reads as elsewhere', main({ authenticators: { login: { defaultTargetPath: '/\t/evil' } } }), 'Option "security.firewalls[0].authenticators.login.defaultTargetPath" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
     ['a slip in a logout', main({ logout: { csfr: true } }), 'Unknown option "security.firewalls[0].logout.csfr"; known are path, target, csrf'],
     ['a logout to nowhere', main({ logout: { target: 5 } }), 'Option "security.firewalls[0].logout.target" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not a number'],
     ['a logout to elsewhere', main({ logout: { target: '//evil' } }), 'Option "security.firewalls[0].logout.target" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
     ['a slip in the throttling', main({ authenticators: { basic: true }, throttling: { maxAttempt: 1 } }), 'Unknown option "security.firewalls[0].throttling.maxAttempt"; did you mean "maxAttempts"?'],
-    ['a method that is none', { firewalls: [], accessControl: [{ roles: 'A', methods: ['GET', 'DELTE'] }] }, 'security.accessControl[0].methods[1]: "DELTE" is not an HTTP method'],
-    ['a method that is no name', { firewalls: [], accessControl: [{ roles: 'A', methods: [5] }] }, 'Option "security.accessControl[0].methods[0]" must be a string, not a number'],
+    ['a method that is none', { firewalls: [], accessControl: [{ roles: 'A', methods: ['GET', 'DELTE'] }] }, 'Option "security.accessControl[0].methods[1]" must be "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE" or "QUERY", not "DELTE"'],
+    ['a method that is no name', { firewalls: [], accessControl: [{ roles: 'A', methods: [5] }] }, 'Option "security.accessControl[0].methods[0]" must be "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE" or "QUERY", not a number'],
     ['a slip in a user', { firewalls: [], providers: { p: { users: [{ identifier: 'a', pasword: 'x' }] } } }, 'Unknown option "security.providers.p.users[0].pasword"; did you mean "password"?'],
     ['one role as if it were several', { firewalls: [], providers: { p: { users: [{ identifier: 'a', role: 'x' }] } } }, 'Unknown option "security.providers.p.users[0].role"; did you mean "roles"?'],
     ['a provider of another type', { firewalls: [], providers: { p: 5 } }, 'Option "security.providers.p" must be an object or a function, not a number'],
@@ -349,7 +343,7 @@ t.test('invalid options stop the start', async t => {
     t.same([response.statusCode, response.headers['www-authenticate']], [403, undefined], `${name}: false is off`)
     t.same([app.hasRoute({ method: 'POST', url: '/login' }), app.hasRoute({ method: 'GET', url: '/logout' })], [false, false], `${name}: false makes no route`)
   }
-  t.equal(await refusal(main({ authenticators: { login: true } }), () => {}, { session: false }), 'security.firewalls.main: the login needs sessions, and the option session is false')
+  t.equal(await refusal(main({ authenticators: { login: true } }), () => {}, { session: false }), 'security.firewalls.main: its login needs the option session, which is not set')
 })
 
 t.test('a second decorator `request.user` stops the start', async t => {
@@ -359,7 +353,7 @@ t.test('a second decorator `request.user` stops the start', async t => {
   t.teardown(() => app.close().catch(() => {}))
   app.decorateRequest('user', null as never)
   await t.rejects(async () => { await app.register(hindsight, { lifecycle: 'full', session: false, security: { firewalls: [] } }) }, {
-    message: 'security: another plugin has decorated request.user already; give it another name there (@fastify/jwt has decoratorName for that)'
+    message: "The decorator 'user' has already been added!"
   })
   const plain = await build(t, undefined, app => app.get('/', request => String('user' in request)))
   t.equal((await plain.inject('/')).body, 'false', 'without security the name is free')

@@ -281,7 +281,6 @@ t.test('with a firewall, requests with a custom header are authenticated, refuse
     security: {
       firewalls: [{
         name: 'main',
-        stateless: true,
         authenticators: {
           custom: [{
             name: 'key',
@@ -345,7 +344,6 @@ t.test('responses to credentials are private, even if the handler made them publ
     security: {
       firewalls: [{
         name: 'main',
-        stateless: true,
         authenticators: { custom: [{ name: 'key', supports: ({ headers }) => headers['x-key'] !== undefined, authenticate: async () => ({ identifier: 'a' }) }] }
       }]
     },

@@ -65,17 +65,14 @@ t.test('the subject is the converted parameter', async t => {
 })
 
 t.test('one granting vote is sufficient', async t => {
-  const voting = (...ballots: Array<boolean | null>): Voter[] => ballots.map((granted, i) => ({ name: `voter ${i}`, supports: () => true, vote: () => granted === null ? { granted } : granted }))
-  const table: Array<[Array<boolean | null>, status: number]> = [
+  const voting = (...ballots: boolean[]): Voter[] => ballots.map((granted, i) => ({ name: `voter ${i}`, supports: () => true, vote: () => granted }))
+  const table: Array<[boolean[], status: number]> = [
     [[true], 200],
     [[false], 403],
-    [[null], 403],
     [[], 403],
     [[true, false], 200],
     [[true, false, false], 200],
-    [[true, true, false], 200],
-    [[true, null], 200],
-    [[false, null], 403]
+    [[true, true, false], 200]
   ]
   for (const [ballots, status] of table) {
     const app = await build(t, { ...settings, voters: voting(...ballots) }, route('SHIP'))
@@ -84,7 +81,7 @@ t.test('one granting vote is sufficient', async t => {
 })
 
 t.test('only true grants', async t => {
-  for (const ballot of [undefined, 1, 'granted', {}, { granted: 'yes' }]) {
+  for (const ballot of [undefined, null, 1, 'granted', {}, { granted: 'yes' }]) {
     const app = await build(t, { ...settings, voters: [{ supports: () => true, vote: () => ballot as never }] }, route('SHIP'))
     t.equal((await app.inject({ url: '/a/1', headers: bob })).statusCode, 403, JSON.stringify(ballot))
   }
@@ -99,7 +96,6 @@ t.test('every vote is recorded with its reason', async t => {
     subject: 'Object 7',
     granted: false,
     votes: [
-      { voter: 'role', vote: 'abstained', reason: 'not a role' },
       { voter: 'ArticleVoter', vote: 'denied', reason: 'the author is ada' }
     ]
   }])
@@ -151,14 +147,15 @@ t.test('invalid attributes stop the start, and name the route', async t => {
   t.equal(await refusal(undefined, route('ROLE_ADMIN')), 'Route GET /a/:id: config.isGranted needs the option security, which is not configured')
 })
 
-t.test('an error before the check never reaches the handler, even if its value is undefined', async t => {
+t.test('an error after the check never reaches the handler, even if its value is undefined', async t => {
   for (const raised of ['', 0, undefined]) {
     for (const etag of [() => { throw raised }, async () => { throw raised }]) {
       let handled = 0
       const app = await build(t, settings, (app) => {
         app.get('/a', { config: { isGranted: 'ROLE_ADMIN', cache: { etag } } }, async () => `handled ${++handled}`)
       })
-      for (let i = 0; i < 3; i++) t.equal((await app.inject({ url: '/a', headers: bob })).statusCode, 500)
+      t.equal((await app.inject({ url: '/a', headers: bob })).statusCode, 403)
+      for (let i = 0; i < 3; i++) t.equal((await app.inject({ url: '/a', headers: ada })).statusCode, 500)
       t.equal(handled, 0)
     }
   }

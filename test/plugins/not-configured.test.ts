@@ -8,7 +8,7 @@ const BY_ROUTE = new Set([
 ])
 
 const CONFIGURABLE = [
-  ['kernel.request', 'locale'], ['kernel.request', 'locale-aware-services'], ['kernel.request', 'logout-url'],
+  ['kernel.request', 'default-locale'], ['kernel.request', 'locale'], ['kernel.request', 'locale-aware-services'], ['kernel.request', 'logout-url'],
   ['kernel.request', 'firewall'], ['kernel.request', 'pagination'],
   ['kernel.controller_arguments', 'security-expression'], ['kernel.controller_arguments', 'is-granted'],
   ['kernel.response', 'link-header'],

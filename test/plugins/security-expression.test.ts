@@ -43,9 +43,7 @@ t.test('the expression decides about access', async t => {
 })
 
 t.test('whole numbers are integers of the expression', async t => {
-  const loop: { self?: object, depth: number } = { depth: 1 }
-  loop.self = loop
-  const people = { users: [{ ...users.users[0], identifier: 'ada', attributes: { loop, age: 36, share: 0.5, grades: [1, 2, { best: 3 }], teams: new Map([['a', 4]]), since: new Date(0), none: null } }] }
+  const people = { users: [{ ...users.users[0], identifier: 'ada', attributes: { age: 36, share: 0.5, grades: [1, 2, { best: 3 }], since: new Date(0), none: null } }] }
   const numbers: SecuritySettings = { ...settings, providers: { people } }
   for (const [security, status] of [
     ['params.id + 1 == 7', 200],
@@ -58,10 +56,8 @@ t.test('whole numbers are integers of the expression', async t => {
     ['user.attributes.share * 2.0 == 1.0', 200],
     ['user.attributes.grades[1] * 2 == 4 && 2 in user.attributes.grades', 200],
     ['user.attributes.grades[2].best + 1 == 4', 200],
-    ['user.attributes.teams.a + 1 == 5', 200],
-    ['user.attributes.since < timestamp("2000-01-01T00:00:00Z")', 200],
+    ['timestamp(user.attributes.since) < timestamp("2000-01-01T00:00:00Z")', 200],
     ['user.attributes.none == null', 200],
-    ['user.attributes.loop.self.self.depth + 1 == 2', 200],
     ['user.attributes.age + "1" == "361"', 403]
   ] as const) {
     const app = await build(t, numbers, app => app.get('/n/:id', { config: { params: { id: 'int' }, security } }, async request => typeof (request.params as { id: unknown }).id + typeof request.user?.attributes.age))
@@ -137,43 +133,14 @@ t.test('a route without an expression skips the listener', async t => {
   ])
 })
 
-t.test('patterns match in linear time, anywhere in an expression', async t => {
-  const long = `${'a'.repeat(40_000)}b`
-  const table: Array<[security: string, query: Record<string, string | string[]>, status: number]> = [
-    ['request.query.q.matches("(a+)+$")', { q: long }, 401],
-    ['request.query.q.matches("^(a+)+b$")', { q: long }, 200],
-    ['string(request.query.q).matches("b")', { q: 'abc' }, 200],
-    ['string(request.query.q).matches("^b")', { q: 'abc' }, 401],
-    ['request.query.q.exists(x, x.matches("(a+)+$"))', { q: [long, 'x'] }, 401],
-    ['request.query.q.exists(x, x.matches("(a+)+$"))', { q: [long, 'a'] }, 200],
-    ['request.query.q.filter(x, x.matches("(a+)+$")).map(x, x.matches("(a+)+b"), x).size() == 0', { q: [long, 'a'] }, 200],
-    ['[request.query.q].all(x, !x.matches("(a+)+$"))', { q: long }, 200],
-    ['cel.bind(x, request.query.q, x.matches("(a+)+$") ? true : !(x.matches("(a+)+$")))', { q: long }, 200],
-    ['{"a": request.query.q.matches("(a+)+$")}["a"] || [request.query.q.matches("(a+)+$")][0]', { q: long }, 401],
-    ['request.?query.?q.orValue("").matches("(a+)+$") == optional.of(request.query.q).value().matches("(a+)+$")', { q: long }, 200]
-  ]
-  for (const [security, query, status] of table) {
-    const app = await build(t, settings, app => app.get('/q', { config: { security } }, async () => 'x'))
-    const response = await app.inject({ url: '/q', query })
-    t.equal(response.statusCode, status, `${security}: ${JSON.stringify(query).slice(0, 60)}`)
-  }
-})
-
-t.test('a pattern that is not a literal, and durations, stop the start', async t => {
-  for (const [security, why] of [
-    ['request.query.q.matches(request.query.p)', 'The pattern of matches must be a literal'],
-    ['request.query.q.exists(x, x.matches("a" + request.query.p))', 'The pattern of matches must be a literal'],
-    ['duration(request.query.q) > duration("1m")', 'The function duration is not available']
+t.test('functions that take exponential or cubic time stop the start', async t => {
+  for (const [security, name] of [
+    ['request.query.q.matches("(a+)+$")', 'matches'],
+    ['request.query.q.exists(x, x . matches ("a"))', 'matches'],
+    ['duration(request.query.q) > duration("1m")', 'duration']
   ] as const) {
     const message = await refusal(settings, app => app.get('/q', { config: { security } }, async () => 'x'))
-    t.equal(message, `Route GET /q: config.security: ${why}`)
+    t.equal(message, `Route GET /q: config.security: The function ${name} is not available`)
   }
-})
-
-t.test('an invalid literal pattern stops the start', async t => {
-  for (const [pattern, why] of [['(', 'missing closing )'], ['(?=a)', 'invalid or unsupported Perl syntax'], ['(a{1000}){1000}', 'invalid repeat count']] as const) {
-    const message = await refusal(settings, app => app.get('/q', { config: { security: `roles.exists(role, role.matches("${pattern}"))` } }, async () => 'x'))
-    t.ok(message.startsWith(`Route GET /q: config.security: The pattern "${pattern}" is invalid:`), message)
-    t.match(message, why)
-  }
+  t.equal(await refusal(settings, app => app.get('/:duration', { config: { security: 'params.duration == "matches"' } }, async () => 'x')), 'it started')
 })

@@ -227,8 +227,6 @@ t.test('handlers can set cookies', async t => {
   t.ok(both.some(cookie => cookie.startsWith('theme=dark')))
   t.ok(both.some(cookie => cookie.startsWith('sessionId=')))
   t.same((await app.inject({ url: '/cookies', headers: { cookie: 'a=1; b=%C3%BC' } })).json(), { a: '1', b: 'ü' })
-  const without = await build(t, { session: false }, app => app.get('/cookie', (_request, reply) => reply.setCookie('theme', 'dark').send('x')))
-  t.match((await without.inject('/cookie')).headers['set-cookie'], /^theme=dark/, 'without sessions too')
 })
 
 t.test('a request without a route and with a cookie is answered', async t => {
@@ -288,9 +286,13 @@ t.test('a missing or short secret stops the start', async t => {
   t.equal(await refusal({ session: undefined }), 'it started', 'without the option there are no sessions')
 })
 
-t.test('without the option, `request.session` does not exist', async t => {
-  const app = await build(t, { session: false }, app => app.get('/', request => ({ session: 'session' in request })))
-  t.same((await app.inject('/')).json(), { session: false })
+t.test('without the option there are no cookies and no `request.session`', async t => {
+  const app = await build(t, { session: false }, app => app.get('/', request => ({ session: 'session' in request, cookies: 'cookies' in request })))
+  const response = await app.inject({ url: '/', headers: { cookie: 'theme=dark' } })
+  t.same(response.json(), { session: false, cookies: false })
+  const profile = await profileOf(app, response)
+  t.same((profile.collectors.request as { cookies: object }).cookies, { theme: '******' }, 'the profile has their names')
+  for (const stage of ['kernel.request', 'kernel.response']) t.match(eventOf(profile, stage, 'session'), { outcome: 'skipped', reason: 'not configured' })
 })
 
 t.test('a session that is destroyed during a request stays destroyed', async t => {

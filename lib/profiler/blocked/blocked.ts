@@ -70,8 +70,8 @@ function corsRefusal (origin: string, isPreflight: boolean, reason: string, opti
 }
 
 function cookieBlocks (request: FastifyRequest, sent: Sent): Refusal[] {
-  const { originOf, sessionCookie } = servicesOf(request)
+  const { originOf, sessions } = servicesOf(request)
   const { scheme, host } = originOf(request)
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers as Record<string, string | undefined>
-  return droppedCookies(sent['set-cookie'], { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null })
+  return droppedCookies(sent['set-cookie'], { scheme, host, site, mode, sessionCookie: sessions?.cookieName ?? null })
 }

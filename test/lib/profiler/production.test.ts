@@ -201,7 +201,7 @@ t.test('requests that are not stored add nothing to other profiles', async (t) =
 })
 
 const security = {
-  firewalls: [{ name: 'main', stateless: true, authenticators: { basic: true } }],
+  firewalls: [{ name: 'main', authenticators: { basic: true } }],
   providers: { staff: users }
 }
 const basic = (name: string, password: string) => ({ authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` })

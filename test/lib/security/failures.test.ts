@@ -48,7 +48,6 @@ function settings (broken: Broken): SecuritySettings {
       {
         name: 'door',
         pattern: '/door',
-        stateless: true,
         authenticators: {
           custom: [{
             name: 'badge',
@@ -86,7 +85,7 @@ async function start (t: Test, options: HindsightOptions = {}, declare = routes)
   const login = async () => {
     broken.at = ''
     const form = (await send('GET', '/login')).json<LoginForm>()
-    return new URLSearchParams({ [form.usernameField]: 'ada', [form.passwordField]: 'lovelace', [form.csrfField]: form.csrfToken }).toString()
+    return new URLSearchParams({ _username: 'ada', _password: 'lovelace', _csrf_token: form.csrfToken }).toString()
   }
   return { app, broken, send, login }
 }

@@ -123,7 +123,6 @@ t.test('a configured target on another origin stops the start', async t => {
   for (const path of [`//${EVIL}`, `/\\${EVIL}`, `\\${EVIL}`, `http://${EVIL}/`, `/x//${EVIL}`, `/\t/${EVIL}`, '/x\r\nLocation: y', EVIL, '', `/\n/${EVIL}`, `/\u2028//${EVIL}`]) {
     for (const firewall of [
       { authenticators: { login: { loginPath: path } } },
-      { authenticators: { login: { checkPath: path } } },
       { authenticators: { login: { defaultTargetPath: path } } },
       { logout: { target: path } },
       { logout: { path } }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { argon2, hashPassword, passwordCheck } from '../../../lib/security/users.js'
+import { argon2, compileProvider, hashPassword, passwordCheck } from '../../../lib/security/users.js'
 import { countingHasher, passwords } from './support.js'
 
 t.test('a hash is Argon2id with a random salt', async t => {
@@ -12,7 +12,7 @@ t.test('a hash is Argon2id with a random salt', async t => {
 
 t.test('each check of a password takes one verification', async t => {
   const hasher = countingHasher()
-  const verify = passwordCheck(hasher, [passwords.ada])
+  const verify = await passwordCheck(hasher, compileProvider('people', { users: [{ identifier: 'ada', password: passwords.ada }] }))
   const ada = { identifier: 'ada', password: passwords.ada }
   for (const [user, password, expected] of [[ada, 'lovelace', true], [ada, 'x', false], [{ identifier: 'x' }, '', false], [null, 'lovelace', false], [undefined, '', false]] as const) {
     hasher.verified.length = 0
@@ -23,5 +23,6 @@ t.test('each check of a password takes one verification', async t => {
 })
 
 t.test('an invalid hash matches no password', async t => {
-  t.equal(await passwordCheck(argon2, [])({ identifier: 'x', password: 'plain' }, 'plain'), false)
+  const verify = await passwordCheck(argon2, compileProvider('people', () => null))
+  t.equal(await verify({ identifier: 'x', password: 'plain' }, 'plain'), false)
 })

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { MemorySessionStore, type SessionStoreOptions } from '../../../lib/session/session-store.js'
+import { MemorySessionStore } from '../../../lib/session/session-store.js'
 
 type Session = Parameters<MemorySessionStore['set']>[1]
 
-function storeOf (options: SessionStoreOptions = {}): { store: MemorySessionStore, set: (id: string, session: object) => unknown, get: (id: string) => unknown } {
-  const store = new MemorySessionStore(options)
+function storeOf (): { store: MemorySessionStore, set: (id: string, session: object) => unknown, get: (id: string) => unknown } {
+  const store = new MemorySessionStore()
   return {
     store,
     set (id, session) {
@@ -33,41 +33,15 @@ t.test('a stored session is a copy', async t => {
 })
 
 t.test('a session that is not JSON is refused', async t => {
-  const { set, get } = storeOf()
-  t.match(set('a', { big: 1n }), /^Error: The session cannot be stored: .*BigInt/)
-  t.equal(get('a'), null)
+  const { set } = storeOf()
+  t.throws(() => set('a', { big: 1n }), /BigInt/)
 })
 
 t.test('the least recently used session is evicted', async t => {
-  const { store, set, get } = storeOf({ limit: 3 })
-  for (const id of ['a', 'b', 'c']) set(id, {})
-  get('a')
-  set('b', { again: true })
-  set('d', {})
-  t.equal(store.size, 3)
-  t.same(['a', 'b', 'c', 'd'].map(id => get(id) !== null), [true, true, false, true])
-  const many = storeOf()
-  for (let i = 0; i < 10_100; i++) many.set(String(i), {})
-  t.equal(many.store.size, 10_000)
-})
-
-t.test('sessions expire', async t => {
-  let now = 1_000_000
-  t.intercept(Date, 'now', { value: () => now })
-  const { store, set, get } = storeOf({ idle: 1000 })
-  set('idle', { cookie: { expires: null } })
-  set('until', { cookie: { expires: new Date(now + 5000) } })
-  now += 900
-  t.ok(get('idle'), 'in use')
-  now += 900
-  t.ok(get('idle'), 'its last use counts')
-  now += 1000
-  t.equal(get('idle'), null)
-  t.ok(get('until'), 'the cookie sets the time')
-  now += 2200
-  t.equal(get('until'), null)
-  set('old', {})
-  now += 1000
+  const { set, get } = storeOf()
+  for (let i = 0; i < 10_000; i++) set(String(i), {})
+  get('0')
+  set('1', { again: true })
   set('new', {})
-  t.equal(store.size, 1, 'expired sessions are removed')
+  t.same(['0', '1', '2', '3', 'new'].map(id => get(id) !== null), [true, true, false, true, true])
 })

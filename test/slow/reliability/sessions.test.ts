@@ -52,7 +52,7 @@ for (const [name, begin, end] of faults) {
     const postgres = await postgresServer(t)
     if (!postgres) return
     const store = postgresStore(t, postgres)
-    const closed = await application(t, { store, storeTimeout: 200 })
+    const closed = await application(t, { store })
     const { cookie } = await closed('/login')
     t.same((await closed('/who', cookie)).body, '{"user":"ada"}')
     t.equal((await closed('/readyz')).status, 200)
@@ -81,7 +81,7 @@ const badStores: Array<[name: string, store: Store]> = [
 
 for (const [name, store] of badStores) {
   t.test(`a store that ${name}: requests with sessions are refused`, async (t) => {
-    const ask = await application(t, { store, storeTimeout: 100 })
+    const ask = await application(t, { store })
     const good = await application(t, {})
     const { cookie } = await good('/login')
     for (const [url, status] of [['/who', 503], ['/note', 503], ['/plain', 200], ['/readyz', 503]] as const) t.equal((await ask(url, cookie)).status, status, url)
@@ -102,7 +102,7 @@ t.test('an invalid stored session is not used', async (t) => {
   const { cookie } = await (await application(t, {}))('/login')
   for (const [name, value, status] of kept) {
     const store = { get: (_id: string, done: (error: null, session: never) => void) => later(() => done(null, value as never)), set: (_id: string, _session: unknown, done: () => void) => later(done), destroy: (_id: string, done: () => void) => later(done) } as Store
-    const ask = await application(t, { store, storeTimeout: 100 })
+    const ask = await application(t, { store })
     t.equal((await ask('/who', cookie)).status, status, name)
     t.equal((await ask('/plain', cookie)).status, 200, name)
   }

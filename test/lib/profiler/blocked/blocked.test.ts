@@ -6,7 +6,7 @@ import type { HindsightOptions } from '../../../../lib/options.js'
 import { execute } from '../../../../cli/run.js'
 import { openStorage } from '../../../../lib/profiler/storage/open.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
-import { build, TOKEN, tokenHash, users } from '../../security/support.js'
+import { build, TOKEN, users } from '../../security/support.js'
 import { testdir } from '../../../support/folder.js'
 import { profileOf } from '../../../support/app.js'
 
@@ -17,7 +17,7 @@ const OPTIONS: HindsightOptions = {
   ],
   security: {
     firewalls: [
-      { name: 'machines', pattern: '/machine', authenticators: { basic: true, bearer: { tokens: [{ sha256: tokenHash, user: 'token-only' }] } } },
+      { name: 'machines', pattern: '/machine', authenticators: { basic: true, bearer: { verify: (token) => token === TOKEN ? 'token-only' : null } } },
       { name: 'main', pattern: '/', authenticators: { login: true }, logout: true, throttling: { maxAttempts: 1 } }
     ],
     providers: { all: users },

@@ -5,8 +5,8 @@ import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
 
 const data = {
-  firewall: { name: 'main', pattern: '/', security: true, stateless: false },
-  authenticators: [{ name: 'basic', outcome: 'succeeded' }, { name: 'session', outcome: 'not reached' }],
+  firewall: { name: 'main', pattern: '/', security: true },
+  authenticators: [{ name: 'basic', outcome: 'succeeded' }, { name: 'session', outcome: 'not supported' }],
   user: { identifier: 'ada', attributes: { age: 36 } },
   authenticatedBy: 'basic',
   roles: ['ROLE_ADMIN'],
@@ -26,7 +26,7 @@ t.test('the panel has the user, the authenticators and the votes', async t => {
   const root = shown(data)
   t.same(texts(root, 'h3'), ['Firewall', 'User', 'Authenticators', 'Access rule', 'Expression', 'Decisions'])
   t.same(texts(root, '[aria-label="User"] tr'), ['identifierada', 'authenticated bybasic', 'rolesROLE_ADMIN', 'inherited rolesROLE_USER', 'attributes{ "age": 36 }'])
-  t.same(texts(root, 'table[aria-label="Authenticators"] tbody tr td'), ['basic', 'succeeded', '', 'session', 'not reached', ''])
+  t.same(texts(root, 'table[aria-label="Authenticators"] tbody tr td'), ['basic', 'succeeded', '', 'session', 'not supported', ''])
   t.same(texts(root, 'table[aria-label="Decisions"] tbody td'), [
     'ROLE_ADMIN', '', 'true', 'access_control', 'role', 'granted', 'the user has the role',
     'EDIT', 'Article 7', 'false', 'is-granted', 'ArticleVoter', 'denied', 'the author is bob'
