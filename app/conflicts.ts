@@ -1,4 +1,3 @@
-import { closest } from 'fastest-levenshtein'
 import type { FastifyInstance } from 'fastify'
 import { lifecycle } from './lifecycle.js'
 import type { HindsightOptions } from '../lib/options.js'
@@ -9,20 +8,16 @@ const ESSENTIAL: ReadonlySet<string> = new Set([
   'error-csp-removal'
 ])
 
-const NAMES = new Set(Object.values(lifecycle).flat().map(({ listener }) => listener))
-
 /** The listeners that can be left to the application, in their order. */
-export const LEAVABLE: readonly string[] = [...NAMES].filter((name) => !ESSENTIAL.has(name))
+export const LEAVABLE: readonly string[] =
+  [...new Set(Object.values(lifecycle).flat().map(({ listener }) => listener))].filter((name) => !ESSENTIAL.has(name))
 
 /** Stops the start at a name that cannot be left to the application. */
 export function checkLeave (names: readonly string[] = []): void {
-  for (const [i, name] of names.entries()) {
-    if (LEAVABLE.includes(name)) continue
-    const why = ESSENTIAL.has(name)
-      ? 'cannot be left to the application, as the other listeners need it'
-      : `is not a listener; did you mean "${closest(name, [...LEAVABLE])}"?`
-    throw new Error(`Option "leave[${i}]": "${name}" ${why}`)
-  }
+  const i = names.findIndex((name) => !LEAVABLE.includes(name))
+  if (i === -1) return
+  const known = LEAVABLE.join(', ')
+  throw new Error(`Option "leave[${i}]": "${names[i]}" is no listener that can be left to the application: ${known}`)
 }
 
 interface Conflict {
@@ -35,11 +30,6 @@ interface Conflict {
 }
 
 const HELMET = ['content-security-policy', 'clickjacking', 'xss-protection', 'referrer-policy', 'content-type']
-const SESSION = {
-  does: 'the option session',
-  remedy: 'Set session: false, or remove the plugin',
-  isConfigured: ({ session = false }: HindsightOptions) => session !== false
-}
 
 const CONFLICTS: readonly Conflict[] = [
   {
@@ -48,8 +38,12 @@ const CONFLICTS: readonly Conflict[] = [
     remedy: 'Remove one of them',
     isConfigured: ({ cors }) => cors !== undefined && cors.length > 0
   },
-  { plugin: '@fastify/session', ...SESSION },
-  { plugin: '@fastify/secure-session', ...SESSION },
+  ...['@fastify/session', '@fastify/secure-session'].map((plugin) => ({
+    plugin,
+    does: 'the option session',
+    remedy: 'Set session: false, or remove the plugin',
+    isConfigured: ({ session = false }: HindsightOptions) => session !== false
+  })),
   {
     plugin: '@fastify/helmet',
     does: 'the listeners of security headers',

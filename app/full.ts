@@ -53,9 +53,7 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
       }))
     }
   }
-  for (const listeners of Object.values(lifecycle)) {
-    for (const { plugin } of listeners) await app.register(plugin, options)
-  }
+  for (const { plugin } of Object.values(lifecycle).flat()) await app.register(plugin, options)
   // After the listeners of the controller.
   handler?.addTo(app)
   if (observed) {
@@ -82,7 +80,6 @@ export async function registerListeners (app: FastifyInstance, plan: Plan, names
     prepare(app, plan)
     openRouteTable(app, false)
   }
-  for (const listeners of Object.values(lifecycle)) {
-    for (const { listener, plugin } of listeners) if (names.has(listener)) await app.register(plugin, options)
-  }
+  const listeners = Object.values(lifecycle).flat().filter(({ listener }) => names.has(listener))
+  for (const { plugin } of listeners) await app.register(plugin, options)
 }

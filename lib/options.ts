@@ -122,7 +122,6 @@ export interface HindsightOptions {
   xssProtection?: '0' | '1' | '1; mode=block' | false
 }
 
-/** The front end that Vite has built. */
 export interface AssetSettings {
   /** The path of the `manifest.json` that a Vite build writes. */
   manifest: string
@@ -132,7 +131,6 @@ export interface AssetSettings {
   nonce?: boolean
 }
 
-/** Which pages may frame those of a path (RFC 7034). */
 export interface FrameRule {
   /** A prefix of the path, or a regular expression. Default: everywhere. */
   path?: string | RegExp
@@ -140,7 +138,6 @@ export interface FrameRule {
   frameOptions: 'DENY' | 'SAMEORIGIN' | false
 }
 
-/** The policies of responses. */
 export interface ContentSecurityPolicySettings {
   /** Directives that are enforced. Default: own origin only. */
   enforce?: false | Record<string, string | readonly string[] | null>
@@ -153,7 +150,6 @@ export interface ContentSecurityPolicySettings {
   report?: boolean
 }
 
-/** What a path allows other origins, as @fastify/cors takes it. */
 export interface CorsRule {
   /** A prefix of the path, or a regular expression. Default: everywhere. */
   path?: string | RegExp
@@ -171,7 +167,6 @@ export interface CorsRule {
   exposedHeaders?: string[]
 }
 
-/** The defaults of routes with pagination. */
 export interface PaginationSettings {
   /** Items of a page if the query has no limit. Default: `20`. */
   defaultLimit?: number
@@ -179,10 +174,6 @@ export interface PaginationSettings {
   maxLimit?: number
 }
 
-/**
- * Which requests are profiled: `all`; `errors`: only those with status 500 or higher, in production too; false: none;
- * or an object with the following options.
- */
 export interface ProfilerSettings {
   /** Whether requests are profiled, unless another option decides. Default: `true`. */
   collect?: boolean
@@ -223,7 +214,6 @@ export interface ProfilerSettings {
   collectors?: Collector[]
 }
 
-/** Firewalls, users, access rules and voters. */
 export interface SecuritySettings {
   /** The first whose pattern matches the path decides. */
   firewalls: FirewallSettings[]
@@ -239,7 +229,6 @@ export interface SecuritySettings {
   hasher?: PasswordHasher
 }
 
-/** A part of the paths, and how its users are recognized. */
 export interface FirewallSettings {
   /** Its name in logs and profiles. */
   name: string
@@ -257,7 +246,6 @@ export interface FirewallSettings {
   throttling?: ThrottlingSettings | false
 }
 
-/** `basic`, `bearer`, `login` and `custom`: see security. */
 export interface AuthenticatorSettings {
   /** Authenticators of the application, tried first. */
   custom?: Authenticator[]
@@ -269,13 +257,11 @@ export interface AuthenticatorSettings {
   login?: boolean | LoginSettings
 }
 
-/** HTTP basic authentication. */
 export interface BasicSettings {
   /** The realm of the credentials. Default: `Secured Area`. */
   realm?: string
 }
 
-/** Bearer tokens. */
 export interface BearerSettings {
   /** The realm of the credentials. Default: `Secured Area`. */
   realm?: string
@@ -283,7 +269,6 @@ export interface BearerSettings {
   verify: (token: string, request: FastifyRequest) => Authenticated | undefined | Promise<Authenticated | undefined>
 }
 
-/** A login by a form or by JSON, stored in the session. */
 export interface LoginSettings {
   /** The page with the form, which is posted to it. Default: `/login`. */
   loginPath?: string
@@ -293,7 +278,6 @@ export interface LoginSettings {
   csrf?: boolean
 }
 
-/** The route that ends a session: `path`, `target`, `csrf`. */
 export interface LogoutSettings {
   /** The path of the route. Default: `/logout`. */
   path?: string
@@ -303,7 +287,6 @@ export interface LogoutSettings {
   csrf?: boolean
 }
 
-/** How many logins may fail: `maxAttempts`, `interval` (ms), `limiter`. */
 export interface ThrottlingSettings {
   /** Failures for one name from one address; five times as many from one address. Default: `5`. */
   maxAttempts?: number
@@ -316,7 +299,6 @@ export interface ThrottlingSettings {
   limiter?: (options: { keyPrefix: string, points: number, duration: number }) => RateLimiterAbstract
 }
 
-/** The roles that paths need. */
 export interface AccessRule {
   /** The paths of the rule. Default: everywhere. */
   path?: string | RegExp
@@ -331,7 +313,6 @@ export interface AccessRule {
   roles: string | string[]
 }
 
-/** Sessions, and with them `request.cookies` and `reply.setCookie()`. */
 export interface SessionSettings {
   /** Signs the cookie: at least 32 characters; or a list for rotation, the current secret first. */
   secret?: string | string[] | undefined
@@ -352,7 +333,6 @@ export interface SessionSettings {
   store?: SessionStore
 }
 
-/** How `config.template` is rendered. */
 export interface TemplateSettings {
   /** The `propertyName` with which @fastify/view was registered. Default: `view`. */
   propertyName?: string

@@ -40,7 +40,8 @@ function nestedInterfaces (schemas: OptionSchemas): string[] {
     if (schema.tsType !== undefined) return []
     const { title, properties = {}, items, additionalProperties: others } = schema
     return [
-      ...title === undefined ? [] : [interfaceOf(title, schema)],
+      // The property that has this type has the description.
+      ...title === undefined ? [] : [interfaceOf(title, { ...schema, description: undefined })],
       ...nestedInterfaces({ ...properties, ...items && { items }, ...others && { others } })
     ]
   })

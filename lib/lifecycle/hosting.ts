@@ -8,19 +8,14 @@ export type CaughtHooks = Map<string, CaughtHook[]>
 
 type HostedPlugin<Options> = (app: FastifyInstance, options: Options, done: (error?: Error) => void) => unknown
 
-interface HostOptions {
-  /** The name of the plugin, for other plugins that depend on it. */
-  name: string
-  /** Names that the host decorates itself. */
-  withhold?: string[]
-}
-
 /**
  * Registers a plugin of the ecosystem with its decorators, but without its hooks and routes: it receives a facade of
- * the instance that collects hooks. Resolves to the hooks, which a listener runs at its slot.
+ * the instance that collects hooks. Resolves to the hooks, which a listener runs at its slot. `name`: of the plugin,
+ * for other plugins that depend on it; `withhold`: the host decorates these names itself.
  */
 export async function host<Options extends object> (
-  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, { name, withhold = [] }: HostOptions
+  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options,
+  { name, withhold = [] }: { name: string, withhold?: readonly string[] }
 ): Promise<CaughtHooks> {
   const hooks: CaughtHooks = new Map()
   await app.register(fp(async function hosted (instance: FastifyInstance) {

@@ -42,9 +42,11 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
     () => fitLogs(0),
     () => Object.assign(bounded, plainCopy(bounded, (text) => cut(text, MAX_SHORT_STRING))),
     () => dropLargeCollectors(bounded, 0, reason),
-    () => { for (const exception of bounded.exceptions) exception.frames = exception.frames.slice(0, 10) },
-    () => { bounded.exceptions = bounded.exceptions.slice(-10).map(({ errors: _errors, ...one }) => one) },
-    () => { bounded.events = bounded.events.slice(0, 100) }
+    () => {
+      const last = bounded.exceptions.slice(-10)
+      bounded.exceptions = last.map(({ errors: _errors, ...one }) => ({ ...one, frames: one.frames.slice(0, 10) }))
+      bounded.events = bounded.events.slice(0, 100)
+    }
   ]
   for (const step of steps) {
     if (bytesOf(bounded) <= maxBytes) break

@@ -26,28 +26,19 @@ const MAX_DEPENDENCIES = 50
 /** The second revision of a line, shortened. */
 const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
 
-interface RunningApplication {
-  /** Of its configuration, which several may share; null: it has made no profile. */
-  id: string | null
-  collectors: readonly Collector[]
-}
-
-/** The applications of this process that are not closed. */
-const running = new Set<RunningApplication>()
+/** The collectors of the applications of this process, by the id of their configuration. */
+const collectorsById = new Map<unknown, readonly Collector[]>()
 
 /** Returns the function that makes the summary for the profiles of an application. */
 export function openConfiguration (
   app: FastifyInstance, options: object, collectors: readonly Collector[] = []
 ): () => ConfigurationSummary {
   const { mask, mode: lifecycle, closing, debug } = app.hindsight
-  const folder = applicationFolder()
+  const folder = process.cwd()
   // Later the folder may have another one than the code that was loaded.
   const revision = debug ? revisionOf(folder) : undefined
   const hindsight = ownVersion()
   let summary: ConfigurationSummary | undefined
-  const application: RunningApplication = { id: null, collectors }
-  running.add(application)
-  closing.push(() => { running.delete(application) })
 
   function summarize (): ConfigurationSummary {
     const { node } = process.versions
@@ -56,7 +47,12 @@ export function openConfiguration (
     const { session, ...others } = options as { session?: unknown }
     const text = JSON.stringify([shown, mask.value(others), mask.value(session), app.initialConfig])
     const id = createHash('sha256').update(text).digest('hex').slice(0, 12)
-    application.id = id
+    const own = [...collectors]
+    collectorsById.set(id, own)
+    closing.push(() => {
+      // Another application may have the same configuration.
+      if (collectorsById.get(id) === own) collectorsById.delete(id)
+    })
     const dependencies = debug ? dependenciesOf(folder).join(' ') : ''
     return { id, ...shown, ...revision !== undefined && { revision }, ...dependencies !== '' && { dependencies } }
   }
@@ -66,7 +62,7 @@ export function openConfiguration (
 
 /** The collectors of the application with this configuration; none where it does not run in this process. */
 export function collectorsOf (id: unknown): readonly Collector[] {
-  return [...running].find((application) => application.id === id)?.collectors ?? []
+  return collectorsById.get(id) ?? []
 }
 
 /** The version of this package. */
@@ -77,12 +73,6 @@ export function ownVersion (): string {
     // A bundler has moved this module out of its package.
     return 'unknown'
   }
-}
-
-/** The folder of the program that runs; the working directory where a program of a dependency runs the application. */
-export function applicationFolder (program = process.argv[1]): string {
-  const isOwn = program !== undefined && !/[\\/]node_modules[\\/]/.test(program) && existsSync(program)
-  return isOwn ? dirname(resolve(program)) : process.cwd()
 }
 
 /** The git revision that is checked out in a folder, from the files of git; undefined where there is none. */

@@ -1,3 +1,4 @@
+import { isWarningOrWorse } from '../logs/log-record.js'
 import type { Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import { storedJson } from './stored-events.js'
@@ -47,7 +48,6 @@ const MAX_URL = 2_000
 const MAX_PASSED_OVER = 20
 const MAX_EXCEPTION = 300
 const MAX_EXCEPTIONS = 3_000
-const WARNINGS = new Set(['warn', 'error', 'fatal'])
 
 /** Whether something was thrown, or the response was a server error. */
 export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {
@@ -88,7 +88,7 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
     error: isFailure(profile),
     route: route?.name ?? null,
     exception: last === undefined ? null : line(last),
-    warnings: logs.filter(({ level }) => WARNINGS.has(level)).length,
+    warnings: logs.filter(isWarningOrWorse).length,
     parent,
     pinned
   }

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import t from 'tap'
 import {
-  applicationFolder, collectorsOf, dependenciesOf, ownVersion, revisionOf, type ConfigurationSummary
+  collectorsOf, dependenciesOf, ownVersion, revisionOf, type ConfigurationSummary
 } from '../../../lib/profiler/configuration.js'
 import { panelsOf } from '../../../lib/profiler/panels/index.js'
 import { build, profileOf } from '../../support/app.js'
@@ -95,12 +95,4 @@ t.test('the installed versions of direct dependencies are listed', async (t) => 
   t.same(dependenciesOf(join(folder, 'app/src')), ['@scope/part@1.2.3-rc.1', 'hoisted@3.0.0', 'one@1.0.1'])
   t.equal(dependenciesOf(join(folder, 'many')).length, 50)
   for (const name of ['broken', 'list', 'nothing']) t.same(dependenciesOf(join(folder, name)), [], name)
-})
-
-t.test('the folder of the application is that of its program, or the working directory', async (t) => {
-  const folder = testdir(t, { 'app.js': '', node_modules: { cli: { 'cli.js': '' } } })
-  t.equal(applicationFolder(join(folder, 'app.js')), folder)
-  for (const program of [join(folder, 'node_modules/cli/cli.js'), join(folder, 'gone.js'), undefined]) {
-    t.equal(applicationFolder(program), program === undefined ? dirname(process.argv[1] ?? '') : process.cwd())
-  }
 })
