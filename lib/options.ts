@@ -86,14 +86,8 @@ export interface HindsightOptions {
    * The policies of `Referrer-Policy`; the last one that a browser supports applies. Default: `no-referrer`,
    * `strict-origin-when-cross-origin`.
    */
-  referrerPolicy?: Array<'no-referrer' |
-    'no-referrer-when-downgrade' |
-    'origin' |
-    'origin-when-cross-origin' |
-    'same-origin' |
-    'strict-origin' |
-    'strict-origin-when-cross-origin' |
-    'unsafe-url'> |
+  referrerPolicy?: Array<'no-referrer' | 'no-referrer-when-downgrade' | 'origin' | 'origin-when-cross-origin' |
+    'same-origin' | 'strict-origin' | 'strict-origin-when-cross-origin' | 'unsafe-url'> |
     false
   /** Firewalls, users, access rules and voters. */
   security?: SecuritySettings

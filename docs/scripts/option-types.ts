@@ -52,7 +52,8 @@ function interfaceOf (
 ): string {
   const members = Object.entries(properties).map(([key, schema]) => {
     const member = `  ${key}${required.includes(key) ? '' : '?'}: ${typeOf(schema)}`
-    return `${comment(schema, '  ')}${member.length <= WIDTH ? member : member.replaceAll(' | ', ' |\n    ')}\n`
+    const lines = member.replace(new RegExp(`(.{1,${WIDTH - 6}} \\|) `, 'g'), '$1\n    ')
+    return `${comment(schema, '  ')}${member.length <= WIDTH ? member : lines}\n`
   })
   return `${comment({ description })}export interface ${name} {\n${members.join('')}}\n`
 }

@@ -14,9 +14,9 @@ interface Follower {
 export class Redirects {
   readonly #kept = new Map<string, { token: string, until: number }>()
 
-  /** `base` is the URL of the request that was redirected. */
-  remember (client: Omit<Follower, 'url'>, location: string, base: string, token: string, now = Date.now()): void {
-    const key = keyOf({ ...client, url: location }, base)
+  /** Keeps the redirect of a request to `location`, which may be relative. */
+  remember (redirected: Follower, location: string, token: string, now = Date.now()): void {
+    const key = keyOf({ ...redirected, url: location }, redirected.url)
     if (key === null) return
     this.#kept.delete(key)
     this.#kept.set(key, { token, until: now + LIFETIME })

@@ -213,10 +213,7 @@ export function openRequestProfiles (
     begin (request: FastifyRequest, reply: FastifyReply, payload: unknown): string {
       const token = newTokenOf(request)
       const location = reply.getHeader('location')
-      if (isRedirect(reply) && typeof location === 'string') {
-        const { url, ...client } = addressOf(request)
-        redirects.remember(client, location, url, token)
-      }
+      if (isRedirect(reply) && typeof location === 'string') redirects.remember(addressOf(request), location, token)
       if (payload instanceof Readable) profiles.watchStream(request, reply, payload)
       return token
     },

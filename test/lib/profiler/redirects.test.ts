@@ -2,7 +2,7 @@ import t from 'tap'
 import { Redirects } from '../../../lib/profiler/redirects.js'
 
 const client = { ip: '192.0.2.1', userAgent: 'a browser' }
-const base = 'http://a.test/from?x=1'
+const from = { ...client, url: 'http://a.test/from?x=1' }
 
 t.test('a redirect is followed once, by the same client, to the same URL, within 30 seconds', async t => {
   for (const [name, location, follower, after, expected] of [
@@ -17,7 +17,7 @@ t.test('a redirect is followed once, by the same client, to the same URL, within
     ['nowhere', 'http://', { url: 'http://' }, 0, null]
   ] as const) {
     const redirects = new Redirects()
-    redirects.remember(client, location, base, '00000a', 0)
+    redirects.remember(from, location, '00000a', 0)
     t.equal(redirects.take({ ...client, ...follower }, after), expected, name)
     t.equal(redirects.take({ ...client, ...follower }, after), null, `${name}: once`)
   }
@@ -25,14 +25,14 @@ t.test('a redirect is followed once, by the same client, to the same URL, within
 
 t.test('the list of redirects is bounded in number and time', async t => {
   const redirects = new Redirects()
-  for (let i = 0; i < 1_500; i++) redirects.remember(client, `/${i}`, base, 'a', 0)
+  for (let i = 0; i < 1_500; i++) redirects.remember(from, `/${i}`, 'a', 0)
   t.equal(redirects.take({ ...client, url: 'http://a.test/499' }, 1), null)
   t.equal(redirects.take({ ...client, url: 'http://a.test/500' }, 1), 'a')
-  redirects.remember(client, '/new', base, 'b', 40_000)
+  redirects.remember(from, '/new', 'b', 40_000)
   t.equal(redirects.take({ ...client, url: 'http://a.test/501' }, 40_000), null, 'it is too old')
-  redirects.remember({ ...client, ip: '' }, '/x', base, 'b', 40_000)
+  redirects.remember({ ...from, ip: '' }, '/x', 'b', 40_000)
   t.equal(redirects.take({ ...client, ip: '', url: 'http://a.test/x' }, 40_000), null)
   const long = `/${'x'.repeat(3_000)}`
-  redirects.remember(client, long, base, 'b', 40_000)
+  redirects.remember(from, long, 'b', 40_000)
   t.equal(redirects.take({ ...client, url: `http://a.test${long}` }, 40_000), null)
 })
