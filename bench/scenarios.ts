@@ -34,6 +34,14 @@ export const SCENARIOS: readonly Scenario[] = [
     goal: { ratio: 0.80 }
   },
   {
+    name: 'floor',
+    what: 'Fastify with as many empty hooks and the same headers as `production`',
+    subject: { variant: 'fastify:floor' },
+    against: 'bare Fastify',
+    base: bare,
+    goal: { ratio: 0.80 }
+  },
+  {
     name: 'stock',
     what: 'the same',
     subject: production,

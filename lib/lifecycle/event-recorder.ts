@@ -45,6 +45,8 @@ export class Frame {
   statusAfter: number
   headers: Change[] | null = null
   isOver = false
+  /** The number of events up to its own. */
+  position = 0
 
   constructor (what: RecordedFunction, pass: PassName, status: number, outer: Frame | null) {
     this.what = what
@@ -137,37 +139,30 @@ export class EventRecorder {
 
   /** The events so far, with the listeners that had nothing to do at registration. */
   events (mask: HeaderMask = this.#mask): ListenerEvent[] {
-    return this.#timeline().map((entry) => entry instanceof Frame ? this.#eventOf(entry, mask) : entry)
-  }
-
-  /** The header changes so far that belong to no event. */
-  outsideChanges (): OutsideChange[] {
-    const timeline = this.#timeline()
-    return this.#outsideChanges.map((change) => {
-      const before = this.#frames[change.after - 1]
-      return { ...change, after: timeline.findIndex((entry) => entry === before) + 1 }
-    })
-  }
-
-  /** The frames, with the events of listeners that had nothing to do at registration between them. */
-  #timeline (): Array<Frame | ListenerEvent> {
-    const timeline: Array<Frame | ListenerEvent> = []
+    const events: ListenerEvent[] = []
     // The listener before, while more listeners of its stage may follow.
     let last: Frame | null = null
     let time = this.#startedAt
     for (const frame of this.#frames) {
       const { what: { index, stage }, pass } = frame
       const previous: Frame | null = last !== null && isNext(last, frame.what, pass) ? last : null
-      if (last !== null && previous === null) timeline.push(...this.#idleAfter(last, time))
+      if (last !== null && previous === null) this.#addRest(events, last, time)
       if (index !== -1) {
         const first = previous?.what.index ?? this.#slots.findIndex((slot) => slot.stage === stage)
-        timeline.push(...this.#idle(first, index, pass, time))
+        this.#addIdle(events, first, index, pass, time)
         time = frame.startedAt + frame.duration
       }
-      timeline.push(frame)
+      frame.position = events.push(this.#eventOf(frame, mask))
       last = index === -1 ? null : frame
     }
-    return last === null ? timeline : [...timeline, ...this.#idleAfter(last, time)]
+    if (last !== null) this.#addRest(events, last, time)
+    return events
+  }
+
+  /** The header changes that belong to none of the events that `events` has returned. */
+  outsideChanges (): OutsideChange[] {
+    return this.#outsideChanges.map((change) =>
+      ({ ...change, after: this.#frames[change.after - 1]?.position ?? 0 }))
   }
 
   #compare (reply: FastifyReply): void {
@@ -180,7 +175,8 @@ export class EventRecorder {
 
   #attribute (changes: Change[]): void {
     if (this.#running !== null) {
-      this.#running.headers = [...this.#running.headers ?? [], ...changes]
+      const { headers } = this.#running
+      this.#running.headers = headers === null ? changes : [...headers, ...changes]
       return
     }
     for (const change of changes.slice(0, MAX_OUTSIDE_CHANGES - this.#outsideChanges.length)) {
@@ -188,17 +184,19 @@ export class EventRecorder {
     }
   }
 
-  /** The listeners without work that come after the last one of a stage. */
-  #idleAfter ({ what, pass, outcome }: Frame, time: number): ListenerEvent[] {
+  /** Adds the listeners without work that come after the last one of a stage. */
+  #addRest (events: ListenerEvent[], { what, pass, outcome }: Frame, time: number): void {
     // After a listener that raised or answered in the main pass nothing else was reached.
-    if (pass === 'main' && (outcome === 'raised' || outcome === 'answered')) return []
-    return this.#idle(what.index + 1, this.#slots.findLastIndex(({ stage }) => stage === what.stage) + 1, pass, time)
+    if (pass === 'main' && (outcome === 'raised' || outcome === 'answered')) return
+    const end = this.#slots.findLastIndex(({ stage }) => stage === what.stage) + 1
+    this.#addIdle(events, what.index + 1, end, pass, time)
   }
 
-  #idle (from: number, to: number, pass: PassName, time: number): ListenerEvent[] {
+  #addIdle (events: ListenerEvent[], from: number, to: number, pass: PassName, time: number): void {
     const start = milliseconds(time - this.#startedAt)
-    return this.#slots.slice(from, to).flatMap(({ stage, listener, reason }): ListenerEvent | [] =>
-      reason === null ? [] : { stage, listener, pass, outcome: 'skipped', start, duration: 0, reason })
+    for (const { stage, listener, reason } of this.#slots.slice(from, to)) {
+      if (reason !== null) events.push({ stage, listener, pass, outcome: 'skipped', start, duration: 0, reason })
+    }
   }
 
   #eventOf (frame: Frame, mask: HeaderMask): ListenerEvent {

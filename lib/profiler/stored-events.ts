@@ -7,11 +7,11 @@ type Rest = Partial<Omit<ListenerEvent, 'listener' | 'start' | 'duration' | 'sta
 /** Events of one stage and pass that follow one another. */
 type Group = [stage: ListenerEvent['stage'], pass: ListenerEvent['pass'], ...rows: Row[]]
 
-/**
- * The JSON of a profile as it is stored: with rows for events, which are most of a profile.
- */
+/** The JSON of a profile as it is stored: with rows for events, which are most of a profile. */
 export function storedJson (profile: Profile): string {
-  return JSON.stringify({ ...profile, events: groupsOf(withEvents(profile).events) })
+  // An import has them already.
+  const isStored = Array.isArray(profile.events[0])
+  return JSON.stringify(isStored ? profile : { ...profile, events: groupsOf(profile.events) })
 }
 
 /** A profile with its events as objects; `stored` may have them already. */
