@@ -28,7 +28,8 @@ export function prepare (app: FastifyInstance, { options, settings }: Plan): voi
   Object.assign(app.hindsight, {
     mask: createMask(options.mask ?? []),
     originOf,
-    editor: editorLink({ ...(app.hindsight.debug && { editor: 'vscode' }), ...options }),
+    // The environment of the service gives `undefined` where it has no value.
+    editor: editorLink({ ...options, editor: options.editor ?? (app.hindsight.debug ? 'vscode' : '') }),
     ...debugAccess(app, app.hindsight.debug, originOf, options)
   })
 }

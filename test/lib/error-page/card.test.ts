@@ -195,7 +195,7 @@ t.test('notifications of listeners are hidden until their box is checked', async
 
 t.test('links open the default editor in debug mode, and a menu chooses another', async (t) => {
   const declare = (app: FastifyInstance): unknown => app.get('/', async () => { throw new Error('x') })
-  const document = await page(await build(t, {}, declare), { url: '/' })
+  const document = await page(await build(t, { editor: undefined } as object, declare), { url: '/' })
   t.match(document.querySelector('.where .open')?.getAttribute('href'), /^vscode:/)
   t.equal(document.querySelector('.editor-menu')?.hasAttribute('hidden'), true)
   const none = await page(await build(t, { editor: '' }, declare), { url: '/' })
