@@ -9,11 +9,10 @@ import { isError, messageOf, nameOf, read } from './thrown-value.js'
 const MAX_EXCEPTIONS = 100
 /** Levels of nested AggregateErrors. */
 const MAX_DEPTH = 5
-/** Of one exception, and of all together; each has at least MIN_FRAMES of its frames. */
-const MAX_FRAMES = 200
-const MAX_ALL_FRAMES = 1_000
-const MIN_FRAMES = 10
+/** Of one exception. */
+const MAX_FRAMES = 50
 const MAX_EXCERPTS = 10
+/** Of all exceptions together. */
 const MAX_ALL_EXCERPTS = 100
 /** Characters. */
 const MAX_MESSAGE = 20_000
@@ -32,7 +31,6 @@ export interface FlattenOptions {
 interface Walk extends FlattenOptions {
   seen: Set<unknown>
   exceptions: number
-  frames: number
   excerpts: number
   excerptOf: ExcerptReader
 }
@@ -46,7 +44,6 @@ export function flattenError (raised: unknown, options: FlattenOptions = {}): Fl
     ...options,
     seen: new Set(),
     exceptions: MAX_EXCEPTIONS,
-    frames: MAX_ALL_FRAMES,
     excerpts: MAX_ALL_EXCERPTS,
     excerptOf: excerptReader()
   }, 0)
@@ -130,13 +127,11 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
   const all = stackFrames(frames, walk.root)
-  const shown = all.slice(0, Math.min(MAX_FRAMES, Math.max(MIN_FRAMES, walk.frames)))
-  walk.frames -= shown.length
+  const shown = all.slice(0, MAX_FRAMES)
   const syntax = syntaxFrame(text, message, walk.root)
   exception.frames = syntax === null ? shown : [syntax, ...shown]
   addExcerpts(exception.frames, walk)
   if (all.length > shown.length) exception.framesDropped = all.length - shown.length
-  if (text.length < stack.length) addNote(exception, 'The end of its stack is left out.')
 }
 
 // Only the frames of the application have excerpts, and of frames at one line the first: a function may call itself.

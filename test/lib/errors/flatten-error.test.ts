@@ -166,8 +166,7 @@ t.test('all exceptions together have a bounded number of frames and excerpts', a
   const lines = Array.from({ length: 150 }, () => `    at f (${import.meta.filename}:1:1)`).join('\n')
   const errors = Array.from({ length: 50 }, () => Object.assign(new Error('x'), { stack: `Error: x\n${lines}` }))
   const members = (flattenError(new AggregateError(errors))[0]?.errors ?? []).flat()
-  t.same(members.map(({ frames }) => frames.length).filter((length) => length !== 150 && length !== 10).length, 1)
-  t.match(members.at(-1), { frames: { length: 10 }, framesDropped: 140 })
+  t.match(members.at(-1), { frames: { length: 50 }, framesDropped: 100 })
   t.equal(members.flatMap(({ frames }) => frames).filter(({ excerpt }) => excerpt).length <= 100, true)
 })
 
@@ -177,9 +176,9 @@ t.test('the texts and frames of an exception are bounded', async (t) => {
   t.ok((exception?.stack.length ?? 0) < 70_000)
   t.ok((exception?.frames.length ?? 0) > 0, 'the frames are found')
   const deep = Object.assign(new Error('deep'), { stack: 'Error: deep\n' + Array.from({ length: 500 }, (_, i) => `    at f${i} (/x/a.ts:1:1)`).join('\n') })
-  t.match(flattenError(deep)[0], { frames: { length: 200 }, framesDropped: 300 })
+  t.match(flattenError(deep)[0], { frames: { length: 50 }, framesDropped: 450 })
   const [endless] = flattenError(Object.assign(new Error('m'), { stack: 'Error: m\n' + '    at f (/x/a.ts:1:1)\n'.repeat(500_000) }))
-  t.match(endless, { frames: { length: 200 }, note: 'The end of its stack is left out.' })
+  t.match(endless, { frames: { length: 50 } })
   t.ok((endless?.stack.length ?? 0) < 50_000)
 })
 
