@@ -87,7 +87,8 @@ function renderFrames ({ frames, framesDropped }: FlattenedException, view: Exce
 /** Frames outside the application in a row; those of a call that is listed already are counted only. */
 function vendorFrames (frames: readonly StackFrame[], view: ExceptionsView): string {
   const count = counted(frames.length, 'vendor frame')
-  const call = frames.slice(0, 1).map((frame) => `${frame.function} ${placeOf(frame)}`).join('')
+  const [first] = frames as [StackFrame]
+  const call = `${first.function} ${placeOf(first)}`
   if (view.shown.has(call)) return html`<li class="fold"><p>${count} as above</p></li>`
   view.shown.add(call)
   return html`<li class="fold"><details><summary>${count}</summary>

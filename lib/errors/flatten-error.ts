@@ -20,15 +20,8 @@ const MAX_STACK = 40_000
 const MAX_PARSED_STACK = 100_000
 const MAX_LOGGED = 500_000
 
-export interface FlattenOptions {
-  /** The folder of the application's own code; by default the working directory. */
-  root?: string
-  /** Lines of source before and after a frame's own. */
-  around?: number
-}
-
 /** The state of one call of `flattenError`: what may still be added, and the errors that were listed. */
-interface Walk extends FlattenOptions {
+interface Walk {
   seen: Set<unknown>
   exceptions: number
   excerpts: number
@@ -39,14 +32,9 @@ interface Walk extends FlattenOptions {
  * Turns any raised value into plain data: the chain of its causes, root cause first. Lists at most 100 exceptions,
  * members of AggregateErrors included; notes say what is left out. Never throws; everything returned is bounded.
  */
-export function flattenError (raised: unknown, options: FlattenOptions = {}): FlattenedException[] {
-  return flattenChain(raised, {
-    ...options,
-    seen: new Set(),
-    exceptions: MAX_EXCEPTIONS,
-    excerpts: MAX_ALL_EXCERPTS,
-    excerptOf: excerptReader()
-  }, 0)
+export function flattenError (raised: unknown): FlattenedException[] {
+  const limits = { exceptions: MAX_EXCEPTIONS, excerpts: MAX_ALL_EXCERPTS }
+  return flattenChain(raised, { ...limits, seen: new Set(), excerptOf: excerptReader() }, 0)
 }
 
 /**
@@ -126,9 +114,9 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const { head, frames } = splitStack(text, message)
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
-  const all = stackFrames(frames, walk.root)
+  const all = stackFrames(frames)
   const shown = all.slice(0, MAX_FRAMES)
-  const syntax = syntaxFrame(text, message, walk.root)
+  const syntax = syntaxFrame(text, message)
   exception.frames = syntax === null ? shown : [syntax, ...shown]
   addExcerpts(exception.frames, walk)
   if (all.length > shown.length) exception.framesDropped = all.length - shown.length
@@ -139,7 +127,7 @@ function addExcerpts (frames: StackFrame[], walk: Walk): void {
   const shown = new Set<CodeExcerpt>()
   for (const frame of frames) {
     if (!frame.own || shown.size >= Math.min(MAX_EXCERPTS, walk.excerpts)) continue
-    const excerpt = walk.excerptOf(frame.file, frame.line, walk.around)
+    const excerpt = walk.excerptOf(frame.file, frame.line)
     if (excerpt === undefined || shown.has(excerpt)) continue
     frame.excerpt = excerpt
     shown.add(excerpt)

@@ -143,7 +143,7 @@ export function firstOwnFrame (chain: readonly FlattenedException[]): StackFrame
 }
 
 /** The place of a syntax error, which its stack names before the message, or the message itself; null without one. */
-export function syntaxFrame (stack: string, message: string, root = process.cwd()): StackFrame | null {
+export function syntaxFrame (stack: string, message: string): StackFrame | null {
   const [, url, line, column = '0'] = /^(\S.*):(\d+)\n[^]*\n\w*SyntaxError: /.exec(stack.slice(0, MAX_LINE_LENGTH)) ??
     /^((?:[A-Z]:)?[\\/].+?):(\d+):(\d+): error: /im.exec(message.slice(0, MAX_LINE_LENGTH)) ??
     // The loader of tsx, whose position is the first line where brackets are not balanced.
@@ -151,5 +151,5 @@ export function syntaxFrame (stack: string, message: string, root = process.cwd(
   if (url === undefined) return null
   const file = toPath(url)
   if (!isAbsolute(file)) return null
-  return { file, line: Number(line), column: Number(column), function: '(syntax)', own: isOwn(file, root) }
+  return { file, line: Number(line), column: Number(column), function: '(syntax)', own: isOwn(file) }
 }

@@ -92,7 +92,7 @@ t.test('the page shows the first frame of the application with its source', asyn
 })
 
 t.test('an error without a frame of the application has no such place', async (t) => {
-  const document = page({ exceptions: flattenError(new Error('x'), { root: '/nowhere' }) })
+  const document = page({ exceptions: flattenError(Object.assign(new Error('x'), { stack: 'Error: x\n    at f (/nowhere/a.js:1:1)' })) })
   t.equal(document.querySelector('.where, .culprit'), null)
 })
 

@@ -182,21 +182,31 @@ t.test('the texts and frames of an exception are bounded', async (t) => {
   t.ok((endless?.stack.length ?? 0) < 50_000)
 })
 
+function flattenIn (folder: string, error: unknown): ReturnType<typeof flattenError> {
+  const { cwd } = process
+  process.cwd = () => folder
+  try {
+    return flattenError(error)
+  } finally {
+    process.cwd = cwd
+  }
+}
+
 t.test('only the first frames of the application have excerpts', async (t) => {
   const folder = testdir(t, { 'own.ts': 'one\ntwo\nthree\n', 'long.ts': 'x\n'.repeat(30), node_modules: { dep: { 'a.js': 'alpha\n' } } })
   const dependency = `    at dep (${folder}/node_modules/dep/a.js:1:1)`
   const stack = (...lines: string[]) => Object.assign(new Error('x'), { stack: ['Error: x', ...lines].join('\n') })
   const own = `    at own (${folder}/own.ts:2:1)`
-  const [mixed] = flattenError(stack(dependency, own), { root: folder })
+  const [mixed] = flattenIn(folder, stack(dependency, own))
   t.same(mixed?.frames.map((frame) => frame.excerpt), [undefined, { start: 1, lines: ['one', 'two', 'three'] }], 'belong to own frames')
-  const [foreign] = flattenError(stack(dependency, dependency), { root: folder })
+  const [foreign] = flattenIn(folder, stack(dependency, dependency))
   t.same(foreign?.frames.map((frame) => frame.excerpt), [undefined, undefined], 'and to no others')
-  const [many] = flattenError(stack(...Array.from({ length: 30 }, (_, i) => `    at own (${folder}/long.ts:${i + 1}:1)`)), { root: folder })
+  const [many] = flattenIn(folder, stack(...Array.from({ length: 30 }, (_, i) => `    at own (${folder}/long.ts:${i + 1}:1)`)))
   t.equal(many?.frames.filter((frame) => frame.excerpt).length, 10)
-  const [recursive] = flattenError(stack(own, own, own), { root: folder })
+  const [recursive] = flattenIn(folder, stack(own, own, own))
   t.same(recursive?.frames.map((frame) => frame.excerpt?.start), [1, undefined, undefined], 'each line once')
   const forged = Object.assign(new Error(`x\n${own}`), { stack: `Error: x\n${own}\n${dependency}` })
-  t.same(flattenError(forged, { root: folder })[0]?.frames.map((frame) => frame.function), ['dep'], 'and never to a line of the message')
+  t.same(flattenIn(folder, forged)[0]?.frames.map((frame) => frame.function), ['dep'], 'and never to a line of the message')
 })
 
 function revoked (): object {
