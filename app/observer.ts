@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Plan } from './hindsight.js'
 import { pageServer } from './page-server.js'
 import { openProfiler } from './prepare.js'
-import { diagnosticAnswer, missedRoute, secondError } from '../lib/error-page/observed-answer.js'
+import { diagnosticAnswer, missedRoute } from '../lib/error-page/observed-answer.js'
 import { isStream } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { requestCollector, responseCollector } from '../lib/profiler/panels/request-collector.js'
@@ -71,11 +71,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
     const isFirst = state.sendFailed !== true && (state.responses === 1 || state.streamed === true)
     state.streamed = isStream(payload)
     const page = debug && isFirst ? diagnosticAnswer(request, reply, payload) : null
-    if (page === null) {
-      const second = secondError(request, reply, payload)
-      if (second !== null) noteFailure(request, reply, second)
-      state.recorder?.setOutside(reply, 'Hindsight')
-    }
+    if (page === null) state.recorder?.setOutside(reply, 'Hindsight')
     let inserted: string | Promise<unknown> | undefined
     if (isProfiled) {
       const token = profiles.begin(request, reply, payload)

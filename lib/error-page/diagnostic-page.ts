@@ -9,7 +9,7 @@ import type { EditorLink } from '../view/editor.js'
 import { safeJson } from '../view/json.js'
 import { renderHtml, type Nonce } from './render-html.js'
 import { detail } from './report-facts.js'
-import { MARKDOWN, PLAIN, renderText } from './render-text.js'
+import { renderText } from './render-text.js'
 
 /** Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state. */
 export function diagnosticPage (
@@ -24,16 +24,12 @@ export function diagnosticPage (
   return { body, exception: report.exceptions.at(-1) as FlattenedException }
 }
 
-/** Renders a report. HTML needs the nonces of its policy; `editor` makes links to source. */
+/** Renders a report; plain text is Markdown. HTML needs the nonces of its policy; `editor` makes links to source. */
 export function renderReport (
   report: ErrorReport, type: Representation['type'], nonce: Nonce, editor: EditorLink | null = null
 ): string {
-  switch (type) {
-    case 'html': return renderHtml(report, nonce, editor)
-    case 'json': return renderJson(report)
-    case 'text': return renderText(report, PLAIN)
-    case 'markdown': return renderText(report, MARKDOWN)
-  }
+  if (type === 'html') return renderHtml(report, nonce, editor)
+  return type === 'json' ? renderJson(report) : renderText(report)
 }
 
 /** The report as a problem document (RFC 9457); exceptions, logs and hints are extension members. */

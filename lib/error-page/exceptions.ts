@@ -12,7 +12,7 @@ export const style = readStyle(import.meta.url, './exceptions.css')
 
 export interface ExceptionsView {
   editor: EditorLink | null
-  /** The places, as `file:line`, whose source the page has shown. */
+  /** The places, as `file:line`, whose source the page has shown, and the calls that it has listed. */
   shown: Set<string>
 }
 
@@ -23,10 +23,6 @@ const MAX_STACKS = 10_000
 const MIN_STACK = 500
 /** Lines before and after the line of a frame that is folded. */
 const AROUND = 3
-/** Vendor frames in a row. */
-const MAX_VENDOR = 12
-/** Fewer frames than these are listed again, although the cause has them. */
-const MIN_SHARED = 4
 
 /** The card of the frame where the failure happened, with its source. */
 export function renderWhere (title: string, frame: StackFrame, editor: EditorLink | null): string {
@@ -45,13 +41,8 @@ export function renderExceptions (chain: readonly FlattenedException[], view: Ex
 </section>`
 }
 
-/**
- * A chain of exceptions, root cause first; `level` is that of the headings, `before` the exception that the page lists
- * before the chain.
- */
-export function renderChain (
-  chain: readonly FlattenedException[], view: ExceptionsView, level = 3, before?: FlattenedException
-): string {
+/** A chain of exceptions, root cause first; `level` is that of the headings. */
+export function renderChain (chain: readonly FlattenedException[], view: ExceptionsView, level = 3): string {
   const heading = `h${Math.min(level, 6)}`
   return chain.map((exception, i) => {
     const { name, message, code, statusCode, errors = [], note } = exception
@@ -63,63 +54,45 @@ export function renderChain (
 <p class="message">${cut(message, MAX_MESSAGE) || '(no message)'}</p>
 !${note === undefined ? '' : html`<p class="note">${note}</p>`}
 </header>
-!${renderFrames(exception, chain[i - 1] ?? before, view)}
-!${errors.length === 0 ? '' : renderMembers(exception, errors, view, level + 1)}
+!${renderFrames(exception, view)}
+!${errors.length === 0 ? '' : renderMembers(errors, view, level + 1)}
 </article>`
   }).join('')
 }
 
-function renderMembers (
-  aggregate: FlattenedException, errors: readonly FlattenedException[][], view: ExceptionsView, level: number
-): string {
-  const items = errors.map((chain, i) =>
-    `<li>${renderChain(chain, view, level, errors[i - 1]?.at(-1) ?? aggregate)}</li>`)
+function renderMembers (errors: readonly FlattenedException[][], view: ExceptionsView, level: number): string {
+  const items = errors.map((chain) => `<li>${renderChain(chain, view, level)}</li>`)
   return html`<details class="members" open><summary>${counted(errors.length, 'error')} inside</summary>
 <ol>!${items}</ol></details>`
 }
 
-/** The frames of an exception. Those outside the application are folded, those shared with its cause are counted. */
-function renderFrames (
-  { frames, framesDropped }: FlattenedException, cause: FlattenedException | undefined, view: ExceptionsView
-): string {
+/** The frames of an exception. Those outside the application are folded. */
+function renderFrames ({ frames, framesDropped }: FlattenedException, view: ExceptionsView): string {
   if (frames.length === 0) return '<p class="note none">No stack trace available.</p>'
   const isAbove = frames.some((frame) => frame.excerpt && view.shown.has(placeOf(frame)))
   const open = isAbove ? undefined : frames.find((frame) => frame.own && frame.excerpt)
-  const end = firstShared(frames, cause?.frames ?? [])
   const groups: StackFrame[][] = []
-  for (const frame of frames.slice(0, end)) {
+  for (const frame of frames) {
     const group = groups.at(-1)
     if (group?.[0]?.own === frame.own) group.push(frame)
     else groups.push([frame])
   }
   const items = groups.map((group) => group[0]?.own === true
     ? group.map((frame) => `<li class="own">${frameItem(frame, frame === open, view)}</li>`).join('')
-    : html`<li class="fold"><details><summary>${counted(group.length, 'vendor frame')}</summary>
-<ol>!${group.slice(0, MAX_VENDOR).map((frame) => `<li>${frameItem(frame, false, view)}</li>`)}</ol>!${
-  group.length <= MAX_VENDOR
-    ? ''
-    : html`<p>${group.length - MAX_VENDOR} more are in the stack trace below.</p>`}</details></li>`)
-  const left = frames.length - end
-  if (left > 0) items.push(html`<li class="fold"><p>${left} more frames in common with the previous exception</p></li>`)
+    : vendorFrames(group, view))
   const dropped = framesDropped ? html`<p class="note none">${framesDropped} more frames are left out.</p>` : ''
   return html`<ol class="frames">!${items}</ol>!${dropped}`
 }
 
-/** The index of the first frame that is, with all frames after it, also in the stack of the cause. */
-function firstShared (frames: readonly StackFrame[], ofCause: readonly StackFrame[]): number {
-  const found = frames.findIndex((frame, i) => {
-    const at = ofCause.findIndex((other) => isSameCall(frame, other))
-    // The limit of a stack may have cut off one of them earlier.
-    const length = Math.min(frames.length - i, ofCause.length - at)
-    return at !== -1 && length >= MIN_SHARED &&
-      frames.slice(i, i + length).every((one, j) => isSameCall(one, ofCause[at + j] as StackFrame))
-  })
-  return found === -1 ? frames.length : found
-}
-
-function isSameCall (one: StackFrame, other: StackFrame): boolean {
-  return one.line === other.line && one.column === other.column && one.function === other.function &&
-    one.file === other.file
+/** Frames outside the application in a row; those of a call that is listed already are counted only. */
+function vendorFrames (frames: readonly StackFrame[], view: ExceptionsView): string {
+  const count = counted(frames.length, 'vendor frame')
+  const [first] = frames as [StackFrame]
+  const call = `${first.function} ${placeOf(first)}`
+  if (view.shown.has(call)) return html`<li class="fold"><p>${count} as above</p></li>`
+  view.shown.add(call)
+  return html`<li class="fold"><details><summary>${count}</summary>
+<ol>!${frames.map((frame) => `<li>${frameItem(frame, false, view)}</li>`)}</ol></details></li>`
 }
 
 function frameItem (frame: StackFrame, open: boolean, { editor, shown }: ExceptionsView): string {

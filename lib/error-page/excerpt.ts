@@ -1,21 +1,11 @@
-import { extname } from 'node:path'
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
 import type { CodeExcerpt, StackFrame } from '../errors/exception.js'
 import { ofExcerpt } from '../errors/source-cache.js'
 import { text } from '../view/html.js'
 
-/** The files that are highlighted; `<` begins an element in those with JSX. */
-const JSX: Readonly<Record<string, boolean>> = {
-  '.js': true,
-  '.jsx': true,
-  '.mjs': true,
-  '.cjs': true,
-  '.ts': false,
-  '.mts': false,
-  '.cts': false,
-  '.tsx': true,
-  '.json': false
-}
+/** The files that are highlighted; `<` begins an element in all but TypeScript. */
+const SOURCE = /\.(?:[cm]?[jt]s|[jt]sx|json)$/i
+const NO_JSX = /\.(?:[cm]?ts|json)$/i
 const KEYWORDS = new Set([
   'as async await break case catch class const continue debugger default delete do else enum export extends false',
   'finally for from function if implements import in instanceof interface keyof let namespace new null of private',
@@ -51,27 +41,17 @@ export interface Mark { line: number, column: number }
  * mark has the class `at`. Never throws: source is hostile, too.
  */
 export function highlight (lines: readonly string[], file: string, mark: Mark | null): string[] {
-  const jsx = JSX[extname(file).toLowerCase()]
   const source = lines.join('\n')
-  if (jsx === undefined || source.length > MAX_LENGTH) return lines.map(text)
+  if (!SOURCE.test(file) || source.length > MAX_LENGTH) return lines.map(text)
   try {
-    return highlightTokens(tokensOf(source, jsx), mark)
+    // The types of the package have an overload for `true` only.
+    return highlightTokens(jsTokens(source, { jsx: !NO_JSX.test(file) } as { jsx: true }), mark)
   } catch {
     return lines.map(text)
   }
 }
 
 type AnyToken = Token | JSXToken
-
-function * tokensOf (source: string, jsx: boolean): Generator<AnyToken> {
-  // An excerpt may begin within a comment.
-  const end = source.indexOf('*/') + 2
-  const comment = source.slice(0, end)
-  const isComment = end > 1 && !comment.includes('/*') && /^\s*\*/m.test(comment)
-  if (isComment) yield { type: 'MultiLineComment', value: comment, closed: true }
-  // The types of the package have an overload for `true` only.
-  yield * jsTokens(isComment ? source.slice(end) : source, { jsx } as { jsx: true })
-}
 
 function highlightTokens (tokens: Iterable<AnyToken>, mark: Mark | null): string[] {
   const shown: string[] = ['']

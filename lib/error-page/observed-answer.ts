@@ -75,22 +75,6 @@ function isDefaultError (error: Error, { statusCode }: FastifyReply, payload: st
     Object.entries(expected).every(([name, value]) => String(body[name]) === String(value))
 }
 
-/**
- * The error that an error handler raised, or null. Fastify calls no hook for it, but sends and logs its default error.
- */
-export function secondError (request: FastifyRequest, reply: FastifyReply, payload: unknown): Error | null {
-  const { failed, raised, log } = stateOf(request)
-  if (!failed || reply.statusCode < 500) return null
-  if (typeof payload !== 'string' || !payload.startsWith('{"statusCode":')) return null
-  const { message } = parsed(payload)
-  if (typeof message !== 'string' || message === read(raised, 'message')) return null
-  const isLogged = log?.records().some((line) => line.level === 'error' && line.message === message)
-  if (isLogged !== true) return null
-  const second = new Error(message, { cause: raised })
-  second.stack = `Error: ${message}`
-  return second
-}
-
 function parsed (json: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(json)) as Record<string, unknown>

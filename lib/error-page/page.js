@@ -2,29 +2,6 @@
 (function () {
   'use strict'
 
-  function copyBySelection (text) {
-    const area = document.createElement('textarea')
-    area.value = text
-    area.readOnly = true
-    area.className = 'hidden-visually'
-    document.body.append(area)
-    area.select()
-    let copied = false
-    try { copied = document.execCommand('copy') } catch {}
-    area.remove()
-    return copied
-  }
-
-  // The clipboard interface exists in secure contexts only, not on plain http beyond localhost.
-  async function copy (text) {
-    try {
-      await navigator.clipboard.writeText(text)
-      return true
-    } catch {
-      return copyBySelection(text)
-    }
-  }
-
   const status = document.createElement('p')
   status.className = 'hidden-visually'
   status.setAttribute('role', 'status')
@@ -36,16 +13,17 @@
     button.className = 'copy'
     button.textContent = label
     button.addEventListener('click', async function () {
-      const copied = await copy(textOf())
-      button.focus({ preventScroll: true })
-      status.textContent = button.textContent = copied ? 'Copied' : 'Could not copy'
+      // The clipboard interface exists in secure contexts only, not on plain http beyond localhost.
+      let result = 'Copied'
+      try {
+        await navigator.clipboard.writeText(textOf())
+      } catch {
+        result = 'Could not copy'
+      }
+      status.textContent = button.textContent = result
       setTimeout(function () { button.textContent = label }, 2000)
     })
     return button
-  }
-
-  function textsOf (selector) {
-    return [...document.querySelectorAll(selector)].map(function (element) { return element.textContent.trim() })
   }
 
   for (const source of document.querySelectorAll('[data-copy]')) {
@@ -74,7 +52,8 @@
 
   // The differences from the last success, as lines of Markdown.
   function differencesAsText () {
-    const rows = textsOf('[data-fragment] tbody tr').map(function (text) { return '- ' + text.replace(/\s+/g, ' ') })
+    const rows = [...document.querySelectorAll('[data-fragment] tbody tr')]
+      .map(function (row) { return '- ' + row.textContent.trim().replace(/\s+/g, ' ') })
     return rows.length ? '\n## Differences from the last success\n\n' + rows.join('\n') + '\n' : ''
   }
 })()

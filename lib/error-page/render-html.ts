@@ -15,7 +15,7 @@ import { renderLogs } from './logs.js'
 import {
   chainLines, detail, everyException, headline, logCounts, profileUrl, shownCause, shownSource
 } from './report-facts.js'
-import { MARKDOWN, renderText } from './render-text.js'
+import { renderText } from './render-text.js'
 
 /** A headline that is small and scrolls: the source below it stays on the first screen. */
 const LONG_HEADLINE = /\n.*\n.*\n|^.{240}/s
@@ -54,10 +54,9 @@ export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLin
 !${differences(report)}
 !${renderExceptions(report.exceptions, { editor, shown })}
 !${renderLogs(report)}
-!${lifecycle(report)}
 !${renderStackTraces(report.exceptions)}
 <details class="copies card"><summary><h2>This report as Markdown</h2></summary>
-<pre id="as-markdown" tabindex="-1">${renderText(report, MARKDOWN)}</pre></details>
+<pre id="as-markdown" tabindex="-1">${renderText(report)}</pre></details>
 </main>
 !${request(report)}
 <footer><div class="wrap">Hindsight shows this page in debug mode only.</div></footer>
@@ -168,13 +167,6 @@ function hintCard ({ title, text, code, routes }: Hint, editor: EditorLink | nul
 !${items === undefined ? '' : html`<ul class="routes">!${items}</ul>`}
 !${code === undefined ? '' : html`<pre data-copy="Copy"><code>${code}</code></pre>`}
 </div>`
-}
-
-function lifecycle (report: ErrorReport): string {
-  if (report.lifecycle === undefined) return ''
-  const url = profileUrl(report)
-  const link = url === undefined ? '' : html` <a href="${url}?panel=events">All steps are in the profile.</a>`
-  return html`<p class="lifecycle note">${report.lifecycle}!${link}</p>`
 }
 
 function request ({ request: { method, url, ip, headers } }: ErrorReport): string {

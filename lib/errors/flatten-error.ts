@@ -9,11 +9,10 @@ import { isError, messageOf, nameOf, read } from './thrown-value.js'
 const MAX_EXCEPTIONS = 100
 /** Levels of nested AggregateErrors. */
 const MAX_DEPTH = 5
-/** Of one exception, and of all together; each has at least MIN_FRAMES of its frames. */
-const MAX_FRAMES = 200
-const MAX_ALL_FRAMES = 1_000
-const MIN_FRAMES = 10
+/** Of one exception. */
+const MAX_FRAMES = 50
 const MAX_EXCERPTS = 10
+/** Of all exceptions together. */
 const MAX_ALL_EXCERPTS = 100
 /** Characters. */
 const MAX_MESSAGE = 20_000
@@ -21,18 +20,10 @@ const MAX_STACK = 40_000
 const MAX_PARSED_STACK = 100_000
 const MAX_LOGGED = 500_000
 
-export interface FlattenOptions {
-  /** The folder of the application's own code; by default the working directory. */
-  root?: string
-  /** Lines of source before and after a frame's own. */
-  around?: number
-}
-
 /** The state of one call of `flattenError`: what may still be added, and the errors that were listed. */
-interface Walk extends FlattenOptions {
+interface Walk {
   seen: Set<unknown>
   exceptions: number
-  frames: number
   excerpts: number
   excerptOf: ExcerptReader
 }
@@ -41,15 +32,9 @@ interface Walk extends FlattenOptions {
  * Turns any raised value into plain data: the chain of its causes, root cause first. Lists at most 100 exceptions,
  * members of AggregateErrors included; notes say what is left out. Never throws; everything returned is bounded.
  */
-export function flattenError (raised: unknown, options: FlattenOptions = {}): FlattenedException[] {
-  return flattenChain(raised, {
-    ...options,
-    seen: new Set(),
-    exceptions: MAX_EXCEPTIONS,
-    frames: MAX_ALL_FRAMES,
-    excerpts: MAX_ALL_EXCERPTS,
-    excerptOf: excerptReader()
-  }, 0)
+export function flattenError (raised: unknown): FlattenedException[] {
+  const limits = { exceptions: MAX_EXCEPTIONS, excerpts: MAX_ALL_EXCERPTS }
+  return flattenChain(raised, { ...limits, seen: new Set(), excerptOf: excerptReader() }, 0)
 }
 
 /**
@@ -129,14 +114,12 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const { head, frames } = splitStack(text, message)
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
-  const all = stackFrames(frames, walk.root)
-  const shown = all.slice(0, Math.min(MAX_FRAMES, Math.max(MIN_FRAMES, walk.frames)))
-  walk.frames -= shown.length
-  const syntax = syntaxFrame(text, message, walk.root)
+  const all = stackFrames(frames)
+  const shown = all.slice(0, MAX_FRAMES)
+  const syntax = syntaxFrame(text, message)
   exception.frames = syntax === null ? shown : [syntax, ...shown]
   addExcerpts(exception.frames, walk)
   if (all.length > shown.length) exception.framesDropped = all.length - shown.length
-  if (text.length < stack.length) addNote(exception, 'The end of its stack is left out.')
 }
 
 // Only the frames of the application have excerpts, and of frames at one line the first: a function may call itself.
@@ -144,7 +127,7 @@ function addExcerpts (frames: StackFrame[], walk: Walk): void {
   const shown = new Set<CodeExcerpt>()
   for (const frame of frames) {
     if (!frame.own || shown.size >= Math.min(MAX_EXCERPTS, walk.excerpts)) continue
-    const excerpt = walk.excerptOf(frame.file, frame.line, walk.around)
+    const excerpt = walk.excerptOf(frame.file, frame.line)
     if (excerpt === undefined || shown.has(excerpt)) continue
     frame.excerpt = excerpt
     shown.add(excerpt)

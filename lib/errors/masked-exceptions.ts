@@ -32,7 +32,9 @@ export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   if (state.exceptions !== undefined) return state.exceptions
   const exceptions = maskExceptions(flattenError(state.failed ? state.raised : state.missed), maskOf(request))
   // No code of the application raised that no route matched, though its hooks may be in the stack.
-  if (request.is404 && state.route === null) for (const { frames } of exceptions) frames.forEach(dropExcerpt)
+  if (request.is404 && state.route === null) {
+    for (const frame of exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt
+  }
   state.exceptions = exceptions
   return exceptions
 }
@@ -79,8 +81,4 @@ function maskLine (line: string, mask: Mask): string {
   const assigned = line.replace(ASSIGNMENT, (all, before: string, _quote: string, name: string, quote: string) =>
     mask.hides(name) ? `${before}${quote}${MASKED}${quote}` : all)
   return assigned.replace(STRING, (_all, quote: string, text: string) => quote + mask.text(text) + quote)
-}
-
-function dropExcerpt (frame: StackFrame): void {
-  delete frame.excerpt
 }

@@ -6,17 +6,13 @@ import { servicesOf } from '../lifecycle/services.js'
 import type { SecurityRecord } from '../security/context.js'
 import { grouped } from '../view/counted.js'
 import { cut, visibleLine } from '../view/visible.js'
-import type { StackFrame } from './exception.js'
 import type { Refusal } from './report.js'
-import { isInternal, packageOf } from './stack-frame.js'
+import { isInternal, packageOf, placeOf } from './stack-frame.js'
 import { read } from './thrown-value.js'
 
 const KINDS: Readonly<Record<number, Refusal['kind']>> = {
   401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate'
 }
-const DEFAULT_BODY_LIMIT = 1_048_576
-/** Characters of a file's path. */
-const MAX_SOURCE = 500
 const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
 
 /** Why a request was refused; null where it was not, or where the response is about another failure. */
@@ -41,90 +37,58 @@ function byOption (kind: Refusal['kind'], what: string, rule: string, option: st
 }
 
 function tooLarge (request: FastifyRequest): Refusal {
-  const ofServer = Number(request.server.initialConfig.bodyLimit ?? DEFAULT_BODY_LIMIT)
-  const limit = request.routeOptions.bodyLimit ?? ofServer
-  const bytes = `${grouped(limit)} bytes`
-  const length = Number(request.headers['content-length'])
-  // A shorter body was decoded before it was measured, or its parser has a smaller limit.
-  const body = length > limit ? `The body of ${grouped(length)} bytes` : 'The body'
-  if (limit !== ofServer) {
-    const option = 'bodyLimit of the route'
-    return byOption('size', `${body} is larger than the ${bytes} that the ${option} allows`, `the ${option}`, option)
-  }
-  // Fastify does not expose the limit of a parser.
-  const option = 'bodyLimit of Fastify, of addContentTypeParser or of the route'
-  const limits = `the bodyLimit of the server is ${bytes}, and the parser of its type may have its own`
-  const sentence = `${body} is too large: ${limits}; the option ${option} decides.`
-  return { kind: 'size', sentence, rule: 'the bodyLimit of the server or of the parser', option }
+  const limit = request.routeOptions.bodyLimit ?? Number(request.server.initialConfig.bodyLimit)
+  const what = `The body is larger than the bodyLimit here, ${grouped(limit)} bytes, or than that of its parser`
+  return byOption('size', what, 'the bodyLimit', 'bodyLimit of Fastify, of addContentTypeParser or of the route')
 }
 
 function unsupportedType (request: FastifyRequest): Refusal {
   const type = shown(request, request.headers['content-type'] ?? '')
-  const decides = 'app.addContentTypeParser, or a plugin that calls it, decides'
-  const sentence = `No parser accepts a body of the type "${type}" here: ${decides}.`
-  const option = 'addContentTypeParser of Fastify'
-  return { kind: 'type', sentence, rule: 'the content type parsers of the route\'s scope', option }
+  const what = `No parser accepts a body of the type "${type}" here`
+  return byOption('type', what, 'the content type parsers of the route\'s scope', 'addContentTypeParser of Fastify')
 }
 
 function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
   const allow = shown(request, String(allowed ?? 'others'))
-  const sentence = `No route accepts ${request.method} at this path: its routes accept ${allow}; ` +
-    'the method of the route decides.'
-  return { kind: 'method', sentence, rule: `the routes of the path accept ${allow}`, option: 'method of the route' }
+  const what = `No route accepts ${request.method} at this path: its routes accept ${allow}`
+  return byOption('method', what, `the routes of the path accept ${allow}`, 'method of the route')
 }
 
 function tooMany (request: FastifyRequest, reply: FastifyReply | null, security: SecurityRecord | null): Refusal {
-  const refusal = loginLimit(request, security) ?? byOtherCode(request, 429, 'rate')
+  const isLogin = read(stateOf(request).raised, 'code') === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS'
+  const what = 'Too many logins have failed for this user, or from this address'
+  const option = `security.firewalls["${security?.firewall?.name ?? '…'}"].throttling`
+  const refusal = isLogin
+    ? byOption('rate', what, 'the throttling of logins', option)
+    : byOtherCode(request, 429, 'rate')
   const seconds = reply?.getHeader('retry-after')
   if (seconds === undefined) return refusal
   return { ...refusal, sentence: `${refusal.sentence} It may be tried again in ${shown(request, String(seconds))} s.` }
 }
 
-function loginLimit (request: FastifyRequest, security: SecurityRecord | null): Refusal | null {
-  const code = read(stateOf(request).raised, 'code')
-  if (code !== 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS' && (code !== undefined || !isLoginRoute(request))) return null
-  const option = `security.firewalls["${security?.firewall?.name ?? '…'}"].throttling`
-  const logins = 'Too many logins have failed for this user, or from this address'
-  const sentence = `${logins}: the option ${option} (maxAttempts in interval) decides.`
-  return { kind: 'rate', sentence, rule: 'the throttling of logins', option }
-}
-
 /** The rule of the option `security` that refused the request; null where none did. */
 function bySecurity (request: FastifyRequest, status: number, record: SecurityRecord | null): Refusal | null {
   const code = read(stateOf(request).raised, 'code')
-  // An error handler of a scope may have answered the error of a login route.
-  const isAnswered = code === undefined && isLoginRoute(request)
-  if (code === 'HINDSIGHT_INVALID_CSRF_TOKEN' || (isAnswered && status === 403)) return byCsrf(request, record)
-  const isOurs = code === 'HINDSIGHT_AUTHENTICATION' || code === 'HINDSIGHT_ACCESS_DENIED' || isAnswered
-  if (!isOurs || record === null) return null
+  if (record === null) return null
   const name = record.firewall?.name ?? ''
+  const options = `security.firewalls["${name}"]`
+  if (code === 'HINDSIGHT_INVALID_CSRF_TOKEN') {
+    const isLogout = request.routeOptions.config?.name?.startsWith('_logout_') === true
+    const option = `${options}.${isLogout ? 'logout.csrf' : 'authenticators.login.csrf'}`
+    return byOption('access', 'The request has no CSRF token of its session', 'the CSRF token', option)
+  }
+  if (code !== 'HINDSIGHT_AUTHENTICATION' && code !== 'HINDSIGHT_ACCESS_DENIED') return null
   const firewall = `the firewall "${name}"`
   const failed = record.authenticators.find(({ outcome }) => outcome === 'failed')
   if (failed !== undefined && status === 401 && record.user === null) {
-    const own = ['basic', 'bearer', 'login'].includes(failed.name) ? failed.name : 'custom'
-    const option = `security.firewalls["${name}"].authenticators.${own}`
-    const sentence = `The authenticator ${failed.name} of ${firewall} refused the credentials ` +
-      `(${failed.reason ?? 'no reason is known'}): the option ${option} and its provider of users decide.`
-    return { kind: 'credentials', sentence, rule: `${failed.name} of ${firewall}`, option }
+    const what = `The authenticator ${failed.name} of ${firewall} refused the credentials ` +
+      `(${failed.reason ?? 'no reason is known'})`
+    return byOption('credentials', what, `${failed.name} of ${firewall}`, `${options}.authenticators`)
   }
   const denial = denialOf(request, record)
   if (denial === null) return null
   const { what, rule, option } = denial
   return byOption(status === 401 ? 'credentials' : 'access', `${what}, and ${userOf(record, firewall)}`, rule, option)
-}
-
-function byCsrf (request: FastifyRequest, record: SecurityRecord | null): Refusal {
-  const isLogout = request.routeOptions.config?.name?.startsWith('_logout_') === true
-  const option = `security.firewalls["${record?.firewall?.name ?? ''}"].` +
-    (isLogout ? 'logout.csrf' : 'authenticators.login.csrf')
-  const what = `The ${isLogout ? 'logout' : 'login'} has no CSRF token of its session ` +
-    '(a form that is older than the session, or a request without the session\'s cookie)'
-  return byOption('access', what, 'the CSRF token', option)
-}
-
-/** Whether the route is one that a firewall made. */
-function isLoginRoute ({ routeOptions: { config } }: FastifyRequest): boolean {
-  return /^_log(?:in|out)_/.test(config?.name ?? '')
 }
 
 interface Denial { what: string, rule: string, option: string }
@@ -147,11 +111,11 @@ function denialOf (request: FastifyRequest, { rule, expression, decisions }: Sec
   if (denied === undefined) return null
   const { by, attribute, subject } = denied
   const votes = denied.votes.filter(({ vote }) => vote === 'denied')
-    .map(({ voter, reason }) => reason === '' ? voter : `${voter}: ${reason}`)
-  const why = votes.join('; ') || 'no voter granted it'
+    .map(({ voter, reason }) => `${voter}: ${reason}`)
   const needed = by === 'is-granted' ? `config.isGranted ${route}` : by
+  const what = `${attribute}${subject === null ? '' : ` of ${subject}`}, which ${needed} requires, was denied`
   return {
-    what: `${attribute}${subject === null ? '' : ` of ${subject}`}, which ${needed} requires, was denied (${why})`,
+    what: `${what} (${votes.join('; ') || 'no voter granted it'})`,
     rule: `${by}: ${attribute}`,
     option: by === 'is-granted' ? 'config.isGranted of the route' : 'security.voters'
   }
@@ -161,12 +125,9 @@ function userOf ({ user, roles, inheritedRoles, authenticators }: SecurityRecord
   if (user !== null) {
     return `${user.identifier} is logged in with ${[...roles, ...inheritedRoles].join(', ') || 'no role'}`
   }
-  const session = authenticators.find(({ name, outcome, reason }) =>
-    name === 'session' && reason !== undefined && outcome !== 'succeeded')
   const names = authenticators.map(({ name }) => name).join(', ')
   if (names === '') return 'no user is logged in, as no firewall of this path has an authenticator'
-  const lost = session === undefined ? '' : `; session: ${String(session.reason)}`
-  return `no user is logged in: the request has no credentials that ${firewall} reads (${names}${lost})`
+  return `no user is logged in: the request has no credentials that ${firewall} reads (${names})`
 }
 
 /** A refusal that no rule of Hindsight made, with the code that raised or sent it. */
@@ -174,35 +135,24 @@ function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['ki
   const state = stateOf(request)
   const exception = state.exceptions?.at(-1)
   if (!state.failed || exception === undefined) {
-    const { url } = request.routeOptions.config ?? {}
-    const route = `The handler of ${request.method} ${url ?? ''}, or a hook before it,`
-    const sender = url === undefined ? 'The application' : route
-    const sentence = `${sender} answered with ${status} by itself: no option of Hindsight decides.`
+    const { url } = request.routeOptions
+    const route = url === undefined ? '' : ` (a handler or hook of ${request.method} ${url})`
+    const sentence = `The application${route} answered with ${status} by itself: no option of Hindsight decides.`
     return { kind, sentence, rule: 'the response of the application', option: null }
   }
-  const { name, code, message, frames } = exception
-  const { raiser, packageName, raisedAt } = raiserOf(frames)
-  const frame = frames.find(({ own }) => own) ?? raisedAt
-  const place = frame === undefined ? '' : ` at ${frame.file.slice(-MAX_SOURCE)}:${frame.line}`
-  const text = cut(visibleLine(servicesOf(request).mask.text(message)), 300)
-  const error = `${name}${code === undefined ? '' : `, ${code}`}: ${text}`
+  const { name, message, frames } = exception
+  // The code that raised it: that of the first frame outside Node.js, Fastify and Hindsight.
+  const frame = frames.find(({ file }) =>
+    isAbsolute(file) && !isInternal(file) && !PLATFORM.has(packageOf(file) ?? ''))
+  const packageName = frame === undefined ? null : packageOf(frame.file)
+  const code = frame === undefined ? 'the framework' : 'your code'
+  const raiser = packageName === null ? code : `the package ${packageName}`
+  const own = frames.find(({ own }) => own) ?? frame
+  const place = own === undefined ? '' : ` at ${placeOf(own)}`
   const decides = packageName === null ? 'no option of Hindsight decides' : 'the options of that package decide'
-  const sentence = `${status} was raised by ${raiser}${place} (${error}): ${decides}.`
+  const sentence = `${status} was raised by ${raiser}${place} (${name}: ${shown(request, message)}): ${decides}.`
   const option = packageName === null ? null : `the options of ${packageName}`
   return { kind, sentence, rule: `raised by ${raiser}`, option }
-}
-
-interface Raiser { raiser: string, packageName: string | null, raisedAt?: StackFrame }
-
-/** The code that raised an error: that of the first frame outside Node.js, Fastify and Hindsight. */
-function raiserOf (frames: readonly StackFrame[]): Raiser {
-  const raisedAt = frames.find(({ file }) =>
-    isAbsolute(file) && !isInternal(file) && !PLATFORM.has(packageOf(file) ?? ''))
-  if (raisedAt === undefined) {
-    return { raiser: isInternal(frames[0]?.file ?? '') ? 'Hindsight' : 'Fastify', packageName: null }
-  }
-  const packageName = packageOf(raisedAt.file)
-  return { raiser: packageName === null ? 'your code' : `the package ${packageName}`, packageName, raisedAt }
 }
 
 function shown (request: FastifyRequest, text: string): string {

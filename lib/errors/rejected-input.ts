@@ -145,8 +145,8 @@ function placeAt (text: string, at: number): { line: number, column: number } {
 
 /** The index of the first character that makes a text invalid JSON; null for valid JSON. */
 function errorPosition (text: string): number | null {
-  if (isPrefix(text)) return isJson(text) ? null : text.length
-  let [valid, invalid] = [0, text.length]
+  if (jsonError(text) === null) return null
+  let [valid, invalid] = [0, text.length + 1]
   while (invalid - valid > 1) {
     const middle = (valid + invalid) >> 1
     if (isPrefix(text.slice(0, middle))) valid = middle
@@ -155,23 +155,18 @@ function errorPosition (text: string): number | null {
   return valid
 }
 
-function isJson (text: string): boolean {
+function jsonError (text: string): string | null {
   try {
     JSON.parse(text)
-    return true
-  } catch {
-    return false
+    return null
+  } catch (error) {
+    return messageOf(error)
   }
 }
 
 // The parser reports what is missing at the end of an incomplete text at its length.
 function isPrefix (text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch (error) {
-    const message = messageOf(error)
-    if (/^(?:Unexpected end|Unterminated string)/.test(message)) return true
-    return Number(/at position (\d+)/.exec(message)?.[1] ?? -1) >= text.length
-  }
+  const message = jsonError(text)
+  return message === null || /^(?:Unexpected end|Unterminated string)/.test(message) ||
+    Number(/at position (\d+)/.exec(message)?.[1] ?? -1) >= text.length
 }

@@ -12,7 +12,7 @@ import { handlerFrame } from './declared-place.js'
 import { hintsFor } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
-import { hasThrown, placeInLifecycle, whatHappened } from './what-happened.js'
+import { hasThrown, whatHappened } from './what-happened.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -22,7 +22,7 @@ declare module '../lifecycle/request-state.js' {
 }
 
 /** The number of lines of a request's log that a report has; notifications are not counted. */
-const MAX_LOGS = 1_000
+const MAX_LOGS = 200
 
 /** A remark that helps to fix the failure; given only where it is certain. */
 export interface Hint {
@@ -87,8 +87,6 @@ export interface ErrorReport {
   raisedBy?: { stage: string, listener: string }
   /** The method of a class that a framework calls as the handler, and where it is defined, `file:line`. */
   controller?: { name: string, source: string | null }
-  /** In `full` mode: where in the lifecycle it was raised, in one sentence. */
-  lifecycle?: string
   /** The stored profile. */
   profile?: { token: string, url: string }
 }
@@ -96,9 +94,8 @@ export interface ErrorReport {
 /** The report of a failed request, masked. */
 export function reportOf (request: FastifyRequest, status: number, reason: string): ErrorReport {
   const state = stateOf(request)
-  const { originOf, mode, lifecycle } = servicesOf(request)
   const mask = maskOf(request)
-  const origin = originOf(request)
+  const origin = servicesOf(request).originOf(request)
   const events = state.recorder?.events() ?? []
   const exceptions = exceptionsOf(request)
   const input = rejectedInput(request, mask)
@@ -123,7 +120,6 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
     ...(input !== null && { input }),
     ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
     ...(state.controller !== null && { controller: state.controller }),
-    ...(mode === 'full' && { lifecycle: placeInLifecycle(state, events, lifecycle.slots) }),
     ...(state.profile !== undefined && { profile: state.profile })
   }
 }

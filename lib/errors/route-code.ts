@@ -2,13 +2,9 @@ import { takes } from '../routing/tried-routes.js'
 
 /** The methods that a Fastify instance has a function for. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-/** Numbers, UUIDs, long hexadecimal strings with a digit, and ULIDs. */
-const IDENTIFIER = new RegExp(`^(?:${[
-  '\\d+',
-  '[\\da-f]{8}-[\\da-f]{4}-[\\da-f]{4}-[\\da-f]{4}-[\\da-f]{12}',
-  '(?=.*\\d)[\\da-f]{12,}',
-  '[\\da-hjkmnp-tv-z]{26}'
-].join('|')})$`, 'i')
+/** Numbers, UUIDs and other long hexadecimal strings with a digit. */
+const IDENTIFIER = /^(?:\d+|(?=.*\d)[\da-f-]{12,})$/i
+const NEEDS_ESCAPES = /['\\\p{C}\u2028\u2029]/u
 const MAX_PATH = 200
 
 /** The source of a route. */
@@ -21,11 +17,11 @@ export interface RouteCode {
 
 /**
  * Writes a route that matches a path: segments that look like identifiers become parameters, and all other segments
- * become part of a string literal. Null where the router would not match the path.
+ * become part of a string literal. Null where the router would not match the path, or where it needs escapes.
  */
 export function routeCode (method: string, path: string, typescript: boolean): RouteCode | null {
   const decoded = decode(path)
-  if (decoded === null || path.length > MAX_PATH || !METHODS.has(method)) return null
+  if (decoded === null || NEEDS_ESCAPES.test(decoded) || path.length > MAX_PATH || !METHODS.has(method)) return null
   const names: string[] = []
   const pattern = decoded.split('/').map((segment, i, all) => {
     if (!IDENTIFIER.test(segment)) return segment.replaceAll(':', '::')
@@ -40,7 +36,7 @@ export function routeCode (method: string, path: string, typescript: boolean): R
     : `const { ${fields} } = request.params\n  return { ${fields} }`
   return {
     file: /^\/([a-z][\w-]*)/i.exec(decoded)?.[1]?.toLowerCase() ?? 'home',
-    code: `app.${method.toLowerCase()}${typescript ? types : ''}(${literal(pattern)}, async (request, reply) => {
+    code: `app.${method.toLowerCase()}${typescript ? types : ''}('${pattern}', async (request, reply) => {
   ${body}
 })
 `
@@ -67,14 +63,4 @@ function decode (path: string): string | null {
   } catch {
     return null
   }
-}
-
-/** A string literal without invisible characters. */
-function literal (text: string): string {
-  const escaped = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")
-  return `'${escaped.replace(/[^\P{C}]|[\u2028\u2029]/gu, escapeCharacter)}'`
-}
-
-function escapeCharacter (character: string): string {
-  return `\\u{${(character.codePointAt(0) as number).toString(16)}}`
 }

@@ -18,14 +18,10 @@ const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /** Splits a stack into its message and its frame lines. Lines of a message may look like frames and are none. */
 export function splitStack (stack: string, message: string): { head: string, frames: string } {
-  const end = endOfMessage(stack, message) ?? startOfFrames(stack)
-  return { head: stack.slice(0, end).trimEnd(), frames: stack.slice(end).replace(/^\n/, '').trimEnd() }
-}
-
-function endOfMessage (stack: string, message: string): number | undefined {
   const at = message === '' ? -1 : stack.indexOf(message)
-  if (at === -1 || stack.slice(0, at).includes('\n')) return undefined
-  return at + message.length
+  const isFound = at !== -1 && !stack.slice(0, at).includes('\n')
+  const end = isFound ? at + message.length : startOfFrames(stack)
+  return { head: stack.slice(0, end).trimEnd(), frames: stack.slice(end).replace(/^\n/, '').trimEnd() }
 }
 
 // The message was changed after the stack was captured: only the lines at the end are surely frames.
@@ -143,15 +139,11 @@ export function withSource (frame: StackFrame): StackFrame {
 
 /** The first frame of the application in a chain of exceptions. */
 export function firstOwnFrame (chain: readonly FlattenedException[]): StackFrame | undefined {
-  for (const { frames } of chain) {
-    const frame = frames.find(({ own }) => own)
-    if (frame !== undefined) return frame
-  }
-  return undefined
+  return chain.flatMap(({ frames }) => frames).find(({ own }) => own)
 }
 
 /** The place of a syntax error, which its stack names before the message, or the message itself; null without one. */
-export function syntaxFrame (stack: string, message: string, root = process.cwd()): StackFrame | null {
+export function syntaxFrame (stack: string, message: string): StackFrame | null {
   const [, url, line, column = '0'] = /^(\S.*):(\d+)\n[^]*\n\w*SyntaxError: /.exec(stack.slice(0, MAX_LINE_LENGTH)) ??
     /^((?:[A-Z]:)?[\\/].+?):(\d+):(\d+): error: /im.exec(message.slice(0, MAX_LINE_LENGTH)) ??
     // The loader of tsx, whose position is the first line where brackets are not balanced.
@@ -159,5 +151,5 @@ export function syntaxFrame (stack: string, message: string, root = process.cwd(
   if (url === undefined) return null
   const file = toPath(url)
   if (!isAbsolute(file)) return null
-  return { file, line: Number(line), column: Number(column), function: '(syntax)', own: isOwn(file, root) }
+  return { file, line: Number(line), column: Number(column), function: '(syntax)', own: isOwn(file) }
 }

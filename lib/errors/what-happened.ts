@@ -27,7 +27,7 @@ export function whatHappened (request: FastifyRequest, { exceptions, events, han
   const { url } = request.routeOptions
   const route = `${request.method} ${url ?? pathnameOf(request)}`
   const name = thrownAs(exceptions.at(-1)?.name ?? 'Error')
-  const { raisedBy, handlerStart, handlerEnd } = state
+  const { raisedBy, handlerStart } = state
   const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.fields !== undefined) {
     return `The schema of ${route}${place} rejected the ${input.part}; the handler did not run.`
@@ -44,8 +44,7 @@ export function whatHappened (request: FastifyRequest, { exceptions, events, han
   if (!hasThrown(state, events)) {
     return `The handler of ${route}${place} had returned when its response failed with ${name}${cause}.`
   }
-  const after = handlerEnd === 0 ? '' : `, ${(handlerEnd - handlerStart).toFixed(1)} ms after its start`
-  return `The handler of ${route}${place} threw ${name}${after}${cause}.`
+  return `The handler of ${route}${place} threw ${name}${cause}.`
 }
 
 function missSentence (request: FastifyRequest, state: RequestState): string | null {
@@ -79,25 +78,4 @@ export function hasThrown (state: RequestState, events: readonly ListenerEvent[]
 function isSending ({ serializeStart }: RequestState, events: readonly ListenerEvent[]): boolean {
   return serializeStart !== 0 || events.some(({ pass, stage, outcome }) =>
     pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
-}
-
-type Slots = ReadonlyArray<{ stage: string, listener: string }>
-
-/** Where in the lifecycle of `full` mode a failure was raised, in one sentence. */
-export function placeInLifecycle (state: RequestState, events: readonly ListenerEvent[], slots: Slots): string {
-  const { raisedBy, handlerStart } = state
-  if (raisedBy !== null) {
-    const { stage, listener } = raisedBy
-    const index = slots.findIndex((slot) => slot.stage === stage && slot.listener === listener)
-    return `Step ${index + 1} of ${slots.length} raised: ${listener} in ${stage}.`
-  }
-  if (handlerStart !== 0 && !isSending(state, events)) {
-    const steps = slots.findIndex(({ stage }) => stage === 'kernel.response')
-    return `The route’s handler raised, after step ${steps} of ${slots.length}.`
-  }
-  if (!events.some(({ pass, stage }) => pass === 'main' && stage.startsWith('kernel.'))) {
-    return 'Refused before the first step.'
-  }
-  return `None of the ${slots.length} steps raised, nor did the handler: ` +
-    'it was a hook of the application, a parser or a validation.'
 }

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
-import { exceptionParts, hintParts, logLine, MARKDOWN } from '../../error-page/render-text.js'
+import { exceptionParts, hintParts, logLine } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
-import { hintOfCode, similarRoutes } from '../../errors/hints.js'
+import { similarRoutes } from '../../errors/hints.js'
 import type { Hint } from '../../errors/report.js'
 import { mostSevere, type LogRecord } from '../../logs/log-record.js'
 import { counted } from '../../view/counted.js'
@@ -50,7 +50,7 @@ export function profileMarkdown (profile: Profile, options: MarkdownOptions = {}
     ...bounded(['## Request', ...requestParts(profile)]),
     ...bounded(['## Last log lines', logText(profile, hasEvents)]),
     ...success === null ? [] : bounded(differenceParts(success)),
-    ...bounded(hintsOf(profile).flatMap((hint) => hintParts(hint, MARKDOWN)))
+    ...bounded(hintsOf(profile).flatMap(hintParts))
   ].join('\n\n') + '\n'
 }
 
@@ -94,7 +94,7 @@ function chainParts ({ exceptions }: Profile): string[] {
     return all.flatMap((exception, i) => {
       // The root cause, and the errors that are nearest to the response.
       if (i > 0 && i <= left) return i === 1 ? [`${counted(left, 'error', 'errors')} after this one are left out.`] : []
-      const parts = exceptionParts(exception, `[${i + 1}/${all.length}]`, MARKDOWN, 0, places)
+      const parts = exceptionParts(exception, `[${i + 1}/${all.length}]`, places)
       return bounded(parts, i === 0 || i === all.length - 1 ? MAX_SECTION : MAX_SECTION / 4)
     })
   } catch {
@@ -159,7 +159,6 @@ function hintsOf (profile: Profile): Hint[] {
   const others = (Array.isArray(otherErrors) ? otherErrors : []).flatMap((chain) => listOf(chain).slice(-1))
     .map(({ name, message }) => `${String(name)}: ${String(message)}`)
   return [
-    hintOfCode(listOf(profile.exceptions).at(-1)?.code),
     routeHint(profile),
     listHint('Why was this refused?', blockedSentences(profile), ' '),
     listHint('Failed calls to other servers', calls),

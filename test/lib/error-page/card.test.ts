@@ -48,7 +48,7 @@ t.test('the root cause comes first, then the chain', async (t) => {
   t.same(texts(document, '.cause'), ['SyntaxError'])
   t.match(texts(document, '.chain li'), [/^rethrown at test\/lib\/error-page\/card\.test\.ts:\d+:\d+ as Error: The invoice cannot be shown$/])
   t.match(texts(document, '.where mark .source'), ["JSON.parse('{').total()"])
-  t.match(texts(document, '.what'), [/^The handler of GET \/orders\/:id \(test\/lib\/error-page\/card\.test\.ts:\d+\) threw Error, \d+\.\d ms after its start; the root cause is SyntaxError at test\/lib\/error-page\/card\.test\.ts:\d+\.$/])
+  t.match(texts(document, '.what'), [/^The handler of GET \/orders\/:id \(test\/lib\/error-page\/card\.test\.ts:\d+\) threw Error; the root cause is SyntaxError at test\/lib\/error-page\/card\.test\.ts:\d+\.$/])
   t.equal(document.querySelector('[data-fragment]')?.getAttribute('data-fragment'), document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') + '/differences')
   const { body } = await app.inject({ url: '/orders/7', headers: { accept: 'text/markdown' } })
   t.match(body, /^# .*JSON.*\n\n[^\n]+\n\n\*\*SyntaxError\*\*\n\n- rethrown at `.*` as Error: The invoice[^]*In your code: [^]*## Exceptions/)
@@ -97,7 +97,7 @@ t.test('an error without a frame of the application shows the handler of the rou
   const string = await page(app, { url: '/string' })
   t.same([texts(string, 'h1'), texts(string, '.cause')], [['a string'], ['Thrown string']])
   t.match(texts(string, '.where h2'), [/^Thrown by the route handler: .*card\.test\.ts:\d+ the handler of GET \/string$/])
-  t.match(texts(string, '.what'), [/ threw a value that is no Error \(string\), /])
+  t.match(texts(string, '.what'), [/ threw a value that is no Error \(string\)\.$/])
 })
 
 t.test('the card shows the fields that a schema refuses, masked', async (t) => {
@@ -186,9 +186,7 @@ t.test('notifications of listeners are hidden until their box is checked', async
   t.equal(document.querySelector('#logs [name=event]')?.hasAttribute('checked'), false)
   const lines = document.querySelectorAll('#logs tbody tr:not(.event)').length
   t.match(texts(document, '#logs h2'), [new RegExp(`^Logs ${lines} `)])
-  t.same(texts(document, '#logs [value=trace], #logs [value=debug]').length, 1)
   t.match(document.querySelector('style')?.textContent, '#logs:not(:has([name=event]:checked)) .event{display:none}')
-  t.equal(document.querySelector('#logs')?.nextElementSibling?.className, 'lifecycle note')
   const { body } = await app.inject({ url: '/', headers: { accept: 'text/markdown' } })
   t.notMatch(body, 'Notified event')
 })

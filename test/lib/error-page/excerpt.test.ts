@@ -18,7 +18,6 @@ t.test('tokens of the source are colored by their kind', async (t) => {
     ['words', ['const a: Map = new Map(b.new)'], ['‹k:const› a: ‹t:Map› = ‹k:new› ‹t:Map›(b.new)']],
     ['literals', ['f(1, "x", /y/g, `z$' + '{a}`)'], ['f(‹n:1›, ‹s:"x"›, ‹s:/y/g›, ‹s:`z$' + '{›a‹s:}`›)']],
     ['comments over lines', ['/* a', 'b */ c // d'], ['‹c:/* a›', '‹c:b */› c ‹c:// d›']],
-    ['an excerpt that begins within a comment', [' * a "b', ' */', 'let c'], ['‹c: * a "b›', '‹c: */›', '‹k:let› c']],
     ['JSX', ['return <B c="d">e</B>'], ['‹k:return› <‹t:B› ‹t:c›=‹s:"d"›>e</‹t:B›>'], 'a.jsx'],
     ['another language', ['const a = "b"'], ['const a = "b"'], 'a.vue']
   ]

@@ -166,8 +166,7 @@ t.test('all exceptions together have a bounded number of frames and excerpts', a
   const lines = Array.from({ length: 150 }, () => `    at f (${import.meta.filename}:1:1)`).join('\n')
   const errors = Array.from({ length: 50 }, () => Object.assign(new Error('x'), { stack: `Error: x\n${lines}` }))
   const members = (flattenError(new AggregateError(errors))[0]?.errors ?? []).flat()
-  t.same(members.map(({ frames }) => frames.length).filter((length) => length !== 150 && length !== 10).length, 1)
-  t.match(members.at(-1), { frames: { length: 10 }, framesDropped: 140 })
+  t.match(members.at(-1), { frames: { length: 50 }, framesDropped: 100 })
   t.equal(members.flatMap(({ frames }) => frames).filter(({ excerpt }) => excerpt).length <= 100, true)
 })
 
@@ -177,27 +176,37 @@ t.test('the texts and frames of an exception are bounded', async (t) => {
   t.ok((exception?.stack.length ?? 0) < 70_000)
   t.ok((exception?.frames.length ?? 0) > 0, 'the frames are found')
   const deep = Object.assign(new Error('deep'), { stack: 'Error: deep\n' + Array.from({ length: 500 }, (_, i) => `    at f${i} (/x/a.ts:1:1)`).join('\n') })
-  t.match(flattenError(deep)[0], { frames: { length: 200 }, framesDropped: 300 })
+  t.match(flattenError(deep)[0], { frames: { length: 50 }, framesDropped: 450 })
   const [endless] = flattenError(Object.assign(new Error('m'), { stack: 'Error: m\n' + '    at f (/x/a.ts:1:1)\n'.repeat(500_000) }))
-  t.match(endless, { frames: { length: 200 }, note: 'The end of its stack is left out.' })
+  t.match(endless, { frames: { length: 50 } })
   t.ok((endless?.stack.length ?? 0) < 50_000)
 })
+
+function flattenIn (folder: string, error: unknown): ReturnType<typeof flattenError> {
+  const { cwd } = process
+  process.cwd = () => folder
+  try {
+    return flattenError(error)
+  } finally {
+    process.cwd = cwd
+  }
+}
 
 t.test('only the first frames of the application have excerpts', async (t) => {
   const folder = testdir(t, { 'own.ts': 'one\ntwo\nthree\n', 'long.ts': 'x\n'.repeat(30), node_modules: { dep: { 'a.js': 'alpha\n' } } })
   const dependency = `    at dep (${folder}/node_modules/dep/a.js:1:1)`
   const stack = (...lines: string[]) => Object.assign(new Error('x'), { stack: ['Error: x', ...lines].join('\n') })
   const own = `    at own (${folder}/own.ts:2:1)`
-  const [mixed] = flattenError(stack(dependency, own), { root: folder })
+  const [mixed] = flattenIn(folder, stack(dependency, own))
   t.same(mixed?.frames.map((frame) => frame.excerpt), [undefined, { start: 1, lines: ['one', 'two', 'three'] }], 'belong to own frames')
-  const [foreign] = flattenError(stack(dependency, dependency), { root: folder })
+  const [foreign] = flattenIn(folder, stack(dependency, dependency))
   t.same(foreign?.frames.map((frame) => frame.excerpt), [undefined, undefined], 'and to no others')
-  const [many] = flattenError(stack(...Array.from({ length: 30 }, (_, i) => `    at own (${folder}/long.ts:${i + 1}:1)`)), { root: folder })
+  const [many] = flattenIn(folder, stack(...Array.from({ length: 30 }, (_, i) => `    at own (${folder}/long.ts:${i + 1}:1)`)))
   t.equal(many?.frames.filter((frame) => frame.excerpt).length, 10)
-  const [recursive] = flattenError(stack(own, own, own), { root: folder })
+  const [recursive] = flattenIn(folder, stack(own, own, own))
   t.same(recursive?.frames.map((frame) => frame.excerpt?.start), [1, undefined, undefined], 'each line once')
   const forged = Object.assign(new Error(`x\n${own}`), { stack: `Error: x\n${own}\n${dependency}` })
-  t.same(flattenError(forged, { root: folder })[0]?.frames.map((frame) => frame.function), ['dep'], 'and never to a line of the message')
+  t.same(flattenIn(folder, forged)[0]?.frames.map((frame) => frame.function), ['dep'], 'and never to a line of the message')
 })
 
 function revoked (): object {

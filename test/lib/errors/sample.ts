@@ -17,7 +17,6 @@ export function sampleReport (changes: Partial<ErrorReport> = {}): ErrorReport {
     },
     hints: [],
     raisedBy: { stage: 'kernel.request', listener: 'router' },
-    lifecycle: 'Step 7 of 42 raised: router in kernel.request.',
     profile: { token: '3fa94c', url: 'http://127.0.0.1:3000/_profiler/3fa94c' },
     ...changes
   }

@@ -99,7 +99,6 @@ t.test('a success has its status, and no exceptions', async (t) => {
 
 t.test('hints are shown only for facts in the profile', async (t) => {
   const cases: Array<[name: string, changes: Partial<Profile>, expected: string]> = [
-    ['a code of Fastify', { exceptions: [{ name: 'E', message: 'm', code: 'FST_ERR_CTP_BODY_TOO_LARGE', frames: [], stack: '' }] }, '## Hint: The body is larger than allowed'],
     ['a near route', { url: 'http://h/robots.tx', collectors: { router: { tried: [{ name: 'robots', methods: ['GET'], pattern: '/robots.txt', why: 'segment 1', isNear: true }, { pattern: '/far', isNear: false }] } } }, '- `GET /robots.txt`: segment 1'],
     ['a refusal', { status: 403, collectors: { blocked: [{ sentence: 'Rule 0 needs ROLE_ADMIN.' }, { sentence: '<b>' }, null] } }, '## Hint: Why was this refused?\n\nRule 0 needs ROLE\\_ADMIN. \\<b\\>']
   ]
