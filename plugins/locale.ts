@@ -1,8 +1,9 @@
+import { match } from '@formatjs/intl-localematcher'
+import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
 import { afterBody } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { bestLocale, isLanguageTag } from '../lib/locale/languages.js'
 import { notFound } from '../lib/routing/route-error.js'
 
 declare module '../lib/lifecycle/request-state.js' {
@@ -16,6 +17,9 @@ declare module '../lib/lifecycle/request-state.js' {
 }
 
 const MAX_SHOWN = 500
+const NONE = 'und'
+const MAX_HEADER = 500
+const MAX_LANGUAGES = 10
 const notConfigured = new Skip('not configured')
 const noLanguage = new Skip('the request names no language that is enabled')
 const unchanged = new Skip('the locale is the default')
@@ -81,4 +85,35 @@ function assertEnabled (request: FastifyRequest, locale: string, enabled: readon
   const list = enabled.length > 0 ? `none of the enabled locales (${enabled.join(', ')})` : 'not a language tag'
   request.log.debug({ channel: 'locale' }, `"${locale}" is ${list}.`)
   throw notFound(request)
+}
+
+/**
+ * The locale that suits an `Accept-Language` header best (RFC 9110, section 12.5.4): languages in the order of their
+ * weights, regions and scripts by the distances of the CLDR, without those with `q=0`. Null where none is acceptable.
+ */
+function bestLocale (header: string, locales: readonly string[], preferred: string): string | null {
+  if (header === '' || header.length > MAX_HEADER) return null
+  // The star accepts what the client has not excluded.
+  const acceptable = languagesOf(`${header}, *;q=0.001`, locales)
+  for (const language of languagesOf(header).slice(0, MAX_LANGUAGES)) {
+    if (language === '*') return acceptable.includes(preferred) ? preferred : acceptable[0] ?? null
+    if (!isLanguageTag(language)) continue
+    // One language at a time: a similar locale of the first precedes an equal one of the second.
+    const found = match([language], acceptable, NONE)
+    if (found !== NONE) return found
+  }
+  return null
+}
+
+function languagesOf (header: string, available?: readonly string[]): string[] {
+  return new Negotiator({ headers: { 'accept-language': header } }).languages(available as string[] | undefined)
+}
+
+/** Whether a text is a language tag (RFC 5646). */
+function isLanguageTag (text: unknown): boolean {
+  try {
+    return typeof text === 'string' && Intl.getCanonicalLocales(text).length === 1
+  } catch {
+    return false
+  }
 }

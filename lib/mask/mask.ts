@@ -1,8 +1,7 @@
 import { maskAssignments } from './assignments.js'
-import { maskCommands, maskRows } from './commands.js'
 import { maskHeader, maskMessage } from './http.js'
-import { maskMarkup } from './markup.js'
 import { isAuthorizationCode, MASKED, nameTest, percentDecoded, remembered, type MaskPattern } from './names.js'
+import { maskCommands, maskMarkup, maskRows } from './notations.js'
 import { maskShapes } from './shapes.js'
 import { maskValue } from './value.js'
 

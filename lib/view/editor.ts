@@ -1,4 +1,3 @@
-import { closest, distance } from 'fastest-levenshtein'
 import type { HindsightOptions } from '../options.js'
 import { script as readScript } from './asset.js'
 import { html } from './html.js'
@@ -33,10 +32,9 @@ const PRESETS: Readonly<Record<string, string>> = {
 // Nothing that a browser would run or read by itself: a link of the page must never be more than a link.
 const SCHEMES = new Set([
   ...Object.values(PRESETS).map((template) => template.slice(0, template.indexOf(':'))),
-  'phpstorm', 'txmt', 'mvim', 'emacs', 'http', 'https', 'editor', 'nvim', 'vim', 'helix', 'kate', 'lapce', 'nova',
-  'fleet', 'positron', 'trae', 'kiro'
+  'phpstorm', 'txmt', 'emacs', 'http', 'https', 'editor', 'nvim', 'vim', 'helix', 'kate', 'lapce', 'nova', 'fleet'
 ])
-const PLACEHOLDER = /%[flc]|\{(?:file|line|column)\}/g
+const PLACEHOLDER = /%[flc]/g
 const ABSOLUTE = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/
 
 /**
@@ -48,7 +46,7 @@ export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions)
   if (editor === '') return null
   const template = Object.hasOwn(PRESETS, editor) ? PRESETS[editor] as string : checked(editor)
   const query = template.indexOf('?')
-  return Object.assign(link, { template: template.replaceAll(/\{(f|l|c)\w+\}/g, '%$1'), path })
+  return Object.assign(link, { template, path })
 
   function path (file: string): string {
     return mapped(file, paths).replaceAll('\\', '/').replace(/[^\w/.~!*'()-]/gu, encodeURIComponent)
@@ -60,8 +58,8 @@ export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions)
     try {
       const encoded = path(file)
       return template.replace(PLACEHOLDER, (placeholder, at: number) => {
-        if (placeholder === '%l' || placeholder === '{line}') return String(Math.max(1, line))
-        if (placeholder === '%c' || placeholder === '{column}') return String(Math.max(1, column))
+        if (placeholder === '%l') return String(Math.max(1, line))
+        if (placeholder === '%c') return String(Math.max(1, column))
         // In a path `C:/…` needs a slash before it, in the value of a parameter it does not.
         return encoded.startsWith('/') || (query !== -1 && at > query) ? encoded : `/${encoded}`
       })
@@ -90,15 +88,12 @@ function checked (template: string): string {
   const fault = (what: string): Error => new Error(`Option "editor" (EDITOR_URL): ${what}`)
   const scheme = /^([a-z][a-z\d+.-]*):/i.exec(template)?.[1]?.toLowerCase()
   if (scheme === undefined) {
-    const names = Object.keys(PRESETS)
-    const nearest = closest(template, names)
-    const isTypo = distance(template, nearest) <= 2
-    const valid = isTypo ? `did you mean "${nearest}"?` : `known are ${names.join(', ')}, or give a URL with %f and %l`
-    throw fault(`unknown editor "${template}"; ${valid}`)
+    const names = Object.keys(PRESETS).join(', ')
+    throw fault(`unknown editor "${template}"; known are ${names}, or give a URL with %f and %l`)
   }
   if (!SCHEMES.has(scheme)) throw fault(`a URL cannot begin with "${scheme}:"; use ${[...SCHEMES].join(', ')}`)
   if (/[\s"'<>`\\\p{Cc}]/u.test(template)) throw fault('there are characters in it that no URL has')
-  if (!/%f|\{file\}/.test(template)) throw fault(`"${template}" has no %f for the file`)
+  if (!template.includes('%f')) throw fault(`"${template}" has no %f for the file`)
   return template
 }
 

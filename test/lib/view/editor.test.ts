@@ -9,7 +9,6 @@ t.test('each editor has its link', async (t) => {
     ['WebStorm', { editor: 'webstorm' }, '/srv/a.ts', 'webstorm://open?file=/srv/a.ts&line=7&column=3'],
     ['Sublime Text', { editor: 'sublime' }, '/srv/a.ts', 'subl://open?url=file:///srv/a.ts&line=7&column=3'],
     ['a template', { editor: 'editor://open/?file=%f&line=%l' }, '/srv/a.ts', 'editor://open/?file=/srv/a.ts&line=7'],
-    ['a template with braces', { editor: 'http://localhost:63342/api/file{file}:{line}:{column}' }, '/srv/a.ts', 'http://localhost:63342/api/file/srv/a.ts:7:3'],
     ['names that mean something in a URL', { editor: 'idea' }, '/srv/a b&line=1#"><x>%6c.ts', 'idea://open?file=/srv/a%20b%26line%3D1%23%22%3E%3Cx%3E%256c.ts&line=7&column=3'],
     ['a replacement pattern as a name', { editor: 'idea' }, '/srv/$&.ts', 'idea://open?file=/srv/%24%26.ts&line=7&column=3'],
     ['a drive, in the path', { editor: 'vscode' }, 'C:\\srv\\a.ts', 'vscode://file/C:/srv/a.ts:7:3'],
@@ -29,14 +28,13 @@ t.test('each editor has its link', async (t) => {
 
 t.test('an unsafe link template stops the start', async (t) => {
   const known = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, sublime'
-  const schemes = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, subl, phpstorm, txmt, mvim, emacs, ' +
-    'http, https, editor, nvim, vim, helix, kate, lapce, nova, fleet, positron, trae, kiro'
+  const schemes = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, subl, phpstorm, txmt, emacs, ' +
+    'http, https, editor, nvim, vim, helix, kate, lapce, nova, fleet'
   const cases: Array<[options: HindsightOptions, message: string]> = [
     [{ editor: 'javascript:alert(%f)' }, `Option "editor" (EDITOR_URL): a URL cannot begin with "javascript:"; use ${schemes}`],
     [{ editor: 'JavaScript:%f' }, `Option "editor" (EDITOR_URL): a URL cannot begin with "javascript:"; use ${schemes}`],
     [{ editor: 'data:text/html,%f' }, `Option "editor" (EDITOR_URL): a URL cannot begin with "data:"; use ${schemes}`],
     [{ editor: ' javascript:%f' }, `Option "editor" (EDITOR_URL): unknown editor " javascript:%f"; known are ${known}, or give a URL with %f and %l`],
-    [{ editor: 'vsocde' }, 'Option "editor" (EDITOR_URL): unknown editor "vsocde"; did you mean "vscode"?'],
     [{ editor: 'constructor' }, `Option "editor" (EDITOR_URL): unknown editor "constructor"; known are ${known}, or give a URL with %f and %l`],
     [{ editor: 'vscode://file/x' }, 'Option "editor" (EDITOR_URL): "vscode://file/x" has no %f for the file'],
     [{ editor: 'vscode://%f"><script>' }, 'Option "editor" (EDITOR_URL): there are characters in it that no URL has'],

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { compareProfiles, inOrder, type Comparison } from '../../../../lib/profiler/compare/compare.js'
-import { normalizeVolatile } from '../../../../lib/profiler/compare/volatile.js'
+import { normalizeVolatile } from '../../../../lib/profiler/compare/section-builder.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
 import { failure, profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
