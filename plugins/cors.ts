@@ -75,10 +75,12 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
   }
 })
 
-// Preflights of the profiler's pages match no route.
+// Preflights of the profiler's pages match no route. The router would decode their paths: `/%5fprofiler` is one, too.
 function isProfiler (request: FastifyRequest): boolean {
-  return routeConfigOf(request)?.ownOriginOnly === true ||
-    (request.is404 && PROFILER_PATHS.test(pathnameOf(request)))
+  if (routeConfigOf(request)?.ownOriginOnly === true) return true
+  if (!request.is404) return false
+  const path = pathnameOf(request).replace(/%[0-7][\da-f]/gi, decodeURIComponent)
+  return PROFILER_PATHS.test(path)
 }
 
 interface PackageOptions { actual: FastifyCorsOptions, preflight: FastifyCorsOptions }

@@ -81,7 +81,7 @@ t.test('below a prefix the pages and all links have the prefix', async (t) => {
   const link = String(page.headers['x-debug-token-link'])
   t.equal(link, `http://localhost/shop/_profiler/${token}`)
   t.equal((await app.inject({ url: new URL(link).pathname, headers: HTML })).statusCode, 200)
-  t.ok(page.body.includes(`"/shop/_profiler/assets/`), 'the toolbar')
+  t.ok(page.body.includes('"/shop/_profiler/assets/'), 'the toolbar')
   t.equal((await app.inject(`/shop/_wdt/${token}.json`)).json<{ url: string }>().url, link)
   t.notOk((await app.inject('/shop/_profiler/nowhere/at/all')).headers['x-debug-token'], 'its own pages leave no profiles')
 })
