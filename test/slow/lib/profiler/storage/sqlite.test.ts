@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { storageContract } from '../../../../contract/storage-contract.js'
+import { storedJson } from '../../../../../lib/profiler/stored-events.js'
 import { matcher, type Criteria } from '../../../../../lib/profiler/storage/criteria.js'
 import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
 import { recordOf } from '../../../../../lib/profiler/summary.js'
@@ -32,7 +33,7 @@ t.test('a restart keeps profiles, pins, positions and totals', async (t) => {
   const second = opened(t, { path })
   t.strictSame(await second.search(ALL), before)
   t.strictSame(await second.stats(), stats)
-  t.strictSame(await second.get('3fa94c'), JSON.parse(JSON.stringify(sample())))
+  t.strictSame(await second.get('3fa94c'), JSON.parse(storedJson(sample())))
   t.strictSame((await second.search({ limit: 1, after: before.head })).profiles, [])
   await put(second, [profile('00000b')])
   t.same((await second.search({ limit: 5, after: before.head })).profiles.map(({ token }) => token), ['00000b'])
