@@ -2,11 +2,13 @@ import { join } from 'node:path'
 import autoload from '@fastify/autoload'
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
+import fastifySession from '@fastify/session'
+import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
 import { readEnvironment, readServerOptions } from './environment.js'
 import { hindsight } from './hindsight.js'
-import type { HindsightOptions } from '../lib/options.js'
+import type { HindsightOptions, SecuritySettings, ThrottlingSettings } from '../lib/options.js'
 import { boundConnections, serverOptions, type ServerSettings } from './server-options.js'
-import { withSharedState } from './shared-state.js'
+import type { SessionStore } from '../lib/session/session-store.js'
 
 // A process that runs this file as TypeScript can load routes in TypeScript.
 if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??= '1'
@@ -33,3 +35,81 @@ export default fp(async function application (app: FastifyInstance, given: AppOp
   const isDebugRoute = (path: string): boolean => /^[\\/]*(?:_profiler|_wdt|_error)(?:[\\/]|$)/.test(path)
   await app.register(autoload, { dir: routesDir, ignoreFilter: isDebugRoute })
 }, { fastify: '5.x', name: 'hindsight-application' })
+
+/** The tables that the instances of a service share besides those of profiles. */
+const TABLES = `
+create table hindsight.sessions (sid varchar primary key, sess json not null, expire timestamp(6) not null);
+create index sessions_by_expiry on hindsight.sessions (expire);
+create table hindsight.login_attempts (key varchar(255) primary key, points integer not null default 0, expire bigint);
+`
+const MAX_CONNECTIONS = 10
+/** Milliseconds until an unused session ends, where its cookie has no other time. */
+const SESSION_TIME = 24 * 3_600_000
+
+/**
+ * The options of a service whose profiles are in PostgreSQL: sessions and failed logins are stored there, too, so that
+ * any instance can answer any request. Stores that the options name stay. The server may be unavailable at the start.
+ */
+async function withSharedState (app: FastifyInstance, options: HindsightOptions): Promise<HindsightOptions> {
+  const { profiler, session, security } = options
+  const url = typeof profiler === 'object' ? profiler.storage : undefined
+  if (typeof url !== 'string' || !/^postgres(?:ql)?:/i.test(url)) return options
+  const { createTables, openPool } = await import('../lib/postgres.js')
+  const pool = openPool(url, MAX_CONNECTIONS)
+  app.addHook('onClose', async () => { await pool.end() })
+  let tables: Promise<void> | undefined
+  const prepare = (): Promise<void> => (tables ??= createTables(pool, 'hindsight.sessions', TABLES)
+    .catch((error: unknown) => {
+      tables = undefined
+      throw error
+    }))
+  app.addHook('onReady', async () => { await prepare().catch(() => {}) })
+  const prepared = {
+    async query (...query: Parameters<typeof pool.query>) {
+      await prepare()
+      return await pool.query(...query)
+    }
+  }
+  const hasSession = session !== undefined && session !== false
+  return {
+    ...options,
+    ...(hasSession && { session: { store: await sessionStore(app, prepared), ...session } }),
+    ...(security !== undefined && { security: withLimiter(security, prepared) })
+  }
+}
+
+async function sessionStore (app: FastifyInstance, pool: object): Promise<SessionStore> {
+  const { default: connectPgSimple } = await import('connect-pg-simple').catch((error: unknown) => {
+    const message = 'STORAGE_URL: sessions in PostgreSQL need the package connect-pg-simple'
+    throw new Error(`${message}: npm install connect-pg-simple`, { cause: error })
+  })
+  const Store = connectPgSimple(fastifySession as never)
+  const store = new Store({
+    pool: pool as never,
+    schemaName: 'hindsight',
+    tableName: 'sessions',
+    ttl: SESSION_TIME / 1_000,
+    errorLog: (message: unknown, error: unknown) => app.log.warn({ err: error, channel: 'session' }, String(message))
+  })
+  app.addHook('onClose', async () => { await store.close() })
+  return store as unknown as SessionStore
+}
+
+// While the server is unavailable each instance counts for itself.
+function withLimiter (security: SecuritySettings, pool: object): SecuritySettings {
+  const limiter: ThrottlingSettings['limiter'] = (options) => new RateLimiterPostgres({
+    ...options,
+    storeClient: pool,
+    storeType: 'pool',
+    schemaName: 'hindsight',
+    tableName: 'login_attempts',
+    tableCreated: true,
+    insuranceLimiter: new RateLimiterMemory(options)
+  })
+  // The security options are checked elsewhere.
+  if (!Array.isArray(security.firewalls)) return security
+  const firewalls = security.firewalls.map((firewall) => {
+    return firewall.throttling === false ? firewall : { ...firewall, throttling: { limiter, ...firewall.throttling } }
+  })
+  return { ...security, firewalls }
+}

@@ -1,7 +1,10 @@
 import { writeSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type DestinationStream } from 'pino'
-import { closeInOrder } from './close.js'
+import closeWithGrace from 'close-with-grace'
+import type { FastifyInstance } from 'fastify'
 import { readEnvironment } from './environment.js'
+import { requestContext } from '../lib/lifecycle/request-state.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
 const MAX_WAITING = 1024 * 1024
@@ -44,3 +47,76 @@ start().catch((error: Error) => {
   process.stderr.write(`${error.message.replace(/\s*\n\s*/g, ' ')}\n`)
   process.exitCode = 1
 })
+
+interface CloseOptions {
+  /** Milliseconds for which a service still answers after a signal, as one that is not ready. */
+  closeDelay: number
+  /** Milliseconds that requests under way then have; longer ones are cut off. */
+  closeTimeout: number
+}
+
+/** Milliseconds after that for profiles to be written and stores to be closed. */
+const FLUSH_TIMEOUT = 8_000
+const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const
+/** Milliseconds in which further signals count as the first one: npm repeats a signal to its process group. */
+const REPEAT_INTERVAL = 1_000
+
+/**
+ * Closes the application at a signal and at an uncaught error: requests under way are answered, profiles are written,
+ * stores are closed. A second signal, after a second or more, ends the process at once.
+ */
+function closeInOrder (app: FastifyInstance, { closeDelay, closeTimeout }: CloseOptions): void {
+  let failed = false
+  let signal: NodeJS.Signals | undefined
+  let signaledAt = 0
+  const skip = ['uncaughtException', 'unhandledRejection', ...SIGNALS] as const
+  const delay = closeDelay + closeTimeout + FLUSH_TIMEOUT
+  const { close } = closeWithGrace({ delay, logger: false, skip: [...skip] }, async () => {
+    app.hindsight.isClosing = true
+    if (!failed) {
+      app.log.info({ signal }, 'Closing')
+      await sleep(closeDelay)
+    }
+    const isComplete = await closeWithin(app, closeTimeout)
+    // A rejection makes the exit code 1.
+    if (failed || !isComplete) throw new Error('The application was not closed completely')
+  })
+  for (const name of SIGNALS) {
+    process.on(name, () => {
+      if (signal === undefined) {
+        signal = name
+        signaledAt = performance.now()
+        if (!app.hindsight.isClosing) close()
+      } else if (performance.now() - signaledAt > REPEAT_INTERVAL) process.exit(1)
+    })
+  }
+  // Further errors are logged, and do not prevent that profiles are written.
+  const fail = (err: unknown): void => {
+    // An error that belongs to a request was logged with it.
+    const bindings = requestContext.getStore() === undefined ? { err } : {}
+    app.log.fatal(bindings, failed ? 'Another uncaught error' : 'Uncaught error, closing')
+    if (failed) return
+    failed = true
+    if (!app.hindsight.isClosing) close()
+  }
+  process.on('uncaughtException', fail).on('unhandledRejection', fail)
+}
+
+/** Whether the application was closed without an error and without cutting requests off. */
+async function closeWithin (app: FastifyInstance, timeout: number): Promise<boolean> {
+  let isComplete = true
+  const timer = setTimeout(() => {
+    isComplete = false
+    app.log.warn(`Requests that did not end within ${timeout} ms were aborted (CLOSE_TIMEOUT)`)
+    app.server.closeAllConnections()
+  }, timeout)
+  try {
+    await app.close()
+    return isComplete
+  } catch (err) {
+    app.log.error({ err }, 'The application could not be closed completely')
+    return false
+  } finally {
+    clearTimeout(timer)
+  }
+}

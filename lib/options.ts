@@ -46,8 +46,8 @@ export interface HindsightOptions {
   defaultLocale?: string
   /**
    * The editor of links to source: `vscode`, `vscode-insiders`, `vscodium`, `cursor`, `windsurf`, `zed`, `webstorm`,
-   * `idea`, `phpstorm`, `sublime`, `textmate`, `macvim`, `emacs`, or a URL with `%f`, `%l` and `%c` (`{file}`,
-   * `{line}`, `{column}`); in debug mode `vscode` by default, and an empty string for no links.
+   * `idea`, `sublime`, or a URL with `%f`, `%l` and `%c` for file, line and column; in debug mode `vscode` by default,
+   * and an empty string for no links.
    */
   editor?: string
   /**

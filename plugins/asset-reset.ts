@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Manifest } from '../lib/assets/manifest.js'
-import { noncesOf } from '../lib/http/content-policy.js'
+import { noncesOf, type Nonces } from '../lib/http/content-policy.js'
 import { afterBody } from '../lib/http/responses.js'
 import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
+import { httpError } from '../lib/http/http-errors.js'
+import type { AssetSettings } from '../lib/options.js'
+import { html } from '../lib/view/html.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -63,3 +66,112 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (
     afterBody(reply, payload, () => { state.assets = undefined })
   }
 })
+
+/** One entry of Vite's `manifest.json`. */
+interface Chunk {
+  /** The built file, below the base. */
+  file: string
+  css?: string[]
+  /** Other entries of the manifest, by their names. */
+  imports?: string[]
+  /** Integrity metadata (SRI), if a plugin of the build has added it. */
+  integrity?: string
+}
+
+/** A page uses an asset that the build does not have. */
+class AssetNotFoundError extends httpError('AssetNotFoundError', 'HINDSIGHT_ASSET_NOT_FOUND', 500) {}
+
+const MAX_NAMED = 20
+
+/** The front-end build of an application, read once at start. */
+export class Manifest {
+  readonly path: string
+  readonly base: string
+  readonly #chunks: ReadonlyMap<string, Chunk>
+
+  /** Throws with the option's name where the manifest cannot be read. */
+  constructor ({ manifest, base = '/build/' }: AssetSettings) {
+    this.path = manifest
+    this.base = base.endsWith('/') ? base : `${base}/`
+    this.#chunks = read(manifest)
+  }
+
+  /** The URL of a built file, by its name in the manifest. Throws with the known names where there is none. */
+  url (name: string): string {
+    return this.#urlOf(this.#chunk(name).file)
+  }
+
+  /**
+   * All tags that a page needs for an entry, in Vite's order: its styles and those of its imports, its script, preloads
+   * of its imports. Tags in `written` are left out, and new ones are added to it.
+   */
+  tags (entry: string, nonces: Nonces | null, written: Set<string>): string {
+    // A file of another host is checked only if it is requested by CORS (SRI, section 3.2.2).
+    const crossorigin = /^(?:[a-z]+:)?\/\//i.test(this.base) ? ' crossorigin="anonymous"' : ''
+    const tag = (kind: 'stylesheet' | 'script' | 'modulepreload', file: string, integrity?: string): string => {
+      const key = `${kind} ${file}`
+      // What is loaded already needs no preload.
+      if (written.has(key) || (kind === 'modulepreload' && written.has(`script ${file}`))) return ''
+      written.add(key)
+      const url = this.#urlOf(file)
+      const nonce = nonces?.[kind === 'stylesheet' ? 'style' : 'script']
+      const attributes = (integrity === undefined ? '' : html` integrity="${integrity}"`) + crossorigin +
+        (nonce === undefined ? '' : html` nonce="${nonce}"`)
+      const element = kind === 'script'
+        ? html`<script type="module" src="${url}"!${attributes}></script>`
+        : html`<link rel="${kind}" href="${url}"!${attributes}>`
+      return `${element}\n`
+    }
+    const chunks = this.#withImports(entry)
+    const [{ file, integrity }, ...imports] = chunks as [Chunk, ...Chunk[]]
+    return [
+      ...chunks.flatMap(({ css = [] }) => css).map((style) => tag('stylesheet', style)),
+      tag(file.endsWith('.css') ? 'stylesheet' : 'script', file, integrity),
+      ...imports.map((chunk) => tag('modulepreload', chunk.file, chunk.integrity))
+    ].join('')
+  }
+
+  #urlOf (file: string): string {
+    return this.base + file.split('/').map(encodeURIComponent).join('/')
+  }
+
+  #chunk (name: string): Chunk {
+    const chunk = this.#chunks.get(name)
+    if (chunk !== undefined) return chunk
+    const known = [...this.#chunks.keys()].slice(0, MAX_NAMED).join(', ') || 'none'
+    const more = this.#chunks.size > MAX_NAMED ? ` and ${this.#chunks.size - MAX_NAMED} more` : ''
+    throw new AssetNotFoundError(`The asset "${name}" is not in the manifest ${this.path}; known are ${known}${more}.`)
+  }
+
+  /** A chunk and all that it imports, itself first, each once. */
+  #withImports (name: string): Chunk[] {
+    const found = new Map<string, Chunk>()
+    const visit = (key: string): void => {
+      if (found.has(key)) return
+      const chunk = this.#chunk(key)
+      found.set(key, chunk)
+      chunk.imports?.forEach(visit)
+    }
+    visit(name)
+    return [...found.values()]
+  }
+}
+
+function read (path: string): ReadonlyMap<string, Chunk> {
+  let data: unknown
+  try {
+    data = JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    const hint = 'build the front end with build.manifest: true'
+    throw new Error(`assets.manifest: ${path} cannot be read (${(error as Error).message}); ${hint}`, { cause: error })
+  }
+  const fail = (problem: string): never => { throw new Error(`assets.manifest: ${path}${problem}`) }
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return fail(' is not a Vite manifest')
+  const chunks = new Map(Object.entries(data as Record<string, Chunk>))
+  for (const [name, chunk] of chunks) {
+    if (typeof chunk?.file !== 'string') fail(` is not a Vite manifest: "${name}" has no file`)
+    const missing = chunk.imports?.find((other) => !chunks.has(other))
+    if (missing !== undefined) fail(`: "${name}" imports "${missing}", which is not there`)
+  }
+  return chunks
+}

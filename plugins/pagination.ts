@@ -1,12 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { Page } from '../lib/pagination/page.js'
 import {
   paginationRule, readPagination, type Pagination, type PaginationRule, type RoutePagination
 } from '../lib/pagination/rule.js'
 import { checkAttributes } from '../lib/routing/attribute-schema.js'
 import { routeName } from '../lib/routing/route-table.js'
+import { addLink } from '../lib/http/link.js'
+import { pathnameOf, targetOf } from '../lib/http/request-target.js'
+import { servicesOf } from '../lib/lifecycle/services.js'
+import { html } from '../lib/view/html.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -74,3 +77,131 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     collect(request, rule, found)
   }
 })
+
+/** One page of a sliding window. */
+interface PageLink {
+  page: number
+  /** The path and query of that page; all other query parameters are kept. */
+  url: string
+  current: boolean
+}
+
+/** The pages around the current one, and its neighbors; null where there is no such page. */
+interface SlidingWindow {
+  first: PageLink
+  previous: PageLink | null
+  pages: PageLink[]
+  next: PageLink | null
+  last: PageLink
+}
+
+/** The texts of the markup, for other languages. */
+interface SlidingWindowLabels {
+  /** The name of the landmark: `Pages`. */
+  label?: string
+  /** `Previous` */
+  previous?: string
+  /** `Next` */
+  next?: string
+  /** The sign for omitted pages: `…`. */
+  gap?: string
+}
+
+/** The page that a request names, with the total number of items. */
+export class Page implements Pagination {
+  readonly page: number
+  readonly limit: number
+  readonly offset: number
+  readonly sort: string | null
+  readonly direction: 'asc' | 'desc'
+  /** The number of all items. */
+  readonly total: number
+  /** The number of pages: at least one, which may be empty. */
+  readonly pages: number
+  /** The page before; the last page, if this one is after it. */
+  readonly previous: number | null
+  readonly next: number | null
+  readonly #path: string
+  readonly #query: string
+
+  constructor (request: FastifyRequest, pagination: Pagination, total: number) {
+    if (!Number.isSafeInteger(total) || total < 0) {
+      throw new Error(`paginate: the total must be a whole number from 0, not ${String(total)}`)
+    }
+    this.page = pagination.page
+    this.limit = pagination.limit
+    this.offset = pagination.offset
+    this.sort = pagination.sort
+    this.direction = pagination.direction
+    this.total = total
+    this.pages = Math.max(1, Math.ceil(total / this.limit))
+    this.previous = this.page > 1 ? Math.min(this.page - 1, this.pages) : null
+    this.next = this.page < this.pages ? this.page + 1 : null
+    const { prefix } = servicesOf(request).originOf(request)
+    const path = pathnameOf(request)
+    // Two slashes at the start would be another host (RFC 3986, section 4.2).
+    this.#path = prefix + (prefix === '' && path.startsWith('//') ? `/.${path}` : path)
+    this.#query = targetOf(request).slice(path.length).replace(/#.*$/s, '')
+  }
+
+  /** The path and query of another page. */
+  url (page: number): string {
+    const query = new URLSearchParams(this.#query)
+    query.set('page', String(page))
+    return `${this.#path}?${query.toString()}`
+  }
+
+  /** Up to `size` pages around the current one. */
+  slidingWindow (size = 7): SlidingWindow {
+    const current = Math.min(this.page, this.pages)
+    const length = Math.max(1, Math.min(size, this.pages))
+    const start = Math.min(Math.max(1, current - Math.floor(length / 2)), this.pages - length + 1)
+    return {
+      first: this.#link(1),
+      previous: this.previous === null ? null : this.#link(this.previous),
+      pages: Array.from({ length }, (_, i) => this.#link(start + i)),
+      next: this.next === null ? null : this.#link(this.next),
+      last: this.#link(this.pages)
+    }
+  }
+
+  /** The sliding window as markup, every value escaped; empty where there is only one page. */
+  html (size?: number, labels?: SlidingWindowLabels): string {
+    return this.pages === 1 && this.page === 1 ? '' : slidingWindowHtml(this.slidingWindow(size), labels)
+  }
+
+  /** Adds the relations `first`, `prev`, `next` and `last` to the response (RFC 8288; RFC 5005, section 3). */
+  addLinks (request: FastifyRequest): void {
+    const { first, previous, next, last } = this.slidingWindow(1)
+    for (const [rel, link] of [['first', first], ['prev', previous], ['next', next], ['last', last]] as const) {
+      if (link !== null) addLink(request, { rel, href: link.url })
+    }
+  }
+
+  #link (page: number): PageLink {
+    return { page, url: this.url(page), current: page === this.page }
+  }
+}
+
+/** A sliding window as a list of links, with the first and the last page where they lie outside of it. */
+function slidingWindowHtml (
+  { first, previous, pages, next, last }: SlidingWindow, labels: SlidingWindowLabels = {}
+): string {
+  const { label = 'Pages', previous: previousLabel = 'Previous', next: nextLabel = 'Next', gap = '…' } = labels
+  const start = (pages[0] as PageLink).page
+  const end = (pages.at(-1) as PageLink).page
+  const items = [
+    previous === null ? '' : html`<li class="previous"><a rel="prev" href="${previous.url}">${previousLabel}</a></li>`,
+    start > 1 ? item(first) : '',
+    start > 2 ? html`<li class="gap">${gap}</li>` : '',
+    ...pages.map(item),
+    end < last.page - 1 ? html`<li class="gap">${gap}</li>` : '',
+    end < last.page ? item(last) : '',
+    next === null ? '' : html`<li class="next"><a rel="next" href="${next.url}">${nextLabel}</a></li>`
+  ]
+  return html`<nav class="pagination" aria-label="${label}"><ul>!${items}</ul></nav>`
+}
+
+function item ({ page, url, current }: PageLink): string {
+  return html`<li><a href="${url}"!${current ? ' aria-current="page"' : ''}>${page}</a></li>`
+}

@@ -67,5 +67,5 @@ export function withNotifications (
       message: `Notified event "${event.stage}" to listener "${event.listener}".`,
       context: {}
     }))
-  return [...lines, ...notified].sort(({ offset: a = 0 }, { offset: b = 0 }) => a - b)
+  return lines.concat(notified).sort(({ offset: a = 0 }, { offset: b = 0 }) => a - b)
 }

@@ -5,8 +5,6 @@ import { withEvents } from './stored-events.js'
 
 export const PROFILE_VERSION = 1
 
-const NOTIFICATION = /^Notified event "/
-
 /** The route that matched. */
 export interface ProfiledRoute {
   name: string
@@ -49,9 +47,7 @@ export interface Profile {
 export function readProfile (stored: Profile): Profile {
   try {
     const { events } = withEvents(stored)
-    // Profiles of earlier versions have stored these lines.
-    const lines = stored.logs.filter(({ channel, message }) => channel !== 'event' || !NOTIFICATION.test(message))
-    return { ...stored, events, logs: withNotifications(lines, events, Date.parse(stored.time)) }
+    return { ...stored, events, logs: withNotifications(stored.logs, events, Date.parse(stored.time)) }
   } catch {
     // A store of the application may hold anything.
     return stored

@@ -27,8 +27,6 @@ export interface ProfilerOptions {
   maxProfileBytes?: number | undefined
   /** Called when profiles begin to be lost, and when they are written again. */
   warn?: Warn
-  /** Milliseconds from one such warning to the next. */
-  quiet?: number
   /** The role that the profiler's pages need; none in debug mode. */
   role?: string | undefined
   /** The secret of the form tokens; processes that share it accept each other's. */
@@ -63,7 +61,7 @@ export class Profiler {
   #closed = false
 
   constructor (options: ProfilerOptions) {
-    const { storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet } = options
+    const { storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = emitWarning } = options
     const { secret, role, trace } = options
     this.formTokens = new FormTokens(secret)
     this.role = role
@@ -74,8 +72,7 @@ export class Profiler {
     this.#queue = new WriteQueue({
       maxWaiting: maxQueue,
       warn,
-      put: async (records) => await storage.put(records),
-      ...(quiet !== undefined && { quiet })
+      put: async (records) => await storage.put(records)
     })
   }
 

@@ -24,8 +24,4 @@
     })
   }
   show(root.dataset.theme || 'system')
-  // Other tabs follow.
-  addEventListener('storage', function (event) {
-    if (event.key === KEY) show(NEXT[event.newValue] ? event.newValue : 'system')
-  })
 })()

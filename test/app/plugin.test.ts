@@ -7,7 +7,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
-import { LEAVABLE } from '../../app/conflicts.js'
+import { LEAVABLE } from '../../app/full.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import { profileOf } from '../support/app.js'
 

@@ -1,9 +1,14 @@
-import type { Profiler, Session } from 'node:inspector'
+import type { Profiler, Session, Runtime } from 'node:inspector'
+import { isAbsolute, relative, sep } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lifecycle/request-state.js'
-import { aggregate } from './aggregate.js'
-import { CPU_HEADER, CPU_PARAMETER, type CpuRecord, type CpuRefusal } from './record.js'
+import {
+  CPU_HEADER, CPU_PARAMETER, type CpuRecord, type CpuRefusal, callTreeOf, type CodeKind, type CpuFunction,
+  type StoredCall
+} from './record.js'
+import { isInternal, originalPlace, toPath } from '../../errors/stack-frame.js'
+import { cut } from '../../view/visible.js'
 
 /** Microseconds between two samples. */
 const INTERVAL = 250
@@ -130,4 +135,119 @@ export function recordCpuProfiles (
   }
 
   return begin
+}
+
+const RECORDER = new URL('./recorder', import.meta.url).href
+const MAX_NAME = 200
+const MAX_FILE = 500
+const NO_SCRIPT = '0'
+
+/** Makes the record of a recording, with at most `maxBytes` of JSON: if necessary, small calls are merged. */
+export function aggregate (
+  profile: Profiler.Profile, interval: number, maxBytes: number, mask: (text: string) => string
+): CpuRecord {
+  const { calls, functions } = callsOf(profile, mask)
+  const total = calls.reduce((sum, [, , self]) => sum + self, 0)
+  const whole = { interval, duration: total / 1000, samples: profile.samples?.length ?? 0, functions, calls }
+  let record: CpuRecord = whole
+  for (let least = total / 10_000 + 1; JSON.stringify(record).length > maxBytes && least < total * 4 + 4; least *= 2) {
+    record = withoutSmall(whole, least)
+  }
+  return record
+}
+
+/** The call tree: calls of one function by the same caller are one call. */
+function callsOf (profile: Profiler.Profile, mask: (text: string) => string): Pick<CpuRecord, 'calls' | 'functions'> {
+  const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
+  const times = timesOf(profile)
+  const functions: CpuFunction[] = []
+  const calls: StoredCall[] = []
+  const indexes = new Map<string, number>()
+  const indexOf = (key: string, add: () => number): number => {
+    const index = indexes.get(key) ?? add()
+    indexes.set(key, index)
+    return index
+  }
+  function add (node: Profiler.ProfileNode, caller: number): void {
+    // Starting and stopping the recorder is no work of the request.
+    if (isRecorder(node)) return
+    const { scriptId, lineNumber, columnNumber, functionName } = node.callFrame
+    const place = `function ${scriptId} ${lineNumber} ${columnNumber} ${functionName}`
+    const called = indexOf(place, () => functions.push(functionOf(node.callFrame, mask)) - 1)
+    const index = indexOf(`call ${caller} ${called}`, () => calls.push([called, caller, 0]) - 1)
+    const call = calls[index] as StoredCall
+    call[2] += times.get(node.id) ?? 0
+    for (const id of node.children ?? []) {
+      const callee = nodes.get(id)
+      if (callee !== undefined) add(callee, index)
+    }
+  }
+  const [root] = profile.nodes
+  if (root !== undefined) add(root, -1)
+  return { calls, functions }
+}
+
+/** A record in which the calls with a total below `least` (µs) are merged into their callers. */
+function withoutSmall (record: CpuRecord, least: number): CpuRecord {
+  const functions = new Map<CpuFunction, number>()
+  const calls: StoredCall[] = []
+  const positions: number[] = []
+  for (const { function: called, caller, self, total } of callTreeOf(record).calls) {
+    const position = caller === undefined ? -1 : positions[caller.index] ?? -1
+    const merged = total < least ? calls[position] : undefined
+    if (merged !== undefined) {
+      merged[2] += self
+      positions.push(position)
+      continue
+    }
+    const index = functions.get(called) ?? functions.size
+    functions.set(called, index)
+    positions.push(calls.push([index, position, self]) - 1)
+  }
+  return { ...record, functions: [...functions.keys()], calls }
+}
+
+function isRecorder ({ callFrame: { url } }: Profiler.ProfileNode): boolean {
+  return url.replace(/\.[jt]s(?:\?.*)?$/, '') === RECORDER
+}
+
+/** The time of each node in itself. A sample lasts until the next one; before the first one the recorder started. */
+function timesOf ({ samples = [], timeDeltas = [], startTime, endTime }: Profiler.Profile): Map<number, number> {
+  const times = new Map<number, number>()
+  let at = startTime + (timeDeltas[0] ?? 0)
+  for (const [i, id] of samples.entries()) {
+    const next = i + 1 < samples.length ? at + Math.max(0, timeDeltas[i + 1] ?? 0) : Math.max(at, endTime)
+    times.set(id, (times.get(id) ?? 0) + Math.round(next - at))
+    at = next
+  }
+  return times
+}
+
+/** The function of a call frame: its place in the source before compilation, and its owner. */
+export function functionOf (
+  { functionName, scriptId, url, lineNumber, columnNumber }: Runtime.CallFrame,
+  mask: (text: string) => string,
+  root = process.cwd()
+): CpuFunction {
+  const compiled = { file: toPath(url), line: Math.max(0, lineNumber + 1), column: Math.max(0, columnNumber + 1) }
+  // The top level of a module has no line.
+  const isMapped = isAbsolute(compiled.file) && lineNumber >= 0
+  const { file, line, column } = (isMapped ? originalPlace(url, lineNumber, columnNumber) : null) ?? compiled
+  const near = isAbsolute(file) ? relative(root, file) : file
+  const path = near.startsWith('..') ? file : near
+  return {
+    name: cut(mask(functionName === '' ? '(anonymous)' : functionName), MAX_NAME),
+    file: cut(mask(path), MAX_FILE),
+    line,
+    column,
+    kind: url === '' && scriptId === NO_SCRIPT ? 'engine' : kindOf(file, path, url)
+  }
+}
+
+function kindOf (file: string, path: string, url: string): CodeKind {
+  if (url.startsWith('node:')) return 'node'
+  // Code without a file is generated at run time, such as the validators of Fastify.
+  if (!isAbsolute(file)) return 'dependency'
+  if (isInternal(file)) return 'hindsight'
+  return isAbsolute(path) || path.split(sep).includes('node_modules') ? 'dependency' : 'own'
 }

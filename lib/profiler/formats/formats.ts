@@ -1,10 +1,87 @@
+import { STATUS_CODES } from 'node:http'
 import type { Profile } from '../profile.js'
-import { requestWithPlaceholders, type FilledRequest } from '../replay/fill.js'
+import { requestWithPlaceholders, type FilledRequest, maskedRequest } from '../replay/fill.js'
 import { storedRequest, type StoredRequest } from '../replay/stored-request.js'
-import { har } from './har.js'
 import { curl, fetchFormat, httpFile } from './snippets.js'
 import { commentText } from './source-text.js'
 import { test } from './test.js'
+import { visibleJson } from '../../view/json.js'
+import { dataOf, isObject } from '../panels/panel.js'
+
+interface NamedValue {
+  name: string
+  value: string
+}
+
+/** An HTTP archive, version 1.2: the request, and the response without its body. */
+export const har: Format = {
+  name: 'har',
+  extension: '.har',
+  type: 'application/json; charset=utf-8',
+  write: ({ request, profile, head }) => {
+    const { method, target, headers: sent, body } = maskedRequest(request)
+    const headers = namedValues(sent)
+    const data = dataOf(profile, 'response')
+    const size = typeof data.size === 'number' ? data.size : undefined
+    const received = namedValues(data.headers)
+    const query = new URLSearchParams(target.split('?').slice(1).join('?'))
+    const entry = {
+      startedDateTime: profile.time,
+      time: profile.duration,
+      request: {
+        method,
+        url: request.origin + uriText(target),
+        httpVersion: `HTTP/${String(dataOf(profile, 'request').httpVersion ?? '1.1')}`,
+        headers,
+        cookies: valueOf(headers, 'cookie').split('; ').filter((pair) => pair !== '').map(cookieOf),
+        queryString: [...query].map(([name, value]) => ({ name, value })),
+        headersSize: -1,
+        bodySize: body !== undefined ? Buffer.byteLength(body) : request.bodyProblem === undefined ? 0 : -1,
+        ...body !== undefined && { postData: { mimeType: valueOf(headers, 'content-type'), text: body } },
+        comment: [...head, ...request.masked.map(({ name }) => `Masked: ${name}`)].join('\n')
+      },
+      response: {
+        status: profile.status,
+        statusText: STATUS_CODES[profile.status] ?? '',
+        httpVersion: 'HTTP/1.1',
+        headers: received,
+        cookies: received.filter(({ name }) => name === 'set-cookie').map(({ value }) => cookieOf(value)),
+        content: {
+          size: size ?? 0,
+          mimeType: valueOf(received, 'content-type'),
+          comment: 'The archive has no body of the response; the profile has its beginning.'
+        },
+        redirectURL: valueOf(received, 'location'),
+        headersSize: -1,
+        bodySize: size ?? -1
+      },
+      cache: {},
+      timings: { send: 0, wait: profile.duration, receive: 0 }
+    }
+    const log = { version: '1.2', creator: { name: 'fastify-hindsight', version: '1' }, entries: [entry] }
+    return `${visibleJson({ log }, 2)}\n`
+  }
+}
+
+// RFC 3986 allows neither brackets in paths and queries nor a percent sign alone.
+function uriText (target: string): string {
+  return target.replace(/[[\]]|%(?![0-9a-f]{2})/gi, encodeURIComponent)
+}
+
+function namedValues (headers: unknown): NamedValue[] {
+  return Object.entries(isObject(headers) ? headers : {}).flatMap(([name, values]) =>
+    [values].flat().map((value) => ({ name: name.toLowerCase(), value: String(value) })))
+}
+
+function valueOf (headers: readonly NamedValue[], wanted: string): string {
+  return headers.find(({ name }) => name === wanted)?.value ?? ''
+}
+
+/** The name and the value of a cookie, without its attributes. */
+function cookieOf (text: string): NamedValue {
+  const [, name = '', value = ''] = /^([^=;]*)=?([^;]*)/.exec(text) ?? []
+  return { name, value }
+}
 
 /** A request as a format receives it. */
 export interface FormatInput {

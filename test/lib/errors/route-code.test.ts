@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
 import ts from 'typescript'
-import { pluginOf, routeCode, type RouteCode } from '../../../lib/errors/route-code.js'
+import { pluginOf, routeCode, type RouteCode } from '../../../lib/errors/hints.js'
 
 t.test('the suggested route has the method and the parameters of the path', async (t) => {
   t.same(routeCode('GET', '/orders/1042', true), {

@@ -2,7 +2,7 @@ import pino from 'pino'
 import t from 'tap'
 import type { FastifyBaseLogger } from 'fastify'
 import { RequestState } from '../../../lib/lifecycle/request-state.js'
-import { recordingLogger } from '../../../lib/logs/recording-logger.js'
+import { recordingLogger } from '../../../lib/logs/log-capture.js'
 import { RequestLog } from '../../../lib/logs/request-log.js'
 
 interface Recorded {

@@ -9,7 +9,6 @@ t.test('a stored profile gets one log line for each listener that ran', async (t
   const read = readProfile(sample())
   t.equal(messages(read).length, expected)
   t.ok(expected > 0)
-  t.same(readProfile(read), read, 'profiles of earlier versions have these lines already')
 })
 
 t.test('a profile with other data is unchanged', async (t) => {

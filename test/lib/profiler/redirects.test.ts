@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Redirects } from '../../../lib/profiler/redirects.js'
+import { Redirects } from '../../../lib/profiler/request-profiles.js'
 
 const client = { ip: '192.0.2.1', userAgent: 'a browser' }
 const from = { ...client, url: 'http://a.test/from?x=1' }

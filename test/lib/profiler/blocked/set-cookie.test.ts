@@ -1,5 +1,5 @@
 import t from 'tap'
-import { droppedCookies, type CookieContext } from '../../../../lib/profiler/blocked/cookies.js'
+import { droppedCookies, type CookieContext } from '../../../../lib/profiler/blocked/blocked.js'
 
 const HTTPS: CookieContext = { scheme: 'https', host: 'app.example', site: undefined, mode: undefined, sessionCookie: 'sid' }
 const HTTP: CookieContext = { ...HTTPS, scheme: 'http' }

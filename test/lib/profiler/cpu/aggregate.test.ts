@@ -1,6 +1,6 @@
 import type { Profiler } from 'node:inspector'
 import t from 'tap'
-import { aggregate, functionOf } from '../../../../lib/profiler/cpu/aggregate.js'
+import { aggregate, functionOf } from '../../../../lib/profiler/cpu/recorder.js'
 import { callTreeOf, readCpuRecord } from '../../../../lib/profiler/cpu/record.js'
 import { sample } from '../sample.js'
 

@@ -5,7 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastif
 import t, { type Test } from 'tap'
 import application, { options as serverOptions } from '../../../../app/app.js'
 import { hindsight, preload } from '../../../../app/hindsight.js'
-import { LEAVABLE } from '../../../../app/conflicts.js'
+import { LEAVABLE } from '../../../../app/full.js'
 import type { HindsightOptions } from '../../../../lib/options.js'
 import type { Services } from '../../../../lib/lifecycle/services.js'
 import { pageAssets } from '../../../../lib/profiler/pages/assets.js'
