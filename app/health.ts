@@ -12,6 +12,8 @@ declare module 'fastify' {
 
 /** Milliseconds after which a need that has not answered is unavailable. */
 const TIMEOUT = 2_000
+/** Milliseconds for which a result is used again. */
+const MAX_AGE = 1_000
 
 /**
  * Adds the health-check endpoints. They are answered before the first listener: they need no host, no login and no
@@ -34,9 +36,16 @@ export function openHealth (app: FastifyInstance, { health = false }: HindsightO
       }).end(body)
     })
   }))
+  let checkedAt = -Infinity
+  let checked = Promise.resolve(false)
+  // Anyone may send the request: the store is asked once a second at most.
   const isReady = async (): Promise<boolean> => {
-    const all = Promise.all(app.hindsight.needs.map(async (need) => { await need() }))
-    return await settlesWithin(all, TIMEOUT).catch(() => false) && !app.hindsight.isClosing
+    if (performance.now() - checkedAt > MAX_AGE && !app.hindsight.isClosing) {
+      checkedAt = performance.now()
+      const all = Promise.all(app.hindsight.needs.map(async (need) => { await need() }))
+      checked = settlesWithin(all, TIMEOUT).catch(() => false)
+    }
+    return await checked && !app.hindsight.isClosing
   }
   const config = { profile: false }
   app.get('/livez', { config: { ...config, healthCheck: async () => true }, logLevel: 'silent' }, async () => {})

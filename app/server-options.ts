@@ -33,6 +33,10 @@ export function httpsServerOptions (
 
 /** The options of Fastify, and those of the server of Node.js. */
 function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: ServerOptions } {
+  const unknown = Object.keys(given).find((name) => !(name in DEFAULTS))
+  if (unknown !== undefined) {
+    throw new Error(`Unknown server option "${unknown}"; known are ${Object.keys(DEFAULTS).join(', ')}`)
+  }
   const { methodOverride, headersTimeout, ...settings } = { ...DEFAULTS, ...given }
   const { requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit } = settings
   return {

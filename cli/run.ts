@@ -128,5 +128,7 @@ function openStore (flags: Flags, mayCreate: boolean): Promise<ProfileStorage> {
     const advice = 'run the command in the folder where the application was started, or set --data-dir (DATA_DIR)'
     throw new Error(`There is no store at ${path}: ${advice}.`)
   }
-  return openStorage({ storage, dataDir, warn: (message) => process.stderr.write(`${message}\n`) })
+  // Only the service, which knows its bounds, removes profiles.
+  const unbounded = { maxProfiles: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
+  return openStorage({ storage, dataDir, ...unbounded, warn: (message) => process.stderr.write(`${message}\n`) })
 }

@@ -65,6 +65,7 @@ function compileExpression (environment: Awaited<ReturnType<typeof loadLanguage>
 
 /** A copy, as JSON, with whole numbers as integers of CEL: other numbers are doubles, which integers do not add to. */
 function celValue (value: object): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(value), (_key, member: unknown) =>
+  const json = JSON.stringify(value, (_key, member: unknown) => typeof member === 'bigint' ? Number(member) : member)
+  return JSON.parse(json, (_key, member: unknown) =>
     Number.isSafeInteger(member) ? BigInt(member as number) : member) as Record<string, unknown>
 }

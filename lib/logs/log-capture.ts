@@ -194,15 +194,17 @@ export function recordingLogger (
   const recording = new Proxy(logger, {
     get (target, key) {
       const value: unknown = Reflect.get(target, key, target)
-      // A class is not called with the logger as `this`.
-      if (typeof value !== 'function' || key === 'constructor' || isFixed(target, key)) return value
-      return (...args: unknown[]) => {
-        const call = (): unknown => Reflect.apply(value, target, args)
-        if (LEVELS.has(key)) return record(key as Level, args, call)
-        if (key === 'child') return recordingChild(call(), args as ChildArguments)
-        // A method that the application added to the logger calls those that record.
-        return Object.hasOwn(target, key) ? Reflect.apply(value, recording, args) : call()
-      }
+      if (typeof value !== 'function' || isFixed(target, key)) return value
+      // With the properties of the method.
+      return new Proxy(value, {
+        apply (_method, _self, args: unknown[]) {
+          const call = (): unknown => Reflect.apply(value, target, args)
+          if (LEVELS.has(key)) return record(key as Level, args, call)
+          if (key === 'child') return recordingChild(call(), args as ChildArguments)
+          // A method that the application added to the logger calls those that record.
+          return Object.hasOwn(target, key) ? Reflect.apply(value, recording, args) : call()
+        }
+      })
     },
     set: (target, key, value) => Reflect.set(target, key, value, target)
   })

@@ -11,17 +11,20 @@ type Callback = (error?: unknown, session?: Stored | null) => void
 export class SessionStoreError extends httpError('SessionStoreError', 'HINDSIGHT_SESSION_STORE', 503) {}
 
 const MAX_SESSIONS = 10_000
+/** Milliseconds after which a session that is not used is removed. */
+const MAX_IDLE = 24 * 60 * 60 * 1_000
 
 /**
- * At most 10,000 sessions in memory: the least recently used one is removed. They are kept as JSON, so that no session
- * references its request. Every method calls back synchronously, so that a session can be read when it is first used.
+ * At most 10,000 sessions in memory, each for a day without use: the least recently used one is removed. They are kept
+ * as JSON, so that no session references its request. Every method calls back synchronously, so that a session can be
+ * read when it is first used.
  */
 export class MemorySessionStore implements SessionStore {
-  readonly #sessions = new Map<string, string>()
+  readonly #sessions = new Map<string, { json: string, used: number }>()
 
   set (id: string, session: Stored, done: Callback): void {
     this.#sessions.delete(id)
-    this.#sessions.set(id, JSON.stringify(session))
+    this.#sessions.set(id, { json: JSON.stringify(session), used: Date.now() })
     // The least recently used one.
     const [oldest = ''] = this.#sessions.keys()
     if (this.#sessions.size > MAX_SESSIONS) this.#sessions.delete(oldest)
@@ -29,8 +32,8 @@ export class MemorySessionStore implements SessionStore {
   }
 
   get (id: string, done: Callback): void {
-    const json = this.#sessions.get(id)
-    if (json === undefined) return done(null, null)
+    const { json, used } = this.#sessions.get(id) ?? { json: 'null', used: 0 }
+    if (Date.now() - used > MAX_IDLE) return this.destroy(id, () => done(null, null))
     const session = JSON.parse(json) as Stored
     this.set(id, session, () => done(null, session))
   }
@@ -50,7 +53,11 @@ export function guardedStore (store: SessionStore): SessionStore {
     const answered = new Promise<Stored | null | undefined>((resolve, reject) => {
       timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT} ms`)), TIMEOUT)
       // The method may be an asynchronous function.
-      Promise.resolve(start((error, session) => error ? reject(error) : resolve(session))).catch(reject)
+      Promise.resolve(start((error, session) => {
+        // As in @fastify/session: a store of files has no such session.
+        if (error && (error as NodeJS.ErrnoException).code !== 'ENOENT') reject(error)
+        else resolve(session)
+      })).catch(reject)
     })
     answered.finally(() => clearTimeout(timer)).then((session) => done(null, session)).catch((error: unknown) => {
       // @fastify/session throws where the value that the store returned is no session.

@@ -84,6 +84,8 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     if (isChanged && isLoaded(request) && await readSession(session.sessionId) == null) return false
     const { scheme } = app.hindsight.originOf(request)
     if (session !== undefined && secure === 'auto' && scheme === 'https') session.cookie.secure = true
+    // Browsers refuse the value without `Secure`.
+    if (session?.cookie.secure === false && session.cookie.sameSite === 'none') session.cookie.sameSite = 'lax'
     // @fastify/session compares `request.protocol`.
     await runHooks(onSend, Object.create(request, { protocol: { value: scheme } }), reply, null)
     return true

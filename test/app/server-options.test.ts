@@ -22,3 +22,7 @@ for (const [variables, message] of [
 t.test('serverOptions() returns the options of the server', async (t) => {
   t.match(serverOptions(), { requestTimeout: 60_000, connectionTimeout: 120_000, keepAliveTimeout: 72_000, bodyLimit: 1_048_576, http: { headersTimeout: 20_000, connectionsCheckingInterval: 1_000 } })
 })
+
+t.test('an unknown server option is an error', async (t) => {
+  t.throws(() => serverOptions({ maxRequestsPerConnection: 5 } as object), { message: /^Unknown server option "maxRequestsPerConnection"; known are / })
+})

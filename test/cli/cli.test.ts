@@ -379,3 +379,15 @@ t.test('a CPU profile is printed as a table or JSON', async (t) => {
   t.match(await hindsight(dataDir, ['cpu', '000002']), { code: 1, err: /Another one ran\./ })
   t.match(await hindsight(dataDir, ['cpu', 'x']), { code: 1, err: /neither a token/ })
 })
+
+t.test('an import removes no profiles of a store with more than the default bounds', async (t) => {
+  const dataDir = await stored(t, [])
+  const store = await openStorage({ dataDir, maxProfiles: 20_000, maxBytes: 2 ** 31 })
+  const all = Array.from({ length: 10_200 }, (_, i) => recordOf(profile((i + 1).toString(16).padStart(6, '0'))))
+  for (let i = 0; i < all.length; i += 600) await store.put(all.slice(i, i + 600))
+  const file = join(dataDir, 'one.ndjson')
+  writeFileSync(file, JSON.stringify({ profile: profile('ffffff'), pinned: false }))
+  t.equal((await hindsight(dataDir, ['import', file])).out, '1 imported, 0 skipped, which are stored already.\n')
+  t.equal((await store.stats()).profiles, 10_201)
+  await store.close()
+})

@@ -43,7 +43,7 @@ t.test('the expression decides about access', async t => {
 })
 
 t.test('whole numbers are integers of the expression', async t => {
-  const people = { users: [{ ...users.users[0], identifier: 'ada', attributes: { age: 36, share: 0.5, grades: [1, 2, { best: 3 }], since: new Date(0), none: null } }] }
+  const people = { users: [{ ...users.users[0], identifier: 'ada', attributes: { age: 36, id: 5n, share: 0.5, grades: [1, 2, { best: 3 }], since: new Date(0), none: null } }] }
   const numbers: SecuritySettings = { ...settings, providers: { people } }
   for (const [security, status] of [
     ['params.id + 1 == 7', 200],
@@ -57,6 +57,7 @@ t.test('whole numbers are integers of the expression', async t => {
     ['user.attributes.grades[1] * 2 == 4 && 2 in user.attributes.grades', 200],
     ['user.attributes.grades[2].best + 1 == 4', 200],
     ['timestamp(user.attributes.since) < timestamp("2000-01-01T00:00:00Z")', 200],
+    ['user.attributes.id == 5', 200],
     ['user.attributes.none == null', 200],
     ['user.attributes.age + "1" == "361"', 403]
   ] as const) {

@@ -150,3 +150,10 @@ t.test('a call that writes a line of pino is not recorded twice', async (t) => {
   logger.info('once')
   t.same(lines(), [['info', 'once', { by: 'pino' }]])
 })
+
+t.test('methods keep their names and properties', async (t) => {
+  class Logger { info (): void {} }
+  Object.assign(Logger.prototype.info, { enabled: true })
+  const { logger } = recorded(new Logger())
+  t.same([logger.info.name, (logger.info as unknown as { enabled: boolean }).enabled], ['info', true])
+})

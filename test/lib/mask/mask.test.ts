@@ -245,3 +245,11 @@ t.test('patterns of the application are added to the built-in names', async t =>
   t.equal(own.header('x-mine', 'v'), '******')
   t.same(own.value({ spin: 1, Spins: 2, token: 3, other: 4 }), { spin: '******', Spins: '******', token: '******', other: 4 })
 })
+
+t.test('secrets of a content security policy are masked, and its nonces stay', async t => {
+  const policy = "script-src 'nonce-abc123'; style-src 'nonce-def456'; report-uri https://u:hunter2secret@csp.example/r?token=abc123SECRETxyz"
+  const shown = mask.header('content-security-policy', policy)
+  t.match(shown, "script-src 'nonce-abc123'; style-src 'nonce-def456'")
+  t.notMatch(shown, /hunter2secret|abc123SECRETxyz/)
+  t.equal(createMask(['content-security-policy']).header('Content-Security-Policy', policy), '******')
+})

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { entityTag, evaluate, type Outcome, type Validators } from '../../../lib/routing/cache-policy.js'
+import { entityTag, evaluate, type Outcome, type Validators } from '../../../plugins/http-cache.js'
 
 const CHANGED = 'Thu, 15 Jan 2026 12:00:00 GMT'
 const BEFORE = 'Thu, 15 Jan 2026 11:59:59 GMT'

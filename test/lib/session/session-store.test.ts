@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MemorySessionStore } from '../../../lib/session/session-store.js'
+import { guardedStore, MemorySessionStore } from '../../../lib/session/session-store.js'
 
 type Session = Parameters<MemorySessionStore['set']>[1]
 
@@ -44,4 +44,22 @@ t.test('the least recently used session is evicted', async t => {
   set('1', { again: true })
   set('new', {})
   t.same(['0', '1', '2', '3', 'new'].map(id => get(id) !== null), [true, true, false, true, true])
+})
+
+t.test('a session ends after a day without use', async t => {
+  const { now } = Date
+  t.teardown(() => { Date.now = now })
+  const { set, get } = storeOf()
+  set('used', {})
+  set('unused', {})
+  Date.now = () => now() + 20 * 60 * 60 * 1_000
+  get('used')
+  Date.now = () => now() + 40 * 60 * 60 * 1_000
+  t.same([get('used'), get('unused')], [{}, null])
+})
+
+t.test('a store that reports ENOENT has no such session', async t => {
+  const missing = Object.assign(new Error('no such file'), { code: 'ENOENT' })
+  const store = guardedStore({ get: (_id: string, done: (error: unknown) => void) => done(missing) } as never)
+  t.same(await new Promise((resolve) => store.get('x', (...result: unknown[]) => resolve(result))), [null, undefined])
 })

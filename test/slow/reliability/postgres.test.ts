@@ -135,9 +135,6 @@ t.test('two instances of the service share profiles, sessions and login throttli
   t.equal(await attempt(one, 'wrong'), 429, 'five failures on two instances')
   t.equal(await attempt(other, 'right'), 429)
   t.equal(await attempt(one, 'right', '10.0.0.2'), 200, 'at another address')
-  for (let i = 0; i < 100; i++) await attempt(one, 'wrong', `10.1.${i}.1`)
-  t.equal(await attempt(other, 'wrong', '10.2.0.1'), 429, 'guesses from many addresses')
-  t.equal(await attempt(other, 'right', '10.0.0.2'), 200, 'where the user has logged in before')
 
   await postgres.stop()
   t.equal((await one.inject({ url: '/who', headers: { cookie } })).statusCode, 503, 'without the server there are no sessions')

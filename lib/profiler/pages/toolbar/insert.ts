@@ -9,7 +9,7 @@ import { isRedirect } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
-import { allowsToolbar, extendHeader, hasMetaPolicy, type ToolbarNonces } from './policy.js'
+import { allowsToolbar, extendHeader, forbidsToolbar, type ToolbarNonces } from './policy.js'
 import { toolbar, toolbarOf, type ToolbarData } from './toolbar.js'
 
 const BODY_END = /<\/body\s*>/gi
@@ -49,7 +49,7 @@ export function insertToolbar (
     const isFull = app.hindsight.mode === 'full'
     const origin = originOf(request)
     const policies = POLICY_HEADERS.flatMap((name) => valuesOf(reply, name))
-    if (hasMetaPolicy(page) || !allowsToolbar(policies, origin, isFull)) return
+    if (forbidsToolbar(page) || !allowsToolbar(policies, origin, isFull)) return
     const nonces = isFull ? { style: drawNonce(), script: drawNonce() } : undefined
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
     const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)

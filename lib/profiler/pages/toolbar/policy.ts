@@ -12,13 +12,15 @@ export type ToolbarNonces = Readonly<Record<Kind, string>>
 type Permission = 'granted' | 'with nonce' | 'denied'
 
 const KINDS = ['style', 'script'] as const
-const META_POLICY = /\shttp-equiv\s*=["'\s]*content-security-policy["'\s/>]/i
+// With this element, addresses without an origin may lead to another one.
+const BASE = /<base\s[^>]{0,300}?href\s*=[\s"']*(?:[a-z][\w+.-]*:|[/\\]{2})/i
+const META_POLICY = /[\s"'/]http-equiv\s*=["'\s]*content-security-policy["'\s/>]/i
 /** Directives under which the toolbar cannot work, or which restrict the page to certain scripts. */
 const RESTRICTIVE = ['sandbox', 'trusted-types', 'require-trusted-types-for']
 
-/** Whether a page has a policy in a `<meta>` element, to which no nonce can be added. */
-export function hasMetaPolicy (page: string): boolean {
-  return META_POLICY.test(page)
+/** Whether a page has a policy in a `<meta>` element, to which no nonce can be added, or an address of its own. */
+export function forbidsToolbar (page: string): boolean {
+  return META_POLICY.test(page) || BASE.test(page)
 }
 
 /**

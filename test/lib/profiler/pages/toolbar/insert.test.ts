@@ -66,6 +66,7 @@ t.test('the files of the toolbar have URLs', async (t) => {
     linkOf((await app.inject({ url: '/', query, headers })).body)?.getAttribute('href')
   t.match(await hrefOf(), /^\/_profiler\/assets\/[0-9a-f]{16}\.css$/)
   t.match(await hrefOf({ head: '<base href="/app/">' }), /^\/_profiler\//)
+  t.equal(await hrefOf({ head: '<base target=x href="https://cdn.example/x/">' }), undefined, 'files of another origin')
   t.match(await hrefOf({}, { 'x-forwarded-prefix': '/shop' }), /^\/shop\/_profiler\//)
   for (const address of [await hrefOf() ?? '', toolbarOf((await app.inject('/')).body)?.querySelector('script')?.getAttribute('src') ?? '']) {
     t.equal((await app.inject(address)).statusCode, 200, address)

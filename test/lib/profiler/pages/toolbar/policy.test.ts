@@ -1,5 +1,5 @@
 import t from 'tap'
-import { allowsToolbar, extendHeader, hasMetaPolicy } from '../../../../../lib/profiler/pages/toolbar/policy.js'
+import { allowsToolbar, extendHeader, forbidsToolbar } from '../../../../../lib/profiler/pages/toolbar/policy.js'
 
 const LOCAL = { scheme: 'http', authority: 'localhost:3000' } as const
 const TLS = { scheme: 'https', authority: 'dev.test' } as const
@@ -102,11 +102,11 @@ t.test('a policy in the page is found, in linear time whatever the page contains
     ['<meta http-equiv=Content-Security-Policy content=sandbox>', true],
     ['<meta http-equiv="Content-Security-Policy-Report-Only" content="default-src \'none\'">', false],
     ['<meta http-equiv="X-Content-Security-Policy" content="default-src \'none\'">', false]
-  ] as const) t.equal(hasMetaPolicy(`<!doctype html><head>${markup}</head>`), expected, markup)
+  ] as const) t.equal(forbidsToolbar(`<!doctype html><head>${markup}</head>`), expected, markup)
   for (const part of ['<meta ', '<meta "', ' http-equiv', ' http-equiv=', ' ']) {
     const page = ` http-equiv=${part.repeat(500_000)}`
     const started = performance.now()
-    hasMetaPolicy(page)
+    forbidsToolbar(page)
     t.ok(performance.now() - started < 5_000, part)
   }
 })
