@@ -160,7 +160,7 @@ function maskHeader (mask: Mask, name: string, value: string): string {
   const lower = name.toLowerCase()
   if (URL_HEADERS.has(lower)) return mask.url(value)
   if (!mask.hides(lower)) {
-    // Nonces are new in each response. Without them the mask remembers the policy: a tenth of the time of a profile.
+    // Nonces are new in each response. Without them a policy is masked only once.
     const nonces = value.match(NONCE) ?? []
     return nonces.reduce<string>((shown, nonce) => shown.replace("'nonce-'", () => nonce),
       mask.text(value.replace(NONCE, "'nonce-'")))

@@ -8,8 +8,8 @@ type Rest = Partial<Omit<ListenerEvent, 'listener' | 'start' | 'duration' | 'sta
 type Group = [stage: ListenerEvent['stage'], pass: ListenerEvent['pass'], ...rows: Row[]]
 
 /**
- * The JSON of a profile as it is stored: with rows for events, which are most of a profile. The one of
- * `npm run bench -- debug` takes 6.2 kB instead of 9.8 kB, that of `otel` 8.5 kB instead of 14.3 kB.
+ * The JSON of a profile as it is stored: with rows for events, which are most of a profile. For a route without input
+ * in debug mode it has 6.2 kB, and with objects 9.8 kB (`select length(json) from profiles`).
  */
 export function storedJson (profile: Profile): string {
   // An import has them already.
