@@ -33,7 +33,7 @@ export const router = listener('kernel.request', 'router', (app) => {
     const route = routeMatchOf(request)
     if (route === null) return miss(app, request, reply)
     const { debugOnly, httpsOnly } = routeConfigOf(request) ?? {}
-    if (debugOnly === true && !mayReadDebug(request)) throw notFound(request)
+    if (debugOnly === true && !mayReadDebug(request)) return notFound(request)
     if (httpsOnly === true && originOf(request).scheme !== 'https') {
       return answer(explainInsecure(request), request, reply)
     }
@@ -51,7 +51,7 @@ export const routerFinish = listener('kernel.finish_request', 'router', () => (r
   stateOf(request).route = null
 })
 
-function miss (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Answer | Skip {
+function miss (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Answer | Skip | Error {
   const why = explainMiss(request)
   // The application has set a not-found handler below a prefix, in the instance of that prefix.
   if (request.server !== app) {
@@ -61,8 +61,8 @@ function miss (app: FastifyInstance, request: FastifyRequest, reply: FastifyRepl
   return answer(why, request, reply)
 }
 
-function answer (why: RouteMiss, request: FastifyRequest, reply: FastifyReply): Answer {
-  if ('error' in why) throw why.error
+function answer (why: RouteMiss, request: FastifyRequest, reply: FastifyReply): Answer | Error {
+  if ('error' in why) return why.error
   request.log.debug({ channel: 'router', location: why.redirect }, 'Redirecting to the URL of the route')
   reply.code(301).header('location', why.redirect).type('text/html; charset=utf-8')
   return new Answer(redirectPage(why.redirect))

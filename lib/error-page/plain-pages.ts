@@ -1,7 +1,7 @@
 import type { Representation } from '../errors/negotiate.js'
 import { html, htmlPage } from '../view/html.js'
 import { escapeMarkdown } from '../view/markdown.js'
-import { cut, visibleLine } from '../view/visible.js'
+import { cut } from '../view/visible.js'
 
 const SERVER_ERROR =
   'Something is broken. Please try again later, and let us know what you were doing when this happened.'
@@ -10,15 +10,16 @@ const FALLBACK_TITLE = 'An error occurred while an error was explained'
 const MAX_STACK = 10_000
 
 /**
- * The error for clients that may not see the diagnostic page; `token` is a reference for the operators. `detail` is
- * the reason, and is in the JSON only. The HTML has no style and no script: any policy of the application allows it.
+ * The error for clients that may not see the diagnostic page. `reason` is the phrase of the status, and `token` a
+ * reference for the operators; `detail` is in the JSON only. The HTML has no style and no script: any policy of the
+ * application allows it.
  */
 export function renderProductionError (
   status: number, reason: string, type: Representation['type'], token?: string, detail?: string
 ): string {
   if (type === 'json') return problem({ title: reason, status, detail, token })
-  const title = `An Error Occurred: ${visibleLine(reason)}`
-  const phrase = `${status} ${visibleLine(reason)}`
+  const title = `An Error Occurred: ${reason}`
+  const phrase = `${status} ${reason}`
   const remark = status >= 500 ? SERVER_ERROR : CLIENT_ERROR
   if (type === 'html') {
     return htmlPage(title, '', html`<main>

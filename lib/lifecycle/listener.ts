@@ -25,7 +25,17 @@ export class Skip {
   }
 }
 
-type Verdict = void | undefined | Skip | Answer
+/** The error that a listener raised in the main pass, for its hook. */
+class Raised {
+  readonly error: Error
+  constructor (error: unknown) {
+    // Fastify takes a falsy error for none, and would continue.
+    this.error = (error || new Error(`A listener raised ${inspect(error)}`)) as Error
+  }
+}
+
+/** An error that is returned is raised like one that is thrown: throwing takes 2 µs more, a tenth of a request. */
+type Verdict = void | undefined | Skip | Answer | Error
 
 /** A listener before the handler. */
 export type RequestHook = (request: FastifyRequest, reply: FastifyReply) => Verdict | Promise<Verdict>
@@ -101,19 +111,21 @@ function requestHook (work: Work) {
 
 function proceed (result: unknown, reply: FastifyReply, done: Done): void {
   if (result instanceof Answer) reply.send(result.payload)
+  else if (result instanceof Raised) done(result.error)
   else done()
 }
 
 function sendHook (work: Work) {
   return function (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done): void {
     const result = runListener(work, request, reply, payload)
-    if (isPromise(result)) result.then((later) => done(null, payloadOf(later, payload)), done)
-    else done(null, payloadOf(result, payload))
+    if (isPromise(result)) result.then((later) => continueWith(later, payload, done), done)
+    else continueWith(result, payload, done)
   }
 }
 
-function payloadOf (result: unknown, payload: unknown): unknown {
-  return result === undefined || result instanceof Skip ? payload : result
+function continueWith (result: unknown, payload: unknown, done: Done): void {
+  if (result instanceof Raised) done(result.error)
+  else done(null, result === undefined || result instanceof Skip ? payload : result)
 }
 
 /** Runs a listener, and records what it does for a request that is observed. */
@@ -124,6 +136,7 @@ function runListener (work: Work, request: FastifyRequest, reply: FastifyReply, 
   const frame = beginFrame(slot, state, reply)
   try {
     const result = skipReason(work, state) ?? work.hook(request, reply, payload)
+    if (result instanceof Error) return raised(result, slot, pass, frame, request, reply)
     if (!isPromise(result)) return returned(result, frame, state, reply)
     return result.then(
       (later) => returned(later, frame, state, reply),
@@ -154,17 +167,16 @@ function returned (result: unknown, frame: Frame | null, { recorder }: RequestSt
   return result
 }
 
-/** Throws the error again in the main pass. In the error pass it is added to the others, and the pass continues. */
+/** In the main pass the hook receives the error. In the error pass it is added to the others, and the pass goes on. */
 function raised (
   error: unknown, { stage, listener }: Slot, pass: PassName, frame: Frame | null,
   request: FastifyRequest, reply: FastifyReply
-): undefined {
+): Raised | undefined {
   const state = stateOf(request)
   if (frame !== null) state.recorder?.leave(frame, 'raised', reply)
   if (pass === 'main') {
     state.raisedBy = { stage, listener }
-    // Fastify takes a falsy error for none, and would continue.
-    throw error || new Error(`A listener raised ${inspect(error)}`)
+    return new Raised(error)
   }
   state.others.push(error)
   request.log.error({ err: error, channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
-import type { Frame } from '../lifecycle/event-recorder.js'
+import type { Frame, RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
 import { isOwnHook, isPromise } from '../lifecycle/listener.js'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
@@ -45,14 +45,16 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
   if (!HOOKS.has(name) || typeof hook !== 'function' || isRefused(name, hook)) return hook
   const addedAt = new Error('Added here')
   const plugin = nameOfPlugin(instance)
+  const listener = hook.name === '' ? 'anonymous' : hook.name
+  let what: RecordedFunction | undefined
 
   const call: Callable = function (...args) {
     const [request, reply] = args as [FastifyRequest, FastifyReply]
     const { recorder, pass } = stateOf(request)
     if (recorder === null) return (hook as Callable).apply(this, args)
     const sentBefore = reply.sent
-    const listener = hook.name === '' ? 'anonymous' : hook.name
-    const what = { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }
+    // The place is found with the first request: the files of a stack are read for that.
+    what ??= { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }
     const frame = recorder.enter(reply, what, pass)
     const end = (raised?: unknown): void => {
       if (frame.isOver) return
