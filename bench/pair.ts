@@ -23,9 +23,9 @@ export interface Result {
 }
 
 export interface PairOptions {
-  /** Of rounds of both, over all starts of the processes. */
+  /** How many pairs of processes are started. */
   pairs: number
-  /** Of a scenario that does not say. */
+  /** Requests of one pair, of a scenario without a number of its own. */
   requests: number
   warmUp: number
   /** The folder that a CPU profile of the subject is written to; none without it. */
@@ -43,16 +43,19 @@ interface Round {
 const WARM_UP = 10_000
 const CONNECTIONS = 10
 
-/** How often both processes are started anew: what V8 makes of the same code differs from process to process. */
-const STARTS = 3
+/** Rounds of one pair of processes: their mean is one value. */
+const ROUNDS = 4
 
-/** Measures a scenario against its base in turns, so that what the machine does besides falls on both. */
+/**
+ * Measures a scenario against its base. The processes of each pair are new: V8 optimizes the same code differently from
+ * process to process, by a fifth of a request. Their rounds take turns, so that other work of the machine affects both.
+ */
 export async function measurePair (scenario: Scenario, options: PairOptions): Promise<Result> {
   const [ours, theirs]: [Round[], Round[]] = [[], []]
-  const starts = Math.min(STARTS, options.pairs)
-  for (let start = 0; start < starts; start++) {
-    const pairs = Math.floor((options.pairs + start) / starts)
-    await measureStart(scenario, { ...options, pairs }, ours, theirs)
+  for (let pair = 0; pair < options.pairs; pair++) {
+    const [our, their] = await measureOnce(scenario, options)
+    ours.push(our)
+    theirs.push(their)
   }
   return {
     name: scenario.name,
@@ -64,28 +67,41 @@ export async function measurePair (scenario: Scenario, options: PairOptions): Pr
   }
 }
 
-async function measureStart (scenario: Scenario, { pairs, requests, warmUp, cpuProfiles }: PairOptions, ours: Round[], theirs: Round[]): Promise<void> {
+async function measureOnce (
+  scenario: Scenario, { requests, warmUp, cpuProfiles }: PairOptions
+): Promise<[Round, Round]> {
   const client = new Client()
-  const flags = cpuProfiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfiles}`, '--cpu-prof-interval=250']
+  const flags = cpuProfiles === undefined
+    ? []
+    : ['--cpu-prof', `--cpu-prof-dir=${cpuProfiles}`, '--cpu-prof-interval=250']
   const subject = await Server.start(scenario.subject.variant, { ...scenario.subject, flags })
   const base = await Server.start(scenario.base.variant, scenario.base)
-  const count = Math.min(requests, scenario.requests ?? requests)
+  const count = Math.ceil(Math.min(requests, scenario.requests ?? requests) / ROUNDS)
+  const [ours, theirs]: [Round[], Round[]] = [[], []]
   try {
-    const round = (server: Server, number: number): Promise<Round> => measureRound(client, server, scenario, number)
-    // No more than can wait to be written, where a profile is large.
-    const warm = scenario.warmUp ?? Math.min(Math.ceil(warmUp * count / requests), count < requests ? 3 * count : Infinity)
+    // No more at once than can wait to be written, where a profile is large.
+    const warm = Math.min(warmUp, scenario.warmUp ?? warmUp)
     for (const server of [subject, base]) {
       const since = performance.now()
-      for (let left = warm; left > 0 && performance.now() - since < WARM_UP; left -= count) await round(server, Math.min(left, count))
+      for (let left = warm; left > 0 && performance.now() - since < WARM_UP; left -= count) {
+        await measureRound(client, server, scenario, Math.min(left, count))
+      }
     }
-    for (let pair = 0; pair < pairs; pair++) {
-      theirs.push(await round(base, count))
-      ours.push(await round(subject, count))
+    for (let round = 0; round < ROUNDS; round++) {
+      theirs.push(await measureRound(client, base, scenario, count))
+      ours.push(await measureRound(client, subject, scenario, count))
     }
   } finally {
     client.close()
     await Promise.all([subject.close(), base.close()])
   }
+  return [meanOf(ours), meanOf(theirs)]
+}
+
+function meanOf (rounds: readonly Round[]): Round {
+  const mean = (name: 'cpu' | 'main' | 'rate'): number =>
+    rounds.reduce((sum, round) => sum + round[name], 0) / rounds.length
+  return { cpu: mean('cpu'), main: mean('main'), rate: mean('rate'), status: rounds[0]?.status ?? 0 }
 }
 
 async function measureRound (client: Client, server: Server, { path = '/', headers = {} }: Scenario, requests: number): Promise<Round> {

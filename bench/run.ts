@@ -23,9 +23,9 @@ if (!existsSync(join(import.meta.dirname, 'node_modules/youch'))) {
   throw new Error('The peers are not installed: npm install --prefix bench')
 }
 const isChosen = (name: string): boolean => positionals.length === 0 || positionals.includes(name)
-const pairs = Number(values.pairs ?? (values.quick ? 3 : 11))
-const requests = Number(values.requests ?? (values.quick ? 1_500 : 4_000))
-const warmUp = values.quick ? 4_000 : 30_000
+const pairs = Number(values.pairs ?? (values.quick ? 3 : 9))
+const requests = Number(values.requests ?? (values.quick ? 2_000 : 6_000))
+const warmUp = values.quick ? 6_000 : 20_000
 const cpuProfiles = values['cpu-prof'] === undefined ? {} : { cpuProfiles: resolve(values['cpu-prof']) }
 
 const machine = `${cpus().length} × ${cpus()[0]?.model ?? ''}, load ${(loadavg()[0] ?? 0).toFixed(2)}`
