@@ -1,28 +1,28 @@
 import { connect, type Socket } from 'node:net'
 
-/** What is to be asked, how often, over how many connections at once. */
+/** A number of equal requests over some connections. */
 export interface Load {
   port: number
   requests: number
   connections: number
   path: string
   headers: Readonly<Record<string, string>>
-  /** Requests a second; none: as fast as the answers come. */
+  /** Requests a second; without it, each connection sends the next request after each response. */
   rate?: number
 }
 
-/** What came of it. */
+/** The result of a load. */
 export interface Loaded {
   /** Milliseconds. */
   elapsed: number
-  /** How many answers had the status of the first one. */
+  /** How many responses had the status of the first one. */
   same: number
   status: number
   /** Milliseconds from the moment at which a request was due, in ascending order; only of a load with a rate. */
   latencies: number[]
 }
 
-/** One connection that has at most one request under way, so that none of them is measured in the shade of another. */
+/** A connection with at most one open request: no request waits for another one. */
 class Connection {
   readonly #socket: Socket
   readonly #message: string
@@ -40,7 +40,8 @@ class Connection {
     this.#socket.on('close', () => this.#fail?.(new Error('The server has closed the connection')))
   }
 
-  ask (): Promise<number> {
+  /** Resolves to the status of the response. */
+  request (): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#settle = resolve
       this.#fail = reject
@@ -62,7 +63,7 @@ class Connection {
       body = this.#head.length - end - 4
       this.#status = Number(this.#head.slice(9, 12))
       const length = /\r\ncontent-length: (\d+)/i.exec(this.#head)
-      if (length === null) throw new Error(`An answer without a length: ${this.#head.slice(0, end)}`)
+      if (length === null) throw new Error(`A response without a length: ${this.#head.slice(0, end)}`)
       this.#missing = Number(length[1])
       this.#head = ''
     }
@@ -86,18 +87,18 @@ async function run ({ port, requests, connections, path, headers, rate }: Load):
     if (found === status) same++
   }
   const since = performance.now()
-  // A client that sleeps has to be woken, and the system call that does so is charged to the server: the more, the slower it is. Where latencies are
-  // asked for, nobody counts that, and a client that stays awake would take its processor from what the server does besides.
+  // Waking a client that sleeps is a system call of the server, and would count as its CPU time. Where latencies are
+  // measured, a client that never sleeps would take a processor from the other threads of the server.
   let isOver = false
   const stayAwake = (): void => { if (!isOver) setImmediate(stayAwake) }
   if (rate === undefined) stayAwake()
-  // Due at even distances whatever the server does: who is late keeps the next ones waiting, and that counts.
+  // Requests are due at a fixed rate: a late response delays the next request, which counts as its latency.
   await Promise.all(all.map(async (connection) => {
     while (sent < requests) {
       const due = rate === undefined ? 0 : since + sent++ / rate * 1_000
       if (rate === undefined) sent++
       else await until(due)
-      count(await connection.ask())
+      count(await connection.request())
       if (rate !== undefined) latencies.push(performance.now() - due)
     }
   }))
@@ -107,7 +108,7 @@ async function run ({ port, requests, connections, path, headers, rate }: Load):
   return { elapsed, same, status, latencies: latencies.sort((a, b) => a - b) }
 }
 
-// Timers are a millisecond coarse.
+// The resolution of timers is a millisecond.
 async function until (due: number): Promise<void> {
   const wait = due - performance.now()
   if (wait > 2) await new Promise((resolve) => { setTimeout(resolve, wait - 1) })

@@ -8,14 +8,14 @@ export interface Quartiles {
   upper: number
 }
 
-/** What one scenario has come to. */
+/** The figures of a scenario. */
 export interface Result {
   name: string
   /** The base's CPU time a request, divided by ours: the share of its capacity that is left. */
   ratio: Quartiles
   /** Microseconds of CPU time a request. */
   cpu: { subject: Quartiles, base: Quartiles }
-  /** The part of it that the thread which answers requests takes; `NaN` where the system does not tell. */
+  /** The part of it that the thread which answers requests takes; `NaN` where the system does not report it. */
   main: { subject: Quartiles, base: Quartiles }
   /** Requests a second, with the load on the same machine. */
   rate: { subject: Quartiles, base: Quartiles }
@@ -108,7 +108,7 @@ async function measureRound (client: Client, server: Server, { path = '/', heade
   const before = await server.usage()
   const { elapsed, same, status } = await client.load({ port: server.port, requests, connections: CONNECTIONS, path, headers })
   const after = await server.usage()
-  if (same < requests) throw new Error(`${requests - same} answers were not ${status}`)
+  if (same < requests) throw new Error(`${requests - same} responses did not have the status ${status}`)
   return { cpu: (after.cpu - before.cpu) / requests, main: (after.main - before.main) / requests, rate: requests / elapsed * 1_000, status }
 }
 

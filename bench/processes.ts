@@ -46,7 +46,7 @@ export class Server {
   }
 }
 
-/** What asks, in a process of its own. */
+/** Sends the requests, in a process of its own. */
 export class Client {
   readonly #child = fork(join(FOLDER, 'load.ts'), [], { execArgv: ['--import=tsx'], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs'
 import type { Variants } from './variants/shared.js'
 
-/** What the measuring process asks of a server: its figures, or its end. */
+/** A message of the measuring process to a server: it returns its usage, or closes. */
 export type Question = 'usage' | 'close'
 
 /** What a server has used so far. */
 export interface Usage {
   /** Microseconds of CPU time, user and system, of all threads. */
   cpu: number
-  /** The same of the thread that answers requests; `NaN` where the system does not tell. */
+  /** The same of the thread that answers requests; `NaN` where the system does not report it. */
   main: number
 }
 
-// One process, one server: what others load does not count.
+// A server has a process of its own: the modules of other variants are not loaded.
 const [, , name = ''] = process.argv
 
 const module = await import(`./variants/${name.split(':', 1)[0] ?? ''}.ts`) as { variants: Variants }
@@ -29,12 +29,12 @@ process.on('message', (question: Question) => {
 })
 process.on('disconnect', () => process.exit())
 
-// What was put off belongs to the requests that it was put off by.
+// The writing of profiles is part of the cost of their requests.
 async function answer (): Promise<void> {
   if (app.hasDecorator('hindsight') && 'profiler' in app.hindsight) {
     await app.hindsight.profiler.flush()
     const { dropped, failed } = app.hindsight.profiler.counters
-    // What was not done costs nothing.
+    // Profiles that were dropped would have cost nothing.
     if (dropped + failed > 0) throw new Error(`${dropped + failed} profiles were not written`)
   }
   const { user, system } = process.cpuUsage()
