@@ -44,16 +44,16 @@ const OPTION_TYPES = 'lib/options.ts'
 /** What the layers alone would allow, or cannot see because it stays within one part. */
 const BOUNDARIES: ReadonlyArray<{ says: string, breaks: (from: string, to: string) => boolean }> = [
   {
-    says: 'listeners do not know each other',
+    says: 'listeners do not import each other',
     breaks: (from, to) => within(from, 'plugins') && within(to, 'plugins')
   },
   {
-    says: 'storage knows only the profile, its summary and the connections to PostgreSQL',
+    says: 'storage imports only the profile, its summary and the connections to PostgreSQL',
     breaks: (from, to) => within(from, 'lib/profiler/storage') && !within(to, 'lib/profiler/storage') &&
       !['lib/profiler/profile.ts', 'lib/profiler/summary.ts', 'lib/postgres.ts', 'lib/require.ts'].includes(to)
   },
   {
-    says: 'listeners never know a panel',
+    says: 'listeners import no panel',
     breaks: (from, to) => within(from, 'plugins') && within(to, 'lib/profiler/panels') && !to.endsWith('-collector.ts')
   },
   {
@@ -170,7 +170,7 @@ t.test('every file has a layer', async (t) => {
   t.same(sourceFiles(ROOT).filter((file) => !partOf(file)), [])
 })
 
-// A file that no test loads would be missing from the table of coverage, which would then tell too much.
+// A file that no test loads would be missing from the table of coverage, which would then be too high.
 // The process itself cannot be loaded without starting it.
 t.test('every file can be imported', async (t) => {
   for (const file of sourceFiles(ROOT).filter((file) => file !== 'app/server.ts')) {
@@ -207,17 +207,17 @@ t.test('each rule can fail', async (t) => {
       ['lib/view/b.ts', 'lib/view/a.ts', 'type']
     ], []],
     ['siblings among the listeners', [['plugins/cors.ts', 'plugins/session.ts', 'type']],
-      ['listeners do not know each other: plugins/cors.ts > plugins/session.ts']],
+      ['listeners do not import each other: plugins/cors.ts > plugins/session.ts']],
     ['storage and the profile', [
       ['lib/profiler/storage/memory.ts', 'lib/profiler/profile.ts'],
       ['lib/profiler/storage/memory.ts', 'lib/profiler/storage/storage.ts']
     ], []],
     ['storage and more of the profiler', [['lib/profiler/storage/memory.ts', 'lib/profiler/token.ts']],
-      ['storage knows only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/profiler/token.ts']],
+      ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/profiler/token.ts']],
     ['storage and a lower layer', [['lib/profiler/storage/memory.ts', 'lib/lifecycle/lifecycle.ts']],
-      ['storage knows only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/lifecycle/lifecycle.ts']],
+      ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/lifecycle/lifecycle.ts']],
     ['a listener and a panel', [['plugins/toolbar.ts', 'lib/profiler/panels/logs.ts']],
-      ['listeners never know a panel: plugins/toolbar.ts > lib/profiler/panels/logs.ts']],
+      ['listeners import no panel: plugins/toolbar.ts > lib/profiler/panels/logs.ts']],
     ['diagnostics and the profiler', [['lib/error-page/page.ts', 'lib/profiler/profile.ts', 'type']], [
       'not downward: lib/error-page/page.ts (6) > lib/profiler/profile.ts (7)',
       'the diagnostic page never imports the profiler: lib/error-page/page.ts > lib/profiler/profile.ts'

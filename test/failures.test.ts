@@ -8,7 +8,7 @@ type Exception = { name: string, message: string }
 const later = () => new Promise(resolve => setTimeout(resolve, 5))
 const chainOf = (exceptions: Exception[]) => exceptions.map(({ name, message }) => `${name}: ${message}`)
 
-async function told (app: FastifyInstance, request: object): Promise<{ status: number, chain: string[], headers: Record<string, unknown> }> {
+async function outcomeOf (app: FastifyInstance, request: object): Promise<{ status: number, chain: string[], headers: Record<string, unknown> }> {
   const response = await app.inject({ ...request, headers: { accept: 'application/json', ...(request as { headers?: object }).headers } })
   return { status: response.statusCode, chain: chainOf(response.json<{ exceptions: Exception[] }>().exceptions), headers: response.headers }
 }
@@ -56,7 +56,7 @@ t.test('any value that a handler throws is answered and recorded', async t => {
       app.get('/later', async () => { await later(); throw value })
     })
     for (const url of ['/sync', '/async', '/later']) {
-      const found = await told(app, { url })
+      const found = await outcomeOf(app, { url })
       t.equal(found.status, status, `${name} ${url}`)
       if (chain !== null) t.same(found.chain, chain, `${name} ${url}`)
       else t.equal(found.chain.length, 1, `${name} ${url}`)
@@ -140,9 +140,9 @@ t.test('reply.send(error) and a returned error are failures', async t => {
     app.get('/async', async (_request, reply) => reply.send(new Error('sent')))
     app.get('/returned', () => new Error('returned'))
   })
-  t.match(await told(app, { url: '/' }), { status: 403, chain: ['Error: sent'] })
-  t.match(await told(app, { url: '/async' }), { status: 500, chain: ['Error: sent'] })
-  t.match(await told(app, { url: '/returned' }), { status: 500, chain: ['Error: returned'] })
+  t.match(await outcomeOf(app, { url: '/' }), { status: 403, chain: ['Error: sent'] })
+  t.match(await outcomeOf(app, { url: '/async' }), { status: 500, chain: ['Error: sent'] })
+  t.match(await outcomeOf(app, { url: '/returned' }), { status: 500, chain: ['Error: returned'] })
 })
 
 t.test('headers for another body are removed from the diagnostic page', async t => {
@@ -214,7 +214,7 @@ t.test('errors of hooks with a callback are answered and recorded', async t => {
     app.addHook('preHandler', (_request, _reply, done) => { setTimeout(() => done(new Error('called back')), 2) })
     app.get('/', () => 'x')
   })
-  t.match(await told(app, { url: '/' }), { status: 500, chain: ['Error: called back'] })
+  t.match(await outcomeOf(app, { url: '/' }), { status: 500, chain: ['Error: called back'] })
 })
 
 t.test('the page shows the error of an onSend hook that throws once', async t => {
@@ -317,20 +317,20 @@ t.test('a response that does not match its schema is a failure', async t => {
     app.get('/bigint', () => ({ a: 1n }))
     app.get('/number', (_request, reply) => reply.type('text/plain').send(5 as unknown as string))
   })
-  t.match(await told(app, { url: '/' }), { status: 500, chain: ['Error: "a" is required!'] })
-  t.match((await told(app, { url: '/circular' })).chain[0], /circular/i)
-  t.match((await told(app, { url: '/bigint' })).chain[0], /BigInt/)
-  t.match((await told(app, { url: '/number' })).chain[0], 'Attempted to send payload of invalid type')
+  t.match(await outcomeOf(app, { url: '/' }), { status: 500, chain: ['Error: "a" is required!'] })
+  t.match((await outcomeOf(app, { url: '/circular' })).chain[0], /circular/i)
+  t.match((await outcomeOf(app, { url: '/bigint' })).chain[0], /BigInt/)
+  t.match((await outcomeOf(app, { url: '/number' })).chain[0], 'Attempted to send payload of invalid type')
 })
 
 t.test('a failing stream is recorded', async t => {
   const app = await build(t, {}, app => {
     app.get('/before', (_request, reply) => reply.send(new Readable({ read () { this.destroy(new Error('failed before the first octet')) } })))
-    app.get('/behind', (_request, reply) => {
+    app.get('/late', (_request, reply) => {
       let sent = false
       return reply.send(new Readable({
         read () {
-          if (sent) setTimeout(() => this.destroy(new Error('failed behind the first octet')), 10)
+          if (sent) setTimeout(() => this.destroy(new Error('failed after the first octet')), 10)
           else { sent = true; this.push('the beginning') }
         }
       }))
@@ -340,16 +340,16 @@ t.test('a failing stream is recorded', async t => {
   const before = await get(port, '/before')
   t.equal(statusOf(before), 500)
   t.ok(before.includes('failed before the first octet'))
-  const behind = await get(port, '/behind')
-  t.equal(statusOf(behind), 200)
-  t.ok(behind.includes('the beginning'))
-  t.notOk(behind.endsWith('0\r\n\r\n'), 'the client sees that the response is incomplete')
+  const late = await get(port, '/late')
+  t.equal(statusOf(late), 200)
+  t.ok(late.includes('the beginning'))
+  t.notOk(late.endsWith('0\r\n\r\n'), 'the client sees that the response is incomplete')
   await new Promise(resolve => setTimeout(resolve, 50))
   const profile = await newest(app)
-  t.ok(profile.url.endsWith('/behind'))
+  t.ok(profile.url.endsWith('/late'))
   t.equal(profile.status, 200, 'which had been sent')
-  t.same(chainOf(profile.exceptions), ['Error: failed behind the first octet'])
-  t.ok(JSON.stringify(profile.logs).includes('failed behind the first octet'), 'the log has the reason')
+  t.same(chainOf(profile.exceptions), ['Error: failed after the first octet'])
+  t.ok(JSON.stringify(profile.logs).includes('failed after the first octet'), 'the log has the reason')
 })
 
 t.test('a request that the client aborts is recorded with status 499', async t => {
@@ -393,7 +393,7 @@ t.test('a request that is aborted before its body is complete is recorded with s
 t.test('a hijacked reply is not changed', async t => {
   const app = await build(t, {}, app => {
     app.get('/', (_request, reply) => { reply.hijack(); reply.raw.end('raw') })
-    app.get('/boom', async (_request, reply) => { reply.hijack(); reply.raw.end('raw'); throw new Error('behind it') })
+    app.get('/boom', async (_request, reply) => { reply.hijack(); reply.raw.end('raw'); throw new Error('after it') })
   })
   for (const url of ['/', '/boom']) t.match(await app.inject(url), { statusCode: 200, body: 'raw' }, url)
 })

@@ -59,7 +59,7 @@ t.test('controller-attributes.md', async (t) => {
 })
 
 t.test('controller-attributes.md shows the messages of invalid attributes', async (t) => {
-  const [told = ''] = snippetsOf('docs/reference/controller-attributes.md').filter(({ language }) => language === '').map(({ code }) => code)
+  const [printed = ''] = snippetsOf('docs/reference/controller-attributes.md').filter(({ language }) => language === '').map(({ code }) => code)
   const configs = [{ name: 'article', cache: { maxAge: 'soon' } }, { name: 'article', tempalte: 'articles/show' }]
   const messages = await Promise.all(configs.map(async (config) => {
     try {
@@ -70,11 +70,11 @@ t.test('controller-attributes.md shows the messages of invalid attributes', asyn
       return (error as Error).message
     }
   }))
-  t.equal(`${messages.join('\n')}\n`, told)
+  t.equal(`${messages.join('\n')}\n`, printed)
 })
 
 t.test('http-cache.md', async (t) => {
-  const { app, told } = await run<{ told: string[] }>(t, 'reference/http-cache.md')
+  const { app, calls } = await run<{ calls: string[] }>(t, 'reference/http-cache.md')
   const first = await app.inject('/articles/7')
   t.equal(first.body, 'the article')
   t.match(first.headers, {
@@ -89,10 +89,10 @@ t.test('http-cache.md', async (t) => {
     ['the date', { 'if-modified-since': first.headers['last-modified'] }, 304],
     ['another tag', { 'if-none-match': '"x"' }, 200]
   ] as const) {
-    told.length = 0
+    calls.length = 0
     const answer = await app.inject({ url: '/articles/7', headers: headers as Record<string, string> })
     t.equal(answer.statusCode, status, name)
-    t.equal(told.length, status === 200 ? 1 : 0, `${name}: the handler`)
+    t.equal(calls.length, status === 200 ? 1 : 0, `${name}: the handler`)
   }
   const secret = await app.inject({ url: '/articles/7', headers: { authorization: 'Basic x' } })
   t.match(secret.headers['cache-control'], /max-age=0, must-revalidate, private/)
@@ -110,7 +110,7 @@ t.test('locale.md', async (t) => {
   for (const [locale, welcome] of [['en', 'Welcome'], ['fr', 'Bienvenue']] as const) write(`words/${locale}.js`, `export default { welcome: '${welcome}' }\n`)
   const { app } = await run(t, 'reference/locale.md', (code) => code.replace('port: 3000', 'port: 0'))
   const price = (locale: string): string => new Intl.NumberFormat(locale, { style: 'currency', currency: 'EUR' }).format(12.5)
-  for (const [name, url, language, status, body, told] of [
+  for (const [name, url, language, status, body, contentLanguage] of [
     ['the route decides', '/fr/welcome', 'en', 200, 'Bienvenue', 'fr'],
     ['one that is not enabled', '/de/welcome', 'en', 404, null, undefined],
     ['as it is written', '/FR/welcome', 'en', 404, null, undefined],
@@ -121,7 +121,7 @@ t.test('locale.md', async (t) => {
     const answer = await app.inject({ url, headers: { ...JSON_ONLY, ...(language !== undefined && { 'accept-language': language }) } })
     t.equal(answer.statusCode, status, name)
     if (body !== null) t.equal(answer.body, body, name)
-    t.equal(answer.headers['content-language'], told, name)
+    t.equal(answer.headers['content-language'], contentLanguage, name)
   }
   t.match((await app.inject('/price')).headers.vary, /Accept-Language/i)
 })

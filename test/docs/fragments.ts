@@ -25,10 +25,10 @@ app.decorateReply('viewAsync', async (page: string, data: unknown) => page + JSO
 const changedAt = (_params: unknown) => new Date('2026-01-02T03:04:05Z')
 const find = async (params: unknown) => params
 `,
-  'docs/reference/http-cache.md': `${REGISTERED}export const told: string[] = []
+  'docs/reference/http-cache.md': `${REGISTERED}export const calls: string[] = []
 const changedAt = async (id: number) => new Date(Date.UTC(2026, 0, id))
 const versionOf = async (id: number) => 'version ' + id
-const handler = async () => { told.push('handled'); return 'the article' }
+const handler = async () => { calls.push('handled'); return 'the article' }
 `,
   'docs/reference/links.md': REGISTERED,
   'docs/reference/pagination.md': `${REGISTERED}const countArticles = async () => 45

@@ -38,9 +38,9 @@ t.test('the four ways of docs/how-to/markdown.md have the same result', async (t
 })
 
 t.test('the listed tools and arguments exist', async (t) => {
-  const told = [...PAGE.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
-  t.same(told.map(([, name]) => name), TOOLS.map(({ name }) => name))
-  for (const [i, [, name, given = '']] of told.entries()) {
+  const documented = [...PAGE.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
+  t.same(documented.map(([, name]) => name), TOOLS.map(({ name }) => name))
+  for (const [i, [, name, given = '']] of documented.entries()) {
     for (const [, argument = ''] of given.matchAll(/`(\w+)`/g)) t.ok(argument in (TOOLS[i]?.properties ?? {}), `${name} ${argument}`)
   }
 })

@@ -63,20 +63,20 @@ async function compare (t: Test, app: FastifyInstance, port: number, one: Case, 
   t.equal(found.link, expected.link, 'X-Debug-Token-Link')
   t.equal(found.session, expected.session, 'the cookie of a session')
   t.strictSame(found.headers, expected.headers, 'headers')
-  told(t, found.debugException, expected.debugException, 'X-Debug-Exception')
-  if (expected.title !== null && found.mediaType === 'text/html') told(t, found.title, expected.title, 'title')
+  checkText(t, found.debugException, expected.debugException, 'X-Debug-Exception')
+  if (expected.title !== null && found.mediaType === 'text/html') checkText(t, found.title, expected.title, 'title')
   if (expected.link === null) return
   t.ok(String(response.headers['x-debug-token-link']).endsWith(`/_profiler/${String(response.headers['x-debug-token'])}`), 'the link is that of the token')
   const { exceptions, status } = await profileOf(app, response)
   t.equal(status, expected.status, 'the profile\'s status')
   if (expected.status !== null && expected.status < 400) t.strictSame(exceptions, [], 'nothing was raised')
   if (expected.message !== null) {
-    told(t, exceptions.at(-1)?.message, expected.message, 'message')
-    told(t, exceptions.at(-2)?.message ?? null, expected.cause, 'cause')
+    checkText(t, exceptions.at(-1)?.message, expected.message, 'message')
+    checkText(t, exceptions.at(-2)?.message ?? null, expected.cause, 'cause')
   }
 }
 
-function told (t: Test, found: string | RegExp | null | undefined, expected: string | RegExp | null, what: string): void {
+function checkText (t: Test, found: string | RegExp | null | undefined, expected: string | RegExp | null, what: string): void {
   if (expected instanceof RegExp) t.match(String(found), expected, what)
   else t.equal(found, expected, what)
 }

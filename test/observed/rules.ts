@@ -29,13 +29,13 @@ export const rules: readonly Rule[] = [
     expect: notFound
   },
   {
-    name: 'a method that the parser knows is not found',
+    name: 'a method that the parser supports is not found',
     reason: 'The 501 came from the web server in front of the reference. Every method that Node.js parses is routed.',
     applies: (one, { status }) => status === 501 && METHODS.includes(one.request.method),
     expect: (expected, one) => notFound(errorPage(expected, one), one)
   },
   {
-    name: 'a method that the parser does not know is malformed',
+    name: 'a method that the parser does not support is malformed',
     reason: 'The 501 came from the web server in front of the reference. What the parser refuses is 400 (LIFECYCLE, Malformed messages).',
     applies: (one, { status }) => status === 501 && !METHODS.includes(one.request.method),
     expect: (expected, one) => failure(errorPage(expected, one), 400, /^Malformed HTTP message: Invalid method/)
@@ -79,7 +79,7 @@ export const rules: readonly Rule[] = [
     }
   },
   {
-    name: 'the lookup behind a 405 has a message',
+    name: 'the cause of a 405 has a message',
     reason: 'README: it says what was looked up, and which methods exist.',
     applies: (_one, { status, cause }) => status === 405 && cause === '',
     expect: (expected, one) => ({
@@ -92,9 +92,9 @@ export const rules: readonly Rule[] = [
     reason: 'README: the diagnostic page, or its negotiated form, with `WWW-Authenticate`; the reference\'s has no body.',
     applies: (_one, { status, message }) => status === 401 && message === null,
     expect: (expected, one) => {
-      const told = headerOf(one, 'authorization') === '' ? 'Full authentication is required to access this resource.' : 'Invalid credentials.'
+      const message = headerOf(one, 'authorization') === '' ? 'Full authentication is required to access this resource.' : 'Invalid credentials.'
       if (one.config === 'prod') return { ...expected, title: 'An Error Occurred: Unauthorized' }
-      return withMessage(expected, told)
+      return withMessage(expected, message)
     }
   },
   {
@@ -150,7 +150,7 @@ export const rules: readonly Rule[] = [
   },
   {
     name: 'every non-empty Referer is appended',
-    reason: 'README: the observed document knows no exception, so `0` is one too.',
+    reason: 'README: the observed document has no exception, so `0` is one too.',
     applies: (one, { message, status }) => status === 404 && typeof message === 'string' && message.startsWith('No route found') && !message.includes('(from "') && headerOf(one, 'referer').trim() !== '',
     expect: (expected, one) => withMessage(expected, `${String(expected.message)} (from "${headerOf(one, 'referer')}")`)
   },
@@ -161,13 +161,13 @@ export const rules: readonly Rule[] = [
     expect: (expected, one) => ({ ...expected, cause: `No routes found for "${slashed(pathOf(one))}"` })
   },
   {
-    name: 'octets that are no UTF-8 are told as U+FFFD',
+    name: 'octets that are no UTF-8 appear as U+FFFD',
     reason: 'X-Debug-Exception is text in UTF-8: it says what the page says, rather than octets that are no text.',
     applies: (_one, { message, debugException }) => typeof message === 'string' && message.includes('\ufffd') && debugException !== message,
     expect: (expected) => ({ ...expected, debugException: expected.message })
   },
   {
-    name: 'errors are told in the form that was asked for',
+    name: 'errors have the form that the client requested',
     reason: 'README: negotiated between HTML, JSON, plain text and Markdown, with no serializer to install.',
     applies: (one, { mediaType, status }) => status !== null && status >= 400 && mediaType !== null && !isPreflight(one) && preferred(one) !== mediaType && mediaType !== 'text/xml',
     expect: (expected, one) => ({ ...expected, mediaType: preferred(one), title: null })
@@ -192,19 +192,19 @@ export const rules: readonly Rule[] = [
   },
   {
     name: 'a redirect to the other form of the path is the same in every language',
-    reason: 'It is answered by the router, which the locale listener stands behind; in the reference a controller redirects.',
+    reason: 'It is answered by the router, which runs before the locale listener; in the reference a controller redirects.',
     applies: (one, { status, headers }) => status === 301 && headers.vary === 'accept-language' && headers.location !== undefined,
     expect: ({ headers: { vary: _vary, ...headers }, ...expected }) => ({ ...expected, headers })
   },
   {
-    name: 'the reason of a status is the one that Node.js knows',
+    name: 'the reason of a status is that of Node.js',
     reason: 'The phrases come from its table, which writes 418 in other letters.',
     applies: (_one, { status, title }) => status !== null && title !== null && typeof title === 'string' && title.startsWith('An Error Occurred: '),
     expect: (expected) => ({ ...expected, title: `An Error Occurred: ${STATUS_CODES[expected.status ?? 0]}` })
   },
   {
     name: 'Cache-Control is the same for HTTP/1.0',
-    reason: 'The reference rewrites it for old clients, which do not read it; caches behind us do.',
+    reason: 'The reference rewrites it for old clients, which do not read it; caches between it and the client do.',
     applies: ({ bytes }, { headers }) => /^.* HTTP\/1\.0\r/.test(bytes) && headers['cache-control'] !== undefined,
     expect: (expected) => withHeaders(expected, { 'cache-control': 'no-cache, private' })
   },
@@ -221,7 +221,7 @@ export const rules: readonly Rule[] = [
     expect: (expected) => withHeaders(expected, { 'x-xss-protection': '0' })
   },
   {
-    name: 'a conflict over the client is told to nobody',
+    name: 'no client sees a conflict of addresses',
     reason: 'LIFECYCLE, Who may see the debug surface: clients are known by their address, and which of the two is the client\'s cannot be known. The profile has it all.',
     applies: (_one, { message }) => typeof message === 'string' && message.includes('"X_FORWARDED_FOR" header, conflicting'),
     expect: (expected) => ({ ...expected, title: 'An Error Occurred: Bad Request', debugException: null, link: null, policy: "default-src 'self'; block-all-mixed-content" })

@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
 const OF_NPM = new Set(['ci', 'init', 'install', 'pack', 'pkg'])
 
-/** What is wrong with a piece for the shell, without running it: its grammar, and names and flags that the project does not know. */
+/** What is wrong with a piece for the shell, without running it: its grammar, and names and flags that the project does not have. */
 export function shellProblems ({ place, code }: { place: string, code: string }): string[] {
   const problems: string[] = []
   try {

@@ -30,12 +30,12 @@ function run (events: EventRecorder, what: RecordedFunction, reply: FastifyReply
   events.leave(events.enter(reply, what, pass), outcome, reply, reason)
 }
 
-const told = (recorder: EventRecorder) => recorder.events().map(({ listener, outcome, pass }) => `${pass} ${listener} ${outcome}`)
+const outcomesOf = (recorder: EventRecorder) => recorder.events().map(({ listener, outcome, pass }) => `${pass} ${listener} ${outcome}`)
 
 t.test('skipped listeners have their place in the order', async (t) => {
   const events = recorder()
   for (const name of ['one', 'three', 'six', 'seven']) run(events, slot(name), replyOf())
-  t.same(told(events), ['one ran', 'two skipped', 'three ran', 'four skipped', 'five skipped', 'six ran', 'seven ran'].map((text) => `main ${text}`))
+  t.same(outcomesOf(events), ['one ran', 'two skipped', 'three ran', 'four skipped', 'five skipped', 'six ran', 'seven ran'].map((text) => `main ${text}`))
   t.match(events.events()[1], { reason: 'not configured', duration: 0 })
   const [first, second] = events.events()
   t.ok((second?.start ?? 0) >= (first?.start ?? 0) + (first?.duration ?? 0) - 0.002, 'they have no time of their own')
@@ -44,10 +44,10 @@ t.test('skipped listeners have their place in the order', async (t) => {
 t.test('the rest of a stage comes before a hook that runs after the stage', async (t) => {
   const events = recorder()
   for (const what of [slot('one'), slot('three'), hook('preHandler', 'after'), slot('six')]) run(events, what, replyOf())
-  t.same(told(events).map((text) => text.slice(5)), ['one ran', 'two skipped', 'three ran', 'four skipped', 'after ran', 'five skipped', 'six ran'])
+  t.same(outcomesOf(events).map((text) => text.slice(5)), ['one ran', 'two skipped', 'three ran', 'four skipped', 'after ran', 'five skipped', 'six ran'])
   const before = recorder()
   for (const what of [hook('onRequest', 'before'), slot('three')]) run(before, what, replyOf())
-  t.same(told(before).map((text) => text.slice(5)), ['before ran', 'two skipped', 'three ran', 'four skipped'])
+  t.same(outcomesOf(before).map((text) => text.slice(5)), ['before ran', 'two skipped', 'three ran', 'four skipped'])
 })
 
 t.test('listeners after one that raised or answered are not reached', async (t) => {
@@ -55,7 +55,7 @@ t.test('listeners after one that raised or answered are not reached', async (t) 
     const events = recorder()
     run(events, slot('three'), replyOf(), { outcome })
     run(events, slot('six'), replyOf(), { pass: 'error' })
-    t.same(told(events), ['main two skipped', `main three ${outcome}`, 'error five skipped', 'error six ran'], outcome)
+    t.same(outcomesOf(events), ['main two skipped', `main three ${outcome}`, 'error five skipped', 'error six ran'], outcome)
     t.ok(events.reached(slot('three').index, 'main'))
     t.notOk(events.reached(slot('six').index, 'main'))
     t.ok(events.reached(slot('six').index, 'error'))
@@ -66,7 +66,7 @@ t.test('in an error pass the stage continues after a listener that raised', asyn
   const events = recorder()
   run(events, slot('one'), replyOf(), { pass: 'error', outcome: 'raised' })
   run(events, slot('six'), replyOf(), { pass: 'error' })
-  t.same(told(events), ['one raised', 'two skipped', 'four skipped', 'five skipped', 'six ran'].map((text) => `error ${text}`))
+  t.same(outcomesOf(events), ['one raised', 'two skipped', 'four skipped', 'five skipped', 'six ran'].map((text) => `error ${text}`))
 })
 
 t.test('an event has the changes of its listener', async (t) => {
@@ -155,9 +155,9 @@ t.test('hooks without a callback have answered; those after the response continu
   events.enter(reply, hook('onRequest', 'answers'), 'main')
   events.enter(reply, hook('onResponse', 'goesOn'), 'main')
   events.leaveAll(reply)
-  t.same(told(events), ['main answers answered', 'main goesOn ran'])
+  t.same(outcomesOf(events), ['main answers answered', 'main goesOn ran'])
   events.leaveAll(reply)
-  t.equal(told(events).length, 2)
+  t.equal(outcomesOf(events).length, 2)
 })
 
 t.test('changes outside of recorded functions have their code, place and position', async (t) => {
@@ -175,7 +175,7 @@ t.test('changes outside of recorded functions have their code, place and positio
   headers.mine = 'c'
   run(events, slot('seven'), reply)
   events.finish({ ...headers, last: '1' })
-  t.same(told(events).map((text) => text.slice(5)), ['one ran', 'two skipped', 'three ran', 'four skipped', 'seven ran'])
+  t.same(outcomesOf(events).map((text) => text.slice(5)), ['one ran', 'two skipped', 'three ran', 'four skipped', 'seven ran'])
   t.same(events.outsideChanges(), [
     { name: 'early', from: undefined, to: '1', by: 'before Hindsight', after: 0 },
     { name: 'fastify', from: undefined, to: '1', by: 'Fastify', after: 1 },

@@ -23,13 +23,13 @@ function routes (app: FastifyInstance): void {
 const headOf = (answer: string): string => answer.split('\r\n\r\n', 1)[0] ?? ''
 
 /** Whether an answer has data of the debug surface. */
-const tells = (answer: string): boolean =>
+const reveals = (answer: string): boolean =>
   /what.only.its.developer|Hindsight profiler|hindsight-toolbar|access\.test\.ts|node_modules|"profiles"|"exceptions"/i.test(answer) || /^x-debug/im.test(headOf(answer))
 
 const LAX = { routerOptions: { caseSensitive: false, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, useSemicolonDelimiter: true } } as FastifyServerOptions
 
 /** The same but for the token of its profile, which is useless to clients without access. */
-const shows = (answer: string): boolean => tells(answer.replace(/^x-debug-token(?:-link)?: .*\r\n/gim, ''))
+const shows = (answer: string): boolean => reveals(answer.replace(/^x-debug-token(?:-link)?: .*\r\n/gim, ''))
 
 /** Ways to write paths of the profiler, and whether a developer comes to see something by it where the router is strict, and where it is lax. */
 const PATHS: Array<[target: string, strict: boolean, lax: boolean]> = [
@@ -81,7 +81,7 @@ t.test('no form of a path shows a debug page to a client without access', async 
         ['a page without a name', { Origin: 'null' }]
       ] as const) {
         const answer = await get(port, target, headers)
-        t.notOk('Origin' in headers ? shows(answer) : tells(answer), `${router}: ${target} to ${stranger}`)
+        t.notOk('Origin' in headers ? shows(answer) : reveals(answer), `${router}: ${target} to ${stranger}`)
         t.ok([301, 302, 400, 404].includes(statusOf(answer)), `${router}: ${target} to ${stranger} is ${statusOf(answer)}`)
       }
       const answer = await get(port, target)
@@ -108,7 +108,7 @@ t.test('the authority of an absolute target and the host header must both be all
     t.equal(answer.includes('what-only-its-developer'), expected, `${target} with ${host}: the profile`)
   }
   const answer = await get(port, 'http://shop.test:8080/nix', { Host: 'localhost', Accept: 'application/json' })
-  t.ok(answer.includes('No route found for \\"GET http://shop.test:8080/nix\\"'), 'it is told by that authority')
+  t.ok(answer.includes('No route found for \\"GET http://shop.test:8080/nix\\"'), 'the message has that authority')
 })
 
 t.test('clients of a Unix socket have no address and no access', async t => {
@@ -126,10 +126,10 @@ t.test('clients of a Unix socket have no address and no access', async t => {
       for (const headers of ['', 'X-Forwarded-For: 127.0.0.1\r\n', 'Forwarded: for=127.0.0.1\r\n']) {
         const answer = await local(path, `GET ${target} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nConnection: close\r\n${headers}\r\n`)
         t.ok(statusOf(answer) >= 200, `${name}: ${target} is answered`)
-        t.notOk(tells(answer), `${name}: ${target} with ${headers.trim()}`)
+        t.notOk(reveals(answer), `${name}: ${target} with ${headers.trim()}`)
       }
     }
-    t.notOk(tells(await local(path, 'GARBAGE\r\n\r\n')), `${name}: what is refused`)
+    t.notOk(reveals(await local(path, 'GARBAGE\r\n\r\n')), `${name}: what is refused`)
     await app.close()
   }
 })
@@ -148,7 +148,7 @@ t.test('an address with a zone is valid', async t => {
   for (const client of ['fe80::1%eth0', '::1%lo', '2001:db8::1%0']) {
     const answer = await get(port, `/_profiler/${TOKEN}`, { 'X-Forwarded-For': client })
     t.ok([404, 200].includes(statusOf(answer)), `${client}: ${statusOf(answer)}`)
-    t.equal(tells(answer), client === '::1%lo', client)
+    t.equal(reveals(answer), client === '::1%lo', client)
   }
 })
 

@@ -50,7 +50,7 @@ t.test('the redirect to the newest profile keeps the format', async (t) => {
   const followed = await fetch(`http://127.0.0.1:${port}/_profiler/latest?error=1`, { headers: markdown })
   t.same([followed.status, followed.redirected, followed.headers.get('content-type')], [200, true, TYPE])
   t.match(await followed.text(), '# it failed')
-  t.equal((await app.inject({ url: '/_profiler/latest.md?error=2', headers: {} })).headers['content-type'], TYPE, 'a mistake is told in the same form')
+  t.equal((await app.inject({ url: '/_profiler/latest.md?error=2', headers: {} })).headers['content-type'], TYPE, 'a mistake is answered in the same form')
 })
 
 t.test('Markdown is sent only to clients with access', async (t) => {

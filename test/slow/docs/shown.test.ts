@@ -38,9 +38,9 @@ t.test('refusals.md: the record of headers has these keys and no other', async (
     changes.push(...(headers as { changes: Array<Record<string, unknown>> }).changes)
   }
   const [keys = '', codes = ''] = code.split('"by":')
-  const told = (part: string): string[] => [...part.matchAll(/"([\w -]+)"(?=[?:,\s])/g)].map(([, key = '']) => key)
-  t.same([...new Set(changes.flatMap((change) => Object.keys(change)))].sort(), [...told(keys).slice(1), 'by', 'source'].sort())
-  t.same([...new Set(changes.map(({ by }) => String(by)))].sort(), told(codes).filter((word) => word !== 'source' && word !== 'file:line').sort())
+  const keysIn = (part: string): string[] => [...part.matchAll(/"([\w -]+)"(?=[?:,\s])/g)].map(([, key = '']) => key)
+  t.same([...new Set(changes.flatMap((change) => Object.keys(change)))].sort(), [...keysIn(keys).slice(1), 'by', 'source'].sort())
+  t.same([...new Set(changes.map(({ by }) => String(by)))].sort(), keysIn(codes).filter((word) => word !== 'source' && word !== 'file:line').sort())
   t.match(changes, [{ name: 'x-before', by: 'before Hindsight' }, { name: 'x-route', from: null, to: '1', by: 'route hooks' }])
   t.match(changes.find(({ name, by }) => name === 'x-route' && by === 'handler'), { from: '1', to: '2', source: /shown\.test\.ts:\d+$/ }, 'what it was before and after')
   t.match(changes.filter(({ name }) => name === 'x-mine'), [{ from: null, to: '2', by: 'handler' }], 'one change of one function')

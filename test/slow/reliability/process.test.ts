@@ -101,7 +101,7 @@ for (const second of ['SIGTERM', 'SIGINT'] as const) {
 const strays: Array<[path: string, message: string, status: number]> = [
   ['/timer', 'thrown in a timer', 500],
   ['/rejection', 'rejected in a timer', 500],
-  ['/late', 'thrown behind the answer', 200],
+  ['/late', 'thrown after the answer', 200],
   ['/often', 'thrown again and again', 500]
 ]
 

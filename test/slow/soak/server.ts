@@ -69,7 +69,7 @@ async function figures (): Promise<SoakFigures> {
 process.on('message', (token: string) => {
   // Without a token: all figures; with one: whether its profile is there.
   const answer = token === '' ? figures() : app.hindsight.profiler.find(token).then((profile) => ({ found: profile !== undefined }))
-  answer.then((told) => process.send?.(told), (error: unknown) => { throw error })
+  answer.then((figures) => process.send?.(figures), (error: unknown) => { throw error })
 })
 process.on('disconnect', () => process.exit())
 await app.listen({ host: '127.0.0.1', port: 0 })

@@ -94,7 +94,7 @@ async function enumerate (app: FastifyInstance, url: string, ours: Route[]): Pro
 }
 
 /** Text of an answer that reveals a debug route. */
-function told ({ head, body }: Answer): string | null {
+function secretIn ({ head, body }: Answer): string | null {
   return new RegExp(`${SECRET}|Hindsight (?!NOT)|node_modules|strangers\\.test|form_token|formToken|"profiles"|"exceptions"|curl |<script|text/event-stream|text/javascript|text/css`, 'i').exec(body)?.[0] ??
     /^(?:x-debug|server-timing|content-disposition|cross-origin|x-accel|allow:|location:.*_(?:profiler|wdt|error))[^:]*|text\/event-stream/im.exec(head)?.[0] ?? null
 }
@@ -132,7 +132,7 @@ async function refused (t: Test, { port, mode }: Site, how: Parameters<typeof as
   if (open) answer.head = answer.head.replace(/^allow:.*\r\n/gim, '')
   if (how.headers?.Origin !== undefined) answer.head = answer.head.replace(/^x-debug-token.*\r\n/gim, '')
   const what = `${name}: ${how.method ?? 'GET'} ${how.path} ${JSON.stringify(how.headers ?? {})}`
-  const secret = told(answer)
+  const secret = secretIn(answer)
   if (secret !== null) t.fail(`${what} shows ${secret}`)
   else if (!open && !CLOSED.has(answer.status) && !(isObserved(mode) && answer.status === UNSUPPORTED)) t.fail(`${what} is ${answer.status}`)
   else if (open && answer.status < 200) t.fail(`${what} is not answered`)
@@ -151,7 +151,7 @@ const WAYS: Array<[name: string, way: Way, open?: boolean, modes?: readonly Mode
   ['where Fastify trusts everybody', { server: { trustProxy: true } }],
   ['with everything left that can be', { options: { leave: [...LEAVABLE] } }],
   ['with rules that let every page read', { options: { cors: [{ origin: '*', credentials: true }] } }],
-  ['with an error handler that tells all it has', {
+  ['with an error handler that returns all it has', {
     declare: (app) => app.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => await reply.code(error.statusCode ?? 500).send({ error: { ...error }, message: error.message, config: request.routeOptions.config.name, headers: reply.getHeaders() }))
   }],
   ['with an error handler that calls it well', { declare: (app) => app.setErrorHandler(async (_error, _request, reply) => await reply.code(200).send('well')) }, true],
@@ -234,7 +234,7 @@ t.test('a request that a handler injects has only the access of its client', asy
       for (const [stranger, how] of STRANGERS.filter((_one, i) => i % 3 === 1 || i > 10)) {
         const { body, head } = await ask(site.port, { ...how, path: `/batch?${new URLSearchParams({ method, path }).toString()}`, headers: { Accept: 'text/html', ...how.headers } })
         const { statusCode, names, body: inner } = JSON.parse(body) as Record<string, string>
-        t.equal(told({ status: 0, head: String(names).replaceAll(',', '\r\n'), body: String(inner) }), null, `${mode}: ${method} ${path} for ${stranger}`)
+        t.equal(secretIn({ status: 0, head: String(names).replaceAll(',', '\r\n'), body: String(inner) }), null, `${mode}: ${method} ${path} for ${stranger}`)
         // Where there is no route, Fastify requires a type of the body of QUERY.
         t.equal(Number(statusCode), isObserved(mode) && method === 'QUERY' ? 400 : 404, `${mode}: ${method} ${path} for ${stranger}`)
         if (how.headers?.Origin === undefined) t.notMatch(head, /x-debug/i)
@@ -267,7 +267,7 @@ t.test('upgrades and tunnels do not bypass the access check', async (t) => {
     for (const path of new Set(site.ours.map(({ path }) => path))) {
       for (const Host of ['rebound.example', 'localhost']) {
         const answer = await ask(site.port, { path, headers: { Host, ...(Host === 'localhost' && { 'X-From': '203.0.113.9' }), ...upgrade }, wait: 300 })
-        t.equal(told(answer), null, `${mode}: an upgrade of ${path}`)
+        t.equal(secretIn(answer), null, `${mode}: an upgrade of ${path}`)
         t.not(answer.status, 101)
       }
     }
@@ -289,7 +289,7 @@ t.test('production has no debug route', async (t) => {
       for (const path of ['/_profiler/', `/_profiler/${TOKEN}`, `/_wdt/${TOKEN}`, '/_error/500', '/_profiler/latest.json']) {
         for (const Accept of ['*/*', 'text/html']) {
           const answer = await ask(port, { path, headers: { Accept } })
-          t.same([answer.status, told(answer)], [404, null], `${mode}, ${name}: ${path}`)
+          t.same([answer.status, secretIn(answer)], [404, null], `${mode}, ${name}: ${path}`)
         }
       }
     }
@@ -310,7 +310,7 @@ t.test('in production only users with the role see the pages, from any address',
           const [Accept = '*/*'] = inTurn(ACCEPTS, turn++, 1)
           const form = { form_token: site.hindsight.profiler.formTokens.create(who === 'a guest' ? 'guest' : undefined), pinned: '1' }
           const answer = await ask(site.port, { method, path, form, headers: { Accept, Authorization } })
-          t.same([told({ ...answer, head: '' }), [401, 403].includes(answer.status)], [null, true], `${mode}, ${pattern}: ${method} ${path} for ${who} is ${answer.status}`)
+          t.same([secretIn({ ...answer, head: '' }), [401, 403].includes(answer.status)], [null, true], `${mode}, ${pattern}: ${method} ${path} for ${who} is ${answer.status}`)
         }
       }
       await untouched(t, site, mode)
@@ -328,7 +328,7 @@ t.test('in production no listener that is left to the application opens pages th
     t.ok(site.ours.length > 10, left)
     for (const { method, path } of site.ours) {
       const answer = await ask(site.port, { method, path, form: { form_token: site.hindsight.profiler.formTokens.create('guest'), pinned: '1' }, headers: { Authorization: method === 'HEAD' ? null : 'Bearer guest' } })
-      if (answer.status < 400 || answer.status > 403 || told({ ...answer, head: '' }) !== null) t.fail(`${left}: ${method} ${path} is ${answer.status}`)
+      if (answer.status < 400 || answer.status > 403 || secretIn({ ...answer, head: '' }) !== null) t.fail(`${left}: ${method} ${path} is ${answer.status}`)
     }
     await untouched(t, site, left)
     await site.app.close()
