@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
@@ -23,10 +24,10 @@ const { contentSecurityPolicy: helmetPolicy } = fastifyHelmet
 const onNotModified = new Skip('a 304 keeps the policy of the stored page, with different nonces')
 const kept = new Skip('the route has set a policy of its own')
 
-/** A policy header and its value without nonces. */
+/** A policy: the middleware of helmet that sets its header. */
 interface Policy {
   header: string
-  policy: string
+  middleware: ReturnType<typeof helmetPolicy>
 }
 
 /** Makes `reply.cspNonce` available, with new nonces for each request; they are generated when they are first read. */
@@ -45,7 +46,7 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     // The option `report` alone does not replace the default policy.
     const isDefault = Object.keys(given).join() === 'report'
     const enforced = isDefault ? DEFAULT_DIRECTIVES : given.enforce
-    const policies = [...policyOf('enforce', enforced), ...policyOf('reportOnly', given.reportOnly)]
+    const policies = [...policyOf(false, enforced), ...policyOf(true, given.reportOnly)]
     const reports = app.hindsight.debug && given.report !== false
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
@@ -54,11 +55,17 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
       if (isRedirect(reply)) return onRedirect
       if (reply.statusCode === 304) return onNotModified
       const uri = reports && isDocument(state, reply) ? app.hindsight.cspReportUri?.(request) ?? null : null
+      // Helmet sets headers of the reply: those of the raw response are slower, and later listeners do not find them.
+      const headers = {
+        setHeader (name: string, policy: string) {
+          const value = withNonces(policy, state)
+          reply.header(name, uri === null ? value : withReportUri(value, uri))
+        }
+      }
       let skip: Skip | undefined = kept
-      for (const { header, policy } of policies) {
+      for (const { header, middleware } of policies) {
         if (reply.hasHeader(header)) continue
-        const value = withNonces(policy, state)
-        reply.header(header, uri === null ? value : withReportUri(value, uri))
+        middleware(request.raw, headers as ServerResponse, rethrow)
         skip = undefined
       }
       return skip
@@ -85,22 +92,19 @@ function collectPolicy (state: RequestState, ofRoute: Policy[]): void {
 }
 
 /** The policy of an option, or nothing. Throws with its name at invalid directives. */
-function policyOf (option: 'enforce' | 'reportOnly', directives: CspDirectives | false | undefined): Policy[] {
+function policyOf (reportOnly: boolean, directives: CspDirectives | false | undefined): Policy[] {
   if (directives === undefined || directives === false || Object.keys(directives).length === 0) return []
   // Without default-src, a policy restricts only what it names (CSP3, section 6.1.3); helmet requires that explicitly.
   const hasDefault = 'default-src' in directives || 'defaultSrc' in directives
   const all = { ...(!hasDefault && { 'default-src': helmetPolicy.dangerouslyDisableDefaultSrc }), ...directives }
-  const header = `content-security-policy${option === 'reportOnly' ? '-report-only' : ''}`
-  const policies: Policy[] = []
-  const response = {
-    setHeader (_name: string, policy: string) { policies.push({ header, policy }) }
-  }
-  const fail = (error?: unknown): void => { if (error) throw error }
   try {
-    // Without functions among the directives, the policy of helmet is the same for all requests.
-    helmetPolicy({ useDefaults: false, directives: all as never })({} as never, response as never, fail)
-    return policies
+    const middleware = helmetPolicy({ useDefaults: false, reportOnly, directives: all as never })
+    return [{ header: `content-security-policy${reportOnly ? '-report-only' : ''}`, middleware }]
   } catch (error) {
     throw new Error(`contentSecurityPolicy: ${(error as Error).message}`, { cause: error })
   }
+}
+
+function rethrow (error?: unknown): void {
+  if (error) throw error
 }
