@@ -5,7 +5,7 @@ import { DEFAULT_DATA_DIR } from '../lib/profiler/storage/open.js'
 import { originResolver } from '../lib/http/origin.js'
 import {
   expected, isValid, OPTIONS, PROCESS_OPTIONS, REMOVED, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
-} from './check-options.js'
+} from '../lib/check-options.js'
 import type { HindsightOptions, ProcessSettings, ProfilerSettings, ServerSettings } from '../lib/options.js'
 
 /** The settings of the service that the environment has, checked. */

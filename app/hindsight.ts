@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { decorateRequests } from './capture.js'
-import { checkOptions, listenersOf } from './check-options.js'
+import { checkOptions, listenersOf } from '../lib/check-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
 import { isFromBeginning, profilerSettings } from '../lib/profiler/collect-policy.js'

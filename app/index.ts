@@ -1,6 +1,6 @@
 /** What an application imports: the plugin, its options, and its extensions. */
 export { hindsight, hindsight as default } from './hindsight.js'
-export type { HindsightOptions } from '../lib/options.js'
+export type { HindsightOptions, RouteAttributes } from '../lib/options.js'
 export type { RequestHindsight } from './capture.js'
 export { AccessDeniedError, AuthenticationError } from '../lib/security/errors.js'
 export { checkCsrfToken, csrfToken } from '../lib/security/login-session.js'
@@ -9,7 +9,7 @@ export { hindsightSpanProcessor, type HindsightSpanProcessor } from '../lib/prof
 export { html } from '../lib/view/html.js'
 export type { Authenticator } from '../lib/security/authenticators.js'
 export type { Voter } from '../lib/security/access-control.js'
-export type { ConvertedParams, RouteAttributes } from '../lib/routing/attributes.js'
+export type { ConvertedParams } from '../lib/routing/attributes.js'
 export type { Collector, CollectorPanel } from '../lib/profiler/collector.js'
 export type { Profile } from '../lib/profiler/profile.js'
 

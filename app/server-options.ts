@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyHttpOptions, FastifyHttpsOptions, FastifyInstance } from 'fastify'
 import { messageOptions } from '../lib/http/malformed.js'
 import type { ServerSettings } from '../lib/options.js'
-import { SERVER_OPTIONS } from './check-options.js'
+import { SERVER_OPTIONS } from '../lib/check-options.js'
 
 export { messageOptions, type ServerSettings }
 

@@ -3,8 +3,11 @@ import type { FastifyCorsOptions } from '@fastify/cors'
 import type { FastifySessionOptions } from '@fastify/session'
 import type { FastifyRequest } from 'fastify'
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
+import type { Duration } from './duration.js'
+import type { Link } from './http/link.js'
 import type { Collector } from './profiler/collector.js'
 import type { ProfileStorage } from './profiler/storage/storage.js'
+import type { IsGrantedAttribute, ParamAttribute, Validator } from './routing/attributes.js'
 import type { OwnConverters } from './routing/param-conversion.js'
 import type { Voter } from './security/access-control.js'
 import type { Authenticated, Authenticator } from './security/authenticators.js'
@@ -330,6 +333,71 @@ export interface SessionSettings {
 export interface TemplateSettings {
   /** The `propertyName` with which @fastify/view was registered. Default: `view`. */
   propertyName?: string
+}
+
+/** What a route may declare in its `config` for the listeners. */
+export interface RouteAttributes {
+  /** The template with which a plain object is rendered that the handler returns. */
+  template?: string
+  /**
+   * How the responses of the route may be cached (RFC 9111, section 5.2.2), and what identifies its representation.
+   */
+  cache?: CacheAttribute
+  /** How the path parameters are converted, by their names. */
+  params?: Readonly<Record<string, ParamAttribute>>
+  /**
+   * An expression in the Common Expression Language that must be true for the handler to run, over `user` (null for an
+   * anonymous one), `roles`, `params` and `request` (method, path, ip, host, scheme, headers, query).
+   */
+  security?: string
+  /** The role or attribute that must be granted for the handler to run; of several, each. */
+  isGranted?: IsGrantedAttribute | readonly IsGrantedAttribute[]
+  /** Links of every response of the route (RFC 8288). */
+  links?: readonly Link[]
+  /** The pagination of the route. */
+  pagination?: true | RoutePagination
+}
+
+export interface CacheAttribute {
+  /** For shared caches; a response that used a session or an `Authorization` header is private nevertheless. */
+  public?: boolean
+  /** Only for the cache of the client. */
+  private?: boolean
+  /** `max-age`. */
+  maxAge?: Duration
+  /** `s-maxage`, for shared caches; makes the response public. */
+  sMaxAge?: Duration
+  /** `stale-while-revalidate` (RFC 5861, section 3). */
+  staleWhileRevalidate?: Duration
+  /** `stale-if-error` (RFC 5861, section 4). */
+  staleIfError?: Duration
+  /** `must-revalidate`. */
+  mustRevalidate?: boolean
+  /** `no-store`. */
+  noStore?: boolean
+  /** `immutable` (RFC 8246). */
+  immutable?: boolean
+  /** `Expires`: a time after the response, or a date. */
+  expires?: Duration | Date
+  /** Header names that are added to `Vary`. */
+  vary?: readonly string[]
+  /** When the resource was changed; nothing where that is unknown. */
+  lastModified?: Validator<Date>
+  /** What identifies the representation: an entity tag, any other text, from which one is made, or nothing. */
+  etag?: Validator<string>
+}
+
+export interface RoutePagination {
+  /** Items on a page if the query has no limit. Default: that of the option. */
+  limit?: number
+  /** The highest limit of a query. Default: that of the option. */
+  maxLimit?: number
+  /** The fields by which a client may sort. Default: none. */
+  sort?: readonly string[]
+  /** The field by which is sorted by default, one of `sort`. */
+  defaultSort?: string
+  /** The direction by default. Default: `asc`. */
+  direction?: 'asc' | 'desc'
 }
 
 /** Limits of connections and requests, and how messages are read; times in milliseconds, 0 for none. */

@@ -1,7 +1,6 @@
 import { listener } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { attributesIn, checkAttributes } from '../lib/routing/attribute-schema.js'
-import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
+import { attributesIn, checkAttributes, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 type Config = Record<string, unknown> | undefined

@@ -2,14 +2,13 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
+import { secondsOf, type Duration } from '../lib/duration.js'
 import { addVary, isPrivate, setIfAbsent } from '../lib/http/responses.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import {
-  attributesOf, notDeclared, ofDiagnosticHandler, type CacheAttribute, secondsOf, type Duration
-} from '../lib/routing/attributes.js'
-import { routeName } from '../lib/routing/route-table.js'
+import type { CacheAttribute } from '../lib/options.js'
+import { attributesOf, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 
 /** How the preconditions of a request were evaluated; the profile shows it. */
 interface CacheRecord {
@@ -50,7 +49,6 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     const { config: { cache, security, isGranted } = {} } = route
     if (cache === undefined) return
     const own = [route.preHandler ?? []].flat()
-    checkCache(routeName(route), cache)
     if (security !== undefined || isGranted !== undefined || own.length > 0) guarded.add(cache)
     route.preHandler = [...own, reachHandler]
   })
@@ -186,33 +184,20 @@ export type Outcome = 'unconditional' | 'stale' | 'fresh'
 /** `Cache-Control` of a response that must be private although it was declared public. */
 const TURNED_PRIVATE = 'max-age=0, must-revalidate, private'
 
-const EXCLUSIVE: ReadonlyArray<readonly [keyof CacheAttribute, keyof CacheAttribute]> = [
-  ['public', 'private'], ['sMaxAge', 'private'], ['noStore', 'public'], ['noStore', 'sMaxAge'], ['noStore', 'maxAge'],
-  ['noStore', 'expires']
-]
-
-/** Throws with the name of the route where its attribute contradicts itself. */
-function checkCache (route: string, attribute: CacheAttribute): void {
-  const contradiction = EXCLUSIVE.find(([one, other]) => isSet(attribute[one]) && isSet(attribute[other]))
-  if (contradiction === undefined) return
-  const [one, other] = contradiction
-  throw new Error(`Route "${route}": config.cache.${one} and config.cache.${other} exclude each other`)
-}
-
 /** Whether an attribute allows shared caches to store the response. */
-export function isPublic (attribute: CacheAttribute): boolean {
-  return attribute.public === true || attribute.sMaxAge !== undefined
+function isPublic ({ public: isDeclared, sMaxAge, private: isPrivate, noStore }: CacheAttribute): boolean {
+  return (isDeclared === true || sMaxAge !== undefined) && isPrivate !== true && noStore !== true
 }
 
 /**
  * The `Cache-Control` of an attribute; null where it has no directive. Directives are in alphabetical order, and
  * private by default, as in the observed service.
  */
-export function cacheControl (attribute: CacheAttribute): string | null {
+function cacheControl (attribute: CacheAttribute): string | null {
   const seconds = (value: Duration | undefined): string | undefined => {
     return value === undefined ? undefined : `=${secondsOf(value)}`
   }
-  const directives = Object.entries({
+  const values = Object.entries({
     immutable: attribute.immutable,
     'max-age': seconds(attribute.maxAge),
     'must-revalidate': attribute.mustRevalidate,
@@ -222,14 +207,11 @@ export function cacheControl (attribute: CacheAttribute): string | null {
     's-maxage': seconds(attribute.sMaxAge),
     'stale-if-error': seconds(attribute.staleIfError),
     'stale-while-revalidate': seconds(attribute.staleWhileRevalidate)
-  }).filter(([, value]) => isSet(value)).map(([name, value]) => typeof value === 'string' ? name + value : name)
+  }).filter(([, value]) => value !== undefined && value !== false)
+  const directives = values.map(([name, value]) => typeof value === 'string' ? name + value : name)
   if (directives.length > 1 || isPublic(attribute) || attribute.private === true) return directives.join(', ')
   // A response with a date may be stored, and must be revalidated after it.
   return attribute.expires !== undefined || attribute.lastModified !== undefined ? 'private, must-revalidate' : null
-}
-
-function isSet (value: unknown): boolean {
-  return value !== undefined && value !== false
 }
 
 /** The `Expires` of a response that is made now. */
@@ -249,20 +231,17 @@ async function declaredValidators (attribute: CacheAttribute, request: FastifyRe
     return fail(`lastModified returned ${String(lastModified)}; it must return a valid Date`)
   }
   return {
-    etag: etag === null || etag === '' ? null : entityTag(etag, attribute.weak ?? false),
+    etag: etag === null || etag === '' ? null : entityTag(etag),
     // RFC 9110, section 8.8.2.1: never later than the message itself.
     lastModified: lastModified && new Date(Math.min(lastModified.getTime(), Date.now())).toUTCString()
   }
 }
 
-/**
- * An entity tag from any text: kept if it is one, quoted if it can be, or else hashed. A comma would separate two tags.
- */
-export function entityTag (text: string, weak: boolean): string {
-  const [, prefix = weak ? 'W/' : '', quoted] = /^(W\/)?("[\x21\x23-\x2b\x2d-\x7e]*")$/.exec(text) ?? []
-  if (quoted !== undefined) return prefix + quoted
+/** Text as an entity tag: kept if it is one, quoted if it can be, or else hashed. A comma would separate two tags. */
+export function entityTag (text: string): string {
+  if (/^(?:W\/)?"[\x21\x23-\x2b\x2d-\x7e]*"$/.test(text)) return text
   const isPlain = /^[\x21\x23-\x2b\x2d-\x7e]{1,128}$/.test(text)
-  return `${prefix}"${isPlain ? text : createHash('sha256').update(text).digest('base64url')}"`
+  return `"${isPlain ? text : createHash('sha256').update(text).digest('base64url')}"`
 }
 
 /** Evaluates the preconditions of a retrieval (RFC 9110, section 13.2.2): a tag precedes a date. */

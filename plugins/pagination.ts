@@ -1,10 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import {
-  paginationRule, readPagination, type Pagination, type PaginationRule, type RoutePagination
-} from '../lib/pagination/rule.js'
-import { checkAttributes } from '../lib/routing/attribute-schema.js'
+import type { RoutePagination } from '../lib/options.js'
+import { paginationRule, readPagination, type Pagination, type PaginationRule } from '../lib/pagination/rule.js'
+import { checkAttributes } from '../lib/routing/attributes.js'
 import { routeName } from '../lib/routing/route-table.js'
 import { addLink } from '../lib/http/link.js'
 import { pathnameOf, targetOf } from '../lib/http/request-target.js'
@@ -12,10 +11,6 @@ import { servicesOf } from '../lib/lifecycle/services.js'
 import { html } from '../lib/view/html.js'
 
 declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The pagination of the route. */
-    pagination?: true | RoutePagination
-  }
   interface FastifyRequest {
     /** The page that the query requests; null on a route without pagination. */
     pagination: Pagination | null
@@ -63,8 +58,8 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     if (rule === undefined || !pagination) {
       throw new Error(`paginate: the route "${route?.name ?? this.url}" declares no pagination in its config`)
     }
-    const page = new Page(this, pagination, total)
-    if (options?.links !== false) page.addLinks(this)
+    const page = pageOf(this, pagination, total)
+    if (options?.links !== false) addLinks(this, page)
     collect(this, rule, { ...pagination, total, pages: page.pages })
     return page
   })
@@ -95,91 +90,72 @@ interface SlidingWindow {
   last: PageLink
 }
 
-/** The texts of the markup, for other languages. */
-interface SlidingWindowLabels {
-  /** The name of the landmark: `Pages`. */
-  label?: string
-  /** `Previous` */
-  previous?: string
-  /** `Next` */
-  next?: string
-  /** The sign for omitted pages: `…`. */
-  gap?: string
-}
+/** The texts of the markup. Default: `Pages`, `Previous`, `Next` and `…`. */
+type SlidingWindowLabels = Partial<Record<'label' | 'previous' | 'next' | 'gap', string>>
 
 /** The page that a request names, with the total number of items. */
-export class Page implements Pagination {
-  readonly page: number
-  readonly limit: number
-  readonly offset: number
-  readonly sort: string | null
-  readonly direction: 'asc' | 'desc'
+interface Page extends Pagination {
   /** The number of all items. */
-  readonly total: number
+  total: number
   /** The number of pages: at least one, which may be empty. */
-  readonly pages: number
+  pages: number
   /** The page before; the last page, if this one is after it. */
-  readonly previous: number | null
-  readonly next: number | null
-  readonly #path: string
-  readonly #query: string
-
-  constructor (request: FastifyRequest, pagination: Pagination, total: number) {
-    if (!Number.isSafeInteger(total) || total < 0) {
-      throw new Error(`paginate: the total must be a whole number from 0, not ${String(total)}`)
-    }
-    this.page = pagination.page
-    this.limit = pagination.limit
-    this.offset = pagination.offset
-    this.sort = pagination.sort
-    this.direction = pagination.direction
-    this.total = total
-    this.pages = Math.max(1, Math.ceil(total / this.limit))
-    this.previous = this.page > 1 ? Math.min(this.page - 1, this.pages) : null
-    this.next = this.page < this.pages ? this.page + 1 : null
-    const { prefix } = servicesOf(request).originOf(request)
-    const path = pathnameOf(request)
-    // Two slashes at the start would be another host (RFC 3986, section 4.2).
-    this.#path = prefix + (prefix === '' && path.startsWith('//') ? `/.${path}` : path)
-    this.#query = targetOf(request).slice(path.length).replace(/#.*$/s, '')
-  }
-
+  previous: number | null
+  next: number | null
   /** The path and query of another page. */
-  url (page: number): string {
-    const query = new URLSearchParams(this.#query)
-    query.set('page', String(page))
-    return `${this.#path}?${query.toString()}`
-  }
-
-  /** Up to `size` pages around the current one. */
-  slidingWindow (size = 7): SlidingWindow {
-    const current = Math.min(this.page, this.pages)
-    const length = Math.max(1, Math.min(size, this.pages))
-    const start = Math.min(Math.max(1, current - Math.floor(length / 2)), this.pages - length + 1)
-    return {
-      first: this.#link(1),
-      previous: this.previous === null ? null : this.#link(this.previous),
-      pages: Array.from({ length }, (_, i) => this.#link(start + i)),
-      next: this.next === null ? null : this.#link(this.next),
-      last: this.#link(this.pages)
-    }
-  }
-
+  url: (page: number) => string
+  /** Up to `size` pages around the current one; 7 by default. */
+  slidingWindow: (size?: number) => SlidingWindow
   /** The sliding window as markup, every value escaped; empty where there is only one page. */
-  html (size?: number, labels?: SlidingWindowLabels): string {
-    return this.pages === 1 && this.page === 1 ? '' : slidingWindowHtml(this.slidingWindow(size), labels)
+  html: (size?: number, labels?: SlidingWindowLabels) => string
+}
+
+function pageOf (request: FastifyRequest, pagination: Pagination, total: number): Page {
+  if (!Number.isSafeInteger(total) || total < 0) {
+    throw new Error(`paginate: the total must be a whole number from 0, not ${String(total)}`)
+  }
+  const { page, limit } = pagination
+  const pages = Math.max(1, Math.ceil(total / limit))
+  const previous = page > 1 ? Math.min(page - 1, pages) : null
+  const next = page < pages ? page + 1 : null
+  const { prefix } = servicesOf(request).originOf(request)
+  const path = pathnameOf(request)
+  const query = new URLSearchParams(targetOf(request).slice(path.length).replace(/#.*$/s, ''))
+  // Two slashes at the start would be another host (RFC 3986, section 4.2).
+  const base = prefix + (prefix === '' && path.startsWith('//') ? `/.${path}` : path)
+
+  function url (page: number): string {
+    query.set('page', String(page))
+    return `${base}?${query.toString()}`
   }
 
-  /** Adds the relations `first`, `prev`, `next` and `last` to the response (RFC 8288; RFC 5005, section 3). */
-  addLinks (request: FastifyRequest): void {
-    const { first, previous, next, last } = this.slidingWindow(1)
-    for (const [rel, link] of [['first', first], ['prev', previous], ['next', next], ['last', last]] as const) {
-      if (link !== null) addLink(request, { rel, href: link.url })
+  function link (number: number): PageLink {
+    return { page: number, url: url(number), current: number === page }
+  }
+
+  function slidingWindow (size = 7): SlidingWindow {
+    const length = Math.max(1, Math.min(size, pages))
+    const start = Math.min(Math.max(1, Math.min(page, pages) - Math.floor(length / 2)), pages - length + 1)
+    return {
+      first: link(1),
+      previous: previous === null ? null : link(previous),
+      pages: Array.from({ length }, (_, i) => link(start + i)),
+      next: next === null ? null : link(next),
+      last: link(pages)
     }
   }
 
-  #link (page: number): PageLink {
-    return { page, url: this.url(page), current: page === this.page }
+  function html (size?: number, labels?: SlidingWindowLabels): string {
+    return pages === 1 && page === 1 ? '' : slidingWindowHtml(slidingWindow(size), labels)
+  }
+
+  return { ...pagination, total, pages, previous, next, url, slidingWindow, html }
+}
+
+/** Adds the relations `first`, `prev`, `next` and `last` to the response (RFC 8288; RFC 5005, section 3). */
+function addLinks (request: FastifyRequest, { pages, previous, next, url }: Page): void {
+  for (const [rel, page] of Object.entries({ first: 1, prev: previous, next, last: pages })) {
+    if (page !== null) addLink(request, { rel, href: url(page) })
   }
 }
 

@@ -36,7 +36,9 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   ['lib/view', 1],
   ['lib/postgres.ts', 1],
   ['lib/require.ts', 0],
-  ['lib/options.ts', 0]
+  ['lib/options.ts', 0],
+  ['lib/check-options.ts', 0, 'lib/options.ts'],
+  ['lib/duration.ts', 0, 'lib/options.ts']
 ]
 /** The generated types of the options. They contain the interfaces that applications implement. */
 const OPTION_TYPES = 'lib/options.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import Fastify, { type FastifyInstance } from 'fastify'
 import ts from 'typescript'
-import { OPTIONS } from '../../app/check-options.js'
+import { OPTIONS } from '../../lib/check-options.js'
 import { hindsight } from '../../app/hindsight.js'
 import { lifecycle } from '../../app/lifecycle.js'
 import type { HindsightOptions } from '../../lib/options.js'

@@ -1,4 +1,6 @@
-import { OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas } from '../../app/check-options.js'
+import {
+  OPTIONS, PROCESS_OPTIONS, ROUTE_ATTRIBUTES, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
+} from '../../lib/check-options.js'
 
 /** The interfaces that options contain, and that applications implement. */
 const IMPORTS = `
@@ -6,8 +8,11 @@ import type { FastifyCorsOptions } from '@fastify/cors'
 import type { FastifySessionOptions } from '@fastify/session'
 import type { FastifyRequest } from 'fastify'
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
+import type { Duration } from './duration.js'
+import type { Link } from './http/link.js'
 import type { Collector } from './profiler/collector.js'
 import type { ProfileStorage } from './profiler/storage/storage.js'
+import type { IsGrantedAttribute, ParamAttribute, Validator } from './routing/attributes.js'
 import type { OwnConverters } from './routing/param-conversion.js'
 import type { Voter } from './security/access-control.js'
 import type { Authenticated, Authenticator } from './security/authenticators.js'
@@ -22,6 +27,10 @@ export function optionTypes (): string {
     `${IMPORTS.trim()}\n`,
     interfaceOf('HindsightOptions', { description: 'The options of the plugin', properties: OPTIONS }),
     ...nestedInterfaces(OPTIONS),
+    interfaceOf('RouteAttributes', {
+      description: 'What a route may declare in its `config` for the listeners', properties: ROUTE_ATTRIBUTES
+    }),
+    ...nestedInterfaces(ROUTE_ATTRIBUTES),
     interfaceOf('ServerSettings', {
       description: 'Limits of connections and requests, and how messages are read; times in milliseconds, 0 for none',
       properties: SERVER_OPTIONS,
@@ -64,6 +73,7 @@ function typeOf (schema: OptionSchema): string {
   const names = types.map((type) => {
     switch (type) {
       case 'integer': return 'number'
+      case 'duration': return 'Duration'
       case 'string': return known?.map((value) => `'${value}'`).join(' | ') ?? type
       case 'array': return items && arrayOf(typeOf(items))
       case 'object':

@@ -1,29 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '../http/http-errors.js'
-import type { PaginationSettings } from '../options.js'
+import type { PaginationSettings, RoutePagination } from '../options.js'
 import { cut } from '../view/visible.js'
-
-export type Direction = 'asc' | 'desc'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The page that the query names. */
     pagination?: Pagination | null
   }
-}
-
-/** The pagination of a route. */
-export interface RoutePagination {
-  /** Items on a page by default; otherwise the application's `defaultLimit`. */
-  limit?: number
-  /** The maximum that a client may request; otherwise the application's `maxLimit`. */
-  maxLimit?: number
-  /** The fields by which a client may sort; none by default. */
-  sort?: readonly string[]
-  /** The field by which is sorted by default, one of `sort`. */
-  defaultSort?: string
-  /** The default direction; otherwise `asc`. */
-  direction?: Direction
 }
 
 export interface Pagination {
@@ -35,13 +19,12 @@ export interface Pagination {
   offset: number
   /** The field to sort by: one that the route allows, or null. */
   sort: string | null
-  direction: Direction
+  direction: 'asc' | 'desc'
 }
 
 /** A route's pagination with all defaults. */
 export type PaginationRule = ReturnType<typeof paginationRule>
 
-const DIRECTIONS: readonly unknown[] = ['asc', 'desc']
 const MAX_SHOWN = 100
 /** Larger page numbers could not be multiplied by a limit without loss. */
 const MAX_PAGE = 999_999_999
@@ -74,10 +57,10 @@ export function readPagination (rule: PaginationRule, { query }: FastifyRequest)
     throw badRequest(`Invalid "sort": ${problem}.`)
   }
   const direction = readText(fields, 'direction') ?? rule.direction
-  if (!DIRECTIONS.includes(direction)) {
+  if (direction !== 'asc' && direction !== 'desc') {
     throw badRequest(`Invalid "direction": "${cut(direction, MAX_SHOWN)}" is neither asc nor desc.`)
   }
-  return { page, limit, offset: (page - 1) * limit, sort: sort ?? rule.defaultSort, direction: direction as Direction }
+  return { page, limit, offset: (page - 1) * limit, sort: sort ?? rule.defaultSort, direction }
 }
 
 function readNumber (fields: Record<string, unknown>, name: string, max: number): number | undefined {

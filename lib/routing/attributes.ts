@@ -1,11 +1,11 @@
-import { parse } from '@lukeed/ms'
+import { distance } from 'fastest-levenshtein'
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
-import type { Link } from '../http/link.js'
+import { checkOptions, ROUTE_ATTRIBUTES } from '../check-options.js'
 import { Skip } from '../lifecycle/listener.js'
 import { stateOf } from '../lifecycle/request-state.js'
+import type { RouteAttributes } from '../options.js'
 
-/** A span of time: whole seconds, or words such as `10 minutes`, `1 hour`, `2d` (as @lukeed/ms reads them). */
-export type Duration = number | string
+const NAMES = Object.keys(ROUTE_ATTRIBUTES)
 
 /** The built-in converters, and the types of their values. */
 export interface BuiltInConverters {
@@ -25,62 +25,15 @@ export type ParamAttribute =
   | ConverterName
   | { readonly enum: ReadonlyArray<string | number> }
 
-/**
- * How the responses of a route may be cached (RFC 9111, section 5.2.2), and what identifies its representation.
- * Functions are methods here, so that their requests may have a more specific type.
- */
-export interface CacheAttribute {
-  /** For shared caches; a response that used a session or an `Authorization` header is private nevertheless. */
-  readonly public?: boolean
-  /** Only for the cache of the client. */
-  readonly private?: boolean
-  /** `max-age`. */
-  readonly maxAge?: Duration
-  /** `s-maxage`, for shared caches; makes the response public. */
-  readonly sMaxAge?: Duration
-  /** `stale-while-revalidate` (RFC 5861, section 3). */
-  readonly staleWhileRevalidate?: Duration
-  /** `stale-if-error` (RFC 5861, section 4). */
-  readonly staleIfError?: Duration
-  readonly mustRevalidate?: boolean
-  readonly noStore?: boolean
-  /** `immutable` (RFC 8246). */
-  readonly immutable?: boolean
-  /** `Expires`: a time after the response, or a date. */
-  readonly expires?: Duration | Date
-  /** Header names that are added to `Vary`. */
-  readonly vary?: readonly string[]
-  /** When the resource was changed; nothing where that is unknown. */
-  lastModified?(request: FastifyRequest): Date | null | undefined | Promise<Date | null | undefined>
-  /** What identifies the representation: any text, from which an entity tag is made; or nothing. */
-  etag?(request: FastifyRequest): string | null | undefined | Promise<string | null | undefined>
-  /** Whether the entity tag is a weak one (RFC 9110, section 8.8.1). */
-  readonly weak?: boolean
-}
+/** Returns what is known of a resource for a request, whose type may be a more specific one. */
+export type Validator<T> = {
+  validate (request: FastifyRequest): T | null | undefined | Promise<T | null | undefined>
+}['validate']
 
 /** A role or attribute that the user must be granted; with a subject: the name of a parameter, or a function. */
 export type IsGrantedAttribute = string | {
   readonly attribute: string
   readonly subject?: string | ((request: FastifyRequest) => unknown)
-}
-
-/** What a route may declare in its `config` for the listeners. */
-export interface RouteAttributes {
-  /** The template with which a plain object is rendered that the handler returns. */
-  readonly template?: string
-  readonly cache?: CacheAttribute
-  /** How the path parameters are converted, by their names. */
-  readonly params?: Readonly<Record<string, ParamAttribute>>
-  /**
-   * An expression in the Common Expression Language that must be true for the handler to run, over
-   * `user` (null for an anonymous one), `roles`, `params` and `request` (method, path, ip, host, scheme, headers,
-   * query).
-   */
-  readonly security?: string
-  /** The role or attribute that must be granted for the handler to run; of several, each. */
-  readonly isGranted?: IsGrantedAttribute | readonly IsGrantedAttribute[]
-  /** Links of every response of the route (RFC 8288). */
-  readonly links?: readonly Link[]
 }
 
 type Converters = BuiltInConverters & FastifyParamConverters
@@ -118,8 +71,25 @@ export function attributesOf (request: FastifyRequest): RouteAttributes | null {
   return stateOf(request).attributes ?? null
 }
 
-/** The whole seconds of a duration; null where it is invalid or negative. */
-export function secondsOf (duration: unknown): number | null {
-  const seconds = typeof duration === 'string' ? Math.floor((parse(duration) ?? NaN) / 1000) : duration
-  return typeof seconds === 'number' && Number.isSafeInteger(seconds) && seconds >= 0 ? seconds : null
+/** Checks what a route declares in its `config`. Throws with the names of the route and the attribute at a mistake. */
+export function checkAttributes (route: string, config: Readonly<Record<string, unknown>>): void {
+  // Other plugins have keys of their own: only a key that is similar to one of ours is a mistake.
+  for (const key of Object.keys(config).filter((key) => !NAMES.includes(key))) {
+    // Two letters in the wrong order are two edits.
+    const similar = NAMES.find((name) => distance(key.toLowerCase(), name.toLowerCase()) <= (name.length > 6 ? 2 : 1))
+    if (similar !== undefined) {
+      throw new Error(`Route "${route}": config.${key} is unknown; did you mean config.${similar}?`)
+    }
+  }
+  try {
+    checkOptions(attributesIn(config) ?? {}, ROUTE_ATTRIBUTES, 'config.')
+  } catch (error) {
+    throw new Error(`Route "${route}": ${(error as Error).message}`)
+  }
+}
+
+/** The attributes that a `config` declares; null where it declares none. */
+export function attributesIn (config: Readonly<Record<string, unknown>> | undefined): RouteAttributes | null {
+  const declared = NAMES.filter((name) => config?.[name] !== undefined)
+  return declared.length === 0 ? null : Object.fromEntries(declared.map((name) => [name, config?.[name]]))
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { REMOVED } from '../../app/check-options.js'
+import { REMOVED } from '../../lib/check-options.js'
 import { DEBUG_HEADERS, LENGTH, OF_A_PAGE, VALIDATORS } from '../observe/differences.js'
 import { ROOT } from '../support/snippets.js'
 

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { lifecycle } from '../../app/lifecycle.js'
-import { OPTIONS } from '../../app/check-options.js'
+import { OPTIONS } from '../../lib/check-options.js'
 import { pageProblems, ROOT } from '../support/snippets.js'
 
 const page = readFileSync(join(ROOT, 'docs/explanation/coming-from.md'), 'utf8')

@@ -3,11 +3,8 @@ import t from 'tap'
 import Fastify from 'fastify'
 import ts from 'typescript'
 import { hindsight } from '../../app/hindsight.js'
-import type { RouteAttributes } from '../../lib/routing/attributes.js'
+import type { RouteAttributes } from '../../lib/options.js'
 import { build, profileOf } from '../support/app.js'
-
-const DURATION = 'whole seconds, 0 or more, or a duration such as "1 hour"'
-const CONVERTER = '"int", "date", "uuid", the name of an own converter, or { enum: [...] }'
 
 /** What JavaScript users may write, and what the start says to it. */
 const mistakes: Array<[config: Record<string, unknown>, message: string]> = [
@@ -16,37 +13,36 @@ const mistakes: Array<[config: Record<string, unknown>, message: string]> = [
   [{ param: {} }, 'config.param is unknown; did you mean config.params?'],
   [{ isgranted: 'ROLE_USER' }, 'config.isgranted is unknown; did you mean config.isGranted?'],
   [{ link: [] }, 'config.link is unknown; did you mean config.links?'],
-  [{ template: 3 }, 'config.template is 3; it has to be the name of a template'],
-  [{ template: '' }, "config.template is ''; it has to be the name of a template"],
-  [{ template: null }, 'config.template is null; it has to be the name of a template'],
-  [{ cache: 60 }, 'config.cache is 60; it has to be an object of cache directives and validators'],
-  [{ cache: { maxage: 3 } }, 'config.cache.maxage is unknown; did you mean "maxAge"? Known are public, private, maxAge, sMaxAge, staleWhileRevalidate, staleIfError, mustRevalidate, noStore, immutable, expires, vary, lastModified, etag, weak'],
-  [{ cache: { maxAge: 'soon' } }, `config.cache.maxAge is 'soon'; it has to be ${DURATION}`],
-  [{ cache: { maxAge: -1 } }, `config.cache.maxAge is -1; it has to be ${DURATION}`],
-  [{ cache: { sMaxAge: 1.5 } }, `config.cache.sMaxAge is 1.5; it has to be ${DURATION}`],
-  [{ cache: { public: 'yes' } }, "config.cache.public is 'yes'; it has to be true or false"],
-  [{ cache: { expires: new Date(NaN) } }, `config.cache.expires is Invalid Date; it has to be ${DURATION}, or a valid Date`],
-  [{ cache: { vary: 'Accept' } }, "config.cache.vary is 'Accept'; it has to be a list of header names"],
-  [{ cache: { vary: ['Accept', 'a b'] } }, "config.cache.vary.1 is 'a b'; it has to be a header name"],
-  [{ cache: { etag: '"v1"' } }, "config.cache.etag is '\"v1\"'; it has to be a function of the request"],
-  [{ cache: { lastModified: new Date(0) } }, 'config.cache.lastModified is 1970-01-01T00:00:00.000Z; it has to be a function of the request'],
-  [{ params: ['int'] }, "config.params is [ 'int' ]; it has to be an object of converters by the names of path parameters"],
-  [{ params: { id: 3 } }, `config.params.id is 3; it has to be ${CONVERTER}`],
-  [{ params: { id: { enum: [] } } }, `config.params.id is { enum: [] }; it has to be ${CONVERTER}`],
-  [{ params: { id: { convertor: 'int' } } }, `config.params.id is { convertor: 'int' }; it has to be ${CONVERTER}`],
-  [{ security: true }, 'config.security is true; it has to be an expression (CEL)'],
-  [{ isGranted: [] }, 'config.isGranted is []; it has to be a role or attribute, { attribute, subject }, or a list of these'],
-  [{ isGranted: { role: 'ROLE_USER' } }, "config.isGranted is { role: 'ROLE_USER' }; it has to be a role or attribute, { attribute, subject }, or a list of these"],
-  [{ isGranted: ['ROLE_USER', { attribute: 'EDIT', subject: 3 }] }, "config.isGranted is [ 'ROLE_USER', { attribute: 'EDIT', subject: 3 } ]; it has to be a role or attribute, { attribute, subject }, or a list of these"],
-  [{ links: { rel: 'preload' } }, "config.links is { rel: 'preload' }; it has to be a list of { rel, href, attributes }"],
-  [{ links: [{ rel: 'preload' }] }, 'config.links.0.href is missing: config.links.0 has to be { rel, href, attributes }'],
-  [{ links: [{ rel: 'preload', href: '/a.css', as: 'style' }] }, 'config.links.0.as is unknown; did you mean "rel"? Known are rel, href, attributes'],
-  [{ links: [{ rel: 'preload', href: '/a.css', attributes: { title: { text: 'x' } } }] }, "config.links.0.attributes.title is { text: 'x' }; it has to be a text, a number or true"]
+  [{ template: 3 }, 'Option "config.template" must be the name of a template, not a number'],
+  [{ template: '' }, 'Option "config.template" must be the name of a template, not another string'],
+  [{ template: null }, 'Option "config.template" must be the name of a template, not null'],
+  [{ cache: 60 }, 'Option "config.cache" must be an object, not a number'],
+  [{ cache: { maxage: 3 } }, 'Unknown option "config.cache.maxage"; did you mean "maxAge"?'],
+  [{ cache: { maxAge: 'soon' } }, 'Option "config.cache.maxAge" must be whole seconds, 0 or more, or a duration such as "1 hour", not a string'],
+  [{ cache: { maxAge: -1 } }, 'Option "config.cache.maxAge" must be whole seconds, 0 or more, or a duration such as "1 hour", not a number'],
+  [{ cache: { sMaxAge: 1.5 } }, 'Option "config.cache.sMaxAge" must be whole seconds, 0 or more, or a duration such as "1 hour", not a number'],
+  [{ cache: { public: 'yes' } }, 'Option "config.cache.public" must be a boolean, not a string'],
+  [{ cache: { expires: new Date(NaN) } }, 'Option "config.cache.expires" must be whole seconds, 0 or more, or a duration such as "1 hour" or a valid Date, not an object'],
+  [{ cache: { vary: 'Accept' } }, 'Option "config.cache.vary" must be an array, not a string'],
+  [{ cache: { vary: ['Accept', 'a b'] } }, 'Option "config.cache.vary[1]" must be a header name, not another string'],
+  [{ cache: { etag: '"v1"' } }, 'Option "config.cache.etag" must be a function of the request, not a string'],
+  [{ cache: { lastModified: new Date(0) } }, 'Option "config.cache.lastModified" must be a function of the request, not an object'],
+  [{ params: ['int'] }, 'Option "config.params" must be an object, not an array'],
+  [{ params: { id: 3 } }, 'Option "config.params.id" must be "int", "date", "uuid", the name of an own converter, or { enum: [...] }, not a number'],
+  [{ params: { id: {} } }, 'Option "config.params.id.enum" is missing'],
+  [{ params: { id: { convertor: 'int' } } }, 'Unknown option "config.params.id.convertor"; known are enum'],
+  [{ security: true }, 'Option "config.security" must be an expression (CEL), not a boolean'],
+  [{ isGranted: { role: 'ROLE_USER' } }, 'Unknown option "config.isGranted.role"; known are attribute, subject'],
+  [{ isGranted: ['ROLE_USER', { attribute: 'EDIT', subject: 3 }] }, 'Option "config.isGranted[1].subject" must be a string or a function, not a number'],
+  [{ links: { rel: 'preload' } }, 'Option "config.links" must be an array, not an object'],
+  [{ links: [{ rel: 'preload' }] }, 'Option "config.links[0].href" is missing'],
+  [{ links: [{ rel: 'preload', href: '/a.css', as: 'style' }] }, 'Unknown option "config.links[0].as"; known are rel, href, attributes'],
+  [{ links: [{ rel: 'preload', href: '/a.css', attributes: { title: { text: 'x' } } }] }, 'Option "config.links[0].attributes.title" must be a string, a number, a boolean or null, not an object']
 ]
 
 const valid: Array<Record<string, unknown>> = [
   {}, { template: undefined }, { cache: {} },
-  { cache: { public: true, maxAge: 0, sMaxAge: '1 hour', staleWhileRevalidate: '2d', staleIfError: 3, mustRevalidate: true, immutable: false, expires: new Date(0), vary: [], lastModified: () => new Date(0), etag: async () => null, weak: true } },
+  { cache: { public: true, maxAge: 0, sMaxAge: '1 hour', staleWhileRevalidate: '2d', staleIfError: 3, mustRevalidate: true, immutable: false, expires: new Date(0), vary: [], lastModified: () => new Date(0), etag: async () => null } },
   { cache: { noStore: true, private: true } },
   { security: 'user != null' }, { isGranted: 'ROLE_USER' },
   { isGranted: ['ROLE_USER', { attribute: 'EDIT', subject: () => ({}) }] },
@@ -71,7 +67,7 @@ async function declared (config: Record<string, unknown>, pattern = '/x'): Promi
 
 t.test('an invalid attribute stops the start', async (t) => {
   for (const [config, message] of mistakes) t.equal(await declared(config), `Route "GET /x": ${message}`, JSON.stringify(config))
-  t.equal(await declared({ name: 'home', template: 3 }), 'Route "home": config.template is 3; it has to be the name of a template', 'by the route\'s own name')
+  t.equal(await declared({ name: 'home', template: 3 }), 'Route "home": Option "config.template" must be the name of a template, not a number', 'by the route\'s own name')
 })
 
 t.test('valid attributes are accepted', async (t) => {
@@ -84,7 +80,7 @@ t.test('an invalid attribute in a route of a plugin stops the start, too', async
   t.teardown(() => app.close())
   await app.register(hindsight, { lifecycle: 'full', session: false })
   app.register(async (scope) => { scope.post('/x', { config: { template: 3 } as unknown as RouteAttributes }, async () => 'fine') }, { prefix: '/scope' })
-  await t.rejects(Promise.resolve(app.ready()), { message: 'Route "POST /scope/x": config.template is 3; it has to be the name of a template' })
+  await t.rejects(Promise.resolve(app.ready()), { message: 'Route "POST /scope/x": Option "config.template" must be the name of a template, not a number' })
 })
 
 t.test('the profile has the attributes of the route', async (t) => {
@@ -133,7 +129,7 @@ const WRONG = [
 
 t.test('a mistyped attribute does not compile', async (t) => {
   const root = join(import.meta.dirname, '../..')
-  const head = ["import type { FastifyInstance, FastifyRequest } from 'fastify'", "import type { ConvertedParams, RouteAttributes } from '../lib/routing/attributes.js'"]
+  const head = ["import type { FastifyInstance, FastifyRequest } from 'fastify'", "import type { RouteAttributes } from '../lib/options.js'", "import type { ConvertedParams } from '../lib/routing/attributes.js'"]
   const files = new Map([RIGHT, ...WRONG.map((line) => [line])].map((lines, i) => [
     join(root, 'test', `compiled-${i}.ts`),
     [...head, 'export function declare (app: FastifyInstance, _types?: [FastifyRequest, ConvertedParams<{ params: {} }>, RouteAttributes]): void {', ...lines, '}'].join('\n')

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
-import { hindsight } from '../../app/hindsight.js'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { entityTag, evaluate, type Outcome, type Validators } from '../../plugins/http-cache.js'
 import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
 
 declare module 'fastify' {
@@ -25,13 +25,14 @@ function declare (app: FastifyInstance): void {
   app.get('/shared', { config: { cache: { sMaxAge: '10 minutes' } } }, handler)
   app.get('/browser', { config: { cache: { maxAge: '1 hour', mustRevalidate: true } } }, handler)
   app.get('/private', { config: { cache: { private: true, maxAge: 5 } } }, handler)
+  app.get('/contradictory', { config: { cache: { public: true, private: true, maxAge: 5 } } }, handler)
   app.get('/secret', { config: { cache: { noStore: true } } }, handler)
   app.get('/all', { config: { cache: { public: true, maxAge: 60, sMaxAge: 120, staleWhileRevalidate: 30, staleIfError: '1 day', mustRevalidate: true, immutable: true } } }, handler)
   app.get('/none', { config: { cache: { public: false, immutable: false } } }, handler)
   app.get('/expires', { config: { cache: { expires: '1 hour' } } }, handler)
   app.get('/expires-at', { config: { cache: { public: true, expires: new Date(Date.UTC(2030, 0, 1)) } } }, handler)
   app.get('/etag', { config: { cache: { etag: () => 'abc' } } }, handler)
-  app.get('/weak', { config: { cache: { etag: async () => 'abc', weak: true } } }, handler)
+  app.get('/weak', { config: { cache: { etag: async () => 'W/"abc"' } } }, handler)
   app.get('/dated', { config: { cache: { lastModified: () => CHANGED } } }, handler)
   app.get('/future', { config: { cache: { lastModified: () => new Date(Date.now() + 86_400_000) } } }, handler)
   app.get('/both', { config: { cache: { public: true, maxAge: 60, etag: () => 'abc', lastModified: async () => CHANGED, vary: ['Accept'] } } }, handler)
@@ -73,6 +74,7 @@ t.test('the attribute sets the caching headers', async (t) => {
     ['s-maxage makes public', '/shared', {}, { 'cache-control': 'public, s-maxage=600' }],
     ['max-age does not', '/browser', {}, { 'cache-control': 'max-age=3600, must-revalidate, private' }],
     ['private', '/private', {}, { 'cache-control': 'max-age=5, private' }],
+    ['private beside public', '/contradictory', {}, { 'cache-control': 'max-age=5, private' }],
     ['no-store', '/secret', {}, { 'cache-control': 'no-store, private' }],
     ['every directive', '/all', {}, { 'cache-control': 'immutable, max-age=60, must-revalidate, public, s-maxage=120, stale-if-error=86400, stale-while-revalidate=30' }],
     ['false is as good as nothing', '/none', {}, { 'cache-control': DEFAULT }],
@@ -239,21 +241,6 @@ t.test('the profile has the result of the cache', async (t) => {
   }
 })
 
-t.test('a contradictory cache attribute stops the start', async (t) => {
-  const cases = [
-    [{ public: true, private: true }, 'Route "GET /x": config.cache.public and config.cache.private exclude each other'],
-    [{ private: true, sMaxAge: 1 }, 'Route "GET /x": config.cache.sMaxAge and config.cache.private exclude each other'],
-    [{ noStore: true, maxAge: 1 }, 'Route "GET /x": config.cache.noStore and config.cache.maxAge exclude each other'],
-    [{ weak: true }, 'Route "GET /x": config.cache.weak needs config.cache.etag']
-  ] as const
-  for (const [cache, message] of cases) {
-    const app = Fastify()
-    t.teardown(() => app.close())
-    await app.register(hindsight, { lifecycle: 'full', debug: false, session: false })
-    t.throws(() => app.get('/x', { config: { cache } }, async () => 'fine'), { message })
-  }
-})
-
 t.test('caching works over a socket, also in production', async (t) => {
   for (const debug of [true, false]) {
     const app = await start(t, { debug })
@@ -381,4 +368,73 @@ t.test('responses to credentials are private, even if the handler made them publ
   const { collectors, events } = await profileOf(app, await app.inject({ url: '/public', headers: { 'x-key': 'a' } }))
   t.match(collectors.cache, { private: 'the request has credentials', cacheControl: PRIVATE })
   t.match(events.find(({ listener, stage }) => listener === 'http-cache' && stage === 'kernel.response'), { outcome: 'ran' })
+})
+
+const AFTER = 'Thu, 15 Jan 2026 12:00:01 GMT'
+const STRONG: Validators = { etag: '"xyzzy"', lastModified: CHANGED_AT }
+const WEAK: Validators = { etag: 'W/"xyzzy"', lastModified: CHANGED_AT }
+const TAG_ONLY: Validators = { etag: '"xyzzy"', lastModified: null }
+const DATE_ONLY: Validators = { etag: null, lastModified: CHANGED_AT }
+
+type Precondition = [name: string, headers: Record<string, string>, validators: Validators, outcome: Outcome]
+
+const preconditions: Precondition[] = [
+  ['no precondition', {}, STRONG, 'unconditional'],
+  ['If-Range is about ranges', { 'if-range': '"xyzzy"' }, STRONG, 'unconditional'],
+
+  ['If-None-Match: the tag', { 'if-none-match': '"xyzzy"' }, STRONG, 'fresh'],
+  ['If-None-Match: for HEAD', { 'if-none-match': '"xyzzy"' }, STRONG, 'fresh'],
+  ['If-None-Match: another tag', { 'if-none-match': '"r2d2"' }, STRONG, 'stale'],
+  ['If-None-Match: case matters', { 'if-none-match': '"XYZZY"' }, STRONG, 'stale'],
+  ['If-None-Match: weak against strong', { 'if-none-match': 'W/"xyzzy"' }, STRONG, 'fresh'],
+  ['If-None-Match: strong against weak', { 'if-none-match': '"xyzzy"' }, WEAK, 'fresh'],
+  ['If-None-Match: weak against weak', { 'if-none-match': 'W/"xyzzy"' }, WEAK, 'fresh'],
+  ['If-None-Match: one of a list', { 'if-none-match': '"r2d2", W/"xyzzy" ,"c3piozzzz"' }, STRONG, 'fresh'],
+  ['If-None-Match: a list without it', { 'if-none-match': 'W/"r2d2", "c3piozzzz"' }, STRONG, 'stale'],
+  ['If-None-Match: half of a tag with a comma', { 'if-none-match': '"b' }, { etag: '"b,c"', lastModified: null }, 'stale'],
+  ['If-None-Match: *', { 'if-none-match': '*' }, STRONG, 'fresh'],
+  ['If-None-Match: * where only a date is known', { 'if-none-match': '*' }, DATE_ONLY, 'fresh'],
+  ['If-None-Match: * where nothing is known', { 'if-none-match': '*' }, { etag: null, lastModified: null }, 'unconditional'],
+  ['If-None-Match: unquoted', { 'if-none-match': 'xyzzy' }, STRONG, 'stale'],
+  ['If-None-Match: the empty tag', { 'if-none-match': '""' }, { etag: '""', lastModified: null }, 'fresh'],
+
+  ['If-Modified-Since: the same second', { 'if-modified-since': CHANGED_AT }, STRONG, 'fresh'],
+  ['If-Modified-Since: later', { 'if-modified-since': AFTER }, STRONG, 'fresh'],
+  ['If-Modified-Since: earlier', { 'if-modified-since': EARLIER }, STRONG, 'stale'],
+  ['If-Modified-Since: malformed', { 'if-modified-since': 'yesterday' }, STRONG, 'stale'],
+  ['If-Modified-Since: without a date of the resource', { 'if-modified-since': AFTER }, TAG_ONLY, 'stale'],
+  ['If-Modified-Since: ignored beside If-None-Match', { 'if-none-match': '"r2d2"', 'if-modified-since': AFTER }, STRONG, 'stale'],
+  ['If-Modified-Since: even where there is no tag', { 'if-none-match': '"r2d2"', 'if-modified-since': AFTER }, DATE_ONLY, 'stale']
+]
+
+t.test('preconditions have the order of RFC 9110, section 13.2.2', async (t) => {
+  for (const [name, headers, validators, outcome] of preconditions) {
+    t.equal(evaluate(headers, validators), outcome, name)
+  }
+})
+
+t.test('a hostile list matches nothing', async (t) => {
+  for (const list of ['"'.repeat(60_000), 'W/'.repeat(30_000), `"${'a'.repeat(60_000)}`]) {
+    t.equal(evaluate({ 'if-none-match': list }, STRONG), 'stale')
+  }
+})
+
+t.test('an entity tag is quoted if its characters allow that, and hashed otherwise', async (t) => {
+  const cases: Array<[text: string, expected: string | RegExp]> = [
+    ['v1', '"v1"'],
+    ['"v1"', '"v1"'],
+    ['W/"v1"', 'W/"v1"'],
+    ['two words', /^"[\w-]{43}"$/],
+    ['a,b', /^"[\w-]{43}"$/],
+    ['"a,b"', /^"[\w-]{43}"$/],
+    ['a"b', /^"[\w-]{43}"$/],
+    ['naïve', /^"[\w-]{43}"$/],
+    ['a\r\nSet-Cookie: x=1', /^"[\w-]{43}"$/],
+    ['x'.repeat(129), /^"[\w-]{43}"$/]
+  ]
+  for (const [text, expected] of cases) t.match(entityTag(text), expected, JSON.stringify(text).slice(0, 40))
+})
+
+t.test('an entity tag with a comma matches only itself', async (t) => {
+  t.equal(evaluate({ 'if-none-match': '"a", "b"' }, { etag: '"a,b"', lastModified: null }), 'stale')
 })

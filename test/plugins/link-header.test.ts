@@ -67,8 +67,8 @@ t.test('the profile has the links', async t => {
 t.test('an invalid link stops the start with the name of the route', async t => {
   for (const [config, message] of [
     [{ name: 'home', links: [{ rel: 'a"b', href: '/' }] }, 'Route "home": links: Link: "a"b" is not a relation type (RFC 8288, section 3.3)'],
-    [{ links: [{ rel: 'next' }] }, 'Route "GET /x": config.links.0.href is missing: config.links.0 has to be { rel, href, attributes }'],
-    [{ links: { rel: 'next', href: '/' } }, "Route \"GET /x\": config.links is { rel: 'next', href: '/' }; it has to be a list of { rel, href, attributes }"],
+    [{ links: [{ rel: 'next' }] }, 'Route "GET /x": Option "config.links[0].href" is missing'],
+    [{ links: { rel: 'next', href: '/' } }, 'Route "GET /x": Option "config.links" must be an array, not an object'],
     [{ links: [{ rel: 'next', href: '/', attributes: { 'a b': '' } }] }, 'Route "GET /x": links: Link: "a b" is not the name of a target attribute (RFC 8288, section 3.4)']
   ] as const) await t.rejects(build({ declare: (app) => { app.get('/x', { config: config as never }, async () => '') } }), { message })
 })

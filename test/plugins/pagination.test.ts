@@ -2,8 +2,8 @@ import t, { type Test } from 'tap'
 import { JSDOM } from 'jsdom'
 import LinkHeader from 'http-link-header'
 import type { FastifyInstance } from 'fastify'
-import type { PaginationSettings } from '../../lib/options.js'
-import type { RoutePagination } from '../../lib/pagination/rule.js'
+import type { PaginationSettings, RoutePagination } from '../../lib/options.js'
+
 import { build, listen, profileOf, raw } from '../support/app.js'
 
 const articles: RoutePagination = { limit: 10, maxLimit: 50, sort: ['title', 'date'], defaultSort: 'date', direction: 'desc' }
@@ -169,15 +169,15 @@ t.test('invalid calls of the application are errors', async t => {
   t.match((await app.inject({ url: '/api/1.5', headers: { accept: 'application/json' } })).json(),
     { exceptions: [{ message: 'paginate: the total must be a whole number from 0, not 1.5' }] })
   for (const [config, message] of [
-    [{ limit: 0 }, 'Route "list": config.pagination.limit is 0; it has to be a whole number from 1'],
-    [{ limit: '5' }, 'Route "list": config.pagination.limit is \'5\'; it has to be a whole number from 1'],
+    [{ limit: 0 }, 'Route "list": Option "config.pagination.limit" must be a whole number from 1, not 0'],
+    [{ limit: '5' }, 'Route "list": Option "config.pagination.limit" must be a whole number from 1, not a string'],
     [{ limit: 9, maxLimit: 8 }, 'Route "list": config.pagination.limit is 9, more than maxLimit, which is 8'],
-    [{ sort: 'title' }, 'Route "list": config.pagination.sort is \'title\'; it has to be a list of field names'],
+    [{ sort: 'title' }, 'Route "list": Option "config.pagination.sort" must be an array, not a string'],
     [{ defaultSort: 'date' }, 'Route "list": config.pagination.defaultSort "date" is none of sort ()'],
-    [{ direction: 'down' }, 'Route "list": config.pagination.direction is \'down\'; it has to be "asc" or "desc"'],
-    [{ limits: 9 }, 'Route "list": config.pagination.limits is unknown; did you mean "limit"? Known are limit, maxLimit, sort, defaultSort, direction'],
-    [5, 'Route "list": config.pagination is 5; it has to be true, or an object of limits and sortable fields'],
-    [null, 'Route "list": config.pagination is null; it has to be true, or an object of limits and sortable fields']
+    [{ direction: 'down' }, 'Route "list": Option "config.pagination.direction" must be "asc" or "desc", not "down"'],
+    [{ limits: 9 }, 'Route "list": Unknown option "config.pagination.limits"; did you mean "limit"?'],
+    [5, 'Route "list": Option "config.pagination" must be true or an object, not a number'],
+    [null, 'Route "list": Option "config.pagination" must be true or an object, not null']
   ] as const) {
     await t.rejects(build({ declare: (app) => { app.get('/', { config: { name: 'list', pagination: config as never } }, async () => '') } }), { message })
   }

@@ -70,7 +70,7 @@ t.test('the package has exactly the files that it needs', async (t) => {
   const needed = [
     ...entries.map((path) => path.slice(2)), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'bin/fastify-hindsight.js',
     'dist/lib/profiler/storage/sqlite/worker.js', 'dist/lib/profiler/storage/sqlite/worker-entry.js', 'dist/lib/profiler/storage/sqlite/schema.sql', 'dist/lib/profiler/storage/postgres.sql', 'dist/routes/_profiler/index.js',
-    'dist/app/options.schema.json', 'dist/lib/view/base.css', 'dist/lib/profiler/pages/toolbar/script.js'
+    'dist/lib/options.schema.json', 'dist/lib/view/base.css', 'dist/lib/profiler/pages/toolbar/script.js'
   ]
   for (const path of needed) t.ok(paths.includes(path), path)
   const allowed = /^(?:dist\/.*\.(?:c?js|json|css|sql|d\.c?ts)|bin\/[\w-]+\.js|docs\/.*\.(?:md|png|schema\.json)|examples\/[\w-]+\/README\.md|package\.json|[A-Z]+(?:\.md)?)$/

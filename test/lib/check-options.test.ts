@@ -1,13 +1,13 @@
 import t from 'tap'
 import Fastify from 'fastify'
-import { OPTIONS, SERVER_OPTIONS } from '../../app/check-options.js'
+import { OPTIONS, ROUTE_ATTRIBUTES, SERVER_OPTIONS } from '../../lib/check-options.js'
 import { hindsight } from '../../app/hindsight.js'
-import schema from '../../app/options.schema.json' with { type: 'json' }
+import schema from '../../lib/options.schema.json' with { type: 'json' }
 
 const session = { secret: 'x'.repeat(32) }
 
 t.test('the checked options are those of the schema', async (t) => {
-  t.same([OPTIONS, SERVER_OPTIONS], [schema.plugin.properties, schema.server.properties])
+  t.same([OPTIONS, ROUTE_ATTRIBUTES, SERVER_OPTIONS], [schema.plugin.properties, schema.route.properties, schema.server.properties])
 })
 
 const mistakes: Array<[name: string, options: object, message: string]> = [

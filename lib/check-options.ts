@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
-import type { HindsightOptions } from '../lib/options.js'
+import { secondsOf } from './duration.js'
+import type { HindsightOptions } from './options.js'
 
 /** A schema of `options.schema.json`: JSON Schema with the keywords that the file's comment describes. */
 export interface OptionSchema {
@@ -32,12 +33,12 @@ export type OptionSchemas = Readonly<Record<string, OptionSchema>>
 
 type OptionType = keyof typeof TYPES
 
-type Schemas = Record<'plugin' | 'server' | 'process', { readonly properties: OptionSchemas }> &
+type Schemas = Record<'plugin' | 'server' | 'process' | 'route', { readonly properties: OptionSchemas }> &
   { readonly removed: Readonly<Record<string, string>> }
 
 const require = createRequire(import.meta.url)
 // `import` of JSON prints a warning on Node.js 20.
-const { plugin, server, process: ofProcess, removed } = require('./options.schema.json') as Schemas
+const { plugin, server, process: ofProcess, route, removed } = require('./options.schema.json') as Schemas
 
 /** The options of the plugin. */
 export const OPTIONS: OptionSchemas = plugin.properties
@@ -45,6 +46,8 @@ export const OPTIONS: OptionSchemas = plugin.properties
 export const SERVER_OPTIONS: OptionSchemas = server.properties
 /** What `npm start` takes from the environment besides. */
 export const PROCESS_OPTIONS: OptionSchemas = ofProcess.properties
+/** What routes declare in their `config`. */
+export const ROUTE_ATTRIBUTES: OptionSchemas = route.properties
 /** The replacements of removed options and environment variables, by name; `[]` stands for any index. */
 export const REMOVED = removed
 
@@ -138,6 +141,12 @@ const TYPES = {
     accepts: (value: unknown) => isObject(value) && !Array.isArray(value) && !(value instanceof RegExp)
   },
   function: { noun: 'a function', accepts: (value: unknown) => typeof value === 'function' },
+  Date: { noun: 'a valid Date', accepts: (value: unknown) => value instanceof Date && !Number.isNaN(value.getTime()) },
+  duration: {
+    noun: 'whole seconds, 0 or more, or a duration such as "1 hour"',
+    accepts: (value: unknown) => secondsOf(value) !== null
+  },
   false: { noun: 'false', accepts: (value: unknown) => value === false },
+  true: { noun: 'true', accepts: (value: unknown) => value === true },
   null: { noun: 'null', accepts: (value: unknown) => value === null }
 }

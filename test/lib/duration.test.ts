@@ -1,5 +1,5 @@
 import t from 'tap'
-import { secondsOf } from '../../../lib/routing/attributes.js'
+import { secondsOf } from '../../lib/duration.js'
 
 t.test('durations are read as whole seconds', async (t) => {
   const cases: Array<[duration: unknown, expected: number | null]> = [
