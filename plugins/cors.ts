@@ -38,10 +38,8 @@ const preflighted = new Skip('answered as a preflight')
 export const cors = listener('kernel.request', 'cors', async (app, { cors: rules = [] }) => {
   if (rules.length === 0) return 'not configured'
   const ruleOf = ruleFinder(rules)
-  const optionsOf = new Map(rules.map((rule) => [rule, packageOptions(rule)]))
   const delegator = (request: FastifyRequest, done: (error: null, options: FastifyCorsOptions) => void): void => {
-    const { actual, preflight } = optionsOf.get(ruleOf(request) as CorsRule) as PackageOptions
-    done(null, isPreflight(request) ? preflight : actual)
+    done(null, packageOptions(ruleOf(request) as CorsRule, isPreflight(request)))
   }
   const hooks = await host(
     app, fastifyCors as never, { delegator }, { name: 'hindsight/cors', withhold: ['corsPreflightEnabled'] }
@@ -83,18 +81,12 @@ function isProfiler (request: FastifyRequest): boolean {
   return PROFILER_PATHS.test(path)
 }
 
-interface PackageOptions { actual: FastifyCorsOptions, preflight: FastifyCorsOptions }
-
-function packageOptions ({ path, origin = false, methods = DEFAULT_METHODS, ...rest }: CorsRule): PackageOptions {
-  const options: FastifyCorsOptions = {
-    ...rest,
-    methods,
-    // @fastify/cors compares a list, but sends a single string to every origin.
-    origin: typeof origin === 'string' && origin !== '*' ? [origin] : origin,
-    preflightContinue: true,
-    strictPreflight: false
-  }
-  return { actual: { ...options, preflight: false }, preflight: { ...options, preflight: true } }
+/** The options of @fastify/cors for a request. */
+function packageOptions (rule: CorsRule, preflight: boolean): FastifyCorsOptions {
+  const { path, origin = false, methods = DEFAULT_METHODS, ...rest } = rule
+  // @fastify/cors compares a list, but sends a single string to every origin.
+  const origins = typeof origin === 'string' && origin !== '*' ? [origin] : origin
+  return { ...rest, methods, origin: origins, preflight, preflightContinue: true, strictPreflight: false }
 }
 
 async function answerPreflight (
