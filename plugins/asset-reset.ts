@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { noncesOf, type Nonces } from '../lib/http/content-policy.js'
 import { afterBody } from '../lib/http/responses.js'
-import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
+import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { httpError } from '../lib/http/http-errors.js'
 import type { AssetSettings } from '../lib/options.js'
@@ -37,27 +37,13 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (
     if (manifest !== null) return manifest
     throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
   }
-  const helpers: Record<string, (this: FastifyRequest, name: string) => string> = {
-    asset (name) { return configured().url(name) },
-    assetTags (entry) {
-      const state = stateOf(this)
-      state.assets ??= new Set()
-      return configured().tags(entry, hasNonces ? noncesOf(state) : null, state.assets)
-    }
-  }
-  for (const [name, helper] of Object.entries(helpers)) app.decorateRequest(name, helper)
+  app.decorateRequest('asset', (name: string) => configured().url(name))
+  app.decorateRequest('assetTags', function (this: FastifyRequest, entry: string) {
+    const state = stateOf(this)
+    state.assets ??= new Set()
+    return configured().tags(entry, hasNonces ? noncesOf(state) : null, state.assets)
+  })
   if (manifest === null) return 'not configured'
-
-  // @fastify/view gives `reply.locals` to every template.
-  app.addHook('preHandler', ownHook(function addToLocals (
-    request, reply: FastifyReply & { locals?: object | null }, done
-  ) {
-    const { locals } = reply
-    if (typeof locals === 'object' && locals !== null) {
-      for (const [name, helper] of Object.entries(helpers)) Object.assign(locals, { [name]: helper.bind(request) })
-    }
-    done()
-  }))
   return (request, reply, payload) => {
     const state = stateOf(request)
     const { assets } = state
@@ -139,8 +125,7 @@ export class Manifest {
     const chunk = this.#chunks.get(name)
     if (chunk !== undefined) return chunk
     const known = [...this.#chunks.keys()].slice(0, MAX_NAMED).join(', ') || 'none'
-    const more = this.#chunks.size > MAX_NAMED ? ` and ${this.#chunks.size - MAX_NAMED} more` : ''
-    throw new AssetNotFoundError(`The asset "${name}" is not in the manifest ${this.path}; known are ${known}${more}.`)
+    throw new AssetNotFoundError(`The asset "${name}" is not in the manifest ${this.path}; known are ${known}.`)
   }
 
   /** A chunk and all that it imports, itself first, each once. */

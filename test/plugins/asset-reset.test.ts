@@ -143,23 +143,6 @@ t.test('an invalid build stops the start', async t => {
   }
 })
 
-t.test('templates have the helpers as locals if the reply has locals', async t => {
-  const app = await build({
-    assets: { manifest: built(t), nonce: false },
-    declare (app) {
-      // As @fastify/view does it.
-      app.decorateReply('locals', null as never)
-      app.addHook('onRequest', async (_request, reply) => { (reply as unknown as { locals: object }).locals = {} })
-      app.get('/', async (_request, reply) => {
-        const { asset, assetTags } = (reply as unknown as { locals: Record<string, (name: string) => string> }).locals
-        return [asset?.('src/admin.ts'), assetTags?.('src/print.css')]
-      })
-    }
-  })
-  t.teardown(() => app.close())
-  t.same((await app.inject('/')).json(), ['/build/assets/admin.js', '<link rel="stylesheet" href="/build/assets/print.css">\n'])
-})
-
 t.test('the profile has the rendered tags, and the list is reset', async t => {
   let seen: { assets?: unknown } = {}
   const app = await start(t, {}, { declare (app) { app.get('/seen', async (request) => { seen = request as never; return request.assetTags('src/print.css') }) } })
