@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { listener } from '../lib/lifecycle/listener.js'
 import type { IsGrantedAttribute } from '../lib/routing/attributes.js'
+import { paramsOf } from '../lib/routing/param-conversion.js'
 import { routeCheck } from '../lib/security/route-check.js'
 
 /** Refuses requests to which the voters do not grant what the route requires. */
@@ -10,6 +11,7 @@ export const isGranted = listener('kernel.controller_arguments', 'is-granted', (
       if (typeof one === 'string') return { attribute: one, subjectOf: () => undefined }
       return { attribute: one.attribute, subjectOf: subjectReader(one.subject, url) }
     })
+    if (required.length === 0) throw new Error('the list is empty')
     return async (context) => {
       for (const { attribute, subjectOf } of required) {
         if (!await context.isGranted(attribute, subjectOf(context.request), 'is-granted')) return false
@@ -23,7 +25,6 @@ function subjectReader (
   subject: string | ((request: FastifyRequest) => unknown) | undefined, url: string
 ): (request: FastifyRequest) => unknown {
   if (typeof subject !== 'string') return subject ?? (() => undefined)
-  const names: string[] = url.match(/(?<=:)\w+|\*$/g) ?? []
-  if (!names.includes(subject)) throw new Error(`the subject "${subject}" is not a parameter of the route`)
+  if (!paramsOf(url).includes(subject)) throw new Error(`the subject "${subject}" is not a parameter of the route`)
   return ({ params }) => (params as Record<string, unknown>)[subject]
 }

@@ -2,12 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { NotFoundError, ParamConversionError } from '../lib/http/http-errors.js'
 import { listener } from '../lib/lifecycle/listener.js'
 import { attributesOf, stateOf } from '../lib/lifecycle/request-state.js'
-import {
-  attributesOf as declaredOf, notDeclared, ofDiagnosticHandler, type RouteAttributes
-} from '../lib/routing/attributes.js'
-import {
-  checkConverters, paramConversions, type ParamConversion
-} from '../lib/routing/param-conversion.js'
+import type { RouteAttributes } from '../lib/options.js'
+import { attributesOf as declaredOf, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
+import { paramConversions, type ParamConversion } from '../lib/routing/param-conversion.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 /**
@@ -15,7 +12,6 @@ import { routeName } from '../lib/routing/route-table.js'
  * not-found error with the reason as cause.
  */
 export const paramConverter = listener('kernel.controller', 'param-converter', (app, { converters = {} }) => {
-  checkConverters(converters)
   const conversions = new WeakMap<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
   const { mask } = app.hindsight
   app.addHook('onRoute', function compileConversions (route) {

@@ -48,35 +48,26 @@ const BUILT_IN: Converters = {
   }
 }
 
-/** Throws where a converter of the application has the name of a built-in one. */
-export function checkConverters (converters: Converters): void {
-  const name = Object.keys(converters).find((name) => name in BUILT_IN)
-  if (name === undefined) return
-  throw new Error(`converters.${name}: "${name}" is built in; give the application's own converter another name`)
-}
-
 /** The conversions that a route declares. Throws with its name at an unknown converter or parameter. */
 export function paramConversions (
   route: string, pattern: string, params: Readonly<Record<string, ParamAttribute>>, converters: Converters
 ): ParamConversion[] {
   const inPattern = paramsOf(pattern)
+  const all = { ...BUILT_IN, ...converters }
   return Object.entries(params).map(([param, attribute]) => {
     const where = `Route "${route}": config.params.${param}`
     if (!inPattern.includes(param)) {
       const has = inPattern.length === 0 ? 'no parameters' : inPattern.map((name) => `"${name}"`).join(', ')
       throw new Error(`${where} is not a parameter of the pattern "${pattern}", which has ${has}`)
     }
-    return typeof attribute === 'object'
-      ? { param, converter: 'enum', convert: (value) => memberOf(attribute.enum, value) }
-      : { param, converter: attribute, convert: converterOf(where, attribute, converters) }
+    if (typeof attribute === 'object') {
+      return { param, converter: 'enum', convert: (value) => memberOf(attribute.enum, value) }
+    }
+    const convert = Object.hasOwn(all, attribute) ? all[attribute] : undefined
+    if (convert !== undefined) return { param, converter: attribute, convert }
+    const known = Object.keys(all).join(', ')
+    throw new Error(`${where} names the converter "${attribute}", which is unknown; known are ${known}`)
   })
-}
-
-function converterOf (where: string, name: string, converters: Converters): ParamConverter {
-  const all = { ...converters, ...BUILT_IN }
-  if (Object.hasOwn(all, name)) return all[name] as ParamConverter
-  const known = [...Object.keys(BUILT_IN), ...Object.keys(converters)]
-  throw new Error(`${where} names the converter "${name}", which is unknown; known are ${known.join(', ')}`)
 }
 
 function memberOf (members: ReadonlyArray<string | number>, value: string): string | number {
@@ -91,8 +82,8 @@ function conforms (format: 'date' | 'date-time', value: string): boolean {
   return (fullFormats[format] as { validate: (text: string) => boolean }).validate(value)
 }
 
-// The router parses patterns.
-function paramsOf (pattern: string): string[] {
+/** The names of the parameters in a pattern, as the router parses it. */
+export function paramsOf (pattern: string): string[] {
   const router = FindMyWay()
   router.on('GET', pattern, () => {})
   return (router as unknown as { routes: Array<{ params: string[] }> }).routes.flatMap(({ params }) => params)

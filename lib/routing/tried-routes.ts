@@ -6,28 +6,13 @@ const MAX_TRIED = 50
 const MAX_PATH = 300
 const MAX_NEAR = 5
 
-/** Costs from here on are those of routes that are not similar to the request. */
+/** The cost of a route that is not similar to the request. */
 const FAR = 1_000
 
 /** The request, as far as routing depends on it. */
 interface Wanted {
   method: string
   path: string
-}
-
-interface Segment {
-  /** As it is declared. */
-  text: string
-  isStatic: boolean
-  matches: (segment: string) => boolean
-}
-
-interface RoutePattern {
-  segments: Segment[]
-  /** Whether the last segment matches any number of segments. */
-  isOpen: boolean
-  /** Whether the last segment may be absent. */
-  isOptional: boolean
 }
 
 /** The result for one route; the lower the cost, the nearer the route. */
@@ -62,61 +47,57 @@ export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted) {
 
 function nearestFirst (routes: readonly DeclaredRoute[], wanted: Wanted): Comparison[] {
   const sent = segmentsOf(wanted.path)
-  return routes.map((route) => compare(route, wanted, sent)).sort((a, b) => a.cost - b.cost)
+  return routes.map((route) => ({ route, ...compare(route, wanted.method, sent) })).sort((a, b) => a.cost - b.cost)
 }
 
-function compare (route: DeclaredRoute, wanted: Wanted, sent: readonly string[]): Comparison {
-  const pattern = patternOf(route.pattern)
-  const result = (cost: number, why: string): Comparison => ({ route, why, cost })
-  const differing = firstDifference(pattern, sent)
+function compare (
+  { methods, pattern, constraints }: DeclaredRoute, method: string, sent: readonly string[]
+): Omit<Comparison, 'route'> {
+  const declared = patternSegments(pattern)
+  const differing = firstDifference(declared, sent)
   if (differing === null) {
-    const { methods } = route
-    const isMethod = methods.includes(wanted.method) || (wanted.method === 'HEAD' && methods.includes('GET'))
-    if (!isMethod) return result(1, `the method is ${methods.join(' or ')}, not ${wanted.method}`)
-    const constraints = Object.entries(route.constraints).map(([name, value]) => `${name} ${String(value)}`)
-    return constraints.length === 0 ? result(0, 'it matches') : result(1, `it is only for ${constraints.join(', ')}`)
+    const isMethod = methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
+    if (!isMethod) return { cost: 1, why: `the method is ${methods.join(' or ')}, not ${method}` }
+    const needed = Object.entries(constraints).map(([name, value]) => `${name} ${String(value)}`)
+    return { cost: 1, why: needed.length === 0 ? 'it matches' : `it is only for ${needed.join(', ')}` }
   }
   const otherForm = sent.at(-1) === '' ? sent.slice(0, -1) : [...sent, '']
-  if (firstDifference(pattern, otherForm) === null) {
-    return result(2, `the trailing slash: it is declared ${route.pattern.endsWith('/') ? 'with' : 'without'} one`)
+  if (firstDifference(declared, otherForm) === null) {
+    const form = pattern.endsWith('/') ? 'with' : 'without'
+    return { cost: 2, why: `the trailing slash: it is declared ${form} one` }
   }
-  const [declared, value] = [pattern.segments[differing], sent[differing]]
-  if (declared?.isStatic === true && declared.text.toLowerCase() === value?.toLowerCase()) {
-    return result(3, `upper and lower case: segment ${differing + 1} is "${declared.text}", not "${value}"`)
-  }
-  const why = declared === undefined
-    ? `the path continues after segment ${differing}: "${value}"`
-    : value === undefined
-      ? `the path ends before segment ${differing + 1}: "${declared.text}"`
-      : `segment ${differing + 1} is "${declared.text}", not "${value}"`
-  return result(3 + differenceOf(pattern, sent), why)
+  const [own, value] = [declared[differing], sent[differing]]
+  const cost = 3 + differenceOf(declared, sent)
+  if (own === undefined) return { cost, why: `the path continues after segment ${differing}: "${value}"` }
+  if (value === undefined) return { cost, why: `the path ends before segment ${differing + 1}: "${own}"` }
+  return { cost, why: `segment ${differing + 1} is "${own}", not "${value}"` }
 }
 
 /** The differing characters of all static segments, and 2 for a segment more or less; `FAR` where the paths differ. */
-function differenceOf ({ segments, isOpen }: RoutePattern, sent: readonly string[]): number {
-  const more = isOpen ? Math.max(0, segments.length - sent.length) : Math.abs(segments.length - sent.length)
-  const common = segments.slice(0, sent.length)
+function differenceOf (declared: readonly string[], sent: readonly string[]): number {
+  const missing = declared.length - sent.length
+  const more = isOpen(declared) ? Math.max(0, missing) : Math.abs(missing)
+  const common = declared.slice(0, sent.length)
   // Parameters are like any text: one word must be alike.
-  if (more > 1 || !common.some(({ isStatic, text }) => isStatic && text !== '')) return FAR
+  if (more > 1 || common.every((segment) => segment === '' || isParameter(segment))) return FAR
   return common.reduce((sum, segment, i) => {
     const value = sent[i] as string
-    if (sum >= FAR || segment.matches(value)) return sum
-    const characters = distance(segment.text.toLowerCase(), value.toLowerCase())
-    const isNear = segment.isStatic && characters <= Math.max(1, Math.floor(segment.text.length / 3))
+    if (sum >= FAR || matches(segment, value)) return sum
+    const characters = distance(segment.toLowerCase(), value.toLowerCase())
+    const isNear = !isParameter(segment) && characters <= Math.max(1, Math.floor(segment.length / 3))
     return isNear ? sum + characters : FAR
   }, more * 2)
 }
 
 /** The index of the first segment that does not match; null where all do. */
-function firstDifference ({ segments, isOpen, isOptional }: RoutePattern, sent: readonly string[]): number | null {
-  for (const [i, segment] of segments.entries()) {
-    const isLast = i === segments.length - 1
-    if (isLast && isOpen) return sent.length > i && segment.matches(sent.slice(i).join('/')) ? null : i
-    const value = sent[i]
-    if (isLast && isOptional && (value ?? '') === '') return null
-    if (value === undefined || !segment.matches(value)) return i
+function firstDifference (declared: readonly string[], sent: readonly string[]): number | null {
+  for (const [i, segment] of declared.entries()) {
+    const isRest = i === declared.length - 1 && isOpen(declared)
+    const value = isRest && sent.length > i ? sent.slice(i).join('/') : sent[i]
+    if (value === undefined || !matches(segment, value)) return i
+    if (isRest) return null
   }
-  return sent.length > segments.length ? segments.length : null
+  return sent.length > declared.length ? declared.length : null
 }
 
 /** The segments of a path, of at most 300 characters, percent-decoded where that is possible. */
@@ -130,31 +111,31 @@ function segmentsOf (path: string): string[] {
   })
 }
 
-/**
- * The segments of a pattern of find-my-way: parameters, several in a segment, expressions, wildcards, `::` for a colon.
- */
-function patternOf (pattern: string): RoutePattern {
-  // A slash in an expression does not separate segments.
-  const texts = pattern.replace(/^\//, '').split(/\/(?![^(]*\))/)
-  const last = texts.at(-1) as string
-  const isOptional = /^:.*\?$/.test(last)
-  if (isOptional) texts[texts.length - 1] = last.slice(0, -1)
-  return { segments: texts.map(segment), isOpen: last.endsWith('*'), isOptional }
+/** The segments of a pattern of find-my-way. A slash in an expression does not separate segments. */
+function patternSegments (pattern: string): string[] {
+  return pattern.replace(/^\//, '').split(/\/(?![^(]*\))/)
 }
 
-function segment (text: string): Segment {
-  const plain = text.replaceAll('::', ':')
-  if (!/(?<!:):(?!:)|\*/.test(text)) return { text: plain, isStatic: true, matches: (value) => value === plain }
-  const matches = (value: string): boolean =>
-    text === '*' || (value !== '' && takes(`/${text}`, 'GET', `/${encodeURIComponent(value)}`))
-  return { text, isStatic: false, matches }
+/** Whether the last segment matches any number of segments. */
+function isOpen (declared: readonly string[]): boolean {
+  return declared.at(-1)?.endsWith('*') === true
+}
+
+// Two colons are a colon.
+function isParameter (segment: string): boolean {
+  return /(?<!:):(?!:)|\*/.test(segment)
+}
+
+function matches (segment: string, value: string): boolean {
+  if (!isParameter(segment)) return segment.replaceAll('::', ':') === value
+  if (value === '') return segment === '*' || segment.endsWith('?')
+  return segment === '*' || takes(`/${segment}`, 'GET', `/${encodeURIComponent(value)}`)
 }
 
 function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string | null {
-  const { segments } = patternOf(pattern)
-  const filled = segments.map(({ isStatic, text, matches }, i) =>
-    isStatic ? text : matches(sent[i] ?? '') ? sent[i] as string : null)
-  return filled.includes(null) ? null : `/${filled.map((segment) => encodeURIComponent(segment as string)).join('/')}`
+  const filled = patternSegments(pattern).map((segment, i) => isParameter(segment) ? sent[i] : segment)
+  if (filled.includes(undefined) || filled.includes('')) return null
+  return `/${filled.map((segment) => encodeURIComponent(segment as string)).join('/')}`
 }
 
 /** Whether a router would match a path to a route of this pattern. */

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SecuritySettings } from '../../lib/options.js'
 import type { Voter } from '../../lib/security/access-control.js'
-import type { RouteAttributes } from '../../lib/routing/attributes.js'
+import type { RouteAttributes } from '../../lib/options.js'
 import { basic, build, HTML, profileOf, recordOf, refusal, users } from '../lib/security/support.js'
 
 type IsGranted = NonNullable<RouteAttributes['isGranted']>
@@ -132,16 +132,16 @@ t.test('a browser is redirected to the login', async t => {
 
 t.test('invalid attributes stop the start, and name the route', async t => {
   // The shape is checked by the controller-attributes listener.
-  const mistyped = (found: string) => `Route "GET /a/:id": config.isGranted is ${found}; it has to be a role or attribute, { attribute, subject }, or a list of these`
+  const role = 'must be a role or attribute, { attribute, subject }, or a list of these'
   const table: Array<[unknown, string]> = [
     [{ attribute: 'EDIT', subject: 'article' }, 'Route GET /a/:id: config.isGranted: the subject "article" is not a parameter of the route'],
     [{ attribute: 'EDIT', subject: 'i' }, 'Route GET /a/:id: config.isGranted: the subject "i" is not a parameter of the route'],
-    [{ attribute: 'EDIT', subjct: 'id' }, mistyped("{ attribute: 'EDIT', subjct: 'id' }")],
-    [{ attribute: 'EDIT', subject: 1 }, mistyped("{ attribute: 'EDIT', subject: 1 }")],
-    [{}, mistyped('{}')],
-    ['', mistyped("''")],
-    [null, mistyped('null')],
-    [[], mistyped('[]')]
+    [{ attribute: 'EDIT', subjct: 'id' }, 'Route "GET /a/:id": Unknown option "config.isGranted.subjct"; did you mean "subject"?'],
+    [{ attribute: 'EDIT', subject: 1 }, 'Route "GET /a/:id": Option "config.isGranted.subject" must be a string or a function, not a number'],
+    [{}, 'Route "GET /a/:id": Option "config.isGranted.attribute" is missing'],
+    ['', `Route "GET /a/:id": Option "config.isGranted" ${role}, not another string`],
+    [null, `Route "GET /a/:id": Option "config.isGranted" ${role}, not null`],
+    [[], 'Route GET /a/:id: config.isGranted: the list is empty']
   ]
   for (const [isGranted, message] of table) t.equal(await refusal(settings, route(isGranted as IsGranted)), message)
   t.equal(await refusal(undefined, route('ROLE_ADMIN')), 'Route GET /a/:id: config.isGranted needs the option security, which is not configured')
