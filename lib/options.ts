@@ -20,10 +20,7 @@ export interface HindsightOptions {
   acceptLanguage?: boolean
   /** The front end that Vite has built. */
   assets?: AssetSettings
-  /**
-   * Whether `charset=utf-8` is added to the `Content-Type` of text without a charset. Default: `false`; `true` in the
-   * service.
-   */
+  /** Whether text without a charset is sent with `charset=utf-8`. Default: `false`; `true` in the service. */
   charset?: boolean
   /** Which pages may be framed (`X-Frame-Options`). Default: `DENY` everywhere. */
   clickjacking?: FrameRule[] | false
@@ -34,16 +31,12 @@ export interface HindsightOptions {
   /** CORS rules by path; the first that matches decides. */
   cors?: CorsRule[]
   /**
-   * Whether failures are explained to clients that may see the debug surface. Default: unless `NODE_ENV` is
-   * `production`.
+   * Whether clients that may see the debug surface receive explanations. Default: unless `NODE_ENV` is `production`.
    */
   debug?: boolean
   /** Further addresses or CIDR ranges that may see the debug surface. */
   debugClients?: string[]
-  /**
-   * Further host names that the debug surface accepts, as the host of a request and as the origin of its page; `*` for
-   * any.
-   */
+  /** Further host names that the debug surface accepts, in `Host` and `Origin`; `*` for any. */
   debugHosts?: string[]
   /** The locale of a request without one. Default: `en`. */
   defaultLocale?: string
@@ -94,10 +87,7 @@ export interface HindsightOptions {
     false
   /** Firewalls, users, access rules and voters. */
   security?: SecuritySettings
-  /**
-   * Whether responses have `Server-Timing`, in debug mode for clients that may see the debug surface: see
-   * OpenTelemetry. Default: `false`.
-   */
+  /** Whether responses have `Server-Timing`, for clients of the debug surface. Default: `false`. */
   serverTiming?: boolean
   /** Sessions, and with them `request.cookies` and `reply.setCookie()`. Default: none; on in the service. */
   session?: SessionSettings | false
@@ -107,13 +97,9 @@ export interface HindsightOptions {
   template?: TemplateSettings
   /** Whether pages have the toolbar, in debug mode. Default: `true`. */
   toolbar?: boolean
-  /**
-   * The host names of the application; `*.example.com` for all names below it, or regular expressions. Default: any.
-   */
+  /** The host names of the application: names, `*.example.com`, or regular expressions. Default: any. */
   trustedHosts?: Array<string | RegExp>
-  /**
-   * The proxies whose forwarding headers are used: addresses, CIDR ranges, `loopback`, `linklocal` or `uniquelocal`.
-   */
+  /** The proxies whose headers are used: addresses, ranges, `loopback`, `linklocal` or `uniquelocal`. */
   trustedProxies?: string[]
   /** The value of `X-XSS-Protection`. Default: `0`. */
   xssProtection?: '0' | '1' | '1; mode=block' | false
@@ -140,10 +126,7 @@ export interface ContentSecurityPolicySettings {
   enforce?: false | Record<string, string | readonly string[] | null>
   /** Directives that are only reported. */
   reportOnly?: false | Record<string, string | readonly string[] | null>
-  /**
-   * Whether browsers report violations to the profile of the page, in debug mode: see violations of a policy. Default:
-   * `true`.
-   */
+  /** Whether violations are reported to the profile of the page, in debug mode. Default: `true`. */
   report?: boolean
 }
 
@@ -200,10 +183,7 @@ export interface ProfilerSettings {
   maxBytes?: number
   /** How many bytes one profile may take, as JSON. Default: 512 KiB. */
   maxProfileBytes?: number
-  /**
-   * Whether each profile also becomes spans of `@opentelemetry/api`, which the application installs: see OpenTelemetry.
-   * Default: `false`.
-   */
+  /** Whether each profile also becomes spans of `@opentelemetry/api`. Default: `false`. */
   openTelemetry?: boolean
   /** How many profiles may wait to be written; further ones are dropped and counted. Default: `4000`. */
   maxQueue?: number
@@ -303,10 +283,7 @@ export interface AccessRule {
   methods?: string[]
   /** The addresses or ranges of the rule. Default: all. */
   ips?: string[]
-  /**
-   * The role or attribute that is needed; of several, one is enough; `PUBLIC_ACCESS`: no user, `IS_AUTHENTICATED`: any
-   * user.
-   */
+  /** The role or attribute that is needed; of several, one is enough. */
   roles: string | string[]
 }
 
@@ -315,9 +292,7 @@ export interface SessionSettings {
   secret?: string | string[] | undefined
   /** The name of the cookie. Default: `sessionId`. */
   cookieName?: string
-  /**
-   * The attributes of the cookie; `maxAge` in milliseconds. Default: `HttpOnly`, `SameSite=Lax`, `Secure` on https.
-   */
+  /** The attributes of the cookie; `maxAge` in milliseconds. Default: `HttpOnly`, `SameSite=Lax`, `Secure` on https. */
   cookie?: NonNullable<FastifySessionOptions['cookie']>
   /** Whether each use of a session renews its cookie. Default: `false`. */
   rolling?: boolean
@@ -339,16 +314,11 @@ export interface TemplateSettings {
 export interface RouteAttributes {
   /** The template with which a plain object is rendered that the handler returns. */
   template?: string
-  /**
-   * How the responses of the route may be cached (RFC 9111, section 5.2.2), and what identifies its representation.
-   */
+  /** How the responses of the route may be cached (RFC 9111, section 5.2.2), and what identifies its representation. */
   cache?: CacheAttribute
   /** How the path parameters are converted, by their names. */
   params?: Readonly<Record<string, ParamAttribute>>
-  /**
-   * An expression in the Common Expression Language that must be true for the handler to run, over `user` (null for an
-   * anonymous one), `roles`, `params` and `request` (method, path, ip, host, scheme, headers, query).
-   */
+  /** An expression (CEL) over `user`, `roles`, `params` and `request` that must be true for the handler to run. */
   security?: string
   /** The role or attribute that must be granted for the handler to run; of several, each. */
   isGranted?: IsGrantedAttribute | readonly IsGrantedAttribute[]
@@ -411,24 +381,16 @@ export interface ServerSettings {
    * `REQUEST_TIMEOUT`, and than any handler takes before it sends data. Default: `120000`.
    */
   connectionTimeout: number
-  /**
-   * How long a connection without a request is kept (ms); must be longer than the timeout of a proxy. Default: `72000`.
-   */
+  /** How long a connection without a request is kept (ms); longer than the timeout of a proxy. Default: `72000`. */
   keepAliveTimeout: number
-  /**
-   * How many bytes a parsed body may have; a larger one is answered with 413. A route may have its own limit. Default:
-   * `1048576`.
-   */
+  /** How many bytes a parsed body may have, unless its route has another limit. Default: `1048576`. */
   bodyLimit: number
   /**
    * How many connections may be open at once; further ones are closed; 0: no limit. If `HOST` is `localhost` and has
    * several addresses, the limit is for the first of them. Default: `10000`.
    */
   maxConnections: number
-  /**
-   * `on`: the header `X-HTTP-Method-Override` or the query parameter `_method` gives a `POST` another method, except
-   * for requests of another site. Default: `false`.
-   */
+  /** Whether `X-HTTP-Method-Override` or `_method` gives a `POST` another method. Default: `false`. */
   methodOverride: boolean
 }
 
@@ -440,10 +402,7 @@ export interface ProcessSettings {
   port: number
   /** The level of the log. Default: `info`. */
   logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
-  /**
-   * Milliseconds between a signal to end and the close of the server; requests are answered, and `/readyz` answers with
-   * 503. Default: `0`.
-   */
+  /** Milliseconds between a signal and the close of the server; `/readyz` answers with 503. Default: `0`. */
   closeDelay: number
   /** Milliseconds that open requests then have to end. Default: `10000`. */
   closeTimeout: number

@@ -87,10 +87,7 @@ export class Manifest {
     return this.#urlOf(this.#chunk(name).file)
   }
 
-  /**
-   * All tags that a page needs for an entry, in Vite's order: its styles and those of its imports, its script, preloads
-   * of its imports. Tags in `written` are left out, and new ones are added to it.
-   */
+  /** The tags of an entry, in Vite's order, without those that are `written`, to which new ones are added. */
   tags (entry: string, nonces: Nonces | null, written: Set<string>): string {
     // A file of another host is checked only if it is requested by CORS (SRI, section 3.2.2).
     const crossorigin = /^(?:[a-z]+:)?\/\//i.test(this.base) ? ' crossorigin="anonymous"' : ''

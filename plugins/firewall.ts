@@ -8,10 +8,7 @@ import type { User } from '../lib/security/users.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /**
-     * The user who sent the request; null: no user is logged in. Reading a user of the session makes the response
-     * private.
-     */
+    /** The user who sent the request, or null. Reading the user of a session makes the response private. */
     readonly user: User | null
     /** Whether the user has a role, or may do something with a subject, as the voters see it. */
     isGranted (attribute: string, subject?: unknown): Promise<boolean>

@@ -40,10 +40,7 @@ const BROUGHT_CREDENTIALS = 'the request has credentials'
 const KEPT = [200, 203, 204, 206, 300, 301, 302, 304, 307, 308]
 const WITH_VALIDATORS = [200, 203, 206, 304]
 
-/**
- * Evaluates `If-None-Match` and `If-Modified-Since` (RFC 9110, section 13) by the validators that the route declares:
- * answers 304 before the handler runs.
- */
+/** Answers 304 before the handler runs, if the client has the current validators (RFC 9110, section 13). */
 export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
   app.addHook('onRoute', function checkRoute (route) {
     const { config: { cache, security, isGranted } = {} } = route
@@ -189,10 +186,7 @@ function isPublic ({ public: isDeclared, sMaxAge, private: isPrivate, noStore }:
   return (isDeclared === true || sMaxAge !== undefined) && isPrivate !== true && noStore !== true
 }
 
-/**
- * The `Cache-Control` of an attribute; null where it has no directive. Directives are in alphabetical order, and
- * private by default, as in the observed service.
- */
+/** The `Cache-Control` of an attribute, with directives in alphabetical order; null if it has none. */
 function cacheControl (attribute: CacheAttribute): string | null {
   const seconds = (value: Duration | undefined): string | undefined => {
     return value === undefined ? undefined : `=${secondsOf(value)}`

@@ -87,10 +87,7 @@ function assertEnabled (request: FastifyRequest, locale: string, enabled: readon
   throw notFound(request)
 }
 
-/**
- * The locale that suits an `Accept-Language` header best (RFC 9110, section 12.5.4): languages in the order of their
- * weights, regions and scripts by the distances of the CLDR, without those with `q=0`. Null where none is acceptable.
- */
+/** The enabled locale that suits `Accept-Language` best (RFC 9110, section 12.5.4), by CLDR distances, or null. */
 function bestLocale (header: string, locales: readonly string[], preferred: string): string | null {
   if (header === '' || header.length > MAX_HEADER) return null
   // The star accepts what the client has not excluded.

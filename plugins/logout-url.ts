@@ -4,10 +4,7 @@ import { openSecurity } from '../lib/security/security.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /**
-     * The absolute URL that ends the session, with a CSRF token where one is needed; null where the firewall has no
-     * logout.
-     */
+    /** The absolute URL that ends the session, with a CSRF token if needed; null if the firewall has no logout. */
     logoutUrl (): string | null
     /** The same as a path of this origin. */
     logoutPath (): string | null

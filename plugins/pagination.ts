@@ -14,19 +14,14 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The page that the query requests; null on a route without pagination. */
     pagination: Pagination | null
-    /**
-     * The page among all, once the number of items is known; adds the relations `first`, `prev`, `next` and `last`
-     * to the `Link` header, unless `links` is false.
-     */
+    /** The page among `total` items; adds `first`, `prev`, `next` and `last` to `Link`, unless `links` is false. */
     paginate (total: number, options?: { links?: boolean }): Page
   }
 }
 
 const notConfigured = new Skip('not configured')
 
-/**
- * Reads page, limit, sort and direction from the query, on routes with pagination; invalid values are a bad request.
- */
+/** Reads page, limit, sort and direction from the query, on routes with pagination. Invalid values: 400. */
 export const pagination = listener('kernel.request', 'pagination', (app, { pagination: settings = {} }) => {
   const { defaultLimit = 20, maxLimit = 100 } = settings
   if (defaultLimit > maxLimit) {

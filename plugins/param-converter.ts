@@ -7,10 +7,7 @@ import { attributesOf as declaredOf, notDeclared, ofDiagnosticHandler } from '..
 import { paramConversions, type ParamConversion } from '../lib/routing/param-conversion.js'
 import { routeName } from '../lib/routing/route-table.js'
 
-/**
- * Converts path parameters, in the order in which the route declares them. A value that cannot be converted is a
- * not-found error with the reason as cause.
- */
+/** Converts path parameters, in the order of the route. A value that cannot be converted: 404. */
 export const paramConverter = listener('kernel.controller', 'param-converter', (app, { converters = {} }) => {
   const conversions = new WeakMap<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
   const { mask } = app.hindsight

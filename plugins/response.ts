@@ -14,11 +14,7 @@ const PRIVATE = 'no-cache, private'
 const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i
 const WITHOUT_CONTENT = [204, 205, 304]
 
-/**
- * Makes the message conform (RFC 9110, sections 6.4 and 8): a charset on text if that is configured, no content for
- * 204, 205 and 304, no length with a transfer coding, `Content-Language`, and a private `Cache-Control` where there is
- * none.
- */
+/** Makes the message conform (RFC 9110): charset, content and length by status, language, default `Cache-Control`. */
 export const response = listener('kernel.response', 'response', (_app, { charset = false, enabledLocales = [] }) => {
   return (request, reply, payload) => {
     const { statusCode } = reply

@@ -8,10 +8,7 @@ const noCookies = new Skip('the request has no cookies')
 const unavailable = new Skip('the session store is unavailable')
 const unused = new Skip('the session was not used, no cookie is set')
 
-/**
- * Makes cookies and `request.session` available. A session in memory is read when it is first used; an empty session
- * sets no cookie.
- */
+/** Makes cookies and `request.session` available. A session in memory is read when it is first used. */
 export const session = listener('kernel.request', 'session', async (app, { session: settings = false }) => {
   if (settings === false) return 'not configured'
   const sessions = app.hindsight.sessions = await openSessions(app, settings)

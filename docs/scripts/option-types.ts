@@ -97,8 +97,8 @@ function comment ({ description, default: preset, without }: Partial<OptionSchem
   const text = description.replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
   const fallback = without ?? (preset === undefined ? undefined : `\`${preset}\``)
   const sentences = `${text[0]?.toUpperCase()}${text.slice(1)}.${fallback === undefined ? '' : ` Default: ${fallback}.`}`
-  const line = `${indent}/** ${sentences} */\n`
-  if (line.length <= WIDTH) return line
+  const line = `${indent}/** ${sentences} */`
+  if (line.length <= WIDTH) return `${line}\n`
   const wrapped = sentences.replace(new RegExp(`(.{1,${WIDTH - indent.length - 3}})(?: |$)`, 'g'), `${indent} * $1\n`)
   return `${indent}/**\n${wrapped}${indent} */\n`
 }

@@ -17,10 +17,7 @@ declare module '../lifecycle/request-state.js' {
 interface DebugAccess {
   /** Whether the client of a request is a developer, who receives the token of the profile. */
   maySeeDebug: (request: FastifyRequest) => boolean
-  /**
-   * Whether the response may contain details: pages of other sites can read it where CORS rules of the application
-   * allow that.
-   */
+  /** Whether the response may contain details; not if the page of another site could read them by a CORS rule. */
   mayReadDebug: (request: FastifyRequest) => boolean
 }
 

@@ -5,10 +5,7 @@ import { badRequest } from './http-errors.js'
 
 const lastMessages = new WeakMap<Socket, IncomingMessage>()
 
-/**
- * Why the end of a message is uncertain although the parser has found one (RFC 9112, sections 2.3 and 6.1): a proxy may
- * have found another. No message after it on its connection is handled. Null where the end is certain.
- */
+/** Why the end of a message is uncertain (RFC 9112, section 6.1): no message after it is handled. Null if it is not. */
 export function framingProblem (message: IncomingMessage): Error | null {
   const last = lastMessages.get(socketOf(message) as Socket)
   if (last !== undefined && last !== message) {

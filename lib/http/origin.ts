@@ -200,9 +200,7 @@ export function isOwnOrigin (origin: string, { scheme, authority }: Origin): boo
   return authority !== '' && origin === `${scheme}://${authority}`
 }
 
-/**
- * A path with the scheme, authority and prefix of its request; without scheme and authority where the host is invalid.
- */
+/** A path as an absolute URL of its request; only with the prefix if the host is invalid. */
 export function absoluteUrl ({ scheme, authority, prefix }: Origin, path: string): string {
   return authority === '' ? `${prefix}${path}` : `${scheme}://${authority}${prefix}${path}`
 }

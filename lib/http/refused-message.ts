@@ -67,10 +67,7 @@ export function isRefused (socket: Socket): boolean {
   return refused.has(socket)
 }
 
-/**
- * Answers a message on its socket, logs and records it, and ends the connection. `current`: the response to the request
- * whose body was refused; null where the message never became a request.
- */
+/** Answers, logs and records a message, and ends the connection. `current`: its response, if it became a request. */
 export function refuse (
   app: FastifyInstance,
   socket: Socket,

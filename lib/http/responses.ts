@@ -54,10 +54,7 @@ export function isStream (payload: unknown): boolean {
 
 const CONTENT_HEADERS = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']
 
-/**
- * Removes the content of a response whose status has none (RFC 9110, section 6.4.1), and the headers that describe it.
- * Returns the payload to continue with.
- */
+/** Removes the content of a response whose status has none (RFC 9110, section 6.4.1); returns the new payload. */
 export function dropContent (reply: FastifyReply, payload: unknown): Readable | null | undefined {
   for (const name of CONTENT_HEADERS) reply.removeHeader(name)
   discard(payload)

@@ -4,10 +4,7 @@ import FindMyWay from 'find-my-way'
 import { ParamConversionError } from '../http/http-errors.js'
 import type { ParamAttribute } from './attributes.js'
 
-/**
- * Converts the text of a path parameter into a value. Throws the reason where there is none, or returns null or
- * undefined. An error with a status other than 404, and a system error, keep their status.
- */
+/** Converts the text of a path parameter. Null, undefined and errors without another status are a 404. */
 type ParamConverter<Value = unknown> =
   (value: string, request: FastifyRequest) => Found<Value> | Promise<Found<Value>>
 

@@ -10,10 +10,7 @@ import { servicesOf } from '../lifecycle/services.js'
 /** Why no route matched a request: an error to throw, or a redirect. */
 export type RouteMiss = { error: Error } | { redirect: string }
 
-/**
- * Explains why a request matched no route, as in section 7 of the observed document: not found, method not allowed
- * (with its `Allow`), or a redirect to the other trailing-slash form, with the scheme that its route needs.
- */
+/** Explains why a request matched no route, as in section 7 of the observed document. */
 export function explainMiss (request: FastifyRequest): RouteMiss {
   const { routeTable } = servicesOf(request)
   const { method } = request

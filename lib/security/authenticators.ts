@@ -13,15 +13,9 @@ export interface Authenticator {
   readonly name: string
   /** Whether the request has credentials of this kind; must be cheap, and must not read the body. */
   supports (request: FastifyRequest): boolean
-  /**
-   * The user; or an identifier, which the firewall's provider loads.
-   * Null, or an `AuthenticationError`, refuses the credentials: the request is answered with 401.
-   */
+  /** The user, or an identifier for the provider of the firewall. Null or an `AuthenticationError`: 401. */
   authenticate (request: FastifyRequest): Authenticated | Promise<Authenticated>
-  /**
-   * The value of `WWW-Authenticate` that requests such credentials (RFC 9110, section 11.6.1); `refused`: the request
-   * had some, and they are wrong.
-   */
+  /** The challenge in `WWW-Authenticate` (RFC 9110, section 11.6.1); `refused`: the request had wrong credentials. */
   challenge? (refused: boolean): string
 }
 

@@ -37,10 +37,7 @@ export async function credentialsCheck (
   }
 }
 
-/**
- * Returns the function that counts an attempt before its outcome, so that concurrent ones are counted, too. It rejects
- * after too many failures, and resolves to the function to be called if the attempt succeeds.
- */
+/** Returns the function that counts an attempt before its outcome; its result is called if the attempt succeeds. */
 function loginThrottle (firewall: string, settings: ThrottlingSettings) {
   const { maxAttempts = 5, interval = 60_000, limiter = (options) => new RateLimiterMemory(options) } = settings
   const counter = (by: string, points: number): RateLimiterAbstract =>

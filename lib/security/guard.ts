@@ -13,10 +13,7 @@ import { userOf, type SecurityContext } from './context.js'
 import { AccessDeniedError, AuthenticationError } from './errors.js'
 import { hasSession, keepLogin, peekLogin, stampOf } from './login-session.js'
 
-/**
- * Recognizes the user of a request: by its credentials, otherwise by its session. Returns undefined if the request has
- * neither.
- */
+/** Recognizes the user by the credentials of the request, or by its session; undefined if it has neither. */
 export function recognize (context: SecurityContext, firewall: Firewall): Promise<void> | undefined {
   const { request } = context
   const { authenticators, login } = firewall
@@ -74,10 +71,7 @@ export async function enforce (
   return granted ? undefined : refuse(context, reply)
 }
 
-/**
- * Refuses a request: with 403 for a recognized user, with a redirect to the login for a browser without a user, and
- * with 401 and the challenges otherwise.
- */
+/** Refuses a request: 403 for a user, a redirect to the login for a browser without one, and otherwise 401. */
 export function refuse (context: SecurityContext, reply: FastifyReply): Answer {
   const { request, firewall, expression } = context
   // An expression that could not be evaluated.

@@ -56,10 +56,7 @@ export function stampOf ({ password = '' }: StoredUser): string {
   return createHash('sha256').update(password).digest('base64url')
 }
 
-/**
- * Gives the session a new id, so that the old id (session fixation) gives no access to the login. The data of the
- * application stays, the CSRF secret does not.
- */
+/** Gives the session a new id, against session fixation. Its data stay, but not the CSRF secret. */
 export async function renewSession (request: FastifyRequest): Promise<void> {
   const { session } = request
   await session.regenerate(Object.keys(session).filter((key) => key !== 'cookie' && key !== '_csrf'))

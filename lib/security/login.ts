@@ -22,10 +22,7 @@ export interface LoginForm {
   error: string | null
 }
 
-/**
- * Declares the login and logout routes of the firewalls. A login needs the body, which is parsed after the firewall
- * listener: so it is a route of its own, with a parser for forms that no other route receives.
- */
+/** Declares the login and logout routes of the firewalls, as the body is parsed after the firewall listener. */
 export async function loginRoutes (app: FastifyInstance, security: Security): Promise<void> {
   await app.register(async function securityRoutes (scope: FastifyInstance) {
     const form = 'application/x-www-form-urlencoded'

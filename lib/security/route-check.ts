@@ -13,10 +13,7 @@ type Compile<Name extends 'security' | 'isGranted'> = (declared: NonNullable<Rou
 const notConfigured = new Skip('not configured')
 const errorPass = new Skip('not in an error pass')
 
-/**
- * Makes the listener of an attribute of routes that is checked before the handler runs. `load` resolves to the
- * function that compiles what a route declares; what it throws stops the start with an error that names the route.
- */
+/** Makes the listener of an attribute that is checked before the handler. `load` returns the compiler of its values. */
 export async function routeCheck<Name extends 'security' | 'isGranted'> (
   app: FastifyInstance, options: HindsightOptions, name: Name, load: () => Compile<Name> | Promise<Compile<Name>>
 ): Promise<RequestHook | string> {

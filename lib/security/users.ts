@@ -84,10 +84,7 @@ export const argon2: PasswordHasher = {
   }
 }
 
-/**
- * Resolves to the function that verifies a user's password: exactly one verification, also without a user. Rejects if a
- * password of the provider is not a hash.
- */
+/** Resolves to the function that verifies a password, also without a user. Rejects if a password is no hash. */
 export async function passwordCheck (hasher: PasswordHasher, { name, hashes }: CompiledProvider) {
   try {
     for (const stored of hashes) await hasher.check?.(stored)
