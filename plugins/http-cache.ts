@@ -8,7 +8,7 @@ import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { CacheAttribute } from '../lib/options.js'
-import { attributesOf, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
+import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 
 /** How the preconditions of a request were evaluated; the profile shows it. */
 interface CacheRecord {
@@ -51,7 +51,7 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
   })
 
   return (request, reply) => {
-    const cache = attributesOf(request)?.cache
+    const cache = stateOf(request).attributes?.cache
     if (cache === undefined) return notDeclared
     if (stateOf(request).failed) return ofDiagnosticHandler
     if (cache.etag === undefined && cache.lastModified === undefined) return noValidators
@@ -78,7 +78,7 @@ async function decide (
 
 // Runs after the checks of the route itself: they have let the request pass.
 async function reachHandler (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
-  const cache = attributesOf(request)?.cache
+  const cache = stateOf(request).attributes?.cache
   const isGuarded = cache !== undefined && guarded.has(cache) && isRetrieval(request.method)
   if (isGuarded && await decide(request, reply, cache) !== undefined) return reply.send()
   recordOf(request, reply).reached = true
@@ -92,7 +92,7 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', () =>
 })
 
 function respond (request: FastifyRequest, reply: FastifyReply): Skip | undefined {
-  const cache = attributesOf(request)?.cache
+  const cache = stateOf(request).attributes?.cache
   if (cache === undefined) return notDeclared
   if (stateOf(request).failed || reply.statusCode >= 400) return notForErrors
   if (!isRetrieval(request.method)) return notKept
@@ -213,21 +213,14 @@ function expiryOf (expires: Duration | Date): string {
   return (expires instanceof Date ? expires : new Date(Date.now() + (secondsOf(expires) ?? 0) * 1000)).toUTCString()
 }
 
-/** The validators that an attribute declares for a request. Throws where they are of a wrong type. */
+/** The validators that an attribute declares for a request. */
 async function declaredValidators (attribute: CacheAttribute, request: FastifyRequest): Promise<Validators> {
-  const found = await Promise.all([attribute.etag?.(request), attribute.lastModified?.(request)])
-  const [etag, lastModified] = found.map((value) => value ?? null) as [unknown, unknown]
-  const fail = (problem: string): never => {
-    throw new TypeError(`Route "${stateOf(request).route?.name ?? ''}": config.cache.${problem}`)
-  }
-  if (etag !== null && typeof etag !== 'string') return fail(`etag returned ${typeof etag}; it must return a string`)
-  if (lastModified !== null && !(lastModified instanceof Date && !Number.isNaN(lastModified.getTime()))) {
-    return fail(`lastModified returned ${String(lastModified)}; it must return a valid Date`)
-  }
+  const [etag, changed] = await Promise.all([attribute.etag?.(request), attribute.lastModified?.(request)])
+  // RFC 9110, section 8.8.2.1: never later than the message itself.
+  const changedAt = Math.min(Number(changed ?? NaN), Date.now())
   return {
-    etag: etag === null || etag === '' ? null : entityTag(etag),
-    // RFC 9110, section 8.8.2.1: never later than the message itself.
-    lastModified: lastModified && new Date(Math.min(lastModified.getTime(), Date.now())).toUTCString()
+    etag: etag ? entityTag(String(etag)) : null,
+    lastModified: Number.isNaN(changedAt) ? null : new Date(changedAt).toUTCString()
   }
 }
 

@@ -3,7 +3,7 @@ import { NotFoundError, ParamConversionError } from '../lib/http/http-errors.js'
 import { listener } from '../lib/lifecycle/listener.js'
 import { attributesOf, stateOf } from '../lib/lifecycle/request-state.js'
 import type { RouteAttributes } from '../lib/options.js'
-import { attributesOf as declaredOf, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
+import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 import { paramConversions, type ParamConversion } from '../lib/routing/param-conversion.js'
 import { routeName } from '../lib/routing/route-table.js'
 
@@ -17,9 +17,9 @@ export const paramConverter = listener('kernel.controller', 'param-converter', (
   })
 
   return (request) => {
-    const params = declaredOf(request)?.params
-    if (params === undefined) return notDeclared
     const state = stateOf(request)
+    const params = state.attributes?.params
+    if (params === undefined) return notDeclared
     if (state.failed) return ofDiagnosticHandler
     const declared = conversions.get(params) as readonly ParamConversion[]
     const sent = request.params as Record<string, unknown>

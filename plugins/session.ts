@@ -22,15 +22,15 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
 
 /** Saves a changed session, sets the cookies, and makes the response private when the session was used. */
 export const sessionResponse = listener('kernel.response', 'session', (app) => {
-  const { cookiesOf, mask, sessions } = app.hindsight
+  const { mask, sessions } = app.hindsight
   if (sessions === undefined) return 'not configured'
   return (request, reply) => {
     const state = stateOf(request)
     const isUsed = state.sessionTouched === true
-    const hasCookie = cookiesOf(request)[sessions.cookieName] !== undefined
-    const record = state.observed &&
-      sessionRecord(isUsed ? state.session : undefined, hasCookie, hasCookie && sessions.isLoaded(request))
-    if (record) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
+    if (state.observed) {
+      const record = sessionRecord(isUsed ? state.session : undefined, sessions.isLoaded(request))
+      state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
+    }
     if (!isUsed) {
       const before = reply.getHeader('set-cookie')
       sessions.setCookies(request, reply)
@@ -39,38 +39,29 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
     // RFC 9111, section 3.5 restricts shared caches only for requests with Authorization.
     const isDefault = reply.getHeader('cache-control') === 'no-cache, private'
     if (isDefault || !isPrivate(reply)) reply.header('cache-control', PRIVATE)
-    return sessions.save(request, reply).then((isSaved) => {
-      if (record) record.saved = isSaved && record.changed
-      sessions.setCookies(request, reply)
-    })
+    return sessions.save(request, reply).then(() => { sessions.setCookies(request, reply) })
   }
 })
+
 /** The session of a request, without its id and values. */
 interface SessionRecord {
   used: boolean
-  /** Whether the request has the session cookie. */
-  cookie: boolean
   /** Null: not used. */
   origin: 'new' | 'loaded' | 'ended' | null
   changed: boolean
-  saved: boolean
   /** The type of each value. */
   keys: Record<string, string>
 }
 
-const MAX_KEYS = 200
-
 /** The record of a session before it is saved: undefined if it was not used, null if it was ended. */
-function sessionRecord (session: object | null | undefined, cookie: boolean, loaded: boolean): SessionRecord {
+function sessionRecord (session: object | null | undefined, isLoaded: boolean): SessionRecord {
   const { isModified } = (session ?? {}) as { isModified?: () => boolean }
-  const values = Object.entries(session ?? {}).filter(([key]) => key !== 'cookie').slice(0, MAX_KEYS)
-  const origin = session === null ? 'ended' : loaded ? 'loaded' : 'new'
+  const values = Object.entries(session ?? {}).filter(([key]) => key !== 'cookie')
+  const origin = session === null ? 'ended' : isLoaded ? 'loaded' : 'new'
   return {
     used: session !== undefined,
-    cookie,
     origin: session === undefined ? null : origin,
     changed: isModified?.call(session) === true,
-    saved: false,
     keys: Object.fromEntries(values.map(([key, value]) => [key, `****** (${typeof value})`]))
   }
 }

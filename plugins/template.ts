@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { listener } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { attributesOf, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
+import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 declare module '../lib/lifecycle/request-state.js' {
@@ -37,9 +37,9 @@ export const template = listener('kernel.controller', 'template', (
   })
 
   return (request) => {
-    const name = attributesOf(request)?.template
-    if (name === undefined) return notDeclared
     const state = stateOf(request)
+    const name = state.attributes?.template
+    if (name === undefined) return notDeclared
     if (state.failed) return ofDiagnosticHandler
     state.template = name
   }

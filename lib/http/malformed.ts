@@ -143,18 +143,17 @@ function answerMalformed (app: FastifyInstance, error: ParserError, socket: Sock
 }
 
 function sentBy (message: IncomingMessage, packet: string): Sent {
-  const { method = '-', url = '/', headers: { host, accept } } = message
+  const { method = '-', url = '/', headers: { host } } = message
   const { target = url } = messageState(message)
-  return { method, target: pathOf(target), host, accept, packet }
+  return { method, target: pathOf(target), host, packet }
 }
 
 function sentIn (packet: string): Sent {
   const [, method = '-', target = '/'] = REQUEST_LINE.exec(packet) ?? []
   const [section = ''] = packet.split(/\r?\n\r?\n/, 1)
   // The first line is no header; it may be the rest of one of an earlier packet.
-  const header = (name: string): string | undefined =>
-    new RegExp(`\\n${name}:[ \\t]*([^\\r\\n]*)`, 'i').exec(section)?.[1]?.trimEnd()
-  return { method, target: pathOf(target), host: header('host'), accept: header('accept'), packet }
+  const host = /\nhost:[ \t]*([^\r\n]*)/i.exec(section)?.[1]?.trimEnd()
+  return { method, target: pathOf(target), host, packet }
 }
 
 /** The refused message within the last packet, as Latin-1 text. */

@@ -3,7 +3,6 @@ import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { html } from '../view/html.js'
-import { preferredType } from './accept.js'
 
 /** A message that never became a request, or whose body was refused; it is answered on its socket. */
 export interface MalformedMessage {
@@ -24,7 +23,6 @@ export interface Sent {
   method: string
   target: string
   host: string | undefined
-  accept: string | undefined
   packet: string
 }
 
@@ -73,14 +71,14 @@ export function refuse (
   socket: Socket,
   error: FastifyError,
   current: ServerResponse | null,
-  { method, target, host = 'localhost', accept, packet }: Sent
+  { method, target, host = 'localhost', packet }: Sent
 ): void {
   refused.add(socket)
   const { statusCode: status = 400, message } = error
   const { remoteAddress: ip = '' } = socket
   app.log.info({ statusCode: status, remoteAddress: ip, channel: 'request' }, message)
   // In the same turn: Node.js closes the socket of a client that has ended its side.
-  endInOrder(socket, current, answerTo(status, message, accept))
+  endInOrder(socket, current, answerTo(status, message))
   const url = `${'encrypted' in socket ? 'https' : 'http'}://${host}${target}`
   try {
     recorders.get(app)?.({ error, status, method, url, ip, packet })
@@ -108,26 +106,23 @@ function endInOrder (socket: Socket, current: ServerResponse | null, answer: str
 }
 
 /** The answer to a refused message, as it is written to the socket. */
-function answerTo (status: number, message: string, accept = 'text/html'): string {
-  const reason = STATUS_CODES[status] ?? ''
-  const isPage = preferredType(accept, ['text/html', 'application/problem+json']) === 'text/html'
-  const body = isPage
-    ? html`<!DOCTYPE html>
+function answerTo (status: number, message: string): string {
+  const title = `${status} ${STATUS_CODES[status] ?? ''}`
+  const page = html`<!DOCTYPE html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${status} ${reason}</title></head>
-<body><main><h1>${status} ${reason}</h1><p>${message}</p></main></body>
+<head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${title}</title></head>
+<body><main><h1>${title}</h1><p>${message}</p></main></body>
 </html>
 `
-    : JSON.stringify({ type: 'about:blank', title: reason, status, detail: message })
   return [
-    `HTTP/1.1 ${status} ${reason}`,
+    `HTTP/1.1 ${title}`,
     `Date: ${new Date().toUTCString()}`,
-    `Content-Type: ${isPage ? 'text/html; charset=utf-8' : 'application/problem+json'}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Content-Type: text/html; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(page)}`,
     "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'",
     'X-Content-Type-Options: nosniff',
     'Connection: close',
     '',
-    body
+    page
   ].join('\r\n')
 }

@@ -2,7 +2,6 @@ import { distance } from 'fastest-levenshtein'
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
 import { checkOptions, ROUTE_ATTRIBUTES } from '../check-options.js'
 import { Skip } from '../lifecycle/listener.js'
-import { stateOf } from '../lifecycle/request-state.js'
 import type { RouteAttributes } from '../options.js'
 
 const NAMES = Object.keys(ROUTE_ATTRIBUTES)
@@ -65,11 +64,6 @@ declare module '../lifecycle/request-state.js' {
 
 export const notDeclared = new Skip('not configured')
 export const ofDiagnosticHandler = new Skip('the diagnostic handler declares no attributes')
-
-/** The attributes of a request's route; null before the listener controller-attributes, and where there are none. */
-export function attributesOf (request: FastifyRequest): RouteAttributes | null {
-  return stateOf(request).attributes ?? null
-}
 
 /** Checks what a route declares in its `config`. Throws with the names of the route and the attribute at a mistake. */
 export function checkAttributes (route: string, config: Readonly<Record<string, unknown>>): void {

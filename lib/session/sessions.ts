@@ -71,21 +71,20 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     }
   }
 
-  /** Saves a changed session; false where nothing was saved. */
-  async function save (request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  /** Saves a changed session. */
+  async function save (request: FastifyRequest, reply: FastifyReply): Promise<void> {
     // The session that the cookie names is unavailable: it must not be replaced by the new one.
-    if (stateOf(request).sessionError !== undefined) return false
+    if (stateOf(request).sessionError !== undefined) return
     const session = sessionOf(request)
     const isChanged = session !== undefined && (rolling || session.isModified())
     // Another request has ended the session: saving would restore it, and undo a logout.
-    if (isChanged && isLoaded(request) && await readSession(session.sessionId) == null) return false
+    if (isChanged && isLoaded(request) && await readSession(session.sessionId) == null) return
     const { scheme } = app.hindsight.originOf(request)
     if (session !== undefined && secure === 'auto' && scheme === 'https') session.cookie.secure = true
     // Browsers refuse the value without `Secure`.
     if (session?.cookie.secure === false && session.cookie.sameSite === 'none') session.cookie.sameSite = 'lax'
     // @fastify/session compares `request.protocol`.
     await runHooks(onSend, Object.create(request, { protocol: { value: scheme } }), reply, null)
-    return true
   }
 
   /** Whether the session of a request is the one that its cookie names. */

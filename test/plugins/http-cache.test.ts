@@ -37,7 +37,7 @@ function declare (app: FastifyInstance): void {
   app.get('/future', { config: { cache: { lastModified: () => new Date(Date.now() + 86_400_000) } } }, handler)
   app.get('/both', { config: { cache: { public: true, maxAge: 60, etag: () => 'abc', lastModified: async () => CHANGED, vary: ['Accept'] } } }, handler)
   app.put('/both', { config: { cache: { etag: () => 'abc', lastModified: () => CHANGED } } }, handler)
-  app.get('/wrong-etag', { config: { cache: { etag: () => 3 as unknown as string } } }, handler)
+  app.get('/number-etag', { config: { cache: { etag: () => 3 as unknown as string } } }, handler)
   app.get('/wrong-date', { config: { cache: { lastModified: () => new Date(NaN) } } }, handler)
   app.get('/throws', { config: { cache: { etag: async () => { throw new Error('no database') } } } }, handler)
   app.get('/session', { config: { cache: { public: true, maxAge: 600, expires: 600, etag: () => 'abc' } } }, async (request) => {
@@ -188,17 +188,12 @@ t.test('validators of the handler are sent, and not compared', async (t) => {
   t.match([dated.statusCode, dated.headers['last-modified']], [200, CHANGED_AT])
 })
 
-t.test('invalid validators are errors that name the route', async (t) => {
+t.test('a number is an entity tag, an invalid date is none, and an error of a validator is answered', async (t) => {
   const app = await start(t)
-  for (const [url, message] of [
-    ['/wrong-etag', 'Route "GET /wrong-etag": config.cache.etag returned number; it must return a string'],
-    ['/wrong-date', 'Route "GET /wrong-date": config.cache.lastModified returned Invalid Date; it must return a valid Date'],
-    ['/throws', 'no database']
-  ] as const) {
-    const response = await app.inject({ url, headers: { accept: 'application/json' } })
-    t.equal(response.statusCode, 500, url)
-    t.equal(response.json<{ exceptions: Array<{ message: string }> }>().exceptions[0]?.message, message)
-  }
+  t.equal((await app.inject('/number-etag')).headers.etag, '"3"')
+  t.equal((await app.inject('/wrong-date')).headers['last-modified'], undefined)
+  const response = await app.inject({ url: '/throws', headers: { accept: 'application/json' } })
+  t.match([response.statusCode, response.json()], [500, { exceptions: [{ message: 'no database' }] }])
 })
 
 t.test('access is checked before a precondition is answered', async (t) => {

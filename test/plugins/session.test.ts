@@ -353,11 +353,11 @@ t.test('the profile has the changes of a session, without its values', async t =
   const headers = { cookie: pairOf(first) }
   const keys = { name: '****** (string)', cart: '****** (object)' }
   for (const [name, answer, expected] of [
-    ['new', first, { used: true, cookie: false, origin: 'new', changed: true, saved: true, keys }],
-    ['loaded', await app.inject({ url: '/look', headers }), { used: true, cookie: true, origin: 'loaded', changed: false, saved: false, keys }],
-    ['not used', await app.inject({ url: '/none', headers }), { used: false, cookie: true, origin: null, changed: false, saved: false, keys: {} }],
-    ['forged', await app.inject({ url: '/look', headers: { cookie: 'sessionId=nix' } }), { used: true, cookie: true, origin: 'new', changed: false, saved: false, keys: {} }],
-    ['ended', await app.inject({ url: '/end', headers }), { used: true, cookie: true, origin: 'ended', changed: false, saved: false, keys: {} }]
+    ['new', first, { used: true, origin: 'new', changed: true, keys }],
+    ['loaded', await app.inject({ url: '/look', headers }), { used: true, origin: 'loaded', changed: false, keys }],
+    ['not used', await app.inject({ url: '/none', headers }), { used: false, origin: null, changed: false, keys: {} }],
+    ['forged', await app.inject({ url: '/look', headers: { cookie: 'sessionId=nix' } }), { used: true, origin: 'new', changed: false, keys: {} }],
+    ['ended', await app.inject({ url: '/end', headers }), { used: true, origin: 'ended', changed: false, keys: {} }]
   ] as const) {
     const profile = await profileOf(app, answer)
     t.same(profile.collectors.session, expected, name)

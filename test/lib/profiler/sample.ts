@@ -37,7 +37,7 @@ export function sample (text = 'plain'): Profile {
       performance: { handler: 0, heap: { used: 1 } },
       'http-client': { count: 201, calls: [{ method: 'GET', url: text, status: 500, start: 1, duration: 2, error: text, requestHeaders: { [text]: text }, responseHeaders: {} }] },
       spans: { count: 1, spans: [{ traceId: text, spanId: text, parentId: text, name: text, kind: 'client', scope: text, start: 1.5, duration: 0.5, attributes: { [text]: text }, events: [{ name: text, attributes: { [text]: text } }] }] },
-      session: { used: true, cookie: true, origin: 'loaded', changed: true, saved: true, keys: { [text]: '****** (string)' } },
+      session: { used: true, origin: 'loaded', changed: true, keys: { [text]: '****** (string)' } },
       cors: { rule: { index: 0, path: text, origin: text, methods: ['GET'], credentials: false }, origin: text, preflight: true, wanted: { method: text, headers: text }, allowed: false, why: text, headers: { vary: text } },
       csp: { ofRoute: [text], nonces: [] },
       cache: { outcome: 'fresh', precondition: text, deferred: true, private: text, etag: text, lastModified: null, cacheControl: text, expires: null, vary: text },
