@@ -53,10 +53,7 @@ export interface HindsightOptions {
   editorPaths?: Record<string, string>
   /** The locales of the application, as language tags. Default: any. */
   enabledLocales?: string[]
-  /**
-   * Whether there are health-check endpoints, without login and profile: `/livez` answers with 200; `/readyz` answers
-   * with 200, and with 503 while the process ends or the session store is unavailable. Default: `false`.
-   */
+  /** Whether there are the health checks `/livez` and `/readyz`. Default: `false`. */
   health?: boolean
   /** In `full` mode, the names of listeners that do nothing, as another plugin does the same job. */
   leave?: string[]
@@ -299,8 +296,7 @@ export interface SessionSettings {
   /** Makes the ids of sessions. Default: 24 random bytes. */
   idGenerator?: NonNullable<FastifySessionOptions['idGenerator']>
   /**
-   * The session store: see @fastify/session. It is read in the slot of `session` if the request has a session cookie.
-   * Default: memory; PostgreSQL in the service, if `STORAGE_URL` names it.
+   * The session store, as for @fastify/session. Default: memory; PostgreSQL in the service, if `STORAGE_URL` names it.
    */
   store?: SessionStore
 }
@@ -385,10 +381,7 @@ export interface ServerSettings {
   keepAliveTimeout: number
   /** How many bytes a parsed body may have, unless its route has another limit. Default: `1048576`. */
   bodyLimit: number
-  /**
-   * How many connections may be open at once; further ones are closed; 0: no limit. If `HOST` is `localhost` and has
-   * several addresses, the limit is for the first of them. Default: `10000`.
-   */
+  /** How many connections may be open at once; further ones are closed; 0: no limit. Default: `10000`. */
   maxConnections: number
   /** Whether `X-HTTP-Method-Override` or `_method` gives a `POST` another method. Default: `false`. */
   methodOverride: boolean
