@@ -30,10 +30,10 @@ const unused = new Skip('the response refers to no asset')
 export const assetReset = listener('kernel.finish_request', 'asset-reset', (
   app, { assets: settings, contentSecurityPolicy }
 ) => {
-  const manifest = settings === undefined ? null : new Manifest(settings)
+  const manifest = settings === undefined ? null : openManifest(settings)
   const hasNonces = settings?.nonce ?? contentSecurityPolicy !== false
 
-  function configured (): Manifest {
+  function configured (): NonNullable<typeof manifest> {
     if (manifest !== null) return manifest
     throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
   }
@@ -69,91 +69,69 @@ class AssetNotFoundError extends httpError('AssetNotFoundError', 'HINDSIGHT_ASSE
 
 const MAX_NAMED = 20
 
-/** The front-end build of an application, read once at start. */
-export class Manifest {
-  readonly path: string
-  readonly base: string
-  readonly #chunks: ReadonlyMap<string, Chunk>
+/** The front-end build of an application. Throws with the option's name if its manifest cannot be read. */
+function openManifest ({ manifest: path, base: given = '/build/' }: AssetSettings) {
+  const base = given.endsWith('/') ? given : `${given}/`
+  const chunks = readChunks(path)
+  // A file of another host is checked only if it is requested by CORS (SRI, section 3.2.2).
+  const crossorigin = /^(?:[a-z]+:)?\/\//i.test(base) ? ' crossorigin="anonymous"' : ''
 
-  /** Throws with the option's name where the manifest cannot be read. */
-  constructor ({ manifest, base = '/build/' }: AssetSettings) {
-    this.path = manifest
-    this.base = base.endsWith('/') ? base : `${base}/`
-    this.#chunks = read(manifest)
+  function urlOf ({ file }: Pick<Chunk, 'file'>): string {
+    return base + file.split('/').map(encodeURIComponent).join('/')
   }
 
-  /** The URL of a built file, by its name in the manifest. Throws with the known names where there is none. */
-  url (name: string): string {
-    return this.#urlOf(this.#chunk(name).file)
+  function chunkOf (name: string): Chunk {
+    const chunk = chunks.get(name)
+    if (chunk !== undefined) return chunk
+    const known = [...chunks.keys()].slice(0, MAX_NAMED).join(', ') || 'none'
+    throw new AssetNotFoundError(`The asset "${name}" is not in the manifest ${path}; known are ${known}.`)
+  }
+
+  /** A chunk and all that it imports, itself first, each once. */
+  function withImports (name: string, found = new Set<Chunk>()): Set<Chunk> {
+    const chunk = chunkOf(name)
+    if (!found.has(chunk)) {
+      found.add(chunk)
+      for (const other of chunk.imports ?? []) withImports(other, found)
+    }
+    return found
   }
 
   /** The tags of an entry, in Vite's order, without those that are `written`, to which new ones are added. */
-  tags (entry: string, nonces: Nonces | null, written: Set<string>): string {
-    // A file of another host is checked only if it is requested by CORS (SRI, section 3.2.2).
-    const crossorigin = /^(?:[a-z]+:)?\/\//i.test(this.base) ? ' crossorigin="anonymous"' : ''
-    const tag = (kind: 'stylesheet' | 'script' | 'modulepreload', file: string, integrity?: string): string => {
+  function tags (entry: string, nonces: Nonces | null, written: Set<string>): string {
+    function tag (kind: 'stylesheet' | 'script' | 'modulepreload', { file, integrity }: Chunk): string {
       const key = `${kind} ${file}`
       // What is loaded already needs no preload.
       if (written.has(key) || (kind === 'modulepreload' && written.has(`script ${file}`))) return ''
       written.add(key)
-      const url = this.#urlOf(file)
       const nonce = nonces?.[kind === 'stylesheet' ? 'style' : 'script']
       const attributes = (integrity === undefined ? '' : html` integrity="${integrity}"`) + crossorigin +
         (nonce === undefined ? '' : html` nonce="${nonce}"`)
       const element = kind === 'script'
-        ? html`<script type="module" src="${url}"!${attributes}></script>`
-        : html`<link rel="${kind}" href="${url}"!${attributes}>`
+        ? html`<script type="module" src="${urlOf({ file })}"!${attributes}></script>`
+        : html`<link rel="${kind}" href="${urlOf({ file })}"!${attributes}>`
       return `${element}\n`
     }
-    const chunks = this.#withImports(entry)
-    const [{ file, integrity }, ...imports] = chunks as [Chunk, ...Chunk[]]
+    const [own, ...imports] = [...withImports(entry)] as [Chunk, ...Chunk[]]
     return [
-      ...chunks.flatMap(({ css = [] }) => css).map((style) => tag('stylesheet', style)),
-      tag(file.endsWith('.css') ? 'stylesheet' : 'script', file, integrity),
-      ...imports.map((chunk) => tag('modulepreload', chunk.file, chunk.integrity))
+      ...[own, ...imports].flatMap(({ css = [] }) => css).map((file) => tag('stylesheet', { file })),
+      tag(own.file.endsWith('.css') ? 'stylesheet' : 'script', own),
+      ...imports.map((chunk) => tag('modulepreload', chunk))
     ].join('')
   }
 
-  #urlOf (file: string): string {
-    return this.base + file.split('/').map(encodeURIComponent).join('/')
-  }
-
-  #chunk (name: string): Chunk {
-    const chunk = this.#chunks.get(name)
-    if (chunk !== undefined) return chunk
-    const known = [...this.#chunks.keys()].slice(0, MAX_NAMED).join(', ') || 'none'
-    throw new AssetNotFoundError(`The asset "${name}" is not in the manifest ${this.path}; known are ${known}.`)
-  }
-
-  /** A chunk and all that it imports, itself first, each once. */
-  #withImports (name: string): Chunk[] {
-    const found = new Map<string, Chunk>()
-    const visit = (key: string): void => {
-      if (found.has(key)) return
-      const chunk = this.#chunk(key)
-      found.set(key, chunk)
-      chunk.imports?.forEach(visit)
-    }
-    visit(name)
-    return [...found.values()]
-  }
+  return { path, base, tags, url: (name: string) => urlOf(chunkOf(name)) }
 }
 
-function read (path: string): ReadonlyMap<string, Chunk> {
-  let data: unknown
+function readChunks (path: string): ReadonlyMap<string, Chunk> {
   try {
-    data = JSON.parse(readFileSync(path, 'utf8'))
+    const chunks = new Map(Object.entries(JSON.parse(readFileSync(path, 'utf8')) as Record<string, Chunk>))
+    for (const [name, chunk] of chunks) {
+      if (typeof chunk?.file !== 'string') throw new Error(`"${name}" has no file`)
+    }
+    return chunks
   } catch (error) {
     const hint = 'build the front end with build.manifest: true'
     throw new Error(`assets.manifest: ${path} cannot be read (${(error as Error).message}); ${hint}`, { cause: error })
   }
-  const fail = (problem: string): never => { throw new Error(`assets.manifest: ${path}${problem}`) }
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) return fail(' is not a Vite manifest')
-  const chunks = new Map(Object.entries(data as Record<string, Chunk>))
-  for (const [name, chunk] of chunks) {
-    if (typeof chunk?.file !== 'string') fail(` is not a Vite manifest: "${name}" has no file`)
-    const missing = chunk.imports?.find((other) => !chunks.has(other))
-    if (missing !== undefined) fail(`: "${name}" imports "${missing}", which is not there`)
-  }
-  return chunks
 }

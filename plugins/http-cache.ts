@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
 import { secondsOf, type Duration } from '../lib/duration.js'
+import { isRetrieval } from '../lib/http/request-target.js'
 import { addVary, isPrivate, setIfAbsent } from '../lib/http/responses.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
@@ -55,7 +56,7 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     if (cache === undefined) return notDeclared
     if (stateOf(request).failed) return ofDiagnosticHandler
     if (cache.etag === undefined && cache.lastModified === undefined) return noValidators
-    if (!isRetrieval(request.method)) return notKept
+    if (!isRetrieval(request)) return notKept
     return guarded.has(cache) ? ofGuarded : decide(request, reply, cache)
   }
 })
@@ -70,16 +71,13 @@ async function decide (
   if (outcome !== 'fresh') return
   record.reached = true
   reply.code(304)
-  // RFC 9110, section 15.4.5: the date is only useful without an entity tag.
-  if (validators.etag === null) setValidators(reply, validators)
-  else reply.header('etag', validators.etag).removeHeader('last-modified')
   return new Answer(undefined)
 }
 
 // Runs after the checks of the route itself: they have let the request pass.
 async function reachHandler (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
   const cache = stateOf(request).attributes?.cache
-  const isGuarded = cache !== undefined && guarded.has(cache) && isRetrieval(request.method)
+  const isGuarded = cache !== undefined && guarded.has(cache) && isRetrieval(request)
   if (isGuarded && await decide(request, reply, cache) !== undefined) return reply.send()
   recordOf(request, reply).reached = true
 }
@@ -95,7 +93,7 @@ function respond (request: FastifyRequest, reply: FastifyReply): Skip | undefine
   const cache = stateOf(request).attributes?.cache
   if (cache === undefined) return notDeclared
   if (stateOf(request).failed || reply.statusCode >= 400) return notForErrors
-  if (!isRetrieval(request.method)) return notKept
+  if (!isRetrieval(request)) return notKept
   if (!recordOf(request, reply).reached) return notTheRoutes
   if (KEPT.includes(reply.statusCode)) apply(cache, request, reply)
 }
@@ -161,12 +159,9 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
 
 function setValidators (reply: FastifyReply, { etag, lastModified }: Validators): void {
   if (etag !== null) setIfAbsent(reply, 'etag', etag)
+  // RFC 9110, section 15.4.5: on a 304 the date is only useful without an entity tag.
   const isDated = reply.statusCode !== 304 || !reply.hasHeader('etag')
   if (lastModified !== null && isDated) setIfAbsent(reply, 'last-modified', lastModified)
-}
-
-function isRetrieval (method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
 }
 
 /** What identifies the current representation of a resource (RFC 9110, section 8.8), as it is sent. */

@@ -62,3 +62,8 @@ export function pathMatches (path: string | RegExp | undefined, pathname: string
   if (path === undefined) return true
   return typeof path === 'string' ? pathname.startsWith(path) : path.test(pathname)
 }
+
+/** Whether a method only retrieves: clients may repeat such a request elsewhere, and caches keep its response. */
+export function isRetrieval ({ method }: { method: string }): boolean {
+  return method === 'GET' || method === 'HEAD'
+}

@@ -4,7 +4,7 @@ import {
   MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError, withoutStack
 } from '../http/http-errors.js'
 import { absoluteUrl, type Origin } from '../http/origin.js'
-import { pathnameOf, targetOf } from '../http/request-target.js'
+import { isRetrieval, pathnameOf, targetOf } from '../http/request-target.js'
 import { servicesOf } from '../lifecycle/services.js'
 
 /** Why no route matched a request: an error to throw, or a redirect. */
@@ -18,20 +18,16 @@ export function explainMiss (request: FastifyRequest): RouteMiss {
   const { allowed, redirect } = routeTable.lookup(path, request)
   // A handler may have called `reply.callNotFound()`.
   if (allowed.length > 0 && !allowed.includes(method)) return { error: methodNotAllowed(request, path, allowed) }
-  if (redirect === null || !isRedirectable(method)) return { error: notFound(request, path) }
+  // A client repeats a request of another method as GET, without its body (RFC 9110, section 15.4.2).
+  if (redirect === null || !isRetrieval(request)) return { error: notFound(request, path) }
   return { redirect: locationOf(request, redirect, routeTable.isHttpsOnly(redirect, request)) }
 }
 
 /** Why a request without TLS does not reach a route for HTTPS only: a redirect, or not found. */
 export function explainInsecure (request: FastifyRequest): RouteMiss {
   const path = pathnameOf(request)
-  if (isRedirectable(request.method)) return { redirect: locationOf(request, path, true) }
+  if (isRetrieval(request)) return { redirect: locationOf(request, path, true) }
   return { error: notFound(request, path, ': the path has routes for HTTPS only') }
-}
-
-// A client repeats a request of another method as GET, without its body (RFC 9110, section 15.4.2).
-function isRedirectable (method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
 }
 
 function locationOf (request: FastifyRequest, path: string, needsHttps: boolean): string {

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { namesHtml, preferredType } from '../http/accept.js'
 import { absoluteUrl } from '../http/origin.js'
+import { isRetrieval } from '../http/request-target.js'
 import { addVary } from '../http/responses.js'
 import { Answer } from '../lifecycle/listener.js'
 import { stateOf } from '../lifecycle/request-state.js'
@@ -78,7 +79,7 @@ export function refuse (context: SecurityContext, reply: FastifyReply): Answer {
   const options = expression?.error === undefined ? {} : { cause: expression.error }
   if (userOf(request) !== null || firewall === null) throw new AccessDeniedError('Access Denied.', options)
   const { login } = firewall
-  if (login !== null && isNavigation(request) && (request.method === 'GET' || request.method === 'HEAD')) {
+  if (login !== null && isNavigation(request) && isRetrieval(request)) {
     const target = request.raw.url ?? '/'
     if (request.method === 'GET' && isLocalPath(target)) keepLogin(request, firewall, { target })
     // The redirect is for this client until it has logged in, whatever the route declares about its own response.
