@@ -51,7 +51,7 @@ export const cors = listener('kernel.request', 'cors', async (app, { cors: rules
     const rule = ruleOf(request)
     if (rule === null) return noRule
     const refusal = preflightRefusal(rule, request)
-    if (stateOf(request).observed) collectVerdict(request, reply, rules, rule, refusal?.message ?? null)
+    if (stateOf(request).observed) collectVerdict(request, reply, rules, rule, refusal)
     return answerPreflight(app, request, reply, refusal)
   }
 })
@@ -90,14 +90,14 @@ function packageOptions (rule: CorsRule, preflight: boolean): FastifyCorsOptions
 }
 
 async function answerPreflight (
-  app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, refusal: Refusal | null
+  app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, refusal: string | null
 ): Promise<Answer> {
   await setHeaders(app, request, reply)
   // Meaningless on a preflight (Fetch, section 3.3.3).
   reply.removeHeader('access-control-expose-headers')
   // Browsers ignore the body. The observed service answers 200.
-  reply.code(refusal?.status ?? 200).type('text/plain; charset=utf-8')
-  return new Answer(refusal?.message ?? '')
+  reply.code(refusal === null ? 200 : 400).type('text/plain; charset=utf-8')
+  return new Answer(refusal ?? '')
 }
 
 async function setHeaders (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
@@ -143,22 +143,18 @@ function isPreflight ({ method, headers }: FastifyRequest): boolean {
   return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 }
 
-interface Refusal { status: number, message: string }
-
 /** Why a rule does not allow what a preflight requests; null where it does. */
 function preflightRefusal (
   { methods = DEFAULT_METHODS, allowedHeaders }: CorsRule, { headers }: FastifyRequest
-): Refusal | null {
-  const refusal = (status: number, problem: string): Refusal => ({ status, message: `CORS: ${problem}.` })
+): string | null {
   const method = String(headers['access-control-request-method']).toUpperCase()
   if (!methods.includes('*') && !methods.some((allowed) => allowed.toUpperCase() === method)) {
-    return refusal(405, `the method ${method} is not allowed here; allowed are ${methods.join(', ')}`)
+    return `CORS: the method ${method} is not allowed here; allowed are ${methods.join(', ')}.`
   }
   if (allowedHeaders === undefined || allowedHeaders.includes('*')) return null
   const { 'access-control-request-headers': names = '' } = headers
   const allowed = new Set(['', ...SAFE_HEADERS, ...allowedHeaders.map((name) => name.toLowerCase())])
   const refused = names.split(',').map((name) => name.trim().toLowerCase()).find((name) => !allowed.has(name))
-  return refused === undefined
-    ? null
-    : refusal(400, `the header ${refused} is not allowed here; allowed are ${allowedHeaders.join(', ')}`)
+  if (refused === undefined) return null
+  return `CORS: the header ${refused} is not allowed here; allowed are ${allowedHeaders.join(', ')}.`
 }

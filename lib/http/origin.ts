@@ -137,10 +137,15 @@ function localAuthority (raw: IncomingMessage): string {
 function forwardedValues ({ headers }: IncomingMessage): ForwardedValues {
   const values = headers.forwarded === undefined ? {} : standardValues(headers.forwarded)
   for (const name of NAMES) {
-    const own = listOf(headers[`x-forwarded-${name}`])?.map((value) => name === 'for' ? nodeAddress(value) : value)
-    if (own === undefined) continue
+    const header = headers[`x-forwarded-${name}`]
+    if (header === undefined) continue
+    const own = String(header).split(',').map((value) => name === 'for' ? nodeAddress(value.trim()) : value.trim())
     const other = values[name]
-    if (other !== undefined && own.join() !== other.join()) throw conflictError(name)
+    if (other !== undefined && own.join() !== other.join()) {
+      throw badRequest('The request has both a trusted "FORWARDED" header and a trusted ' +
+        `"X_FORWARDED_${name.toUpperCase()}" header, conflicting with each other. You should either configure your ` +
+        'proxy to remove one of them, or configure your project to distrust the offending one.')
+    }
     values[name] = own
   }
   return values
@@ -163,16 +168,6 @@ function standardValues (header: string): ForwardedValues {
     const { message } = error as Error
     throw badRequest(`Invalid Forwarded header "${headerText(header)}" (RFC 7239, section 4): ${message}.`)
   }
-}
-
-function listOf (header: string | string[] | undefined): string[] | undefined {
-  return header === undefined ? undefined : String(header).split(',').map((part) => part.trim())
-}
-
-function conflictError (name: string): Error {
-  const headers = `both a trusted "FORWARDED" header and a trusted "X_FORWARDED_${name.toUpperCase()}" header`
-  return badRequest(`The request has ${headers}, conflicting with each other. You should either configure your ` +
-    'proxy to remove one of them, or configure your project to distrust the offending one.')
 }
 
 /** The client: from the nearest hop outward, as long as each hop is trusted; and the trusted hops. */

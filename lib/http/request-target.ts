@@ -49,17 +49,11 @@ export interface PathRule {
 
 /** A function that finds the first rule that applies to the path of a request; null where none does. */
 export function ruleFinder<T extends PathRule> (rules: readonly T[]): (request: FastifyRequest) => T | null {
-  return (request) => {
-    for (const rule of rules) {
-      if (rule.path === undefined || pathMatches(rule.path, pathnameOf(request))) return rule
-    }
-    return null
-  }
+  return (request) => rules.find(({ path }) => path === undefined || pathMatches(path, pathnameOf(request))) ?? null
 }
 
 /** Whether a rule with this `path` applies to a path. */
-export function pathMatches (path: string | RegExp | undefined, pathname: string): boolean {
-  if (path === undefined) return true
+export function pathMatches (path: string | RegExp, pathname: string): boolean {
   return typeof path === 'string' ? pathname.startsWith(path) : path.test(pathname)
 }
 

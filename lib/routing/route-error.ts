@@ -20,7 +20,7 @@ export function explainMiss (request: FastifyRequest): RouteMiss {
   if (allowed.length > 0 && !allowed.includes(method)) return { error: methodNotAllowed(request, path, allowed) }
   // A client repeats a request of another method as GET, without its body (RFC 9110, section 15.4.2).
   if (redirect === null || !isRetrieval(request)) return { error: notFound(request, path) }
-  return { redirect: locationOf(request, redirect, routeTable.isHttpsOnly(redirect, request)) }
+  return { redirect: locationOf(request, redirect.path, redirect.httpsOnly) }
 }
 
 /** Why a request without TLS does not reach a route for HTTPS only: a redirect, or not found. */

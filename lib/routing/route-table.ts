@@ -137,12 +137,7 @@ export class RouteTable {
   of (request: FastifyRequest): DeclaredRoute | null {
     const { method, routeOptions: { url = '' } } = request
     const found = this.#hasConstraints ? this.#find(method, pathnameOf(request), request)?.route : undefined
-    return found ?? this.get(method, url)
-  }
-
-  /** A route by method and pattern; of several with different constraints the last. */
-  get (method: string, pattern: string): DeclaredRoute | null {
-    return this.#entries.get(`${method} ${pattern}`)?.route ?? null
+    return found ?? this.#entries.get(`${method} ${url}`)?.route ?? null
   }
 
   /** The application's own routes, in the order of declaration. */
@@ -162,13 +157,8 @@ export class RouteTable {
       .sort((a, b) => a.order - b.order)
       .map(({ method }) => method)
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
-    const redirects = allowed.length === 0 && other !== '' && this.#findVisible('GET', other, request) !== null
-    return { allowed, redirect: redirects ? other : null }
-  }
-
-  /** Whether the GET route of a path is for HTTPS only. */
-  isHttpsOnly (path: string, request: FastifyRequest): boolean {
-    return this.#findVisible('GET', path, request)?.httpsOnly === true
+    const match = allowed.length === 0 && other !== '' ? this.#findVisible('GET', other, request) : null
+    return { allowed, redirect: match && { path: other, httpsOnly: match.httpsOnly } }
   }
 
   #findVisible (method: string, path: string, request: FastifyRequest): Entry | null {
