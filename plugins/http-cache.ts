@@ -16,7 +16,7 @@ interface CacheRecord {
   outcome: Outcome
   validators: Validators | null
   /** Whether the handler was reached, or replaced by a 304: the attribute does not apply to other answers. */
-  reached: boolean
+  isReached: boolean
   /** Why the response is for its client alone. */
   private: string | null
 }
@@ -30,16 +30,16 @@ declare module '../lib/lifecycle/request-state.js' {
 
 /** Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1). */
 const guarded = new WeakSet<CacheAttribute>()
-const ofGuarded = new Skip('the checks of the route precede')
+const guardedRoute = new Skip('the checks of the route precede')
 const noValidators = new Skip('the route declares neither etag nor lastModified')
-const notKept = new Skip('caches only store responses to GET and HEAD')
-const notTheRoutes = new Skip('the response is not the handler\'s')
+const notRetrieval = new Skip('caches only store responses to GET and HEAD')
+const notFromHandler = new Skip('the response is not the handler\'s')
 const notForErrors = new Skip('error responses are not cached by the attribute')
 
-const BROUGHT_CREDENTIALS = 'the request has credentials'
+const HAS_CREDENTIALS = 'the request has credentials'
 /** The statuses that the attribute applies to, as in the observed service; not to errors. */
-const KEPT = [200, 203, 204, 206, 300, 301, 302, 304, 307, 308]
-const WITH_VALIDATORS = [200, 203, 206, 304]
+const CACHEABLE_STATUSES = [200, 203, 204, 206, 300, 301, 302, 304, 307, 308]
+const VALIDATOR_STATUSES = [200, 203, 206, 304]
 
 /** Answers 304 before the handler runs, if the client has the current validators (RFC 9110, section 13). */
 export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
@@ -48,7 +48,7 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     if (cache === undefined) return
     const own = [route.preHandler ?? []].flat()
     if (security !== undefined || isGranted !== undefined || own.length > 0) guarded.add(cache)
-    route.preHandler = [...own, reachHandler]
+    route.preHandler = [...own, markHandlerReached]
   })
 
   return (request, reply) => {
@@ -56,69 +56,69 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     if (cache === undefined) return notDeclared
     if (stateOf(request).failed) return ofDiagnosticHandler
     if (cache.etag === undefined && cache.lastModified === undefined) return noValidators
-    if (!isRetrieval(request)) return notKept
-    return guarded.has(cache) ? ofGuarded : decide(request, reply, cache)
+    if (!isRetrieval(request)) return notRetrieval
+    return guarded.has(cache) ? guardedRoute : answerConditional(request, reply, cache)
   }
 })
 
 /** Answers with 304 where the client has the current representation. */
-async function decide (
+async function answerConditional (
   request: FastifyRequest, reply: FastifyReply, cache: CacheAttribute
 ): Promise<Answer | undefined> {
   const validators = await declaredValidators(cache, request)
   const outcome = evaluate(request.headers, validators)
   const record = Object.assign(recordOf(request, reply), { outcome, validators })
   if (outcome !== 'fresh') return
-  record.reached = true
+  record.isReached = true
   reply.code(304)
   return new Answer(undefined)
 }
 
 // Runs after the checks of the route itself: they have let the request pass.
-async function reachHandler (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+async function markHandlerReached (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
   const cache = stateOf(request).attributes?.cache
   const isGuarded = cache !== undefined && guarded.has(cache) && isRetrieval(request)
-  if (isGuarded && await decide(request, reply, cache) !== undefined) return reply.send()
-  recordOf(request, reply).reached = true
+  if (isGuarded && await answerConditional(request, reply, cache) !== undefined) return reply.send()
+  recordOf(request, reply).isReached = true
 }
 
 /** Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary` as the attribute declares them. */
 export const httpCacheResponse = listener('kernel.response', 'http-cache', () => (request, reply) => {
-  const isTurned = stateOf(request).credentialsUsed === true && turnPrivate(request, reply)
+  const isForced = stateOf(request).credentialsUsed === true && forcePrivate(request, reply)
   const skip = respond(request, reply)
-  return isTurned ? undefined : skip
+  return isForced ? undefined : skip
 })
 
 function respond (request: FastifyRequest, reply: FastifyReply): Skip | undefined {
   const cache = stateOf(request).attributes?.cache
   if (cache === undefined) return notDeclared
   if (stateOf(request).failed || reply.statusCode >= 400) return notForErrors
-  if (!isRetrieval(request)) return notKept
-  if (!recordOf(request, reply).reached) return notTheRoutes
-  if (KEPT.includes(reply.statusCode)) apply(cache, request, reply)
+  if (!isRetrieval(request)) return notRetrieval
+  if (!recordOf(request, reply).isReached) return notFromHandler
+  if (CACHEABLE_STATUSES.includes(reply.statusCode)) apply(cache, request, reply)
 }
 
 // The handler may have set `Cache-Control` without regard to the user.
-function turnPrivate (request: FastifyRequest, reply: FastifyReply): boolean {
+function forcePrivate (request: FastifyRequest, reply: FastifyReply): boolean {
   if (isPrivate(reply)) return false
-  reply.header('cache-control', TURNED_PRIVATE)
-  recordOf(request, reply).private = BROUGHT_CREDENTIALS
+  reply.header('cache-control', FORCED_PRIVATE)
+  recordOf(request, reply).private = HAS_CREDENTIALS
   return true
 }
 
 function apply (cache: CacheAttribute, request: FastifyRequest, reply: FastifyReply): void {
   const { expires, vary = [] } = cache
   const record = recordOf(request, reply)
-  const isSilent = stateOf(request).defaultCacheControl === true || !reply.hasHeader('cache-control')
-  const turned = isPublic(cache) && isSilent ? whyPrivate(request, reply) : null
-  record.private ??= turned ?? (isPublic(cache) || !isSilent ? null : 'the route does not declare it public')
-  if (isSilent) {
-    const directives = turned === null ? cacheControl(cache) : TURNED_PRIVATE
+  const isUnset = stateOf(request).defaultCacheControl === true || !reply.hasHeader('cache-control')
+  const forced = isPublic(cache) && isUnset ? whyPrivate(request, reply) : null
+  record.private ??= forced ?? (isPublic(cache) || !isUnset ? null : 'the route does not declare it public')
+  if (isUnset) {
+    const directives = forced === null ? cacheControl(cache) : FORCED_PRIVATE
     if (directives !== null) reply.header('cache-control', directives)
-    if (turned === null && expires !== undefined) setIfAbsent(reply, 'expires', expiryOf(expires))
+    if (forced === null && expires !== undefined) setIfAbsent(reply, 'expires', expiryOf(expires))
   }
   if (vary.length > 0) addVary(reply, vary.join(', '))
-  if (record.validators !== null && WITH_VALIDATORS.includes(reply.statusCode)) {
+  if (record.validators !== null && VALIDATOR_STATUSES.includes(reply.statusCode)) {
     setValidators(reply, record.validators)
   }
 }
@@ -128,7 +128,7 @@ function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | nul
   const { credentialsUsed, sessionTouched } = stateOf(request)
   const { cookiesOf, sessions } = servicesOf(request)
   if (sessionTouched) return 'the session was used'
-  if (credentialsUsed) return BROUGHT_CREDENTIALS
+  if (credentialsUsed) return HAS_CREDENTIALS
   if (request.headers.authorization !== undefined) return 'the request has an Authorization header'
   // The handler, which did not run, might have used the session.
   if (reply.statusCode === 304 && sessions !== undefined && cookiesOf(request)[sessions.cookieName] !== undefined) {
@@ -140,10 +140,10 @@ function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | nul
 function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   const state = stateOf(request)
   if (state.cache !== undefined) return state.cache
-  const record: CacheRecord = { outcome: 'unconditional', validators: null, reached: false, private: null }
+  const record: CacheRecord = { outcome: 'unconditional', validators: null, isReached: false, private: null }
   state.cache = record
   state.collect('cache', () => {
-    const { validators, reached, ...decision } = record
+    const { validators, isReached, ...decision } = record
     const headers = state.sentHeaders ?? reply.getHeaders()
     return servicesOf(request).mask.value({
       ...decision,
@@ -174,7 +174,7 @@ export interface Validators {
 export type Outcome = 'unconditional' | 'stale' | 'fresh'
 
 /** `Cache-Control` of a response that must be private although it was declared public. */
-const TURNED_PRIVATE = 'max-age=0, must-revalidate, private'
+const FORCED_PRIVATE = 'max-age=0, must-revalidate, private'
 
 /** Whether an attribute allows shared caches to store the response. */
 function isPublic ({ public: isDeclared, sMaxAge, private: isPrivate, noStore }: CacheAttribute): boolean {

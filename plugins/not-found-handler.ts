@@ -1,13 +1,13 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
-import { explainMiss } from '../lib/routing/route-error.js'
+import { explainNoMatch } from '../lib/routing/route-error.js'
 
 /** Sets the not-found handler of `full` mode. Throws where the application has set one before. */
 export const notFoundHandler = fp(async function notFoundHandler (app: FastifyInstance) {
   try {
     // Only for `reply.callNotFound()`: for all other requests the router listener has thrown before.
     app.setNotFoundHandler(function notFound (request, reply) {
-      const miss = explainMiss(request)
+      const miss = explainNoMatch(request)
       if ('error' in miss) throw miss.error
       return reply.redirect(miss.redirect, 301)
     })

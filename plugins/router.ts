@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/lifecycle/request-state.js'
 import type {} from '../lib/logs/request-log.js'
-import { explainInsecure, explainMiss, notFound, type RouteMiss } from '../lib/routing/route-error.js'
+import { explainInsecure, explainNoMatch, notFound, type NoMatch } from '../lib/routing/route-error.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
 import { redirectPage } from '../lib/view/html.js'
 
@@ -52,7 +52,7 @@ export const routerFinish = listener('kernel.finish_request', 'router', () => (r
 })
 
 function miss (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Answer | Skip | Error {
-  const why = explainMiss(request)
+  const why = explainNoMatch(request)
   // The application has set a not-found handler below a prefix, in the instance of that prefix.
   if (request.server !== app) {
     stateOf(request).missed = 'error' in why ? why.error : notFound(request)
@@ -61,7 +61,7 @@ function miss (app: FastifyInstance, request: FastifyRequest, reply: FastifyRepl
   return answer(why, request, reply)
 }
 
-function answer (why: RouteMiss, request: FastifyRequest, reply: FastifyReply): Answer | Error {
+function answer (why: NoMatch, request: FastifyRequest, reply: FastifyReply): Answer | Error {
   if ('error' in why) return why.error
   request.log.debug({ channel: 'router', location: why.redirect }, 'Redirecting to the URL of the route')
   reply.code(301).header('location', why.redirect).type('text/html; charset=utf-8')

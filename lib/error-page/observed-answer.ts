@@ -4,7 +4,7 @@ import { prefersHtml } from '../errors/negotiate.js'
 import { read } from '../errors/thrown-value.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { explainMiss, notFound } from '../routing/route-error.js'
+import { explainNoMatch, notFound } from '../routing/route-error.js'
 import { diagnosticPage } from './diagnostic-page.js'
 
 declare module '../lifecycle/request-state.js' {
@@ -22,7 +22,7 @@ const REPLACED = [
 /** Why a request is answered as not found: no route matched, or a handler called `reply.callNotFound()`; else null. */
 export function missedRoute (request: FastifyRequest, reply: FastifyReply): Error | null {
   if (reply.statusCode !== 404 || stateOf(request).failed || !request.is404) return null
-  const why = explainMiss(request)
+  const why = explainNoMatch(request)
   return 'error' in why ? why.error : notFound(request)
 }
 

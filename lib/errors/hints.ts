@@ -3,7 +3,7 @@ import { MethodNotAllowedError } from '../http/http-errors.js'
 import { pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { nearMisses, takes } from '../routing/tried-routes.js'
+import { nearMisses, patternMatches } from '../routing/tried-routes.js'
 import type { RouteTable } from '../routing/route-table.js'
 import { contextOf } from '../security/context.js'
 import { wordFor } from '../view/counted.js'
@@ -122,7 +122,7 @@ export function routeCode (method: string, path: string, typescript: boolean): R
     names.push(nameFor(all[i - 1] ?? '', names))
     return `:${names.at(-1)}`
   }).join('/')
-  if (!takes(pattern, method, path)) return null
+  if (!patternMatches(pattern, method, path)) return null
   const types = names.length === 0 ? '' : `<{ Params: { ${names.map((name) => `${name}: string`).join(', ')} } }>`
   const fields = names.join(', ')
   const body = names.length === 0

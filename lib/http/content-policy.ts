@@ -17,15 +17,15 @@ export interface Nonces {
 }
 
 /** A nonce of 128 random bits (CSP3, section 7.1). */
-export function drawNonce (): string {
+export function generateNonce (): string {
   return randomBytes(16).toString('base64')
 }
 
 /** The nonces that a response shares with its policy. */
 export function noncesOf (state: RequestState): Nonces {
   return {
-    get script () { return (state.scriptNonce ||= drawNonce()) },
-    get style () { return (state.styleNonce ||= drawNonce()) }
+    get script () { return (state.scriptNonce ||= generateNonce()) },
+    get style () { return (state.styleNonce ||= generateNonce()) }
   }
 }
 

@@ -12,12 +12,12 @@ export function framingProblem (message: IncomingMessage): Error | null {
     return badRequest('This message follows one on its connection whose end is not certain.')
   }
   const problem = versionProblem(message) ?? codingProblem(message)
-  if (problem !== null || requestsUpgrade(message)) markLast(message)
+  if (problem !== null || requestsUpgrade(message)) markAsLast(message)
   return problem === null ? null : badRequest(problem)
 }
 
 /** Makes a message the last of its connection: those after it are refused, and its response closes the connection. */
-export function markLast (message: IncomingMessage): void {
+export function markAsLast (message: IncomingMessage): void {
   const socket = socketOf(message)
   if (socket !== null) lastMessages.set(socket, message)
 }

@@ -1,15 +1,15 @@
 import { METHODS, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify'
-import { framingProblem, markLast } from './framing.js'
+import { framingProblem, markAsLast } from './framing.js'
 import { headerText } from './header-text.js'
 import {
   badRequest, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError
 } from './http-errors.js'
 import { isOwnOrigin } from './origin.js'
-import { isRefused, refuse, responsesOf, trackResponses, type Sent } from './refused-message.js'
+import { isRefused, refuse, responsesOf, trackResponses, type RefusedRequest } from './refused-message.js'
 import type { ServerSettings } from '../options.js'
-import { messageState, noteMessage, pathOf } from './request-target.js'
+import { messageState, setMessageState, pathOf } from './request-target.js'
 
 /** An error of the HTTP parser of Node.js. */
 interface ParserError extends Error {
@@ -48,7 +48,7 @@ export function messageOptions (
       if (!isFull(request.server)) return answerAsFastify(error, reply)
       // What the router refuses, such as too long a parameter, is routed again for request validation to refuse it.
       const { raw } = request
-      noteMessage(raw, { refused: error, target: raw.url ?? '', ...messageState(raw) })
+      setMessageState(raw, { refused: error, target: raw.url ?? '', ...messageState(raw) })
       raw.url = UNROUTABLE
       request.server.routing(raw, reply.raw)
     },
@@ -77,7 +77,7 @@ function routedTarget (app: FastifyInstance, message: IncomingMessage, methodOve
     (methodOverride ? overrideMethod(app, message) : null) ?? decodingProblem(url)
   // RFC 9112: a server accepts the absolute form (section 3.2.2) and `*` (section 3.2.4).
   if (problem === null) return pathOf(url)
-  noteMessage(message, { target: url, refused: problem })
+  setMessageState(message, { target: url, refused: problem })
   return UNROUTABLE
 }
 
@@ -121,7 +121,7 @@ function decodingProblem (url: string): Error | null {
 
 function pipeliningProblem (message: IncomingMessage): Error | null {
   if (responsesOf(message.socket).length <= MAX_PIPELINED) return null
-  markLast(message)
+  markAsLast(message)
   return badRequest(`More than ${MAX_PIPELINED} requests of this connection wait for their responses.`)
 }
 
@@ -139,16 +139,17 @@ function answerMalformed (app: FastifyInstance, error: ParserError, socket: Sock
     return
   }
   const packet = refusedPart(error, socket)
-  refuse(app, socket, httpErrorOf(error), current, current === null ? sentIn(packet) : sentBy(current.req, packet))
+  const request = current === null ? parsedRequest(packet) : requestOf(current.req, packet)
+  refuse(app, socket, httpErrorOf(error), current, request)
 }
 
-function sentBy (message: IncomingMessage, packet: string): Sent {
+function requestOf (message: IncomingMessage, packet: string): RefusedRequest {
   const { method = '-', url = '/', headers: { host } } = message
   const { target = url } = messageState(message)
   return { method, target: pathOf(target), host, packet }
 }
 
-function sentIn (packet: string): Sent {
+function parsedRequest (packet: string): RefusedRequest {
   const [, method = '-', target = '/'] = REQUEST_LINE.exec(packet) ?? []
   const [section = ''] = packet.split(/\r?\n\r?\n/, 1)
   // The first line is no header; it may be the rest of one of an earlier packet.

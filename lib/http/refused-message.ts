@@ -19,7 +19,7 @@ export interface MalformedMessage {
 }
 
 /** What is known of a refused message. */
-export interface Sent {
+export interface RefusedRequest {
   method: string
   target: string
   host: string | undefined
@@ -71,7 +71,7 @@ export function refuse (
   socket: Socket,
   error: FastifyError,
   current: ServerResponse | null,
-  { method, target, host = 'localhost', packet }: Sent
+  { method, target, host = 'localhost', packet }: RefusedRequest
 ): void {
   refused.add(socket)
   const { statusCode: status = 400, message } = error

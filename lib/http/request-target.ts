@@ -19,7 +19,7 @@ export function messageState (message: IncomingMessage): Readonly<MessageState> 
 }
 
 /** Adds to what is known of a raw message. */
-export function noteMessage (message: IncomingMessage, state: MessageState): void {
+export function setMessageState (message: IncomingMessage, state: MessageState): void {
   states.set(message, { ...states.get(message), ...state })
 }
 

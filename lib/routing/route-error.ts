@@ -8,10 +8,10 @@ import { isRetrieval, pathnameOf, targetOf } from '../http/request-target.js'
 import { servicesOf } from '../lifecycle/services.js'
 
 /** Why no route matched a request: an error to throw, or a redirect. */
-export type RouteMiss = { error: Error } | { redirect: string }
+export type NoMatch = { error: Error } | { redirect: string }
 
 /** Explains why a request matched no route, as in section 7 of the observed document. */
-export function explainMiss (request: FastifyRequest): RouteMiss {
+export function explainNoMatch (request: FastifyRequest): NoMatch {
   const { routeTable } = servicesOf(request)
   const { method } = request
   const path = pathnameOf(request)
@@ -24,7 +24,7 @@ export function explainMiss (request: FastifyRequest): RouteMiss {
 }
 
 /** Why a request without TLS does not reach a route for HTTPS only: a redirect, or not found. */
-export function explainInsecure (request: FastifyRequest): RouteMiss {
+export function explainInsecure (request: FastifyRequest): NoMatch {
   const path = pathnameOf(request)
   if (isRetrieval(request)) return { redirect: locationOf(request, path, true) }
   return { error: notFound(request, path, ': the path has routes for HTTPS only') }

@@ -10,7 +10,7 @@ const MAX_NEAR = 5
 const FAR = 1_000
 
 /** The request, as far as routing depends on it. */
-interface Wanted {
+interface RequestLine {
   method: string
   path: string
 }
@@ -26,8 +26,8 @@ interface Comparison {
  * Why each route did not match a request that matched none: fifty of them, the nearest first, and how many more there
  * are. `isNear`: only the method, a constraint or some characters differ.
  */
-export function triedRoutes (routes: readonly DeclaredRoute[], wanted: Wanted) {
-  const compared = nearestFirst(routes, wanted)
+export function triedRoutes (routes: readonly DeclaredRoute[], request: RequestLine) {
+  const compared = nearestFirst(routes, request)
   return {
     tried: compared.slice(0, MAX_TRIED).map(({ route: { name, methods, pattern }, why, cost }) =>
       ({ name, methods, pattern, why, isNear: cost < FAR })),
@@ -39,15 +39,15 @@ export function triedRoutes (routes: readonly DeclaredRoute[], wanted: Wanted) {
  * The routes that nearly matched a request, the nearest first. `path` would match, with the parameters of the request;
  * null where the request lacks a parameter.
  */
-export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted) {
-  const sent = segmentsOf(wanted.path)
-  return nearestFirst(routes, wanted).filter(({ cost }) => cost < FAR).slice(0, MAX_NEAR)
+export function nearMisses (routes: readonly DeclaredRoute[], request: RequestLine) {
+  const sent = segmentsOf(request.path)
+  return nearestFirst(routes, request).filter(({ cost }) => cost < FAR).slice(0, MAX_NEAR)
     .map(({ route, why }) => ({ route, why, path: pathFor(route, sent) }))
 }
 
-function nearestFirst (routes: readonly DeclaredRoute[], wanted: Wanted): Comparison[] {
-  const sent = segmentsOf(wanted.path)
-  return routes.map((route) => ({ route, ...compare(route, wanted.method, sent) })).sort((a, b) => a.cost - b.cost)
+function nearestFirst (routes: readonly DeclaredRoute[], request: RequestLine): Comparison[] {
+  const sent = segmentsOf(request.path)
+  return routes.map((route) => ({ route, ...compare(route, request.method, sent) })).sort((a, b) => a.cost - b.cost)
 }
 
 function compare (
@@ -129,7 +129,7 @@ function isParameter (segment: string): boolean {
 function matches (segment: string, value: string): boolean {
   if (!isParameter(segment)) return segment.replaceAll('::', ':') === value
   if (value === '') return segment === '*' || segment.endsWith('?')
-  return segment === '*' || takes(`/${segment}`, 'GET', `/${encodeURIComponent(value)}`)
+  return segment === '*' || patternMatches(`/${segment}`, 'GET', `/${encodeURIComponent(value)}`)
 }
 
 function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string | null {
@@ -139,7 +139,7 @@ function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string |
 }
 
 /** Whether a router would match a path to a route of this pattern. */
-export function takes (pattern: string, method: string, path: string): boolean {
+export function patternMatches (pattern: string, method: string, path: string): boolean {
   try {
     const router = FindMyWay({ maxParamLength: 16_384 })
     router.on(method as HTTPMethod, pattern, () => {})

@@ -113,8 +113,8 @@ function checkFirewalls (firewalls: readonly Firewall[]): void {
     if (firewalls.findLast((one) => one.name === name) !== firewall) {
       throw new Error(`security.firewalls: the name "${name}" is used twice`)
     }
-    const stray = ownPaths.find((path) => firewalls.find(({ matches }) => matches(path)) !== firewall)
-    if (stray === undefined) continue
-    throw new Error(`security.firewalls.${name}: its own path "${stray}" is outside its pattern, or in an earlier one`)
+    const outside = ownPaths.find((path) => firewalls.find(({ matches }) => matches(path)) !== firewall)
+    if (outside === undefined) continue
+    throw new Error(`security.firewalls.${name}: its path "${outside}" is outside its pattern, or in an earlier one`)
   }
 }

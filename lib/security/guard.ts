@@ -12,7 +12,7 @@ import type { Authenticator } from './authenticators.js'
 import type { Firewall } from './compile.js'
 import { userOf, type SecurityContext } from './context.js'
 import { AccessDeniedError, AuthenticationError } from './errors.js'
-import { hasSession, keepLogin, peekLogin, stampOf } from './login-session.js'
+import { hasSession, updateLogin, readLogin, stampOf } from './login-session.js'
 
 /** Recognizes the user by the credentials of the request, or by its session; undefined if it has neither. */
 export function recognize (context: SecurityContext, firewall: Firewall): Promise<void> | undefined {
@@ -51,13 +51,13 @@ async function authenticate (
 /** Recognizes the user of the session, as the provider returns it now. */
 async function recognizeSession (context: SecurityContext, firewall: Firewall): Promise<void> {
   const { request, attempts } = context
-  const login = peekLogin(request, firewall)
+  const login = readLogin(request, firewall)
   context.sessionRead = true
   if (login.user === undefined) return context.skip('session')
   const { identifier, stamp } = login.user
   const user = await firewall.provider?.load(identifier) ?? null
   if (user !== null && stampOf(user) === stamp) return context.login(user, 'session')
-  keepLogin(request, firewall, { user: undefined })
+  updateLogin(request, firewall, { user: undefined })
   const reason = user === null ? 'the user does not exist any more' : 'the password has changed'
   attempts.push({ name: 'session', outcome: 'failed', reason })
 }
@@ -81,7 +81,7 @@ export function refuse (context: SecurityContext, reply: FastifyReply): Answer {
   const { login } = firewall
   if (login !== null && isNavigation(request) && isRetrieval(request)) {
     const target = request.raw.url ?? '/'
-    if (request.method === 'GET' && isLocalPath(target)) keepLogin(request, firewall, { target })
+    if (request.method === 'GET' && isLocalPath(target)) updateLogin(request, firewall, { target })
     // The redirect is for this client until it has logged in, whatever the route declares about its own response.
     addVary(reply, 'Accept, Cookie')
     const location = locationOf(request, login.loginPath)

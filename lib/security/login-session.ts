@@ -33,7 +33,7 @@ export function hasSession (request: FastifyRequest): boolean {
 }
 
 /** Reads what a firewall keeps in the session, which does not count as a use of it; empty without a session cookie. */
-export function peekLogin (request: FastifyRequest, { name }: Firewall): SessionLogin {
+export function readLogin (request: FastifyRequest, { name }: Firewall): SessionLogin {
   if (!hasSession(request)) return {}
   const state = stateOf(request)
   const { sessionTouched } = state
@@ -43,7 +43,7 @@ export function peekLogin (request: FastifyRequest, { name }: Firewall): Session
 }
 
 /** Changes what a firewall keeps in the session; undefined removes a member. */
-export function keepLogin (
+export function updateLogin (
   { session }: FastifyRequest, { name }: Firewall, change: { [K in keyof SessionLogin]: SessionLogin[K] | undefined }
 ): void {
   const kept = Object.entries({ ...session._security?.[name], ...change }).filter(([, value]) => value !== undefined)

@@ -6,7 +6,9 @@ import type { Firewall } from './compile.js'
 import { contextOf } from './context.js'
 import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'
 import { isLocalPath, isNavigation, locationOf, withChallenges } from './guard.js'
-import { checkCsrfToken, csrfToken, hasSession, keepLogin, peekLogin, renewSession, stampOf } from './login-session.js'
+import {
+  checkCsrfToken, csrfToken, hasSession, readLogin, renewSession, stampOf, updateLogin
+} from './login-session.js'
 import type { Security } from './security.js'
 
 const CSRF_FIELD = '_csrf_token'
@@ -63,7 +65,7 @@ async function logIn (
     const target = request.session._security?.[name]?.target ?? ''
     await renewSession(request)
     const kept = { identifier, stamp: stampOf(user) }
-    keepLogin(request, firewall, { user: kept, target: undefined, failure: undefined })
+    updateLogin(request, firewall, { user: kept, target: undefined, failure: undefined })
     context?.login(user, 'login')
     request.log.info({ channel: 'security', user: identifier }, 'User logged in.')
     if (!isForm) return { identifier, roles }
@@ -74,7 +76,7 @@ async function logIn (
     if (!isRefused && !(error instanceof InvalidCsrfTokenError)) throw error
     request.log.info({ channel: 'security' }, 'Login failed.')
     if (!isForm || !isNavigation(request)) throw isRefused ? withChallenges(error, firewall, true) : error
-    keepLogin(request, firewall, { failure: error.message })
+    updateLogin(request, firewall, { failure: error.message })
     return await reply.redirect(locationOf(request, login.loginPath), 302)
   }
 }
@@ -98,8 +100,8 @@ export function loginForm (request: FastifyRequest): LoginForm {
   const firewall = contextOf(request)?.firewall
   if (!firewall?.login) throw new Error('request.loginForm(): no firewall with a login protects this path')
   const { name, login: { loginPath, csrf } } = firewall
-  const { failure = null } = peekLogin(request, firewall)
-  if (failure !== null) keepLogin(request, firewall, { failure: undefined })
+  const { failure = null } = readLogin(request, firewall)
+  if (failure !== null) updateLogin(request, firewall, { failure: undefined })
   return { action: loginPath, csrfToken: csrf ? csrfToken(request, `login:${name}`) : '', error: failure }
 }
 

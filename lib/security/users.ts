@@ -93,9 +93,9 @@ export async function passwordCheck (hasher: PasswordHasher, { name, hashes }: C
       'make one with hashPassword()', { cause: error })
   }
   // As expensive as the users' hashes, so that the time of an answer does not reveal whether a user exists.
-  const decoy = hashes[0] ?? await hasher.hash(randomBytes(18).toString('base64'))
+  const dummyHash = hashes[0] ?? await hasher.hash(randomBytes(18).toString('base64'))
   return async (user: StoredUser | null | undefined, password: string): Promise<boolean> => {
     const stored = user?.password
-    return await hasher.verify(stored ?? decoy, password) && stored !== undefined
+    return await hasher.verify(stored ?? dummyHash, password) && stored !== undefined
   }
 }

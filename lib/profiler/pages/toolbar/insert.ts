@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf, nameOf } from '../../../errors/thrown-value.js'
-import { drawNonce } from '../../../http/content-policy.js'
+import { generateNonce } from '../../../http/content-policy.js'
 import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect } from '../../../http/responses.js'
@@ -50,7 +50,7 @@ export function insertToolbar (
     const origin = originOf(request)
     const policies = POLICY_HEADERS.flatMap((name) => valuesOf(reply, name))
     if (forbidsToolbar(page) || !allowsToolbar(policies, origin, isFull)) return
-    const nonces = isFull ? { style: drawNonce(), script: drawNonce() } : undefined
+    const nonces = isFull ? { style: generateNonce(), script: generateNonce() } : undefined
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
     const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
     const markup = toolbar(dataOf(request, reply, profile), files, servicesOf(request).editor, nonces)
