@@ -110,11 +110,18 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
 function unknownOption (path: string, name: string, known: string[]): string {
   const key = `${path}${name}`.replace(/\[\d+\]/g, '[]')
   if (Object.hasOwn(REMOVED, key)) return `Option "${path}${name}" was removed. ${REMOVED[key]}`
-  // Loaded only for an error, as it would take a tenth of the time in which the plugin registers in production.
+  const similar = similarName(name, known)
+  const hint = similar === undefined ? `known are ${known.join(', ')}` : `did you mean "${similar}"?`
+  return `Unknown option "${path}${name}"; ${hint}`
+}
+
+/** The known name that was probably meant; undefined where none is similar. */
+export function similarName (name: string, known: readonly string[]): string | undefined {
+  // Loaded only for an unknown name, as it would take a tenth of the time in which the plugin registers in production.
   const { closest, distance } = require('fastest-levenshtein') as typeof import('fastest-levenshtein')
   const nearest = closest(name, known)
   const isNear = distance(name.toLowerCase(), nearest.toLowerCase()) <= Math.min(3, Math.max(1, name.length / 3))
-  return `Unknown option "${path}${name}"${isNear ? `; did you mean "${nearest}"?` : `; known are ${known.join(', ')}`}`
+  return isNear ? nearest : undefined
 }
 
 // The value where the type is right.

@@ -1,4 +1,3 @@
-import { match } from '@formatjs/intl-localematcher'
 import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
 import { afterBody } from '../lib/http/responses.js'
@@ -16,10 +15,8 @@ declare module '../lib/lifecycle/request-state.js' {
   }
 }
 
-const MAX_SHOWN = 500
-const NONE = 'und'
+/** Characters of `Accept-Language`: a longer one is not read. */
 const MAX_HEADER = 500
-const MAX_LANGUAGES = 10
 const notConfigured = new Skip('not configured')
 const noLanguage = new Skip('the request names no language that is enabled')
 const unchanged = new Skip('the locale is the default')
@@ -55,7 +52,7 @@ export const locale = listener('kernel.request', 'locale', (app, options) => {
   return (request) => {
     const skip = choose(request)
     const { locale = defaultLocale, localeSource: source = 'default' } = stateOf(request)
-    const header = request.headers['accept-language']?.slice(0, MAX_SHOWN) ?? null
+    const header = request.headers['accept-language']?.slice(0, MAX_HEADER) ?? null
     stateOf(request).collect('locale', () => app.hindsight.mask.value({
       locale,
       source,
@@ -87,29 +84,18 @@ function assertEnabled (request: FastifyRequest, locale: string, enabled: readon
   throw notFound(request)
 }
 
-/** The enabled locale that suits `Accept-Language` best (RFC 9110, section 12.5.4), by CLDR distances, or null. */
+/** The enabled locale that suits `Accept-Language` best (RFC 9110, section 12.5.4); null if none is acceptable. */
 function bestLocale (header: string, locales: readonly string[], preferred: string): string | null {
   if (header === '' || header.length > MAX_HEADER) return null
-  // The star accepts what the client has not excluded.
-  const acceptable = languagesOf(`${header}, *;q=0.001`, locales)
-  for (const language of languagesOf(header).slice(0, MAX_LANGUAGES)) {
-    if (language === '*') return acceptable.includes(preferred) ? preferred : acceptable[0] ?? null
-    if (!isLanguageTag(language)) continue
-    // One language at a time: a similar locale of the first precedes an equal one of the second.
-    const found = match([language], acceptable, NONE)
-    if (found !== NONE) return found
-  }
-  return null
-}
-
-function languagesOf (header: string, available?: readonly string[]): string[] {
-  return new Negotiator({ headers: { 'accept-language': header } }).languages(available as string[] | undefined)
+  const negotiator = new Negotiator({ headers: { 'accept-language': header } })
+  // A star accepts the first one.
+  return negotiator.language([preferred, ...locales.filter((locale) => locale !== preferred)]) ?? null
 }
 
 /** Whether a text is a language tag (RFC 5646). */
-function isLanguageTag (text: unknown): boolean {
+function isLanguageTag (text: string): boolean {
   try {
-    return typeof text === 'string' && Intl.getCanonicalLocales(text).length === 1
+    return Intl.getCanonicalLocales(text).length === 1
   } catch {
     return false
   }

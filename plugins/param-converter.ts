@@ -28,16 +28,15 @@ export const paramConverter = listener('kernel.controller', 'param-converter', (
     // A converter receives the request with the values of those before it.
     request.params = values
     if (state.route !== null) state.route.params = values
-    const done = new Set<string>()
     state.collect('params', () => mask.value(Object.fromEntries(declared.map(({ param, converter }) =>
-      [param, { converter, sent: sent[param] ?? null, ...(done.has(param) && { value: values[param] }) }]))))
-    return convertAll(request, declared, sent, values, done)
+      [param, { converter, sent: sent[param] ?? null, value: values[param] ?? null }]))))
+    return convertAll(request, declared, sent, values)
   }
 })
 
 async function convertAll (
   request: FastifyRequest, declared: readonly ParamConversion[],
-  sent: Readonly<Record<string, unknown>>, values: Record<string, unknown>, done: Set<string>
+  sent: Readonly<Record<string, unknown>>, values: Record<string, unknown>
 ): Promise<undefined> {
   for (const { param, converter, convert } of declared) {
     // An optional parameter may be absent.
@@ -55,7 +54,6 @@ async function convertAll (
         : new NotFoundError(`"${param}" object not found by the "${converter}" converter.`, { cause: reason })
     }
     attributesOf(request)[param] = values[param]
-    done.add(param)
   }
 }
 

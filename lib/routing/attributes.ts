@@ -1,6 +1,5 @@
-import { distance } from 'fastest-levenshtein'
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
-import { checkOptions, ROUTE_ATTRIBUTES } from '../check-options.js'
+import { checkOptions, ROUTE_ATTRIBUTES, similarName } from '../check-options.js'
 import { Skip } from '../lifecycle/listener.js'
 import type { RouteAttributes } from '../options.js'
 
@@ -69,8 +68,7 @@ export const ofDiagnosticHandler = new Skip('the diagnostic handler declares no 
 export function checkAttributes (route: string, config: Readonly<Record<string, unknown>>): void {
   // Other plugins have keys of their own: only a key that is similar to one of ours is a mistake.
   for (const key of Object.keys(config).filter((key) => !NAMES.includes(key))) {
-    // Two letters in the wrong order are two edits.
-    const similar = NAMES.find((name) => distance(key.toLowerCase(), name.toLowerCase()) <= (name.length > 6 ? 2 : 1))
+    const similar = similarName(key, NAMES)
     if (similar !== undefined) {
       throw new Error(`Route "${route}": config.${key} is unknown; did you mean config.${similar}?`)
     }

@@ -151,7 +151,7 @@ t.test('the profile has the sent and the converted values', async (t) => {
   t.match(found.events.find(({ listener }) => listener === 'param-converter'), { outcome: 'ran' })
 
   const missing = await profileOf(app, await app.inject('/two/x/y'))
-  t.strictSame(missing.collectors.params, { first: { converter: 'int', sent: 'x' }, second: { converter: 'joined', sent: 'y' } })
+  t.strictSame(missing.collectors.params, { first: { converter: 'int', sent: 'x', value: 'x' }, second: { converter: 'joined', sent: 'y', value: 'y' } })
   t.match(missing.events.filter(({ listener }) => listener === 'param-converter'), [
     { pass: 'main', outcome: 'raised' },
     { pass: 'error', outcome: 'skipped', reason: 'the diagnostic handler declares no attributes' }
