@@ -10,7 +10,6 @@ import { checkCollectors } from '../lib/profiler/collector.js'
 import type { Profile } from '../lib/profiler/profile.js'
 import { Profiler } from '../lib/profiler/profiler.js'
 import { checkStorageSetting, openStorage } from '../lib/profiler/storage/open.js'
-import { DEFAULT_BOUNDS } from '../lib/profiler/storage/storage.js'
 import type { Warn } from '../lib/profiler/write-queue.js'
 import { editorLink } from '../lib/view/editor.js'
 
@@ -49,7 +48,7 @@ export async function openProfiler (app: FastifyInstance, { options, settings }:
       'profiler for profiler.role (PROFILER_ROLE)')
   }
   // An application that is only observed starts whether or not its profiles can be stored.
-  const storage = await openStorage({ ...DEFAULT_BOUNDS, ...others, checkPlace: app.hindsight.mode === 'full', warn })
+  const storage = await openStorage({ ...others, checkPlace: app.hindsight.mode === 'full', warn })
   const trace = settings?.openTelemetry === true ? await openTracing(warn) : undefined
   const secret = session === false ? undefined : [session?.secret].flat()[0]
   const profiler = new Profiler({ storage, warn, trace, role, maxQueue, maxProfileBytes, secret })

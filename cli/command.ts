@@ -1,9 +1,9 @@
 import type { ParseArgsConfig } from 'node:util'
+import { newestOf } from '../lib/profiler/follow.js'
 import { readProfile, type Profile } from '../lib/profiler/profile.js'
 import { readSearch, type SearchQuery } from '../lib/profiler/search-query.js'
 import type { Criteria } from '../lib/profiler/storage/criteria.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
-import { newestOf } from '../lib/profiler/summary.js'
 import { TOKEN_PATTERN } from '../lib/profiler/token.js'
 import type { Terminal } from './terminal.js'
 

@@ -93,8 +93,8 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
   }
   const { items, properties, additionalProperties: others, required = [], methods = [] } = schema
   const members = Object(value) as Record<string, unknown>
-  const noMethod = methods.find((name) => typeof members[name] !== 'function')
-  if (noMethod !== undefined) throw new Error(`Option "${path}.${noMethod}" must be a function`)
+  const noMethod = typeof value !== 'string' && methods.find((name) => typeof members[name] !== 'function')
+  if (noMethod) throw new Error(`Option "${path}.${noMethod}" must be a function`)
   if (Array.isArray(value)) {
     // `Array.from` fills holes, which are no valid items either.
     if (items !== undefined) Array.from(value).forEach((item, i) => checkValue(item, items, `${path}[${i}]`))

@@ -39,7 +39,7 @@ export const tail: Command = {
     const { head } = await store.search({ limit: 1 })
     // Nothing aborts it: Ctrl+C ends the process.
     const { signal } = new AbortController()
-    for await (const { profiles } of follow(store, { criteria, after: head, signal })) {
+    for await (const profiles of follow(store, { criteria, after: head, signal })) {
       for (const summary of profiles) {
         if (flags.json === true) await terminal.json(summary)
         else await terminal.lines(summaryLines(summary, terminal))

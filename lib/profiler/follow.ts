@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Criteria } from './storage/criteria.js'
-import { isInvalidCursor, type ProfilePage, type SearchOptions } from './storage/storage.js'
-import type { ProfileSummary } from './summary.js'
+import type { Awaitable, ProfilePage, SearchOptions } from './storage/storage.js'
+import { isNoise, type ProfileSummary } from './summary.js'
 
 /** The profiler of an application, or a store. */
 interface Searchable {
-  search (options: SearchOptions): ProfilePage | Promise<ProfilePage>
+  search (options: SearchOptions): Awaitable<ProfilePage>
 }
 
 export interface FollowOptions {
   criteria?: Criteria
-  /** The `head` of an earlier page: newer profiles are returned. */
+  /** The `head` of an earlier page: newer profiles are yielded. */
   after: string
   signal: AbortSignal
   /** Milliseconds between two searches; default: 400. */
@@ -19,40 +19,38 @@ export interface FollowOptions {
   heartbeat?: number
 }
 
-export interface ProfileBatch {
-  /** Oldest first. */
-  profiles: ProfileSummary[]
-  /** The position of the store. */
-  head: string
-}
-
 const MAX_BATCH = 1_000
+/** How many of the newest failures may be skipped. */
+const MAX_SKIPPED = 20
 
 /**
- * Yields new profiles that match, whichever process stores them, until the signal aborts. A store that is unavailable
- * is searched again.
+ * Yields new profiles that match, oldest first, whichever process stores them, until the signal aborts. A store that is
+ * unavailable is searched again.
  */
-export async function * follow (store: Searchable, options: FollowOptions): AsyncGenerator<ProfileBatch> {
+export async function * follow (store: Searchable, options: FollowOptions): AsyncGenerator<ProfileSummary[]> {
   const { criteria = {}, signal, interval = 400, heartbeat = 15_000 } = options
-  let after: string | undefined = options.after
-  let quietSince = performance.now()
+  let { after } = options
+  let yieldedAt = performance.now()
   while (!signal.aborted) {
     try {
-      // Without a position, the search returns that of a new store.
-      const { profiles, head }: ProfilePage =
-        await store.search(after === undefined ? { limit: 1 } : { criteria, after, limit: MAX_BATCH })
-      const added = after === undefined ? [] : profiles.reverse()
+      const { profiles, head } = await store.search({ criteria, after, limit: MAX_BATCH })
       after = head
-      if (!signal.aborted && (added.length > 0 || performance.now() - quietSince >= heartbeat)) {
-        quietSince = performance.now()
-        yield { profiles: added, head }
+      if (!signal.aborted && (profiles.length > 0 || performance.now() - yieldedAt >= heartbeat)) {
+        yieldedAt = performance.now()
+        yield profiles.reverse()
       }
-    } catch (error) {
-      if (isInvalidCursor(error)) {
-        after = undefined
-        continue
-      }
+    } catch {
+      // The next search may succeed.
     }
     await sleep(interval, undefined, { signal }).catch(() => {})
   }
+}
+
+/**
+ * The newest profile that matches. Of failures, a 404 that is no problem of the application is skipped, unless the
+ * newest 20 are all such.
+ */
+export async function newestOf (store: Searchable, criteria: Criteria): Promise<ProfileSummary | undefined> {
+  const { profiles } = await store.search({ criteria, limit: MAX_SKIPPED })
+  return profiles.find((profile) => criteria.error !== true || !isNoise(profile)) ?? profiles[0]
 }

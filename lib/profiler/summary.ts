@@ -1,8 +1,6 @@
 import { isWarningOrWorse } from '../logs/log-record.js'
 import type { Profile } from './profile.js'
-import type { Criteria } from './storage/criteria.js'
 import { storedJson } from './stored-events.js'
-import type { Awaitable, ProfilePage, SearchOptions } from './storage/storage.js'
 
 /** What a list shows of a profile, without reading the profile. */
 export interface ProfileSummary {
@@ -45,7 +43,6 @@ export interface ProfileRecord extends IndexEntry {
 }
 
 const MAX_URL = 2_000
-const MAX_PASSED_OVER = 20
 const MAX_EXCEPTION = 300
 const MAX_EXCEPTIONS = 3_000
 
@@ -59,17 +56,6 @@ const ICON = /\/(?:favicon\.ico|apple-touch-icon[^/?#]*\.png)(?:[?#]|$)/i
 /** Whether a 404 is no problem of the application: browsers request icons of any server. */
 export function isNoise ({ status, route, url }: Pick<ProfileSummary, 'status' | 'route' | 'url'>): boolean {
   return status === 404 && route === null && ICON.test(url)
-}
-
-/**
- * The newest profile that matches. Of failures, a 404 that is no problem of the application is passed over, unless the
- * newest 20 are all such.
- */
-export async function newestOf (
-  store: { search: (options: SearchOptions) => Awaitable<ProfilePage> }, criteria: Criteria
-): Promise<ProfileSummary | undefined> {
-  const { profiles } = await store.search({ criteria, limit: MAX_PASSED_OVER })
-  return profiles.find((profile) => criteria.error !== true || !isNoise(profile)) ?? profiles[0]
 }
 
 /** The part of a profile that lists show. */

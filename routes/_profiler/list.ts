@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import createError from '@fastify/error'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { follow, type FollowOptions } from '../../lib/profiler/follow.js'
 import type { Profiler } from '../../lib/profiler/profiler.js'
-import { BadCriterionError, readFilter, readSearch } from '../../lib/profiler/search-query.js'
-import { isInvalidCursor, type ProfilePage } from '../../lib/profiler/storage/storage.js'
+import { readFilter, readSearch } from '../../lib/profiler/search-query.js'
+import type { ProfilePage } from '../../lib/profiler/storage/storage.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { baseOf, formatOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
 
@@ -53,8 +53,9 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const view = { ...page, fields, stats: await profiler.stats(), counters, lastLoss, now: Date.now() }
     return await sendPage(request, reply, (options) => searchPage(view, options))
   } catch (error) {
-    if (!(error instanceof BadCriterionError || isInvalidCursor(error))) throw error
-    const view = { fields, problem: error.message, profiles: [], next: null, now: Date.now() }
+    const { statusCode, message } = error as FastifyError
+    if (statusCode !== 400) throw error
+    const view = { fields, problem: message, profiles: [], next: null, now: Date.now() }
     return await sendPage(request, reply.code(400), (options) => searchPage(view, options))
   }
 }
@@ -92,7 +93,7 @@ function addStream (app: FastifyInstance): void {
 
 async function * eventsOf (profiler: Profiler, options: FollowOptions): AsyncGenerator<string> {
   yield 'retry: 2000\n\n'
-  for await (const { profiles } of follow(profiler, options)) {
+  for await (const profiles of follow(profiler, options)) {
     // A comment keeps the connection open.
     if (profiles.length === 0) yield ': no new profiles\n\n'
     else yield profiles.map((summary) => `event: profile\ndata: ${visibleJson(summary)}\n\n`).join('')

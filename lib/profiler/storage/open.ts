@@ -1,12 +1,9 @@
 import { join } from 'node:path'
-import type { ProfileStorage, StorageBounds } from './storage.js'
-
-/** Where profiles are stored: `sqlite`, `memory`, `postgres://…`, or an object with `ProfileStorage`'s methods. */
-export type StorageSetting = string | ProfileStorage
+import { DEFAULT_BOUNDS, type ProfileStorage, type StorageBounds } from './storage.js'
 
 export interface OpenStorageOptions extends Partial<StorageBounds> {
-  /** The default is `sqlite`. */
-  storage?: StorageSetting
+  /** `sqlite` (default), `memory`, `postgres://…`, or a store of the application. */
+  storage?: string | ProfileStorage
   /** The folder of the SQLite file. */
   dataDir?: string
   /** Whether a SQLite file that cannot be written is an error at once, not with the first profile; default: true. */
@@ -24,27 +21,22 @@ export const STORE_FILE = 'profiles.db'
 export const NO_SQLITE =
   'this Node.js has no SQLite; use Node.js 22.13 or later, or install @photostructure/sqlite'
 
-const METHODS = ['put', 'get', 'search', 'pin', 'purge', 'stats', 'close'] as const
 const POSTGRES = /^postgres(?:ql)?:/i
 let isFallbackReported = false
 
-/** Throws at a setting that names no store. */
-export function checkStorageSetting (storage: StorageSetting = 'sqlite'): void {
-  if (typeof storage !== 'string') {
-    const missing = METHODS.filter((name) => typeof (storage as Partial<ProfileStorage>)[name] !== 'function')
-    if (missing.length > 0) throw new Error(`profiler.storage: the store has no ${missing.join(', ')}`)
-  } else if (storage !== 'sqlite' && storage !== 'memory' && !POSTGRES.test(storage)) {
-    const shown = storage.replace(/:\/\/.*@/s, '://')
-    const valid = 'neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight'
-    throw new Error(`profiler.storage (STORAGE_URL): "${shown}" is ${valid}`)
-  }
+/** Throws at a text that names no store. */
+export function checkStorageSetting (storage: string | ProfileStorage = 'sqlite'): void {
+  if (typeof storage !== 'string' || storage === 'sqlite' || storage === 'memory' || POSTGRES.test(storage)) return
+  const shown = storage.replace(/:\/\/.*@/s, '://')
+  const valid = 'neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight'
+  throw new Error(`profiler.storage (STORAGE_URL): "${shown}" is ${valid}`)
 }
 
 /** Returns the store that the options name. Only its engine is loaded; nothing is opened before the first use. */
 export async function openStorage (options: OpenStorageOptions): Promise<ProfileStorage> {
-  const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, checkPlace = true, maxProfiles, maxBytes } = options
-  const { warn = process.emitWarning } = options
-  const bounds = { ...(maxProfiles !== undefined && { maxProfiles }), ...(maxBytes !== undefined && { maxBytes }) }
+  const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, checkPlace = true, warn = process.emitWarning } = options
+  const { maxProfiles = DEFAULT_BOUNDS.maxProfiles, maxBytes = DEFAULT_BOUNDS.maxBytes } = options
+  const bounds = { maxProfiles, maxBytes }
   checkStorageSetting(storage)
   if (typeof storage !== 'string') return storage
   if (POSTGRES.test(storage)) return await openPostgres(storage, bounds)
@@ -61,7 +53,7 @@ export async function openStorage (options: OpenStorageOptions): Promise<Profile
   return new SqliteStorage({ ...bounds, path, warn })
 }
 
-async function openPostgres (url: string, bounds: Partial<StorageBounds>): Promise<ProfileStorage> {
+async function openPostgres (url: string, bounds: StorageBounds): Promise<ProfileStorage> {
   const { PostgresDatabase } = await import('./postgres.js').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
     const message = 'profiler.storage (STORAGE_URL): PostgreSQL needs the package pg: npm install pg'

@@ -14,9 +14,9 @@ export interface SearchOptions {
   limit: number
   /** `-time` by default: newest first. */
   sort?: Sort
-  /** The `next` of the previous page. A position that the store has not reached is an `InvalidCursorError`. */
+  /** The `next` of the previous page. Another text is an `InvalidCursorError`. */
   cursor?: string
-  /** The `head` of an earlier page: only profiles put after it. Otherwise as `cursor`. */
+  /** The `head` of an earlier page: only profiles put after it. Another text is an `InvalidCursorError`. */
   after?: string
 }
 
@@ -31,7 +31,7 @@ export interface ProfilePage {
   profiles: ProfileSummary[]
   /** Opaque; null on the last page. */
   next: string | null
-  /** Opaque: the position of the newest profile that the store had when it was searched, whatever was found. */
+  /** Opaque: the position of the newest profile in the store, whether it matches or not. */
   head: string
 }
 
@@ -56,7 +56,7 @@ export interface StorageStats extends StorageBounds {
   pinned: number
 }
 
-/** A cursor that no page of this store has returned. */
+/** A cursor that no page can have returned. */
 export const InvalidCursorError: FastifyErrorConstructor<{ code: string, statusCode: 400 }> =
   createError('HINDSIGHT_INVALID_CURSOR', 'Invalid "cursor": "%s" is not one of a previous page.', 400)
 
@@ -78,11 +78,6 @@ export const StorageClosedError: StorageError =
 export const StorageUnusableError: StorageError =
   createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
 
-/** Whether an error is an `InvalidCursorError`, also one that another thread or another copy of this module raised. */
-export function isInvalidCursor (error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && error.code === 'HINDSIGHT_INVALID_CURSOR'
-}
-
 /** Where a page is: `seq` after the first number and before the second, and in the order after `last`. */
 export interface PageRange {
   seq: [after: number, before: number]
@@ -92,25 +87,26 @@ export interface PageRange {
   last?: [value: number, seq: number]
 }
 
-/** The range of a page. `head`: the highest `seq` that was used. */
+/** The range of a page. `head`: the highest `seq` of the store. */
 export function rangeOf ({ cursor, after = '0', sort = '-time' }: SearchOptions, head: number): PageRange {
   const name = sort.replace('-', '') as 'time' | 'duration' | 'status'
   const order = { column: name === 'time' ? 'seq' as const : name, isDescending: sort.startsWith('-') }
-  const [first, end] = [seqOf(after, after, head), head + 1]
+  const [first, end] = [seqOf(after, after), head + 1]
   if (cursor === undefined) return { ...order, seq: [first, end] }
   if (order.column === 'seq') {
-    const seq = seqOf(cursor, cursor, head)
+    const seq = seqOf(cursor, cursor)
     return { ...order, seq: order.isDescending ? [first, seq] : [Math.max(first, seq), end] }
   }
   const [value = '', seq = ''] = cursor.split(':')
   // A status is an integer of 32 bits in a database.
   const isValid = name === 'status' ? /^\d{1,9}$/.test(value) : value !== '' && Number.isFinite(Number(value))
   if (!isValid) throw new InvalidCursorError(cursor)
-  return { ...order, seq: [first, end], last: [Number(value), seqOf(seq, cursor, head)] }
+  return { ...order, seq: [first, end], last: [Number(value), seqOf(seq, cursor)] }
 }
 
-function seqOf (text: string, cursor: string, head: number): number {
-  if (!/^(?:0|[1-9]\d{0,14})$/.test(text) || Number(text) > head) throw new InvalidCursorError(cursor)
+// It may be above the highest `seq`: the newest profiles may have been removed.
+function seqOf (text: string, cursor: string): number {
+  if (!/^(?:0|[1-9]\d{0,14})$/.test(text)) throw new InvalidCursorError(cursor)
   return Number(text)
 }
 

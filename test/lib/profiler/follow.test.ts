@@ -1,10 +1,10 @@
 import t from 'tap'
-import { follow, type ProfileBatch } from '../../../lib/profiler/follow.js'
+import { follow, newestOf } from '../../../lib/profiler/follow.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
-import { recordOf } from '../../../lib/profiler/summary.js'
+import { recordOf, type ProfileSummary } from '../../../lib/profiler/summary.js'
 import { failure, profile, tokens } from './fixture.js'
 
-const tokensOf = ({ profiles }: ProfileBatch): string[] => profiles.map(({ token }) => token)
+const tokensOf = (profiles: ProfileSummary[]): string[] => profiles.map(({ token }) => token)
 
 t.test('new profiles are yielded once, oldest first', async t => {
   const storage = new MemoryStorage()
@@ -36,7 +36,7 @@ t.test('an empty batch is yielded after a time without new profiles', async t =>
   const storage = new MemoryStorage()
   const stop = new AbortController()
   for await (const batch of follow(storage, { after: '0', signal: stop.signal, interval: 1, heartbeat: 5 })) {
-    t.same(batch, { profiles: [], head: '0' })
+    t.same(batch, [])
     stop.abort()
   }
 })
@@ -67,4 +67,15 @@ t.test('following ends at once when the signal aborts', async t => {
   setTimeout(() => stop.abort(), 10)
   for await (const batch of follow(new MemoryStorage(), { after: '0', signal: stop.signal, interval: 60_000 })) t.fail(`a batch: ${JSON.stringify(batch)}`)
   t.pass('ended')
+})
+
+t.test('the newest failure is not the 404 of an icon, unless the newest 20 are all such', async t => {
+  const storage = new MemoryStorage()
+  const icon = { url: 'http://h/favicon.ico' }
+  storage.put([failure('000001'), ...tokens(2, 20).map(token => failure(token, icon))].map(recordOf))
+  t.match(await newestOf(storage, { error: true }), { token: '000001' })
+  t.match(await newestOf(storage, {}), { token: '000020' })
+  storage.put([recordOf(failure('000021', icon))])
+  t.match(await newestOf(storage, { error: true }), { token: '000021' })
+  t.equal(await newestOf(storage, { method: 'PUT' }), undefined)
 })

@@ -243,7 +243,7 @@ t.test('an invalid criterion is an error that names it', async t => {
     ['latest?limit=1', 'Invalid "limit": this address has no pages.'],
     ['latest.json?cursor=1&limit=', 'Invalid "cursor": this address has no pages.'],
     ['stream?limit=1&limit=2', 'Invalid "limit": it may be given only once.'],
-    ['?cursor=999999999999999', 'Invalid "cursor": "999999999999999" is not one of a previous page.']
+    ['?cursor=9999999999999999', 'Invalid "cursor": "9999999999999999" is not one of a previous page.']
   ] as const) {
     const response = await app.inject({ url: `/_profiler/${url}`, headers: json })
     t.equal(response.statusCode, 400, url)

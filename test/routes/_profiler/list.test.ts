@@ -69,7 +69,7 @@ t.test('column heads sort in both directions, and keep the search', async (t) =>
   t.same((await app.inject(`/_profiler/search.json?sort=-duration&limit=2&cursor=${encodeURIComponent(first.next)}`)).json().profiles[0].token, '000003')
   const next = (await load('search?sort=-duration&limit=2')).querySelector('a[rel=next]')?.getAttribute('href') ?? ''
   t.same(listed(await load(next.replace('/_profiler/', ''))), ['000003'])
-  for (const cursor of ['3', 'x:1', '1:x', '1:99', '1:1:1e9']) t.equal((await app.inject(`/_profiler/search.json?sort=duration&cursor=${cursor}`)).statusCode, cursor === '1:1:1e9' ? 200 : 400, cursor)
+  for (const cursor of ['3', 'x:1', '1:x', '1:1:1e9']) t.equal((await app.inject(`/_profiler/search.json?sort=duration&cursor=${cursor}`)).statusCode, cursor === '1:1:1e9' ? 200 : 400, cursor)
 })
 
 t.test('equal failures are grouped at the position of the newest', async (t) => {
