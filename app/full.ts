@@ -1,10 +1,9 @@
 import { performance } from 'node:perf_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Plan } from './hindsight.js'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
 import { registerPages } from './page-server.js'
-import { openProfiler, prepare } from './prepare.js'
+import { openProfiler, prepare, type Plan } from './prepare.js'
 import { ownHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'
@@ -74,14 +73,13 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
 
 /** Registers only the listeners of these names, in their order: those that options switch on in `observe` mode. */
 export async function registerListeners (app: FastifyInstance, plan: Plan, names: ReadonlySet<string>): Promise<void> {
-  const { options, observation } = plan
-  // Otherwise the observation has done both.
-  if (observation === null) {
+  // Where requests are observed, both are done already.
+  if (!app.hindsight.observed) {
     prepare(app, plan)
     openRouteTable(app, false)
   }
   const listeners = Object.values(lifecycle).flat().filter(({ listener }) => names.has(listener))
-  for (const { plugin } of listeners) await app.register(plugin, options)
+  for (const { plugin } of listeners) await app.register(plugin, plan.options)
 }
 
 /** The listeners that the others depend on: without them no request can be recorded. */
@@ -103,10 +101,10 @@ function checkLeave (names: readonly string[] = []): void {
 }
 
 interface Conflict {
-  plugin: string
-  /** What has the same purpose in Hindsight. */
-  does: string
-  /** What has to be set so that only the application's plugin does it. */
+  plugins: readonly string[]
+  /** The part of Hindsight that has the same purpose. */
+  part: string
+  /** How the start succeeds. */
   remedy: string
   isConfigured: (options: HindsightOptions) => boolean
 }
@@ -115,20 +113,20 @@ const HELMET = ['content-security-policy', 'clickjacking', 'xss-protection', 're
 
 const CONFLICTS: readonly Conflict[] = [
   {
-    plugin: '@fastify/cors',
-    does: 'the option cors',
+    plugins: ['@fastify/cors'],
+    part: 'the option cors',
     remedy: 'Remove one of them',
     isConfigured: ({ cors }) => cors !== undefined && cors.length > 0
   },
-  ...['@fastify/session', '@fastify/secure-session'].map((plugin) => ({
-    plugin,
-    does: 'the option session',
-    remedy: 'Set session: false, or remove the plugin',
-    isConfigured: ({ session = false }: HindsightOptions) => session !== false
-  })),
   {
-    plugin: '@fastify/helmet',
-    does: 'the listeners of security headers',
+    plugins: ['@fastify/session', '@fastify/secure-session'],
+    part: 'the option session',
+    remedy: 'Set session: false, or remove the plugin',
+    isConfigured: ({ session = false }) => session !== false
+  },
+  {
+    plugins: ['@fastify/helmet'],
+    part: 'the listeners of security headers',
     remedy: `Leave them to the plugin (leave: ['${HELMET.join("', '")}']), or remove it`,
     isConfigured: ({ leave = [] }) => HELMET.some((listener) => !leave.includes(listener))
   }
@@ -141,15 +139,15 @@ const CONFLICTS: readonly Conflict[] = [
  */
 function checkConflicts (app: FastifyInstance, options: HindsightOptions): void {
   const configured = CONFLICTS.filter(({ isConfigured }) => isConfigured(options))
-  for (const conflict of configured) if (app.hasPlugin(conflict.plugin)) throw conflictError(conflict)
-  const children: FastifyInstance[] = []
-  app.addHook('onRegister', function rememberChild (child) { children.push(child) })
-  app.addHook('onReady', function checkPlugins (done) {
-    const found = configured.find(({ plugin }) => [app, ...children].some((instance) => instance.hasPlugin(plugin)))
-    done(found === undefined ? undefined : conflictError(found))
-  })
-}
-
-function conflictError ({ plugin, does, remedy }: Conflict): Error {
-  return new Error(`${plugin} and ${does} of fastify-hindsight (lifecycle: 'full') do the same. ${remedy}.`)
+  const instances = [app]
+  const check = (): void => {
+    for (const { plugins, part, remedy } of configured) {
+      const found = plugins.find((plugin) => instances.some((instance) => instance.hasPlugin(plugin)))
+      if (found === undefined) continue
+      throw new Error(`${found} and ${part} of fastify-hindsight (lifecycle: 'full') do the same. ${remedy}.`)
+    }
+  }
+  check()
+  app.addHook('onRegister', function rememberChild (child) { instances.push(child) })
+  app.addHook('onReady', async function checkPlugins () { check() })
 }

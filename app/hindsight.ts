@@ -2,24 +2,22 @@ import type { FastifyInstance } from 'fastify'
 import { decorateRequests } from './capture.js'
 import { checkOptions, listenersOf } from '../lib/check-options.js'
 import { beginObservation, type Observation } from './observe.js'
-import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
+import type { HindsightOptions } from '../lib/options.js'
+import type { Plan } from './prepare.js'
 import { isFromBeginning, profilerSettings } from '../lib/profiler/collect-policy.js'
 import { openServices } from '../lib/lifecycle/services.js'
 import { require } from '../lib/require.js'
 
 const fp = require('fastify-plugin') as typeof import('fastify-plugin')
 
-/** What the checked options of an application mean. */
-export interface Plan {
-  options: HindsightOptions & { debug: boolean }
-  /** Null where the option `profiler` is false. */
-  settings: ProfilerSettings | null
+interface Begun {
+  plan: Plan
   /** Null in `full` mode, and where no request is observed. */
   observation: Observation | null
 }
 
 /** Applications whose observation has begun before the plugin is registered: those of the preload. */
-const begun = new WeakMap<FastifyInstance, Plan>()
+const begun = new WeakMap<FastifyInstance, Begun>()
 
 /**
  * The plugin. In `observe` mode, the default, it shows what the application does and changes nothing; with `lifecycle:
@@ -27,7 +25,7 @@ const begun = new WeakMap<FastifyInstance, Plan>()
  * wrong value, with the option's name.
  */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
-  const plan = begun.get(app) ?? begin(app, options)
+  const { plan, observation } = begun.get(app) ?? begin(app, options)
   begun.delete(app)
   const { mode, debug } = app.hindsight
   if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
@@ -44,15 +42,15 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   const listeners = listenersOf(plan.options)
   if (listeners.size > 0) {
     const { registerListeners } = await import('./full.js')
-    await plan.observation?.prepared
+    await observation?.prepared
     await registerListeners(app, plan, listeners)
-    plan.observation?.addLastHooks()
+    observation?.addLastHooks()
   }
-  await plan.observation?.ready
+  await observation?.ready
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
 // Before anything is awaited: an application with a short timeout for plugins has hooks that are added at once.
-function begin (app: FastifyInstance, given: HindsightOptions): Plan {
+function begin (app: FastifyInstance, given: HindsightOptions): Begun {
   if (app.hasDecorator('hindsight')) {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +
       'fastify-hindsight/register')
@@ -68,9 +66,8 @@ function begin (app: FastifyInstance, given: HindsightOptions): Plan {
   const fromBeginning = debug || (observed && settings !== null && isFromBeginning(settings))
   openServices(app, options, observed, fromBeginning)
   decorateRequests(app, observed)
-  const plan: Plan = { options, settings, observation: null }
-  if (mode === 'observe' && observed) plan.observation = beginObservation(app, plan)
-  return plan
+  const plan = { options, settings }
+  return { plan, observation: mode === 'observe' && observed ? beginObservation(app, plan) : null }
 }
 
 /**

@@ -14,7 +14,6 @@ export type { Collector, CollectorPanel } from '../lib/profiler/collector.js'
 export type { Profile } from '../lib/profiler/profile.js'
 
 // Declarations of requests, replies and instances apply wherever the plugin is imported.
-export type {} from './health.js'
 export type {} from '../plugins/asset-reset.js'
 export type {} from '../plugins/cors.js'
 export type {} from '../plugins/default-locale.js'

@@ -101,21 +101,18 @@ function noteController (context: ExecutionContext): boolean {
 }
 
 /**
- * A logger for `NestFactory.create`, which adds the lines of a request to its profile and writes all lines with the
- * given logger, by default a `ConsoleLogger`.
+ * A logger for `NestFactory.create`: the given one, by default a `ConsoleLogger`, whose methods also add the lines of a
+ * request to its profile.
  */
 export function hindsightLogger<T extends LoggerService = ConsoleLogger> (
   logger: T = new ConsoleLogger() as LoggerService as T
 ): T {
-  // The target is another object, as the methods of a frozen logger have to be returned as they are.
-  return new Proxy(Object.create(logger) as T, {
-    get (_target, key) {
-      const value: unknown = Reflect.get(logger, key, logger)
-      if (typeof value !== 'function') return value
-      const write = (value as Callable).bind(logger)
-      return Object.hasOwn(LEVELS, key) ? recording(key as LogLevel, write) : write
-    }
-  })
+  const methods = logger as unknown as Partial<Record<LogLevel, Callable>>
+  for (const level of Object.keys(LEVELS) as LogLevel[]) {
+    const write = methods[level]?.bind(logger)
+    if (write !== undefined) methods[level] = recording(level, write)
+  }
+  return logger
 }
 
 function recording (level: LogLevel, write: Callable): Callable {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Plan } from './hindsight.js'
 import type { Observer } from './observer.js'
+import type { Plan } from './prepare.js'
 import { ownHook } from '../lib/lifecycle/listener.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'

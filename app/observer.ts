@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Plan } from './hindsight.js'
 import { pageServer } from './page-server.js'
-import { openProfiler } from './prepare.js'
+import { openProfiler, type Plan } from './prepare.js'
 import { diagnosticAnswer, missedRoute } from '../lib/error-page/observed-answer.js'
 import { isStream } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { Plan } from './hindsight.js'
 import { debugAccess } from '../lib/http/debug-access.js'
 import { originResolver } from '../lib/http/origin.js'
 import { onMalformed } from '../lib/http/refused-message.js'
@@ -11,7 +10,15 @@ import type { Profile } from '../lib/profiler/profile.js'
 import { Profiler } from '../lib/profiler/profiler.js'
 import { checkStorageSetting, openStorage } from '../lib/profiler/storage/open.js'
 import type { Warn } from '../lib/profiler/write-queue.js'
+import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
 import { editorLink } from '../lib/view/editor.js'
+
+/** The options of an application, checked and completed. */
+export interface Plan {
+  options: HindsightOptions & { debug: boolean }
+  /** Null where the option `profiler` is false. */
+  settings: ProfilerSettings | null
+}
 
 /**
  * Checks the values of options, and adds the services of requests: masking, their origin, who may see the debug

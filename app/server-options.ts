@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyHttpOptions, FastifyHttpsOptions, FastifyInstance } from 'fastify'
 import { messageOptions } from '../lib/http/malformed.js'
 import type { ServerSettings } from '../lib/options.js'
-import { SERVER_OPTIONS } from '../lib/check-options.js'
+import { checkOptions, SERVER_OPTIONS } from '../lib/check-options.js'
 
 export { messageOptions, type ServerSettings }
 
@@ -14,7 +14,6 @@ const DEFAULTS = Object.fromEntries(
 
 /** Milliseconds by which Node.js may notice a timeout late. */
 const CHECK_INTERVAL = 1_000
-const WARN_INTERVAL = 60_000
 const CLOSE_INTERVAL = 100
 
 /** The server options: how malformed messages are answered, and the limits of clients. */
@@ -33,20 +32,10 @@ export function httpsServerOptions (
 
 /** The options of Fastify, and those of the server of Node.js. */
 function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: ServerOptions } {
-  const unknown = Object.keys(given).find((name) => !(name in DEFAULTS))
-  if (unknown !== undefined) {
-    throw new Error(`Unknown server option "${unknown}"; known are ${Object.keys(DEFAULTS).join(', ')}`)
-  }
-  const { methodOverride, headersTimeout, ...settings } = { ...DEFAULTS, ...given }
-  const { requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit } = settings
+  checkOptions(given, SERVER_OPTIONS)
+  const { methodOverride, headersTimeout, maxConnections: _, ...limits } = { ...DEFAULTS, ...given }
   return {
-    fastify: {
-      ...messageOptions({ methodOverride }),
-      requestTimeout,
-      connectionTimeout,
-      keepAliveTimeout,
-      bodyLimit
-    },
+    fastify: { ...messageOptions({ methodOverride }), ...limits },
     node: {
       maxHeaderSize: 64 * 1024,
       headersTimeout,
@@ -60,15 +49,9 @@ function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: Se
 
 /** Limits the number of connections; while the application closes, ends those without a request. */
 export function boundConnections (app: FastifyInstance, given: Partial<ServerSettings> = {}): void {
-  const { server, log } = app
+  const { server } = app
   const { maxConnections } = { ...DEFAULTS, ...given }
   if (maxConnections > 0) server.maxConnections = maxConnections
-  let warnedAt = -Infinity
-  server.on('drop', () => {
-    if (performance.now() - warnedAt < WARN_INTERVAL) return
-    warnedAt = performance.now()
-    log.warn({ channel: 'server' }, `A connection was refused: ${maxConnections} are open already (MAX_CONNECTIONS)`)
-  })
   // For Node.js, a connection that has sent nothing is not idle; browsers open such connections in advance.
   const open = new Set<Socket>()
   for (const event of ['connection', 'secureConnection']) {
