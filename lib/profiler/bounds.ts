@@ -1,6 +1,5 @@
 import type { FlattenedException } from '../errors/exception.js'
-import { isWarningOrWorse } from '../logs/log-record.js'
-import type { LogRecord } from '../logs/log-record.js'
+import { isWarningOrWorse, type LogRecord } from '../logs/log-record.js'
 import { counted } from '../view/counted.js'
 import { cut } from '../view/visible.js'
 import type { Profile } from './profile.js'
@@ -40,9 +39,9 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
     () => fitLogs(maxBytes / 8),
     () => dropLargeCollectors(bounded, maxBytes / 8, reason),
     () => fitLogs(0),
-    () => Object.assign(bounded, plainCopy(bounded, (text) => cut(text, MAX_SHORT_STRING))),
-    () => dropLargeCollectors(bounded, 0, reason),
     () => {
+      Object.assign(bounded, plainCopy(bounded, (text) => cut(text, MAX_SHORT_STRING)))
+      dropLargeCollectors(bounded, 0, reason)
       const last = bounded.exceptions.slice(-10)
       bounded.exceptions = last.map(({ errors: _errors, ...one }) => ({ ...one, frames: one.frames.slice(0, 10) }))
       bounded.events = bounded.events.slice(0, 100)
@@ -60,10 +59,6 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
  * errors take precedence, then the newest lines.
  */
 export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reason: string): LogRecord[] {
-  // The log may have been shortened before.
-  const countOf = ({ channel, context }: LogRecord): number =>
-    channel === 'profiler' && Number.isSafeInteger(context.linesLeftOut) ? Number(context.linesLeftOut) : 0
-  const own = lines.filter((line) => countOf(line) === 0)
   const kept = new Set<LogRecord>()
   let left = maxBytes - NOTE_BYTES
   const keep = (candidates: readonly LogRecord[], least: number): void => {
@@ -74,15 +69,14 @@ export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reas
       left -= bytes
     }
   }
-  keep(own.filter(isWarningOrWorse), left * SHARE_OF_END)
-  keep(own, 0)
-  const shown = own.filter((line) => kept.has(line))
-  const dropped = lines.reduce((sum, line) => sum + countOf(line), own.length - shown.length)
-  if (dropped === 0) return shown
+  keep(lines.filter(isWarningOrWorse), left * SHARE_OF_END)
+  keep(lines, 0)
+  if (kept.size === lines.length) return [...lines]
+  const shown = lines.filter((line) => kept.has(line))
+  const dropped = lines.length - shown.length
   const message = `${counted(dropped, 'line was', 'lines were')} left out, of the oldest and least severe: ${reason}.`
   const { time = '', offset = 0 } = shown[0] ?? lines[0] ?? {}
-  const context = { linesLeftOut: dropped }
-  return [{ time, offset, level: 'warn', channel: 'profiler', message, context }, ...shown]
+  return [{ time, offset, level: 'warn', channel: 'profiler', message, context: {} }, ...shown]
 }
 
 /** A copy of any value as JSON can represent it; `shown` makes what is stored of a text. */

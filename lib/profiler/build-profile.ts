@@ -19,6 +19,7 @@ import { outsideChanges } from './panels/headers.js'
 import { performanceRecord } from './panels/waterfall.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 import type {} from './profiler.js'
+import { newToken } from './token.js'
 
 export interface BuildOptions {
   /** The end of the response, on the clock of `performance.now()`. */
@@ -130,5 +131,5 @@ function malformedProfile (refused: MalformedMessage, token: string, mask: Mask)
 /** Makes the function that stores a profile of each malformed message of an application. */
 export function malformedRecorder ({ hindsight }: FastifyInstance): (refused: MalformedMessage) => void {
   const { profiler, mask } = hindsight
-  return (refused) => { profiler.save(malformedProfile(refused, profiler.newToken(), mask)) }
+  return (refused) => { profiler.save(malformedProfile(refused, newToken(), mask)) }
 }

@@ -62,10 +62,10 @@ export function watchOutgoing (): () => void {
 /** Calls by the request objects of their clients. */
 const calls = new WeakMap<object, Call>()
 
-/** Records a call of the current request; returns whether it is recorded. */
-function begin (sent: object, call: Omit<Call, 'startedAt'>): boolean {
+/** Records a call of the current request. */
+function begin (sent: object, call: Omit<Call, 'startedAt'>): void {
   const request = requestContext.getStore()?.request
-  if (request === undefined || !stateOf(request).observed) return false
+  if (request === undefined || !stateOf(request).observed) return
   const state = stateOf(request)
   if (state.outgoing === undefined) {
     const { mask } = servicesOf(request)
@@ -77,7 +77,6 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>): boolean {
   const begun = { ...call, startedAt: performance.now() }
   calls.set(sent, begun)
   if (++state.outgoing.count <= MAX_CALLS) state.outgoing.calls.push(begun)
-  return true
 }
 
 function update (sent: object, changes: Partial<Call>): void {
@@ -93,8 +92,8 @@ function end (sent: object, failure: Pick<Call, 'error'> = {}): void {
 function beginHttp ({ request }: { request: ClientRequest }): void {
   const { protocol, host, path, method } = request
   const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`
-  const isRecorded = begin(request, { method, url, requestHeaders: request.getHeaders() })
-  if (isRecorded) request.once(errorMonitor, (error) => end(request, { error }))
+  begin(request, { method, url, requestHeaders: request.getHeaders() })
+  if (calls.has(request)) request.once(errorMonitor, (error) => end(request, { error }))
 }
 
 interface ResponseMessage { request: object, response: { statusCode?: number | undefined, headers: unknown } }

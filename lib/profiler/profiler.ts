@@ -10,7 +10,7 @@ import type {
   Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageStats
 } from './storage/storage.js'
 import type { ProfileSummary } from './summary.js'
-import { newToken, TOKEN_PATTERN } from './token.js'
+import { TOKEN_PATTERN } from './token.js'
 import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
 
 declare module '../lifecycle/services.js' {
@@ -38,9 +38,8 @@ export interface ProfilerOptions {
 
 /** Milliseconds that a reader waits for profiles that are being written: a store that hangs must not block readers. */
 const READ_TIMEOUT = 1_000
-const CLOSE_TIMEOUT = 5_000
-/** Milliseconds for a store to close after a flush that took all of the time. */
-const MIN_CLOSE_TIMEOUT = 1_000
+/** Milliseconds for the last profiles to be written, and for the store to close after that. */
+const CLOSE_TIMEOUT = 3_000
 /** Milliseconds in which a form of a page can be sent. */
 const FORM_VALIDITY = 12 * 60 * 60 * 1_000
 /** Milliseconds that an exiting process waits for its last profiles. */
@@ -62,7 +61,7 @@ export class Profiler {
   #closed = false
 
   constructor (options: ProfilerOptions) {
-    const { storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = emitWarning } = options
+    const { storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {} } = options
     const { secret, role, trace } = options
     this.formTokens = new FormTokens(secret)
     this.role = role
@@ -85,14 +84,6 @@ export class Profiler {
   /** The reason of the last loss; empty where there was none. */
   get lastLoss (): string {
     return this.#queue.lastLoss
-  }
-
-  /** A token that no waiting profile has. */
-  newToken (): string {
-    for (;;) {
-      const token = newToken()
-      if (!this.#queue.has(token)) return token
-    }
   }
 
   /** Queues a profile to be written soon; false when it was not queued. */
@@ -174,15 +165,13 @@ export class Profiler {
   async close (): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    const until = performance.now() + CLOSE_TIMEOUT
     await this.flush(CLOSE_TIMEOUT)
     const { waiting } = this.#queue
     if (waiting > 0) {
       this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
     }
     // A store that hangs must not keep the process from ending.
-    const timeout = Math.max(MIN_CLOSE_TIMEOUT, until - performance.now())
-    await settlesWithin(Promise.resolve(this.#storage.close()), timeout)
+    await settlesWithin(Promise.resolve(this.#storage.close()), CLOSE_TIMEOUT)
   }
 
   // Queries that may concern profiles which are not written yet.
@@ -224,9 +213,4 @@ class FormTokens {
 // Not empty, which no token of the package can be made for.
 function ownerOf (user: string | undefined): string {
   return user === undefined ? 'anonymous' : `user ${user}`
-}
-
-function emitWarning (message: string, error?: unknown): void {
-  const reason = error === undefined ? '' : ` ${messageOf(error)}`
-  process.emitWarning(message + reason, 'HindsightWarning')
 }

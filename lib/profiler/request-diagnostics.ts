@@ -24,7 +24,7 @@ export function openDiagnostics (app: FastifyInstance) {
     if (request === undefined || servicesOf(request) !== app.hindsight) return undefined
     return stateOf(request).log
   }, onLateError)
-  const unwatch = watchProcess(mode)
+  const unwatch = watchRejections(mode)
   // Where no request is observed from its beginning, none has an asynchronous context of its own.
   const unwatchOutgoing = fromBeginning ? watchOutgoing() : null
   app.hindsight.closing.push(() => {
@@ -75,26 +75,20 @@ export function traceOf (traceparent: unknown): { traceId: string, parentId: str
   return version === '00' && rest !== undefined ? null : { traceId, parentId, sampled: (parseInt(flags, 16) & 1) === 1 }
 }
 
-const users = { observe: 0, full: 0 }
+// Neither listener changes what the process does. They attribute events to the request that caused them.
+process.on('warning', onWarning).on('uncaughtExceptionMonitor', onUncaught)
+
+let fullApplications = 0
 
 /**
- * Attributes warnings, unhandled rejections and uncaught exceptions of the process to the request that caused them.
- * Returns a function that ends this; the listeners are shared by all applications of the process. `observe` mode has no
- * listener for `unhandledRejection`, since with one Node.js would not turn rejections into uncaught exceptions.
+ * Attributes unhandled rejections to the request that caused them, until the returned function is called. Not in
+ * `observe` mode: with a listener, Node.js would not turn rejections into uncaught exceptions.
  */
-function watchProcess (mode: Mode): () => void {
-  if (users.observe + users.full === 0) {
-    process.on('warning', onWarning)
-    process.on('uncaughtExceptionMonitor', onUncaught)
-  }
-  if (mode === 'full' && users.full === 0) process.on('unhandledRejection', onRejection)
-  users[mode]++
+function watchRejections (mode: Mode): () => void {
+  if (mode === 'observe') return () => {}
+  if (fullApplications++ === 0) process.on('unhandledRejection', onRejection)
   return () => {
-    users[mode]--
-    if (mode === 'full' && users.full === 0) process.off('unhandledRejection', onRejection)
-    if (users.observe + users.full > 0) return
-    process.off('warning', onWarning)
-    process.off('uncaughtExceptionMonitor', onUncaught)
+    if (--fullApplications === 0) process.off('unhandledRejection', onRejection)
   }
 }
 

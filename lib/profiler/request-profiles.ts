@@ -12,6 +12,7 @@ import { collectData, type Collection } from './collector.js'
 import { collectPolicy } from './collect-policy.js'
 import { openConfiguration } from './configuration.js'
 import { observe } from './observation.js'
+import { newToken } from './token.js'
 import type { ProfilerSettings } from '../options.js'
 
 declare module 'fastify' {
@@ -85,7 +86,7 @@ export function openRequestProfiles (
   const pending = new Map<() => void, Promise<unknown>>()
 
   function newTokenOf (request: FastifyRequest): string {
-    return (stateOf(request).token ??= profiler.newToken())
+    return (stateOf(request).token ??= newToken())
   }
 
   function mayBeProfiled (request: FastifyRequest): boolean {
@@ -99,11 +100,6 @@ export function openRequestProfiles (
     return isCollected(request, reply) && mayBeProfiled(request)
   }
 
-  function addressOf (request: FastifyRequest): { ip: string, userAgent: string, url: string } {
-    const url = absoluteUrl(originOf(request), targetOf(request))
-    return { ip: originOf(request).ip, userAgent: request.headers['user-agent'] ?? '', url }
-  }
-
   function keep (request: FastifyRequest, reply: FastifyReply): void {
     if (!isProfiled(request, reply)) return
     observe(request, reply)
@@ -113,7 +109,7 @@ export function openRequestProfiles (
     // Not recorded yet where the reply was sent or hijacked before the handler.
     collectRequest(request)
     const endedAt = state.endedAt || performance.now()
-    if (!state.parent) state.parent = redirects.take(addressOf(request)) ?? ''
+    if (!state.parent) state.parent = redirects.take(request)
     // Headers that are set later are not sent.
     state.sentHeaders ??= headersOf(reply)
     state.sentStatus ??= reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
@@ -212,65 +208,58 @@ export function openRequestProfiles (
     begin (request: FastifyRequest, reply: FastifyReply, payload: unknown): string {
       const token = newTokenOf(request)
       const location = reply.getHeader('location')
-      if (isRedirect(reply) && typeof location === 'string') redirects.remember(addressOf(request), location, token)
-      if (payload instanceof Readable) profiles.watchStream(request, reply, payload)
+      if (isRedirect(reply) && typeof location === 'string') redirects.remember(request, location, token)
+      if (payload instanceof Readable) watchStream(request, reply, payload)
       return token
-    },
-    /** Records that a stream fails while it is sent. */
-    watchStream (request: FastifyRequest, reply: FastifyReply, stream: Readable): void {
-      stream.once('error', (error) => noteFailedStream(request, reply, error))
     }
   }
   app.hindsight.profiles = profiles
   return profiles
 }
 
-// Once a part of the body was sent there can be no other response: Fastify closes the connection, not the client.
-function noteFailedStream (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
-  if (!reply.raw.headersSent) return
-  const state = stateOf(request)
-  state.streamFailed = true
-  state.others.push(error)
+/** Records that a stream fails while it is sent. */
+export function watchStream (request: FastifyRequest, reply: FastifyReply, stream: Readable): void {
+  stream.once('error', (error) => {
+    // Otherwise another response is sent. In this case Fastify closes the connection, not the client.
+    if (!reply.raw.headersSent) return
+    const state = stateOf(request)
+    state.streamFailed = true
+    state.others.push(error)
+  })
 }
-const LIFETIME = 30_000
-const MAX_KEPT = 1_000
+
+/** Milliseconds for which a redirect is kept, and how many are kept. */
+const REDIRECT_LIFETIME = 30_000
+const MAX_REDIRECTS = 1_000
 const MAX_URL = 2_000
 
-/** The client and the URL of a request. */
-interface Follower {
-  ip: string
-  userAgent: string
-  /** Absolute; the fragment is ignored. */
-  url: string
-}
-
-/** The redirects of the last 30 seconds by client and target: they are the parents of the requests that follow. */
-export class Redirects {
+/** The latest redirects by client and target: they are the parents of the requests that follow. */
+class Redirects {
   readonly #kept = new Map<string, { token: string, until: number }>()
 
   /** Keeps the redirect of a request to `location`, which may be relative. */
-  remember (redirected: Follower, location: string, token: string, now = Date.now()): void {
-    const key = keyOf({ ...redirected, url: location }, redirected.url)
-    if (key === null) return
+  remember (request: FastifyRequest, location: string, token: string): void {
+    const key = keyOf(request, location)
     this.#kept.delete(key)
-    this.#kept.set(key, { token, until: now + LIFETIME })
+    this.#kept.set(key, { token, until: Date.now() + REDIRECT_LIFETIME })
     const [oldest = ''] = this.#kept.keys()
-    if (this.#kept.size > MAX_KEPT) this.#kept.delete(oldest)
+    if (this.#kept.size > MAX_REDIRECTS) this.#kept.delete(oldest)
   }
 
-  /** Removes the redirect to this request and returns its token; null where there is none. */
-  take (follower: Follower, now = Date.now()): string | null {
-    const key = this.#kept.size === 0 ? null : keyOf(follower)
-    if (key === null) return null
+  /** Removes the redirect to this request and returns its token; empty where there is none. */
+  take (request: FastifyRequest): string {
+    if (this.#kept.size === 0) return ''
+    const key = keyOf(request)
     const found = this.#kept.get(key)
     this.#kept.delete(key)
-    return found !== undefined && found.until > now ? found.token : null
+    return found !== undefined && found.until > Date.now() ? found.token : ''
   }
 }
 
-function keyOf ({ ip, userAgent, url }: Follower, base?: string): string | null {
-  if (ip === '' || url.length > MAX_URL || !URL.canParse(url, base)) return null
-  const target = new URL(url, base)
-  target.hash = ''
-  return `${ip}\n${userAgent.slice(0, 300)}\n${target.href}`
+/** The client of a request, and the URL that it requests or is redirected to. */
+function keyOf (request: FastifyRequest, location = ''): string {
+  const origin = servicesOf(request).originOf(request)
+  const url = absoluteUrl(origin, targetOf(request))
+  const target = location.length <= MAX_URL && URL.canParse(location, url) ? new URL(location, url).href : ''
+  return [origin.ip, request.headers['user-agent'], target.split('#', 1)].join('\n')
 }

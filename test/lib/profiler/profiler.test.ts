@@ -3,7 +3,6 @@ import { Profiler } from '../../../lib/profiler/profiler.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import type { ProfileStorage, SearchOptions } from '../../../lib/profiler/storage/storage.js'
 import type { ProfileRecord } from '../../../lib/profiler/summary.js'
-import { TOKEN_PATTERN } from '../../../lib/profiler/token.js'
 import { failure, profile, tokens } from './fixture.js'
 
 /** A store whose writes wait and fail as a test needs it. */
@@ -85,16 +84,6 @@ t.test('a profile that cannot be serialized does not affect the others', async t
   t.equal((await profiler.latest())?.token, '000002')
 })
 
-t.test('a new token differs from those of queued profiles', async t => {
-  const { Profiler } = await t.mockImport<typeof import('../../../lib/profiler/profiler.js')>('../../../lib/profiler/profiler.js', {
-    '../../../lib/profiler/token.js': { TOKEN_PATTERN, newToken: () => drawn.shift() }
-  })
-  const drawn = ['000001', '000002', '000001', '000003']
-  const profiler = new Profiler({ storage: new MemoryStorage() })
-  for (const token of tokens(1, 2)) profiler.save(profile(token))
-  t.equal(profiler.newToken(), '000003')
-})
-
 t.test('an unavailable store is an error of status 503 for readers, and profiles are queued', async t => {
   const unavailable = (): never => { throw new Error('unavailable') }
   const rejecting = async (): Promise<never> => await Promise.reject(new Error('unavailable'))
@@ -109,7 +98,6 @@ t.test('an unavailable store is an error of status 503 for readers, and profiles
       await t.rejects(async () => { await call() }, { code: 'HINDSIGHT_PROFILE_STORE', statusCode: 503, message: 'The store of profiles failed: unavailable' })
     }
     t.same(profiler.counters, { written: 0, dropped: 0, failed: 1 })
-    t.match(profiler.newToken(), TOKEN_PATTERN)
   }
 })
 
@@ -165,16 +153,6 @@ t.test('close() writes queued profiles, and then nothing is saved', async t => {
   await profiler.close()
   t.same(storage.batches, [['000001']])
   t.equal(profiler.save(profile('000002')), false)
-})
-
-t.test('the default warning is a process warning', async t => {
-  const storage = new Puppet()
-  storage.error = new Error('full')
-  const warned = new Promise<Error>(resolve => process.once('warning', resolve))
-  const profiler = new Profiler({ storage })
-  profiler.save(profile('000001'))
-  await profiler.flush()
-  t.match(await warned, { name: 'HindsightWarning', message: 'Profiles are lost: the store failed. full' })
 })
 
 t.test('exit() puts the queued profiles and waits for the store', async t => {

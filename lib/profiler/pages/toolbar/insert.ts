@@ -8,6 +8,7 @@ import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
 import type { ProfiledRoute } from '../../profile.js'
+import { watchStream } from '../../request-profiles.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
 import { allowsToolbar, extendHeader, forbidsToolbar, type ToolbarNonces } from './policy.js'
 import { toolbar, toolbarOf, type ToolbarData } from './toolbar.js'
@@ -65,7 +66,7 @@ export function insertToolbar (
   ): Promise<string | Readable> {
     const page = await readStream(stream, length, reply.raw)
     if (!Buffer.isBuffer(page)) {
-      app.hindsight.profiles?.watchStream(request, reply, page)
+      watchStream(request, reply, page)
       return page
     }
     try {

@@ -87,3 +87,44 @@ t.test('a followed redirect is the parent of the next request, without a marker 
   app.hindsight.profiler.save({ ...followed, token: '00000a', parent: '"><script>' })
   t.notMatch(await pageOf('00000a'), /"><script>/)
 })
+
+t.test('a redirect is followed once, by the same client, to the same URL, within 30 seconds', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/a/from', (request, reply) => reply.redirect((request.query as { to: string }).to))
+    app.get('/*', () => 'x')
+  })
+  const now = Date.now
+  t.teardown(() => { Date.now = now })
+  const headers = { 'user-agent': 'a browser' }
+  const long = `/${'x'.repeat(3_000)}`
+  for (const [name, to, url, changes, later, isFollowed] of [
+    ['a path', '/to', '/to', {}, 0, true],
+    ['relative', 'to?a=b', '/a/to?a=b', {}, 0, true],
+    ['absolute, with a fragment', 'http://localhost/to#there', '/to', {}, 29_000, true],
+    ['too late', '/to', '/to', {}, 30_000, false],
+    ['another place', '/to', '/other', {}, 0, false],
+    ['another query', '/to', '/to?a=1', {}, 0, false],
+    ['another client', '/to', '/to', { remoteAddress: '127.0.0.2' }, 0, false],
+    ['another browser', '/to', '/to', { headers: { 'user-agent': 'b' } }, 0, false],
+    ['a very long URL', long, long, {}, 0, false]
+  ] as const) {
+    const redirect = await profileOf(app, await app.inject({ url: `/a/from?${new URLSearchParams({ to })}`, headers }))
+    Date.now = () => now() + later
+    const follower = { url, headers, ...changes }
+    const followed = await profileOf(app, await app.inject(follower))
+    const again = await profileOf(app, await app.inject(follower))
+    Date.now = now
+    t.same([followed.parent, again.parent], [isFollowed ? redirect.token : undefined, undefined], name)
+    await app.inject({ url: to, headers })
+  }
+})
+
+t.test('the number of redirects that are kept is bounded', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/from/:to', (request, reply) => reply.redirect(`/to/${(request.params as { to: string }).to}`))
+    app.get('/to/*', () => 'x')
+  })
+  for (let i = 0; i < 1_001; i++) await app.inject(`/from/${i}`)
+  t.equal((await profileOf(app, await app.inject('/to/0'))).parent, undefined)
+  t.not((await profileOf(app, await app.inject('/to/1'))).parent, undefined)
+})
