@@ -1,5 +1,5 @@
 import type { FlattenedException } from '../errors/exception.js'
-import { isWarningOrWorse, type LogRecord } from '../logs/log-record.js'
+import type { LogRecord } from '../logs/log-record.js'
 import { counted } from '../view/counted.js'
 import { cut } from '../view/visible.js'
 import type { Profile } from './profile.js'
@@ -11,8 +11,6 @@ const MAX_NAME = 500
 /** Characters of a text, if that is not enough. */
 const MAX_SHORT_STRING = 500
 const MAX_DEPTH = 24
-/** The share of the space of a log that is left to its end, whatever the levels there are. */
-const SHARE_OF_END = 1 / 4
 const NOTE_BYTES = 350
 
 /** The record of a profile; its JSON has at most `maxBytes`. */
@@ -54,27 +52,18 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
   return bounded
 }
 
-/**
- * The lines of a log that fit into so many bytes of JSON, in their order, after a note of how many do not. Warnings and
- * errors take precedence, then the newest lines.
- */
+/** The newest lines of a log that fit into so many bytes of JSON, in their order, after a note of how many do not. */
 export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reason: string): LogRecord[] {
-  const kept = new Set<LogRecord>()
   let left = maxBytes - NOTE_BYTES
-  const keep = (candidates: readonly LogRecord[], least: number): void => {
-    for (const line of candidates.toReversed()) {
-      const bytes = bytesOf(line) + 1
-      if (kept.has(line) || left - bytes < least) continue
-      kept.add(line)
-      left -= bytes
-    }
-  }
-  keep(lines.filter(isWarningOrWorse), left * SHARE_OF_END)
-  keep(lines, 0)
-  if (kept.size === lines.length) return [...lines]
-  const shown = lines.filter((line) => kept.has(line))
+  const shown = lines.toReversed().filter((line) => {
+    const bytes = bytesOf(line) + 1
+    if (bytes > left) return false
+    left -= bytes
+    return true
+  }).reverse()
   const dropped = lines.length - shown.length
-  const message = `${counted(dropped, 'line was', 'lines were')} left out, of the oldest and least severe: ${reason}.`
+  if (dropped === 0) return shown
+  const message = `${counted(dropped, 'line was', 'lines were')} left out, the oldest or longest: ${reason}.`
   const { time = '', offset = 0 } = shown[0] ?? lines[0] ?? {}
   return [{ time, offset, level: 'warn', channel: 'profiler', message, context: {} }, ...shown]
 }

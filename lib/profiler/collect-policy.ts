@@ -41,8 +41,7 @@ export function collectPolicy (options: ProfilerSettings) {
   function choiceOf (request: FastifyRequest): boolean | undefined {
     if (collectParameter === undefined) return undefined
     const value = (request.query as Record<string, unknown> | undefined)?.[collectParameter]
-    if (value === '1' || value === 'true' || value === '') return true
-    return value === '0' || value === 'false' ? false : undefined
+    return value === '1' ? true : value === '0' ? false : undefined
   }
 
   function matches (request: FastifyRequest): boolean {

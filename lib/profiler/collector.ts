@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf } from '../errors/thrown-value.js'
 import { isPromise } from '../lifecycle/listener.js'
 import { snapshot } from './snapshot.js'
-import { settlesWithin } from './write-queue.js'
 
 /**
  * How the data of a collector are shown. `T` is the return type of `collect`; the functions receive it as plain JSON
@@ -26,13 +25,11 @@ export interface CollectorPanel<T = any> {
 export interface Collector<T = any> {
   /** The key in `profile.collectors`, and the value of `?panel=`. */
   name: string
-  /** Returns, or resolves to, JSON data; they are masked. A collector that has not settled after 2 s fails. */
-  collect: (request: FastifyRequest, reply: FastifyReply) => T | PromiseLike<T>
+  /** Returns JSON data, which are masked. A promise is an error: await data in the handler or a hook. */
+  collect: (request: FastifyRequest, reply: FastifyReply) => T
   panel?: CollectorPanel<T>
 }
 
-/** Milliseconds until a collector fails. */
-const TIMEOUT = 2_000
 const OWN_NAMES = new Set([
   'request', 'response', 'exceptions', 'logs', 'events', 'router', 'security', 'performance', 'session', 'cors', 'csp',
   'cache', 'locale', 'pagination', 'config', 'http-client', 'spans', 'trace', 'attributes', 'template', 'params',
@@ -50,35 +47,23 @@ export function checkCollectors (collectors: readonly Collector[]): void {
   }
 }
 
-/** The data of the application's collectors for one request. */
-export interface Collection {
-  /** Data by the names of the collectors, as far as they have settled; `{ error }` of a collector that fails. */
-  data: Record<string, unknown>
-  /** Resolves when all collectors have settled or timed out; undefined where all were synchronous. It never rejects. */
-  settled: Promise<unknown> | undefined
-}
-
-/** Runs the collectors of the application. */
+/** Runs the collectors of the application: data by their names, `{ error }` of one that fails. */
 export function collectData (
-  collectors: readonly Collector[], request: FastifyRequest, reply: FastifyReply, timeout = TIMEOUT
-): Collection {
+  collectors: readonly Collector[], request: FastifyRequest, reply: FastifyReply
+): Record<string, unknown> {
   const data: Record<string, unknown> = {}
-  const pending: Array<Promise<void>> = []
   for (const { name, collect } of collectors) {
-    // A copy, as the application may go on to change its data.
-    const keep = (result: unknown): void => { data[name] = result === undefined ? null : snapshot(result) }
-    const fail = (error: unknown): void => { data[name] = { error: messageOf(error) } }
     try {
       const result = collect(request, reply) as unknown
-      if (!isPromise(result)) keep(result)
-      else {
-        pending.push(settlesWithin(Promise.resolve(result).then(keep), timeout).then((isSettled) => {
-          if (!isSettled) fail(`it had not settled after ${timeout} ms`)
-        }, fail))
+      if (isPromise(result)) {
+        result.then(undefined, () => {})
+        throw new Error('it returned a promise')
       }
+      // A copy, as the application may go on to change its data.
+      data[name] = result === undefined ? null : snapshot(result)
     } catch (error) {
-      fail(error)
+      data[name] = { error: messageOf(error) }
     }
   }
-  return { data, settled: pending.length === 0 ? undefined : Promise.all(pending) }
+  return data
 }

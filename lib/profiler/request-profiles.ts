@@ -8,7 +8,7 @@ import { headersOf, type Headers } from '../lifecycle/header-values.js'
 import { requestContext, routeConfigOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { buildProfile } from './build-profile.js'
-import { collectData, type Collection } from './collector.js'
+import { collectData } from './collector.js'
 import { collectPolicy } from './collect-policy.js'
 import { openConfiguration } from './configuration.js'
 import { observe } from './observation.js'
@@ -25,7 +25,7 @@ declare module 'fastify' {
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The data of the application's collectors: they run once, however often the profile is written. */
-    collection?: Collection
+    applicationData?: Record<string, unknown>
     /** Whether a profile was queued, and whether it became spans. */
     isKept?: boolean
     isTraced?: boolean
@@ -82,8 +82,6 @@ export function openRequestProfiles (
   const { isCollected, isWanted } = collectPolicy(settings)
   const configuration = openConfiguration(app, options, collectors)
   const redirects = new Redirects()
-  // Profiles that wait for asynchronous collectors.
-  const pending = new Map<() => void, Promise<unknown>>()
 
   function newTokenOf (request: FastifyRequest): string {
     return (stateOf(request).token ??= newToken())
@@ -113,19 +111,14 @@ export function openRequestProfiles (
     // Headers that are set later are not sent.
     state.sentHeaders ??= headersOf(reply)
     state.sentStatus ??= reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
-    const { data, settled } = (state.collection ??= collectData(collectors, request, reply))
-    const write = (): void => {
-      pending.delete(write)
-      profiler.defer(token, () => {
-        const { maxProfileBytes: maxBytes } = profiler
-        const profile = buildProfile(request, reply, { endedAt, maxBytes, collected: data, config: configuration() })
-        if (state.isTraced !== true) profiler.trace?.(profile)
-        state.isTraced = true
-        return profile
-      })
-    }
-    if (settled === undefined) write()
-    else pending.set(write, settled.then(write))
+    const collected = (state.applicationData ??= collectData(collectors, request, reply))
+    profiler.defer(token, () => {
+      const { maxProfileBytes: maxBytes } = profiler
+      const profile = buildProfile(request, reply, { endedAt, maxBytes, collected, config: configuration() })
+      if (state.isTraced !== true) profiler.trace?.(profile)
+      state.isTraced = true
+      return profile
+    })
   }
 
   // The request that ends the process leaves its profile, too.
@@ -144,7 +137,6 @@ export function openRequestProfiles (
   function exit (code: number): void {
     try {
       keepExiting(code)
-      for (const write of pending.keys()) write()
     } finally {
       profiler.exit()
     }
@@ -174,7 +166,6 @@ export function openRequestProfiles (
   }
 
   onExit.add(exit)
-  app.hindsight.closing.push(async () => { await Promise.all(pending.values()) })
   // Last, after the store is closed: a process that exits earlier writes what is queued.
   app.hindsight.closing.unshift(() => { onExit.delete(exit) })
   const profiles = {

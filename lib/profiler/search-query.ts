@@ -33,7 +33,9 @@ const MAX_TEXT = 500
 /** Words; text in quotes may have blanks. */
 const WORDS = /(?:[^\s"]|"[^"]*")+/g
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,50}$/
-const ISO_8601 = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/
+const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/
+/** Milliseconds from the beginning of a day to its end. */
+const REST_OF_DAY = 86_399_999
 
 const TOKEN = {
   read: (text: string) => matching(TOKEN_PATTERN, text.toLowerCase()),
@@ -59,12 +61,11 @@ const FIELDS: Readonly<Record<string, Field>> = {
   min_duration: DURATION,
   slow: DURATION,
   from: { key: 'from', read: (text) => readTime(text), problem: TIME_PROBLEM },
-  until: { key: 'until', read: (text) => readTime(text, 86_399_999), problem: TIME_PROBLEM },
+  until: { key: 'until', read: (text) => readTime(text, REST_OF_DAY), problem: TIME_PROBLEM },
   error: { key: 'error', read: (text) => matching(/^[01]$/, text) && text === '1', problem: 'neither 1 nor 0' },
   parent: { key: 'parent', ...TOKEN }
 }
 
-/** The names of the criteria in a query. */
 const CRITERIA: readonly string[] = Object.keys(FIELDS)
 
 /**
@@ -86,12 +87,11 @@ export function readSearch ({ q, ...given }: Fields, maxLimit = MAX_LIMIT): Sear
   }
   const cursor = textOf(fields, 'cursor')
   const limit = limitOf(fields, maxLimit)
-  const sort = SORTS.find((sort) => sort === (textOf(fields, 'sort') ?? '-time'))
-  if (sort === undefined) {
-    throw new BadCriterionError('sort', `"${textOf(fields, 'sort')}" is none of ${SORTS.join(', ')}`)
-  }
+  const order = textOf(fields, 'sort')
+  const sort = SORTS.find((sort) => sort === order)
+  if (sort !== order) throw new BadCriterionError('sort', `"${order}" is none of ${SORTS.join(', ')}`)
   const criteria = readCriteria(fields)
-  return { criteria, limit, ...(sort !== '-time' && { sort }), ...(cursor !== undefined && { cursor }) }
+  return { criteria, limit, ...(sort !== undefined && { sort }), ...(cursor !== undefined && { cursor }) }
 }
 
 /** The criteria of a text such as `status:5xx "with blank" slow:>200ms`; a word without a name is a part of the URL. */
@@ -109,13 +109,6 @@ function readText (text: string): Array<[field: string, value: string]> {
     if (content === '') throw new BadCriterionError(name, 'it has no value')
     return [field, content]
   })
-}
-
-/** Reads the criteria of a response that has no pages: there `limit`, `sort` and `cursor` are invalid. */
-export function readFilter (fields: Fields): Criteria {
-  const field = ['limit', 'sort', 'cursor'].find((name) => textOf(fields, name) !== undefined)
-  if (field !== undefined) throw new BadCriterionError(field, 'this address has no pages')
-  return readSearch(fields).criteria
 }
 
 function readCriteria (fields: Fields): Criteria {
@@ -163,14 +156,11 @@ function readDuration (text: string): number | undefined {
   return /^\s*>?=?\s*\d/.test(text) ? parseDuration(text.replace(/^[\s>=]+/, '').trim()) : undefined
 }
 
-/** Milliseconds since the epoch, in UTC where a time has no zone; `rest` is added to a date. */
+/** Milliseconds since the epoch, in UTC where a time has no zone; `rest` is added to a date without a time. */
 function readTime (text: string, rest = 0): number | undefined {
   const age = /^\s*\d+\s*[a-z]+\s*$/i.test(text) ? parseDuration(text.trim()) : undefined
   if (age !== undefined) return Math.max(0, Date.now() - age)
-  const written = matching(ISO_8601, text)?.replace(' ', 'T')
-  if (written === undefined) return undefined
-  const [date = '', time] = written.split('T')
-  const hasZone = time === undefined || /Z|[+-]/.test(time)
-  const parsed = Date.parse(hasZone ? written : `${written}Z`)
-  return Number.isNaN(parsed) ? undefined : parsed + (written === date ? rest : 0)
+  const [written = '', time, zone] = ISO_8601.exec(text.trim()) ?? []
+  const parsed = Date.parse(time === undefined || zone !== undefined ? written : `${written}Z`)
+  return Number.isNaN(parsed) ? undefined : parsed + (time === undefined ? rest : 0)
 }

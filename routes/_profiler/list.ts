@@ -3,7 +3,7 @@ import createError from '@fastify/error'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { follow, type FollowOptions } from '../../lib/profiler/follow.js'
 import type { Profiler } from '../../lib/profiler/profiler.js'
-import { readFilter, readSearch } from '../../lib/profiler/search-query.js'
+import { readSearch } from '../../lib/profiler/search-query.js'
 import type { ProfilePage } from '../../lib/profiler/storage/storage.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { baseOf, formatOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
@@ -28,7 +28,7 @@ export default async function listRoutes (app: FastifyInstance): Promise<void> {
 
 async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { panel, ...fields } = request.query as Fields
-  const criteria = readFilter(fields)
+  const { criteria } = readSearch(fields)
   const latest = await request.server.hindsight.profiler.latest(criteria)
   if (latest === undefined) {
     const { error, ...others } = criteria
@@ -73,7 +73,7 @@ function addStream (app: FastifyInstance): void {
   })
   app.get('/stream', routeOptions(app, '_profiler_stream'), async function streamProfiles (request, reply) {
     const { profiler } = app.hindsight
-    const criteria = readFilter(request.query as Fields)
+    const { criteria } = readSearch(request.query as Fields)
     if (followers.size >= MAX_FOLLOWERS) throw new TooManyFollowersError(MAX_FOLLOWERS)
     const follower = new AbortController()
     followers.add(follower)
