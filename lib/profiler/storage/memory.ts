@@ -43,18 +43,15 @@ export class MemoryStorage implements ProfileStorage {
   search (options: SearchOptions): ProfilePage {
     const { criteria = {}, limit } = options
     const range = rangeOf(options, this.#head)
-    const { seq: [after, before], column, isDescending, last } = range
+    const { seq: [above, below], column, isDescending } = range
     const matches = matcher(criteria)
-    const columnsOf = ({ seq, summary: { duration, status } }: Entry) => ({ seq, duration, status })
-    const compare = ([value, seq]: [number, number], [otherValue, otherSeq]: [number, number]): number =>
-      (value - otherValue || seq - otherSeq) * (isDescending ? -1 : 1)
+    const valueOf = (entry: Entry): number => column === 'seq' ? entry.seq : entry.summary[column]
     const found = [...this.#entries.values()]
-      .filter((entry) => entry.seq > after && entry.seq < before && matches(entry))
-      .map((entry) => ({ entry, key: [columnsOf(entry)[column], entry.seq] as [number, number] }))
-      .filter(({ key }) => last === undefined || compare(key, last) > 0)
-      .sort((a, b) => compare(a.key, b.key)).map(({ entry }) => entry)
+      .filter((entry) => entry.seq > above && entry.seq < below && matches(entry))
+      .sort((a, b) => valueOf(a) - valueOf(b) || a.seq - b.seq)
+    if (isDescending) found.reverse()
     const page = found.slice(0, limit)
-    const next = found.length > limit ? cursorOf(range, columnsOf(page.at(-1) as Entry)) : null
+    const next = found.length > limit ? cursorOf(range, page.at(-1)?.seq ?? 0) : null
     return { profiles: page.map(({ summary }) => ({ ...summary })), next, head: String(this.#head) }
   }
 

@@ -78,21 +78,16 @@ export class SqlStorage implements ProfileStorage {
     return await this.#database.read(async (query) => {
       const head = await this.#head(query)
       const range = rangeOf(options, head)
-      const { seq, column, isDescending, last } = range
+      const { seq, column, isDescending } = range
       const { conditions, values } = this.#where(criteria)
       conditions.push('seq > ?', 'seq < ?')
       values.push(...seq)
-      if (last !== undefined) {
-        conditions.push(`(${column}, seq) ${isDescending ? '<' : '>'} (?, ?)`)
-        values.push(...last)
-      }
       const direction = isDescending ? 'desc' : 'asc'
       const order = `order by ${column === 'seq' ? '' : `${column} ${direction}, `}seq ${direction}`
       const sql = `select ${SUMMARY} from ${this.#profiles} where ${conditions.join(' and ')} ${order} limit ?`
       const found = await query(sql, [...values, limit + 1])
       const page = found.slice(0, limit)
-      const end = page.at(-1) as Row & Record<'seq' | 'duration' | 'status', number>
-      const next = found.length > limit ? cursorOf(range, end) : null
+      const next = found.length > limit ? cursorOf(range, Number(page.at(-1)?.seq)) : null
       return { profiles: page.map(summaryOf), next, head: String(head) }
     })
   }

@@ -29,7 +29,7 @@ export type Sort = (typeof SORTS)[number]
 export interface ProfilePage {
   /** In the order of the search. */
   profiles: ProfileSummary[]
-  /** Opaque; null on the last page. */
+  /** Opaque; null on the last page. Only the order `-time` has further pages. */
   next: string | null
   /** Opaque: the position of the newest profile in the store, whether it matches or not. */
   head: string
@@ -78,41 +78,29 @@ export const StorageClosedError: StorageError =
 export const StorageUnusableError: StorageError =
   createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
 
-/** Where a page is: `seq` after the first number and before the second, and in the order after `last`. */
+/** Where a page is, and its order: `seq` is above the first number and below the second. */
 export interface PageRange {
-  seq: [after: number, before: number]
+  seq: [above: number, below: number]
   column: 'seq' | 'duration' | 'status'
   isDescending: boolean
-  /** The last profile of the previous page: the value of the column and its `seq`. */
-  last?: [value: number, seq: number]
 }
 
 /** The range of a page. `head`: the highest `seq` of the store. */
 export function rangeOf ({ cursor, after = '0', sort = '-time' }: SearchOptions, head: number): PageRange {
   const name = sort.replace('-', '') as 'time' | 'duration' | 'status'
-  const order = { column: name === 'time' ? 'seq' as const : name, isDescending: sort.startsWith('-') }
-  const [first, end] = [seqOf(after, after), head + 1]
-  if (cursor === undefined) return { ...order, seq: [first, end] }
-  if (order.column === 'seq') {
-    const seq = seqOf(cursor, cursor)
-    return { ...order, seq: order.isDescending ? [first, seq] : [Math.max(first, seq), end] }
-  }
-  const [value = '', seq = ''] = cursor.split(':')
-  // A status is an integer of 32 bits in a database.
-  const isValid = name === 'status' ? /^\d{1,9}$/.test(value) : value !== '' && Number.isFinite(Number(value))
-  if (!isValid) throw new InvalidCursorError(cursor)
-  return { ...order, seq: [first, end], last: [Number(value), seqOf(seq, cursor)] }
+  const below = cursor === undefined ? head + 1 : seqOf(cursor)
+  return { seq: [seqOf(after), below], column: name === 'time' ? 'seq' : name, isDescending: sort.startsWith('-') }
+}
+
+/** The cursor of the page after the one that ends with this `seq`; null where another order than `-time` has none. */
+export function cursorOf ({ column, isDescending }: PageRange, seq: number): string | null {
+  return column === 'seq' && isDescending ? String(seq) : null
 }
 
 // It may be above the highest `seq`: the newest profiles may have been removed.
-function seqOf (text: string, cursor: string): number {
-  if (!/^(?:0|[1-9]\d{0,14})$/.test(text)) throw new InvalidCursorError(cursor)
-  return Number(text)
-}
-
-/** The cursor of the page after the one whose last profile has these columns. */
-export function cursorOf ({ column }: PageRange, last: Record<'seq' | 'duration' | 'status', unknown>): string {
-  return column === 'seq' ? String(last.seq) : `${String(last[column])}:${String(last.seq)}`
+function seqOf (position: string): number {
+  if (!/^(?:0|[1-9]\d{0,14})$/.test(position)) throw new InvalidCursorError(position)
+  return Number(position)
 }
 
 export interface PurgeOptions {

@@ -65,11 +65,7 @@ t.test('column heads sort in both directions, and keep the search', async (t) =>
   t.same(await head('search?sort=-duration', 'Duration'), ['descending', '/_profiler/search?sort=duration', '000002 000001 000003'])
   t.same(await head('search?sort=duration', 'Duration'), ['ascending', '/_profiler/search?sort=-duration', '000003 000001 000002'])
   t.same(await head('search?sort=-status', 'Status'), ['descending', '/_profiler/search?sort=status', '000002 000003 000001'])
-  const first = (await app.inject('/_profiler/search.json?sort=-duration&limit=2')).json()
-  t.same((await app.inject(`/_profiler/search.json?sort=-duration&limit=2&cursor=${encodeURIComponent(first.next)}`)).json().profiles[0].token, '000003')
-  const next = (await load('search?sort=-duration&limit=2')).querySelector('a[rel=next]')?.getAttribute('href') ?? ''
-  t.same(listed(await load(next.replace('/_profiler/', ''))), ['000003'])
-  for (const cursor of ['3', 'x:1', '1:x', '1:1:1e9']) t.equal((await app.inject(`/_profiler/search.json?sort=duration&cursor=${cursor}`)).statusCode, cursor === '1:1:1e9' ? 200 : 400, cursor)
+  t.equal((await app.inject('/_profiler/search.json?sort=-duration&limit=2')).json().next, null, 'only the newest first have further pages')
 })
 
 t.test('equal failures are grouped at the position of the newest', async (t) => {
