@@ -1,6 +1,6 @@
 import {
-  Catch, ConsoleLogger, HttpException, Inject, Logger, Module, NotFoundException,
-  type ExecutionContext, type LoggerService, type LogLevel, type NestModule
+  Catch, ConsoleLogger, HttpException, Inject, Module, NotFoundException,
+  type ExecutionContext, type LogLevel, type NestModule
 } from '@nestjs/common'
 import { ApplicationConfig } from '@nestjs/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -11,18 +11,17 @@ import { noteFailure } from '../lib/profiler/observation.js'
 import { requestContext, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { LogLevel as RecordLevel } from '../lib/logs/log-record.js'
-import type { OwnLine } from '../lib/logs/request-log.js'
 import { inspected } from '../lib/view/json.js'
 import { cut } from '../lib/view/visible.js'
 import type {} from './capture.js'
 
 const MAX_TEXT = 32_000
+type Stream = 'stdout' | 'stderr'
+
 /** The levels of log records by Nest's levels. */
 const LEVELS: Readonly<Record<LogLevel, RecordLevel>> = {
   fatal: 'fatal', error: 'error', warn: 'warn', log: 'info', debug: 'debug', verbose: 'trace'
 }
-
-type Callable = (...args: unknown[]) => unknown
 
 /**
  * A module for NestJS on `@nestjs/platform-fastify`: profiles have exceptions and the method of the controller, and
@@ -100,51 +99,23 @@ function noteController (context: ExecutionContext): boolean {
   return true
 }
 
-/**
- * A logger for `NestFactory.create`: the given one, by default a `ConsoleLogger`, whose methods also add the lines of a
- * request to its profile.
- */
-export function hindsightLogger<T extends LoggerService = ConsoleLogger> (
-  logger: T = new ConsoleLogger() as LoggerService as T
-): T {
-  const methods = logger as unknown as Partial<Record<LogLevel, Callable>>
-  for (const level of Object.keys(LEVELS) as LogLevel[]) {
-    const write = methods[level]?.bind(logger)
-    if (write !== undefined) methods[level] = recording(level, write)
-  }
-  return logger
-}
-
-function recording (level: LogLevel, write: Callable): Callable {
-  return (...args) => {
+/** A `ConsoleLogger` for `NestFactory.create` that also adds the lines of a request to its profile. */
+export class HindsightLogger extends ConsoleLogger {
+  protected override printMessages (
+    messages: unknown[], context = '', level: LogLevel = 'log', ...others: [to?: Stream, stack?: unknown, data?: object]
+  ): void {
+    super.printMessages(messages, context, level, ...others)
     const { request } = requestContext.getStore() ?? {}
-    const log = request === undefined ? null : stateOf(request).log ?? null
-    if (log === null || !Logger.isLevelEnabled(level)) return write(...args)
-    const before = log.size
-    const result = write(...args)
-    // A logger that writes through pino leads to a line of pino's, which is captured already.
-    if (log.size === before) log.note(LEVELS[level], lineOf(args))
-    return result
+    const log = request === undefined ? undefined : stateOf(request).log
+    const [, errorStack, data] = others
+    for (const message of messages) {
+      const stack = errorStack ?? (isError(message) ? read(message, 'stack') : undefined)
+      const text = isError(message) ? `${nameOf(message)}: ${messageOf(message)}` : inspected(message)
+      log?.note(LEVELS[level], {
+        channel: context || 'app',
+        message: cut(text, MAX_TEXT),
+        context: { ...data, ...(stack !== undefined && { stack: cut(String(stack), MAX_TEXT) }) }
+      })
+    }
   }
-}
-
-// Nest passes the context of the logger last; before it, for an error, its stack.
-function lineOf (args: unknown[]): OwnLine {
-  const last = args.at(-1)
-  const hasContext = args.length > 1 && typeof last === 'string'
-  const values = (hasContext ? args.slice(0, -1) : args).filter((value) => value !== undefined)
-  const stack = values.map((value) => isError(value) ? read(value, 'stack') : value).find(isStack)
-  return {
-    channel: hasContext ? last : 'app',
-    message: cut(values.filter((value) => !isStack(value)).map(textOf).join(' '), MAX_TEXT),
-    context: stack === undefined ? {} : { stack: cut(String(stack), MAX_TEXT) }
-  }
-}
-
-function isStack (value: unknown): boolean {
-  return typeof value === 'string' && /\n\s+at /.test(value)
-}
-
-function textOf (value: unknown): string {
-  return isError(value) ? `${nameOf(value)}: ${messageOf(value)}` : inspected(value)
 }
