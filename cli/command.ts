@@ -1,9 +1,10 @@
 import type { ParseArgsConfig } from 'node:util'
 import { newestOf } from '../lib/profiler/follow.js'
-import { readProfile, type Profile } from '../lib/profiler/profile.js'
+import type { Profile } from '../lib/profiler/profile.js'
 import { readSearch, type SearchQuery } from '../lib/profiler/search-query.js'
 import type { Criteria } from '../lib/profiler/storage/criteria.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
+import { readProfile } from '../lib/profiler/stored-events.js'
 import { TOKEN_PATTERN } from '../lib/profiler/token.js'
 import type { Terminal } from './terminal.js'
 

@@ -1,4 +1,5 @@
-import { compareProfiles, type Comparison, type Difference } from '../../lib/profiler/compare/compare.js'
+import { compareProfiles, type Comparison } from '../../lib/profiler/compare/compare.js'
+import type { Difference } from '../../lib/profiler/compare/section-builder.js'
 import { lastSuccess, sourceOf } from '../../lib/profiler/compare/last-success.js'
 import { FORMATS, writeAs } from '../../lib/profiler/formats/formats.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'

@@ -1,5 +1,6 @@
 import type { RejectedInput } from '../errors/rejected-input.js'
-import type { ErrorReport, Hint } from '../errors/report.js'
+import type { Hint } from '../errors/hints.js'
+import type { ErrorReport } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
 import { script as readScript, style as readStyle } from '../view/asset.js'
 import { grouped, counted } from '../view/counted.js'

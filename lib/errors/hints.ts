@@ -9,7 +9,6 @@ import { contextOf } from '../security/context.js'
 import { wordFor } from '../view/counted.js'
 import { declaredPlace } from './declared-place.js'
 import { refusalOf } from './refusal.js'
-import type { Hint, HintedRoute } from './report.js'
 
 const WELCOME = 'The application runs, and has no route for / yet. Every request has a profile: see /_profiler/. ' +
   'To answer this request'
@@ -143,6 +142,27 @@ export function pluginOf ({ code }: RouteCode, typescript: boolean): string {
   return `${head}export default async function routes (app${typescript ? ': FastifyInstance' : ''}) {
 ${code.replace(/^(?=.)/gm, '  ')}}
 `
+}
+
+/** A remark that helps to fix the failure; given only where it is certain. */
+export interface Hint {
+  title: string
+  text: string
+  /** Source to paste. */
+  code?: string
+  /** Routes that nearly matched, and why they did not. */
+  routes?: HintedRoute[]
+}
+
+/** A route that is nearly the requested one. */
+export interface HintedRoute {
+  methods: string[]
+  pattern: string
+  why: string
+  /** The path that the route would have for this request. */
+  path?: string
+  /** Where the route was declared, `file:line`. */
+  source?: string
 }
 
 function nameFor (before: string, used: readonly string[]): string {

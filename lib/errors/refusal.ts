@@ -6,9 +6,19 @@ import { servicesOf } from '../lifecycle/services.js'
 import type { SecurityRecord } from '../security/context.js'
 import { grouped } from '../view/counted.js'
 import { cut, visibleLine } from '../view/visible.js'
-import type { Refusal } from './report.js'
 import { isInternal, packageOf, placeOf } from './stack-frame.js'
 import { read } from './thrown-value.js'
+
+/** Why a request was refused, or which part of the response a browser rejects: the rule, and the option behind it. */
+export interface Refusal {
+  kind: 'credentials' | 'access' | 'method' | 'size' | 'type' | 'rate' | 'cors' | 'csp' | 'cookie'
+  /** One sentence for people. */
+  sentence: string
+  /** What decided, in a few words. */
+  rule: string
+  /** The option that decides; null where it is neither one of Hindsight nor of Fastify. */
+  option: string | null
+}
 
 const KINDS: Readonly<Record<number, Refusal['kind']>> = {
   401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate'

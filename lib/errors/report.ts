@@ -9,7 +9,7 @@ import type { RequestLog } from '../logs/request-log.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { handlerFrame } from './declared-place.js'
-import { hintsFor } from './hints.js'
+import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
 import { MethodNotAllowedError } from '../http/http-errors.js'
@@ -26,38 +26,6 @@ declare module '../lifecycle/request-state.js' {
 
 /** The number of lines of a request's log that a report has; notifications are not counted. */
 const MAX_LOGS = 200
-
-/** A remark that helps to fix the failure; given only where it is certain. */
-export interface Hint {
-  title: string
-  text: string
-  /** Source to paste. */
-  code?: string
-  /** Routes that nearly matched, and why they did not. */
-  routes?: HintedRoute[]
-}
-
-/** A route that is nearly the requested one. */
-export interface HintedRoute {
-  methods: string[]
-  pattern: string
-  why: string
-  /** The path that the route would have for this request. */
-  path?: string
-  /** Where the route was declared, `file:line`. */
-  source?: string
-}
-
-/** Why a request was refused, or which part of the response a browser rejects: the rule, and the option behind it. */
-export interface Refusal {
-  kind: 'credentials' | 'access' | 'method' | 'size' | 'type' | 'rate' | 'cors' | 'csp' | 'cookie'
-  /** One sentence for people. */
-  sentence: string
-  /** What decided, in a few words. */
-  rule: string
-  /** The option that decides; null where it is neither one of Hindsight nor of Fastify. */
-  option: string | null
-}
 
 /** The content of the diagnostic page in any format: plain data, masked. */
 export interface ErrorReport {

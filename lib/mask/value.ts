@@ -1,4 +1,3 @@
-import type { Mask } from './mask.js'
 import { isAuthorizationCode, isHarmless, MASKED } from './names.js'
 
 const MAX_DEPTH = 12
@@ -9,8 +8,13 @@ const MAX_TEXT = 9_000
 const NAME_FIELD = /^(?:name|key|k|field|header|id|label|param|variable|property|path|instancePath|type)$/i
 const VALUE_FIELD = /^(?:values?|v|content|data|input|received)$/i
 
+interface ValueMask {
+  hides: (name: string) => boolean
+  text: (text: string) => string
+}
+
 /** Turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */
-export function maskValue ({ hides, text }: Mask, root: unknown): unknown {
+export function maskValue ({ hides, text }: ValueMask, root: unknown): unknown {
   const ancestors = new Set<object>()
   let entries = 0
   return visit(root, false)

@@ -7,7 +7,6 @@ import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { endHandler, setOutside } from './handler-time.js'
 import type {} from './request-diagnostics.js'
-import type {} from './request-profiles.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {

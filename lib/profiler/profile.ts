@@ -1,7 +1,6 @@
 import type { FlattenedException } from '../errors/exception.js'
-import { withNotifications, type LogRecord } from '../logs/log-record.js'
+import type { LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
-import { withEvents } from './stored-events.js'
 
 export const PROFILE_VERSION = 1
 
@@ -41,15 +40,4 @@ export interface Profile {
   logs: LogRecord[]
   events: ListenerEvent[]
   collectors: Record<string, unknown>
-}
-
-/** A profile as it was before it was stored: its events as objects, and a debug line for each listener that ran. */
-export function readProfile (stored: Profile): Profile {
-  try {
-    const { events } = withEvents(stored)
-    return { ...stored, events, logs: withNotifications(stored.logs, events, Date.parse(stored.time)) }
-  } catch {
-    // A store of the application may hold anything.
-    return stored
-  }
 }

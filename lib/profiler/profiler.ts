@@ -4,13 +4,14 @@ import { messageOf } from '../errors/thrown-value.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './bounds.js'
 import { newestOf } from './follow.js'
-import { readProfile, type Profile } from './profile.js'
+import type { Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageStats
 } from './storage/storage.js'
 import type { ProfileSummary } from './summary.js'
 import { TOKEN_PATTERN } from './token.js'
+import { readProfile } from './stored-events.js'
 import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
 
 declare module '../lifecycle/services.js' {

@@ -1,4 +1,5 @@
 import type { ListenerEvent } from '../lifecycle/events.js'
+import { withNotifications } from '../logs/log-record.js'
 import type { Profile } from './profile.js'
 
 /** The listener, its start and duration, and those of the other fields that have no default. */
@@ -22,6 +23,17 @@ export function withEvents (stored: Profile): Profile {
   const events = (stored.events as Array<ListenerEvent | Group>).flatMap((entry) =>
     Array.isArray(entry) ? eventsOf(entry) : entry)
   return { ...stored, events }
+}
+
+/** A profile as it was before it was stored: its events as objects, and a debug line for each listener that ran. */
+export function readProfile (stored: Profile): Profile {
+  try {
+    const { events } = withEvents(stored)
+    return { ...stored, events, logs: withNotifications(stored.logs, events, Date.parse(stored.time)) }
+  } catch {
+    // A store of the application may hold anything.
+    return stored
+  }
 }
 
 function groupsOf (events: readonly ListenerEvent[]): Group[] {

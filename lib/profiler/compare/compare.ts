@@ -1,28 +1,7 @@
 import { listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import { SectionBuilder } from './section-builder.js'
+import { SectionBuilder, type Section } from './section-builder.js'
 import { collector, SECTIONS } from './sections.js'
-
-/** A value or an item that is not the same in both profiles. */
-export interface Difference {
-  /** What it is, within its section: the name of a header, a field, a listener. */
-  what: string
-  kind: 'changed' | 'only-a' | 'only-b'
-  /** The value in each profile; null where there is none. */
-  a: unknown
-  b: unknown
-}
-
-/** One part of two profiles. */
-export interface Section {
-  name: string
-  label: string
-  differences: Difference[]
-  /** How many things are the same in both. */
-  equal: number
-  /** Differences of values that are different for each request: ids, times, nonces. */
-  always: Difference[]
-}
 
 /** One of two profiles that are compared. */
 export interface Compared {

@@ -1,5 +1,25 @@
 import { isObject, type Data } from '../panels/panel.js'
-import type { Difference, Section } from './compare.js'
+
+/** A value or an item that is not the same in both profiles. */
+export interface Difference {
+  /** What it is, within its section: the name of a header, a field, a listener. */
+  what: string
+  kind: 'changed' | 'only-a' | 'only-b'
+  /** The value in each profile; null where there is none. */
+  a: unknown
+  b: unknown
+}
+
+/** One part of two profiles. */
+export interface Section {
+  name: string
+  label: string
+  differences: Difference[]
+  /** How many things are the same in both. */
+  equal: number
+  /** Differences of values that are different for each request: ids, times, nonces. */
+  always: Difference[]
+}
 
 // Each expression begins at a literal, a digit or the edge of a word, so that hostile text costs linear time.
 const VOLATILE: ReadonlyArray<readonly [expression: RegExp, replacement: string]> = [

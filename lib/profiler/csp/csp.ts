@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Refusal } from '../../errors/report.js'
+import type { Refusal } from '../../errors/refusal.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { pairsSection, rowsSection } from '../pages/components.js'

@@ -2,9 +2,9 @@ import { STATUS_CODES } from 'node:http'
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Profile } from '../profile.js'
-import { requestWithPlaceholders, type FilledRequest, maskedRequest } from '../replay/fill.js'
-import { storedRequest, type StoredRequest, splitAtPlaceholders } from '../replay/stored-request.js'
-import { curl, fetchFormat, httpFile } from './snippets.js'
+import { requestWithPlaceholders, maskedRequest } from '../replay/fill.js'
+import { storedRequest, splitAtPlaceholders } from '../replay/stored-request.js'
+import { curl, fetchFormat, httpFile, type Format } from './snippets.js'
 import { commentText, jsBody, jsText, jsValue, maskedFunction } from './source-text.js'
 import { visibleJson } from '../../view/json.js'
 import { dataOf, isObject } from '../panels/panel.js'
@@ -145,32 +145,6 @@ function valueOf (headers: readonly NamedValue[], wanted: string): string {
 function cookieOf (text: string): NamedValue {
   const [, name = '', value = ''] = /^([^=;]*)=?([^;]*)/.exec(text) ?? []
   return { name, value }
-}
-
-/** A request as a format receives it. */
-export interface FormatInput {
-  request: StoredRequest
-  /** The request with placeholders for the values that are masked. */
-  message: FilledRequest
-  /** The absolute URL, with placeholders. */
-  url: string
-  /** The headers, a repeated one more than once, without a `host` that the URL implies. */
-  headers: ReadonlyArray<readonly [name: string, value: string]>
-  profile: Profile
-  /** Lines that say where the request is from, and what is different now. None of them has a line break. */
-  head: string[]
-  /** The specifier by which a test imports the application. */
-  app: string
-}
-
-/** One form in which a request is written. */
-export interface Format {
-  name: string
-  /** The end of the file's name. */
-  extension: string
-  /** The media type. */
-  type: string
-  write: (input: FormatInput) => string
 }
 
 /** The forms of a request, in the order of the menu. */

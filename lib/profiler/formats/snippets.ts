@@ -1,8 +1,35 @@
 import { escapeInvisible } from '../../view/json.js'
 import { visible } from '../../view/visible.js'
-import { NotSendableError, splitAtPlaceholders } from '../replay/stored-request.js'
-import type { Format } from './formats.js'
+import type { Profile } from '../profile.js'
+import type { FilledRequest } from '../replay/fill.js'
+import { NotSendableError, splitAtPlaceholders, type StoredRequest } from '../replay/stored-request.js'
 import { commentText, jsBody, jsText, maskedFunction } from './source-text.js'
+
+/** A request as a format receives it. */
+export interface FormatInput {
+  request: StoredRequest
+  /** The request with placeholders for the values that are masked. */
+  message: FilledRequest
+  /** The absolute URL, with placeholders. */
+  url: string
+  /** The headers, a repeated one more than once, without a `host` that the URL implies. */
+  headers: ReadonlyArray<readonly [name: string, value: string]>
+  profile: Profile
+  /** Lines that say where the request is from, and what is different now. None of them has a line break. */
+  head: string[]
+  /** The specifier by which a test imports the application. */
+  app: string
+}
+
+/** One form in which a request is written. */
+export interface Format {
+  name: string
+  /** The end of the file's name. */
+  extension: string
+  /** The media type. */
+  type: string
+  write: (input: FormatInput) => string
+}
 
 const TEXT = 'text/plain; charset=utf-8'
 

@@ -1,7 +1,8 @@
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import type { Compared, Comparison, Difference } from '../compare/compare.js'
+import type { Compared, Comparison } from '../compare/compare.js'
+import type { Difference } from '../compare/section-builder.js'
 import { bytes, fold, lead, milliseconds, moment, note, section, statusBadge, table } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 

@@ -2,7 +2,6 @@ import { relative } from 'node:path'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { safeJson } from '../../view/json.js'
-import type { PageOptions } from './layout.js'
 
 /** Characters of JSON markup that are shown without folding. */
 const MAX_OPEN = 8_000
@@ -171,7 +170,7 @@ export function postForm (action: string, formToken: string, content: string, cl
 
 /** The form that pins or unpins a profile. */
 export function pinForm (
-  { base, formToken }: Pick<PageOptions, 'base' | 'formToken'>, { token, pinned }: { token: string, pinned: boolean }
+  { base, formToken }: { base: string, formToken: string }, { token, pinned }: { token: string, pinned: boolean }
 ): string {
   const context = pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'
   return postForm(`${base}/${token}/pin`, formToken, html`<span class="note">${context}</span>` +

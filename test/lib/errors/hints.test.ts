@@ -1,7 +1,7 @@
 import t from 'tap'
 import Fastify, { type InjectOptions } from 'fastify'
 import { JSDOM } from 'jsdom'
-import type { Hint } from '../../../lib/errors/report.js'
+import type { Hint } from '../../../lib/errors/hints.js'
 import { hindsight } from '../../../app/index.js'
 import { build } from '../../support/app.js'
 

@@ -1,7 +1,8 @@
 import t from 'tap'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
-import { storedJson, withEvents } from '../../../lib/profiler/stored-events.js'
+import { readProfile, storedJson, withEvents } from '../../../lib/profiler/stored-events.js'
+import { sample } from './sample.js'
 
 const shared = { stage: 'kernel.request', pass: 'main', start: 0.1, duration: 0.02 } as const
 const EVENTS: ListenerEvent[] = [
@@ -21,4 +22,23 @@ t.test('stored events are read as they were', async (t) => {
   t.same((stored.events as unknown as unknown[])[0], [
     'kernel.request', 'main', ['one', 0.1, 0.02], ['two', 0.1, 0.02, { reason: 'not configured' }]
   ])
+})
+
+const messages = ({ logs }: Profile): string[] => logs.map(({ message }) => message).filter((message) => message.startsWith('Notified'))
+
+t.test('a stored profile gets one log line for each listener that ran', async (t) => {
+  const expected = sample().events.filter(({ outcome }) => outcome !== 'skipped').length
+  const read = readProfile(sample())
+  t.equal(messages(read).length, expected)
+  t.ok(expected > 0)
+})
+
+t.test('a profile with other data is unchanged', async (t) => {
+  for (const changes of [
+    { events: undefined }, { events: [{}] }, { logs: 'x' }, { logs: [null] }, { time: 'yesterday' },
+    { events: [{ ...sample().events[0], start: 1e300 }] }
+  ] as object[]) {
+    const odd = { ...sample(), ...changes } as Profile
+    t.same(readProfile(odd), odd, JSON.stringify(changes))
+  }
 })
