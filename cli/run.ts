@@ -8,7 +8,7 @@ import type { Command, CommandContext, CommandOptions, Flags } from './command.j
 import { compare, replay, to } from './commands/compare.js'
 import { lifecycle } from './commands/lifecycle.js'
 import { mcp } from './commands/mcp.js'
-import { cpu, headers, list, purge, show, tail } from './commands/profiles.js'
+import { headers, list, purge, show, tail } from './commands/profiles.js'
 import { exportCommand, importCommand } from './commands/transfer.js'
 import { Terminal, type Output } from './terminal.js'
 
@@ -18,7 +18,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   tail,
   show,
   headers,
-  cpu,
   compare,
   replay,
   to,

@@ -1,10 +1,6 @@
 import { sourceOf, successOf } from '../../lib/profiler/compare/last-success.js'
-import {
-  callTreeOf, CODE_KINDS, CPU_HEADER, cpuProfileOf, readCpuRecord, refusalOf, type CpuRecord
-} from '../../lib/profiler/cpu/record.js'
 import { follow } from '../../lib/profiler/follow.js'
 import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
-import { milliseconds } from '../../lib/profiler/pages/components.js'
 import { headerHistory, type HeaderStep } from '../../lib/profiler/panels/headers.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import type { ProfilePage } from '../../lib/profiler/storage/storage.js'
@@ -15,7 +11,6 @@ import {
 import { counted } from '../../lib/view/counted.js'
 import { requestLines, shorten, type Formatter, type Style } from '../terminal.js'
 
-const MAX_FUNCTIONS = 20
 const STYLES: Readonly<Record<HeaderStep['action'], Style>> = { set: 'green', changed: 'yellow', removed: 'red' }
 
 export const list: Command = {
@@ -127,40 +122,4 @@ export const purge: Command = {
     const purged = await (await open()).purge(criteria)
     await print({ purged }, () => [`${counted(purged, 'profile was', 'profiles were')} removed.`])
   }
-}
-
-export const cpu: Command = {
-  args: '<token | latest>',
-  summary: 'show the functions by CPU time; --json writes a .cpuprofile',
-  options: CRITERIA,
-  run: async (context) => {
-    const profile = await profileOf(context)
-    const { token, collectors: { cpu } } = profile
-    const record = readCpuRecord(cpu)
-    if (record === null) {
-      const reason = refusalOf(cpu) ?? `request one with the header "${CPU_HEADER}: 1".`
-      throw new Error(`${token} has no CPU profile: ${reason}`)
-    }
-    const { terminal, print } = context
-    await print(cpuProfileOf(record), () => [
-      ...summaryLines(summarize(profile), terminal),
-      ...functionLines(record, terminal)
-    ])
-  }
-}
-
-function functionLines (record: CpuRecord, { columns, style }: Formatter): string[] {
-  const { busy, heaviest } = callTreeOf(record)
-  const row = (own: string, total: string, text: string): string =>
-    `  ${own.padStart(10)}  ${style('dim', total.padStart(10))}  ${text}`
-  return [
-    `${milliseconds(busy / 1000)} CPU time in ${milliseconds(record.duration)}, whole process`,
-    '',
-    row('Self', 'Total', 'Function'),
-    ...heaviest.slice(0, MAX_FUNCTIONS).map(({ self, total, function: { name, file, line, kind } }) => {
-      const place = file === '' ? CODE_KINDS[kind] : `${file}${line === 0 ? '' : `:${line}`}`
-      const text = style(kind === 'own' ? 'yellow' : 'reset', shorten(`${name}  ${place}`, columns - 26))
-      return row(milliseconds(self / 1000), milliseconds(total / 1000), text)
-    })
-  ]
 }

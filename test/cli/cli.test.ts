@@ -206,7 +206,7 @@ t.test('errors name the invalid argument', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, message] of [
-    [['lst'], 'There is no command "lst"; the commands are list, tail, show, headers, cpu, compare, replay, to, export, import, purge, mcp, lifecycle.'],
+    [['lst'], 'There is no command "lst"; the commands are list, tail, show, headers, compare, replay, to, export, import, purge, mcp, lifecycle.'],
     [['list', '--foo'], 'Unknown option \'--foo\''],
     [['list', 'word'], 'Usage: fastify-hindsight list [options]; 1 arguments were given.'],
     [['list', '--sort', 'url'], 'Invalid "sort": "url" is none of -time, time, -duration, duration, -status, status.'],
@@ -251,7 +251,7 @@ t.test('no line of a table is longer than the terminal', async (t) => {
     { ...sample(), url }, profile('000002', { url: `${url}1${HOSTILE}` }), failure('000003', { url: '/short' })
   ])
   for (const columns of [40, 80, 120]) {
-    for (const args of [['list'], ['headers', '3fa94c'], ['cpu', '3fa94c']]) {
+    for (const args of [['list'], ['headers', '3fa94c']]) {
       const { out } = await hindsight(dataDir, args, columns)
       const tooLong = out.split('\n').map((line) => stripVTControlCharacters(line)).filter((line) => [...line].length > Math.max(columns, 50))
       t.same(tooLong, [], `${args.join(' ')} at ${columns}`)
@@ -366,19 +366,6 @@ t.test('the request of a profile is printed in other formats', async (t) => {
     [['curl', '00000f'], 'Token "00000f" was not found.'],
     [['curl', '000001'], 'Its method cannot be sent.']
   ] as const) t.match(await hindsight(dataDir, ['to', ...args]), { code: 1, err: message }, args.join(' '))
-})
-
-t.test('a CPU profile is printed as a table or JSON', async (t) => {
-  const dataDir = await stored(t, [profile('000001'), profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }), sample('\u001b[31m<b>')])
-  const { code, out } = await hindsight(dataDir, ['cpu', '3fa94c'])
-  t.equal(code, 0)
-  t.match(out, '6 ms CPU time in 10 ms, whole process')
-  t.match(out, '      5.5 ms      5.5 ms  ␛[31m<b>  ␛[31m<b>:3\n      500 µs        6 ms  next  node_modules/fastify/lib/hooks.js:234\n')
-  t.notMatch(out, '\u001b')
-  t.match(JSON.parse((await hindsight(dataDir, ['cpu', 'latest', '--status', '404', '--json'])).out), { endTime: 10_000, samples: [1, 2, 3, 4, 5, 6] })
-  t.match(await hindsight(dataDir, ['cpu', '000001']), { code: 1, err: /000001 has no CPU profile: request one with the header/ })
-  t.match(await hindsight(dataDir, ['cpu', '000002']), { code: 1, err: /Another one ran\./ })
-  t.match(await hindsight(dataDir, ['cpu', 'x']), { code: 1, err: /neither a token/ })
 })
 
 t.test('an import removes no profiles of a store with more than the default bounds', async (t) => {
