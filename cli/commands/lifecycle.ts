@@ -4,7 +4,7 @@ import { resolve, relative, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
-import type { FastifyInstance, FastifyPluginAsync, FastifyServerOptions, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
 import { visibleLine } from '../../lib/view/visible.js'
 import type { Command } from '../command.js'
 import type { Terminal } from '../terminal.js'
@@ -85,19 +85,22 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
     made.push(one)
     // The output of the command may be redirected to a file.
     if (app.log.level !== undefined) app.log.level = 'silent'
-    replaceListen(app, () => onListen(one))
+    // All routes are declared. What the file does after it has begun to listen does not run.
+    app.listen = () => {
+      onListen(one)
+      return new Promise(() => {})
+    }
   }
   // The places of hooks are read from stacks: they have to be those of the source.
   process.setSourceMapsEnabled(true)
   Error.stackTraceLimit = Math.max(Error.stackTraceLimit, STACK_DEPTH)
   subscribe(CHANNEL, record)
   try {
-    const { exported, options } = await importFile(file)
+    const exported = await Promise.race([importFile(file), listening])
     const isFunction = made.length === 0 && typeof exported === 'function'
     if (isFunction) {
       const { default: Fastify } = await import('fastify')
-      const app = Fastify({ pluginTimeout: PLUGIN_TIMEOUT, ...options })
-      await app.register(exported as FastifyPluginAsync, options).ready()
+      await Fastify({ pluginTimeout: PLUGIN_TIMEOUT }).register(exported as FastifyPluginAsync).ready()
     }
     const one = made.find(({ app }) => app === exported) ??
       (isFunction ? undefined : await within(timeout, listening)) ??
@@ -113,27 +116,12 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
   }
 }
 
-async function importFile (file: string): Promise<{ exported: unknown, options: FastifyServerOptions }> {
-  interface Module { default?: unknown, options?: FastifyServerOptions }
-  const module = await import(pathToFileURL(resolve(file)).href) as Module
+/** The default export of a file. */
+async function importFile (file: string): Promise<unknown> {
+  const { default: exported } = await import(pathToFileURL(resolve(file)).href) as { default?: unknown }
   // In a CommonJS module that was compiled from an ECMAScript module, the default export is a property.
-  const inner = module.default as Module | undefined
-  const exported = typeof inner?.default === 'function' ? inner.default : module.default
-  return { exported, options: module.options ?? inner?.options ?? {} }
-}
-
-// `listen` makes the application ready and calls back without a port. When it does not become ready, the command
-// reports the reason.
-function replaceListen (app: FastifyInstance, onListen: () => void): void {
-  const address = 'http://127.0.0.1:0'
-  app.listen = function listen (...args: unknown[]) {
-    onListen()
-    app.server.address = () => ({ address: '127.0.0.1', family: 'IPv4', port: 0 })
-    const listened = new Promise<string>((resolve) => { app.ready().then(() => resolve(address), () => {}) })
-    const done = args.at(-1)
-    if (typeof done !== 'function') return listened
-    listened.then(() => { (done as (error: null, address: string) => void)(null, address) }, () => {})
-  } as typeof app.listen
+  const compiled = (exported as { default?: unknown } | undefined)?.default
+  return typeof compiled === 'function' ? compiled : exported
 }
 
 // Undefined after the timeout, which keeps the process running until then.

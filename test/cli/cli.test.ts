@@ -189,10 +189,10 @@ t.test('an invalid file is refused with the number of its line', async (t) => {
     [line({ logs: [null] }), 'profile/logs/0 must be object.'],
     [line({ exceptions: [{ name: 'E', message: '', frames: [] }] }), "profile/exceptions/0 must have required property 'stack'."],
     [line({ exceptions: [{ name: 'E', message: '', stack: '', frames: [null] }] }), 'profile/exceptions/0/frames/0 must be object.'],
-    [line({ events: [{ stage: 5, listener: 'l', pass: 'main', outcome: 'ran', start: 0 }] }), 'profile/events/0/stage must be string.'],
+    [line({ events: [{ stage: 5, listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0 }] }), 'profile/events/0/stage must be equal to one of the allowed values.'],
     [line({ version: 7 }), 'profile/version must be equal to constant.'],
     ['{"profile":{"token":"000003"', 'line 1: This is not JSON.'],
-    [line({ time: '9999-99-99T00:00:00.000Z' }), 'profile/time must match pattern']
+    [line({ time: '9999-99-99T00:00:00.000Z' }), 'profile/time must match format "date-time".']
   ] as const) {
     const file = join(dataDir, 'in.ndjson')
     writeFileSync(file, text)
