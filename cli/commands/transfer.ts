@@ -1,5 +1,5 @@
 import { open as openFile } from 'node:fs/promises'
-import { Ajv } from 'ajv'
+import { Ajv, type ValidateFunction } from 'ajv'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { boundedRecord } from '../../lib/profiler/bounds.js'
 import type { Profile } from '../../lib/profiler/profile.js'
@@ -38,13 +38,14 @@ export const importCommand: Command = {
   args: '<file>',
   summary: 'import the profiles of an exported file',
   run: async ({ args: [path = ''], print, open }) => {
+    const isLine = lineCheck()
     const file = await openFile(path)
     let imported = 0
     let number = 0
     try {
       for await (const line of file.readLines()) {
         number++
-        const { profile, pinned } = readLine(line, `${path}, line ${number}`)
+        const { profile, pinned } = readLine(line, isLine, `${path}, line ${number}`)
         const store = await open()
         if (await store.get(profile.token) !== undefined) continue
         await store.put([boundedRecord(profile, MAX_PROFILE)])
@@ -59,16 +60,17 @@ export const importCommand: Command = {
   }
 }
 
-const isLine = new Ajv({ removeAdditional: true, formats: fullFormats })
-  .addSchema(require('fastify-hindsight/profile.schema.json') as object, 'profile')
-  .compile<Line>({
+function lineCheck (): ValidateFunction<Line> {
+  const schema = require('fastify-hindsight/profile.schema.json') as object
+  return new Ajv({ removeAdditional: true, formats: fullFormats }).addSchema(schema, 'profile').compile({
     type: 'object',
     required: ['profile', 'pinned'],
     properties: { profile: { $ref: 'profile' }, pinned: { type: 'boolean' } }
   })
+}
 
 // Throws an error that names what is invalid.
-function readLine (line: string, place: string): Line {
+function readLine (line: string, isLine: ValidateFunction<Line>, place: string): Line {
   let value: unknown
   try {
     value = JSON.parse(line)

@@ -1,3 +1,4 @@
+import { panelsOf } from '../panels/index.js'
 import { listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import { SectionBuilder, type Section } from './section-builder.js'
@@ -29,11 +30,6 @@ export interface Comparison {
   sections: Section[]
 }
 
-const TITLES = new Map([
-  ['csp', 'Content Security Policy'], ['cors', 'CORS'], ['cache', 'HTTP cache'], ['http-client', 'HTTP client'],
-  ['config', 'Configuration'], ['params', 'Parameters'], ['router', 'Routing']
-])
-
 /** Collectors that have a section, or whose data are about the process. */
 const COVERED = new Set([
   'request', 'response', 'headers', 'session', 'security', 'performance', 'otherErrors', 'trace'
@@ -43,7 +39,9 @@ const COVERED = new Set([
 export function compareProfiles (a: Profile, b: Profile): Comparison {
   const names = new Set([...Object.keys(a.collectors), ...Object.keys(b.collectors)])
   const others = [...names].filter((name) => !COVERED.has(name))
-  const all = [...SECTIONS, ...others.map((name) => [name, titleOf(name), collector(name)] as const)]
+  const panels = [...panelsOf(a), ...panelsOf(b)]
+  const labelOf = (name: string): string => panels.find((panel) => panel.name === name)?.label ?? name
+  const all = [...SECTIONS, ...others.map((name) => [name, labelOf(name), collector(name)] as const)]
   const sections = all.map(([name, label, compare]) => {
     const builder = new SectionBuilder(name, label, [a.token, b.token])
     compare(builder, a, b)
@@ -69,9 +67,4 @@ function comparedOf (profile: Profile): Compared {
   const last = listOf(profile.exceptions).at(-1)
   const exception = last === undefined ? null : `${String(last.name)}: ${String(last.message)}`
   return { token, time, method, url, status, duration, route: route?.name ?? null, exception }
-}
-
-function titleOf (name: string): string {
-  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
-  return TITLES.get(name) ?? words.charAt(0).toUpperCase() + words.slice(1)
 }

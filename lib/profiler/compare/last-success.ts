@@ -1,13 +1,12 @@
 import { html } from '../../view/html.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { moment, note, statusBadge, table } from '../pages/components.js'
-import { listOf, dataOf, isFailedCall, isObject } from '../panels/panel.js'
+import { dataOf, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import type { Criteria } from '../storage/criteria.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions } from '../storage/storage.js'
 import { isFailure, type ProfileSummary } from '../summary.js'
-import { align } from './diff.js'
-import { leavesOf, SectionBuilder } from './section-builder.js'
+import { leavesOf, SectionBuilder, type Values } from './section-builder.js'
 import { splitUrl } from './sections.js'
 
 /** The last success of the route of a failure, and how the failure differs from it. */
@@ -33,6 +32,7 @@ export function sourceOf (store: ProfileStorage): ProfileSource {
 const MAX_DIFFERENCES = 5
 /** How many older profiles are read for the previous one. */
 const MAX_OLDER = 50
+const MAX_MESSAGE = 10_000
 const MAX_VALUE = 200
 /** Characters that are the same in both before a difference. */
 const MAX_SHARED = 40
@@ -113,90 +113,93 @@ function shown (text: string): string {
   return visibleLine(cut(text, MAX_VALUE))
 }
 
-/** What a failure has that the last success has not, or the reverse. */
+/** What is different in a failure. */
 export interface Difference {
   what: string
   before: string
   now: string
 }
 
+const ABSENT = 'absent'
 const BODY = 'request body'
-/** The values of a request in the order in which they explain a failure. */
-const VALUES: ReadonlyArray<readonly [what: string, read: (profile: Profile) => unknown]> = [
-  [BODY, bodyOf],
-  ['query parameter', ({ url }) => splitUrl(url).query],
-  ['route parameter', ({ route }) => route?.params],
-  ['header', (profile) => dataOf(profile, 'request').headers],
-  ['session', sessionOf],
-  ['user', userOf]
+
+/** What may explain a failure, in the order of importance. `other` is the profile of the comparison. */
+const GROUPS: ReadonlyArray<(profile: Profile, other: Profile) => Values> = [
+  ({ route }) => ({ route: route?.name ?? 'none' }),
+  resultsOfCalls,
+  valuesOfBody,
+  ({ url }) => leavesOf(splitUrl(url).query, 'query parameter'),
+  ({ route }) => leavesOf(route?.params, 'route parameter'),
+  (profile) => leavesOf(dataOf(profile, 'request').headers, 'header'),
+  (profile) => leavesOf(dataOf(profile, 'session').keys, 'session value'),
+  userOf,
+  environmentOf
 ]
 /** Headers that follow from the body, from an earlier response or from the connection. */
-const DERIVED_HEADERS = new Set([
-  'content-length', 'connection', 'if-none-match', 'if-modified-since', 'idempotency-key'
-])
+const DERIVED_HEADER = /^header (?:content-length|connection|if-none-match|if-modified-since|idempotency-key)$/
 /** Headers that differ with the client and its network: they are shown last. */
-const CLIENT_HEADERS = new RegExp('^header (?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|' +
+const CLIENT_HEADER = new RegExp('^header (?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|' +
   'dnt|pragma|priority|cache-control|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$')
-/** The names of what is around the request. */
-const ENVIRONMENT = [
-  ['revision', 'code revision (git)'], ['mode', 'configuration NODE_ENV'], ['node', 'Node.js'],
-  ['lifecycle', 'configuration lifecycle'], ['fastify', 'Fastify'], ['hindsight', 'Hindsight']
-] as const
-const MAX_MESSAGE = 10_000
-const MAX_CALLS = 200
-const NONE = 'absent'
 
-/**
- * The differences between a success and a later failure of the same route, without volatile ones: the first of each
- * group before the second of any.
- */
+/** The differences without volatile ones: the first of each group before the second of any. */
 function orderedDifferences (success: Profile, failure: Profile): Difference[] {
-  const values = VALUES.map(([what, read]) => valueDifferences(what, read, success, failure))
-  const isOfClient = ({ what }: Difference): boolean => CLIENT_HEADERS.test(what)
-  const groups = [
-    routeDifference(success, failure),
-    callDifferences(success, failure),
-    ...values.map((group) => group.filter((one) => !isOfClient(one))),
-    environmentDifferences(success, failure)
-  ]
+  const groups = GROUPS.map((valuesOf) =>
+    differencesOf(valuesOf(success, failure), valuesOf(failure, success), success, failure))
+  const isOfClient = ({ what }: Difference): boolean => CLIENT_HEADER.test(what)
+  const others = groups.map((group) => group.filter((one) => !isOfClient(one)))
   return [
-    ...groups.flatMap((group) => group.slice(0, 1)),
-    ...groups.flatMap((group) => group.slice(1)),
-    ...values.flat().filter(isOfClient)
+    ...others.flatMap((group) => group.slice(0, 1)),
+    ...others.flatMap((group) => group.slice(1)),
+    ...groups.flat().filter(isOfClient)
   ]
 }
 
 /** Values that the message of the failure names, then those that are missing, then those of another type. */
-function valueDifferences (
-  group: string, read: (profile: Profile) => unknown, success: Profile, failure: Profile
-): Difference[] {
+function differencesOf (before: Values, now: Values, success: Profile, failure: Profile): Difference[] {
+  const builder = new SectionBuilder('', '', [success.token, failure.token])
+  builder.values(before, now)
   const isNamed = namedBy(failure)
-  const section = new SectionBuilder('', '', [success.token, failure.token])
-  const [one, other] = [read(success) ?? undefined, read(failure) ?? undefined]
-  if (group === BODY && !(isNested(one) && isNested(other))) section.value(BODY, one, other)
-  else section.values(leavesOf(one, group), leavesOf(other, group))
-  const text = group === BODY ? jsonOf : textOf
-  return section.section.differences
+  return builder.section.differences
+    .filter(({ what }) => !DERIVED_HEADER.test(what))
     .map(({ what, kind, a, b }) => {
-      const name = what.slice(group.length).trim()
-      const usual = kind === 'only-a' ? 1 : kind === 'changed' && typeof a !== typeof b ? 2 : 3
-      const before = kind === 'only-b' ? NONE : text(a)
-      const now = kind === 'only-a' ? NONE : text(b)
-      return { name, order: isNamed(name, b) ? 0 : usual, difference: { what, before, now } }
+      const order = isNamed(what, b) ? 0 : kind === 'only-a' ? 1 : kind === 'changed' && typeof a !== typeof b ? 2 : 3
+      // In a body the number 2 and the text "2" are different.
+      const text = what.startsWith(BODY) ? jsonOf : textOf
+      const [before, now] = [kind === 'only-b' ? ABSENT : text(a), kind === 'only-a' ? ABSENT : text(b)]
+      return { order, difference: { what, before, now } }
     })
-    .filter(({ name }) => group !== 'header' || !DERIVED_HEADERS.has(name))
-    .sort((a, b) => a.order - b.order)
+    .sort((one, other) => one.order - other.order)
     .map(({ difference }) => difference)
 }
 
 /** Returns the function that tests whether the messages of a failure have a field's name or value as a word. */
-function namedBy ({ exceptions }: Profile): (name: string, value: unknown) => boolean {
+function namedBy ({ exceptions }: Profile): (what: string, value: unknown) => boolean {
   const message = listOf(exceptions).map((one) => String(one.message)).join('\n').slice(0, MAX_MESSAGE).toLowerCase()
   const words = new Set(message.split(/[^\w$-]+/).filter((word) => word.length > 1))
-  return (name, value) => {
-    const last = name.slice(name.lastIndexOf('.') + 1).replace(/\[\d+\]$/, '')
-    return words.has(last.toLowerCase()) || words.has(textOf(value ?? '').toLowerCase())
+  return (what, value) => {
+    const name = what.replace(/\[\d+\]$/, '').split(/[. ]/).at(-1) ?? ''
+    return words.has(name.toLowerCase()) || words.has(textOf(value ?? '').toLowerCase())
   }
+}
+
+/** The statuses and errors of the calls to each address. Calls whose paths have other numbers are compared. */
+function resultsOfCalls (profile: Profile): Values {
+  const results = new Map<string, string>()
+  for (const { method, url, status, error } of listOf(dataOf(profile, 'http-client').calls)) {
+    const { origin = '', path } = splitUrl(String(url))
+    const name = `outgoing ${String(method)} ${origin}${path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\d+/gi, '*')}`
+    const result = error === undefined ? String(status ?? 'pending') : String(error) || 'failed'
+    const earlier = results.get(name)
+    results.set(name, earlier === undefined ? result : `${earlier}, ${result}`)
+  }
+  return Object.fromEntries(results)
+}
+
+// Fields are compared only with fields: otherwise each of them would be a difference.
+function valuesOfBody (profile: Profile, other: Profile): Values {
+  const [body, otherBody] = [bodyOf(profile), bodyOf(other)]
+  const haveFields = [body, otherBody].every((one) => typeof one === 'object' && one !== null)
+  return haveFields ? leavesOf(body, BODY) : { [BODY]: body ?? undefined }
 }
 
 function bodyOf (profile: Profile): unknown {
@@ -204,71 +207,27 @@ function bodyOf (profile: Profile): unknown {
   return bodyNote ?? body
 }
 
-function sessionOf (profile: Profile): unknown {
-  const { used, cookie, keys } = dataOf(profile, 'session')
-  return { used, cookie, ...isObject(keys) && { value: keys } }
-}
-
-function userOf (profile: Profile): unknown {
-  const { user, roles } = dataOf(profile, 'security')
-  const { identifier, attributes } = isObject(user) ? user : {}
-  return user === undefined ? dataOf(profile, 'request').user : { identifier, roles, attributes }
-}
-
-function routeDifference (success: Profile, failure: Profile): Difference[] {
-  const [before, now] = [success.route?.name ?? 'none', failure.route?.name ?? 'none']
-  return before === now ? [] : [{ what: 'route', before, now }]
-}
-
-/** Calls to other servers with another result, those that fail now first. */
-function callDifferences (success: Profile, failure: Profile): Difference[] {
-  const callsOf = (profile: Profile) => listOf(dataOf(profile, 'http-client').calls).slice(0, MAX_CALLS).map((call) => {
-    const { method, url, status, error } = call
-    const { origin = '', path } = splitUrl(String(url))
-    const name = `${String(method)} ${origin}${path}`
-    const result = error === undefined ? String(status ?? 'pending') : String(error) || 'failed'
-    // The key is the same for calls to the same route.
-    return { key: name.replace(/\d+|[0-9a-f]{8}-[0-9a-f-]{27}/gi, '0'), name, result, failed: isFailedCall(call) }
-  })
-  return align(callsOf(success), callsOf(failure), ({ key }) => key)
-    .filter(([before, now]) => before?.result !== now?.result)
-    .sort(([, one], [, other]) => Number(other?.failed ?? false) - Number(one?.failed ?? false))
-    .map(([before, now]) => ({
-      what: `outgoing ${(now ?? before)?.name}`,
-      before: before?.result ?? 'not sent',
-      now: now?.result ?? 'not sent'
-    }))
+function userOf (profile: Profile): Values {
+  const { user = dataOf(profile, 'request').user, roles } = dataOf(profile, 'security')
+  return leavesOf({ ...Object(user) as object, roles }, 'user')
 }
 
 /** Code, configuration and versions. */
-function environmentDifferences (success: Profile, failure: Profile): Difference[] {
-  const [before, now] = [dataOf(success, 'config'), dataOf(failure, 'config')]
-  const versions = leavesOf(versionsOf(before.dependencies), 'dependency')
-  const newVersions = leavesOf(versionsOf(now.dependencies), 'dependency')
-  // They are recorded in debug mode only.
-  const hasVersions = Object.keys(versions).length > 0 && Object.keys(newVersions).length > 0
-  const names = hasVersions ? Object.keys({ ...versions, ...newVersions }) : []
-  const compared: ReadonlyArray<readonly [what: string, before: unknown, now: unknown]> = [
-    ...ENVIRONMENT.map(([field, what]) => [what, before[field], now[field]] as const),
-    ...names.map((name) => [name, versions[name] ?? NONE, newVersions[name] ?? NONE] as const)
-  ]
-  const found = compared.filter(([, one, other]) => one !== undefined && other !== undefined && one !== other)
-  // The options themselves are not stored.
-  const hasOtherOptions = before.id !== undefined && now.id !== undefined && before.id !== now.id
-  if (found.length === 0 && hasOtherOptions) {
-    found.push(['configuration (options of Fastify or Hindsight)', before.id, now.id])
+function environmentOf (profile: Profile): Values {
+  const { revision, mode, lifecycle, node, fastify, hindsight, dependencies, id } = dataOf(profile, 'config')
+  const versions = String(dependencies ?? '').split(' ').filter((word) => word !== '')
+    .map((word) => word.split(/@(?=[^@]*$)/)).map(([name, version]) => [`dependency ${name}`, version])
+  return {
+    'code revision (git)': revision,
+    'configuration NODE_ENV': mode,
+    'Node.js': node,
+    'configuration lifecycle': lifecycle,
+    Fastify: fastify,
+    Hindsight: hindsight,
+    ...Object.fromEntries(versions) as Values,
+    // It covers the options, which are not stored.
+    'configuration id': id
   }
-  return found.map(([what, one, other]) => ({ what, before: textOf(one), now: textOf(other) }))
-}
-
-/** Versions by the names of dependencies, from `name@version` texts. */
-function versionsOf (dependencies: unknown): Record<string, string> {
-  const words = typeof dependencies === 'string' ? dependencies.split(' ') : []
-  return Object.fromEntries(words.map((word) => word.split(/@(?=[^@]*$)/)))
-}
-
-function isNested (value: unknown): boolean {
-  return typeof value === 'object' && value !== null
 }
 
 function textOf (value: unknown): string {
@@ -276,5 +235,5 @@ function textOf (value: unknown): string {
 }
 
 function jsonOf (value: unknown): string {
-  return cut(JSON.stringify(value) ?? NONE, 10_000)
+  return cut(JSON.stringify(value) ?? ABSENT, 10_000)
 }

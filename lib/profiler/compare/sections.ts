@@ -1,17 +1,20 @@
+import { diffArrays } from 'diff'
 import type { FlattenedException } from '../../errors/exception.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { LogRecord } from '../../logs/log-record.js'
 import { dataOf, isObject, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import { align } from './diff.js'
 import { leavesOf, type SectionBuilder, type Values } from './section-builder.js'
+
+// The cost of a diff grows with the number of edits.
+const MAX_EDITS = 2_000
 
 type Compare = (section: SectionBuilder, a: Profile, b: Profile) => void
 
 /** The sections in the order in which they explain a failure. */
 export const SECTIONS: ReadonlyArray<readonly [name: string, label: string, compare: Compare]> = [
   ['outcome', 'Status and route', values(outcome)],
-  ['exceptions', 'Exceptions', exceptions],
+  ['exceptions', 'Exceptions', values(exceptions)],
   ['request', 'Request', values(request)],
   ['body', 'Body of the request', values(body)],
   ['session', 'Session', collector('session')],
@@ -42,18 +45,12 @@ function outcome ({ status, route, ip }: Profile): Values {
   }
 }
 
-function exceptions (section: SectionBuilder, a: Profile, b: Profile): void {
-  const pairs = align(objects(a.exceptions), objects(b.exceptions), ({ name }) => name, ({ name, message }, side) =>
-    section.normalized(`${name}: ${message}`, side))
-  for (const [one, other] of pairs) {
-    section.value((one ?? other)?.name ?? 'exception', exceptionText(one), exceptionText(other))
-  }
+function exceptions ({ exceptions }: Profile): Values {
+  return Object.fromEntries(objects(exceptions).map((one) => [one.name, exceptionText(one)]))
 }
 
-function exceptionText (exception: FlattenedException | undefined): string | undefined {
-  if (exception === undefined) return undefined
-  const { name, message, code } = exception
-  const frames = objects(exception.frames)
+function exceptionText ({ name, message, code, frames: all }: FlattenedException): string {
+  const frames = objects(all)
   const frame = frames.find(({ own }) => own) ?? frames[0]
   const place = frame === undefined ? '' : ` at ${frame.function || '(anonymous)'} ${frame.file}:${frame.line}`
   return `${name}: ${message}${code === undefined ? '' : ` (${code})`}${place}`
@@ -61,14 +58,14 @@ function exceptionText (exception: FlattenedException | undefined): string | und
 
 function request (profile: Profile): Values {
   const { httpVersion, headers } = dataOf(profile, 'request')
-  const { origin, path, query = {} } = splitUrl(profile.url)
+  const { origin, path, query } = splitUrl(profile.url)
   return {
     method: profile.method,
     origin,
     path,
     'HTTP version': httpVersion,
-    ...Object.fromEntries(Object.entries(query).map(([name, value]) => [`query ${name}`, value])),
-    ...headerValues(headers)
+    ...leavesOf(query, 'query'),
+    ...leavesOf(headers, 'header')
   }
 }
 
@@ -79,13 +76,7 @@ function body (profile: Profile): Values {
 
 function response (profile: Profile): Values {
   const { headers, size, body } = dataOf(profile, 'response')
-  return { ...headerValues(headers), size: size ?? undefined, body }
-}
-
-/** Headers by what they are, such as `header accept`. */
-export function headerValues (headers: unknown): Values {
-  const entries = Object.entries(isObject(headers) ? headers : {})
-  return Object.fromEntries(entries.map(([name, value]) => [`header ${name}`, value]))
+  return { ...leavesOf(headers, 'header'), size: size ?? undefined, body }
 }
 
 function logs (section: SectionBuilder, a: Profile, b: Profile): void {
@@ -128,6 +119,35 @@ function eventText (event: ListenerEvent | undefined): string | undefined {
     ...isObject(changes?.status) ? [`status ${changes.status.from} to ${changes.status.to}`] : [],
     ...headers
   ].join('; ')
+}
+
+/** An item of each list, or of one of them. */
+type Pair<T> = readonly [a: T | undefined, b: T | undefined]
+
+/**
+ * Aligns two lists in their order: items with the same key are pairs. Of the items between them, those with the same
+ * name that follow each other are pairs too.
+ */
+function align<T> (
+  a: readonly T[], b: readonly T[], nameOf: (item: T) => string, keyOf: (item: T, side: 'a' | 'b') => string = nameOf
+): Array<Pair<T>> {
+  const keys = [a.map((item) => keyOf(item, 'a')), b.map((item) => keyOf(item, 'b'))] as const
+  const chunks = diffArrays(...keys, { maxEditLength: MAX_EDITS })
+  if (chunks === undefined) return Array.from({ length: Math.max(a.length, b.length) }, (_, i) => [a[i], b[i]] as const)
+  const pairs: Array<Pair<T>> = []
+  const [restA, restB] = [[...a], [...b]]
+  let gone: T[] = []
+  for (const { added, removed, count } of chunks) {
+    if (!added) pairs.push(...gone.splice(0).map((item) => [item, undefined] as const))
+    if (removed) gone = restA.splice(0, count)
+    for (const item of removed ? [] : restB.splice(0, count)) {
+      const isReplacement = added && gone[0] !== undefined && nameOf(gone[0]) === nameOf(item)
+      const replaced = isReplacement ? gone.shift() : undefined
+      pairs.push([added ? replaced : restA.shift(), item])
+    }
+  }
+  pairs.push(...gone.map((item) => [item, undefined] as const))
+  return pairs
 }
 
 /** The parts of a URL; a parameter with several values is a list. */
