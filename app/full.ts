@@ -44,7 +44,7 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
     await openProfiler(app, plan)
     if (settings !== null && debug) {
       const { recordCpuProfiles } = await import('../lib/profiler/cpu/recorder.js')
-      const record = recordCpuProfiles(app, settings.maxProfileBytes)
+      const record = recordCpuProfiles(app)
       app.addHook('onRequest', ownHook(function recordCpu (request, reply, done) {
         const starting = record(request, reply)
         if (starting === undefined) done()

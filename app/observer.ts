@@ -36,7 +36,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
   const collectIncoming = requestCollector(app)
   const collectResponse = responseCollector(app)
   const insert = toolbar && debug ? insertToolbar(app) : null
-  const recordCpu = fromBeginning && debug ? recordCpuProfiles(app, settings?.maxProfileBytes) : null
+  const recordCpu = fromBeginning && debug ? recordCpuProfiles(app) : null
 
   /** Records what came in, once. */
   function collectRequest (request: FastifyRequest): void {

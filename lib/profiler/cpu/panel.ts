@@ -57,17 +57,15 @@ interface Frame {
 /** An icicle: a bar for each call below its caller, as wide as its time. The table shows the same to screen readers. */
 function flameGraph (root: Call, busy: number): string {
   if (busy <= 0) return note('The processor was idle.')
-  const { frames, hidden } = framesOf(root, busy)
+  const frames = framesOf(root, busy)
   const height = ((frames.at(-1)?.row ?? 0) + 1) * ROW_HEIGHT
   return legend(frames) + html`<svg class="flame" width="100%" height="${height}" aria-hidden="true">!${
-    frames.map((frame) => bar(frame, busy))}</svg>` +
-    (hidden === 0 ? '' : note(`${counted(hidden, 'call is', 'calls are')} too narrow or too deep to be shown.`))
+    frames.map((frame) => bar(frame, busy))}</svg>`
 }
 
 // Idle time is not in the graph: the root is as wide as the time of work.
-function framesOf (root: Call, busy: number): { frames: Frame[], hidden: number } {
+function framesOf (root: Call, busy: number): Frame[] {
   const frames: Frame[] = [{ call: { ...root, total: busy }, row: 0, x: 0, width: 1 }]
-  let hidden = 0
   // Row by row, so that the limit hides the deepest calls.
   for (const { call, row, x } of frames) {
     let left = x
@@ -75,11 +73,10 @@ function framesOf (root: Call, busy: number): { frames: Frame[], hidden: number 
       const width = callee.total / busy
       const isShown = width >= MIN_WIDTH && row + 1 < MAX_ROWS && frames.length < MAX_FRAMES
       if (isShown) frames.push({ call: callee, row: row + 1, x: left, width })
-      else hidden++
       left += width
     }
   }
-  return { frames, hidden }
+  return frames
 }
 
 function bar ({ call, row, x, width }: Frame, busy: number): string {

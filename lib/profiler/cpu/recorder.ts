@@ -14,7 +14,7 @@ import { cut } from '../../view/visible.js'
 const INTERVAL = 250
 /** Milliseconds that a recording lasts at most. */
 const MAX_DURATION = 30_000
-const MAX_BYTES = 192 * 1024
+const MAX_CALLS = 2_000
 
 /** V8 profiles the whole process, so there is at most one recording, whichever application it belongs to. */
 let current: Recording | undefined
@@ -87,14 +87,12 @@ function post (session: Session, method: string, params: object = {}): unknown {
 
 /**
  * Records CPU profiles in debug mode, of requests that have the header or the query parameter and come from clients
- * that may see the debug surface. `maxProfileBytes`, the limit of the whole profile, limits the size of a record.
- * The returned hook begins the recording; it is called before the first listener.
+ * that may see the debug surface. The returned hook begins the recording; it is called before the first listener.
  */
 export function recordCpuProfiles (
-  app: FastifyInstance, maxProfileBytes = Infinity
+  app: FastifyInstance
 ): (request: FastifyRequest, reply: FastifyReply) => undefined | Promise<void> {
   const { mask } = app.hindsight
-  const maxBytes = Math.min(MAX_BYTES, maxProfileBytes / 3)
 
   function begin (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
     if (!isRequested(request)) return
@@ -120,7 +118,7 @@ export function recordCpuProfiles (
     recording.stop()
     const { profile, problem = 'the recorder failed' } = recording
     if (profile === undefined) return { refused: `The CPU profile could not be recorded: ${mask.text(problem)}.` }
-    return aggregate(profile, INTERVAL, maxBytes, (text) => mask.text(text))
+    return aggregate(profile, INTERVAL, (text) => mask.text(text))
   }
 
   function isRequested (request: FastifyRequest): boolean {
@@ -137,48 +135,33 @@ export function recordCpuProfiles (
   return begin
 }
 
-const RECORDER = new URL('./recorder', import.meta.url).href
 const MAX_NAME = 200
 const MAX_FILE = 500
 const NO_SCRIPT = '0'
 
-/** Makes the record of a recording, with at most `maxBytes` of JSON: if necessary, small calls are merged. */
-export function aggregate (
-  profile: Profiler.Profile, interval: number, maxBytes: number, mask: (text: string) => string
-): CpuRecord {
+/** Makes the record of a recording. Above a limit, the calls that took least are merged into their callers. */
+export function aggregate (profile: Profiler.Profile, interval: number, mask: (text: string) => string): CpuRecord {
   const { calls, functions } = callsOf(profile, mask)
   const total = calls.reduce((sum, [, , self]) => sum + self, 0)
-  const whole = { interval, duration: total / 1000, samples: profile.samples?.length ?? 0, functions, calls }
-  let record: CpuRecord = whole
-  for (let least = total / 10_000 + 1; JSON.stringify(record).length > maxBytes && least < total * 4 + 4; least *= 2) {
-    record = withoutSmall(whole, least)
-  }
-  return record
+  const record = { interval, duration: total / 1000, samples: profile.samples?.length ?? 0, functions, calls }
+  return calls.length <= MAX_CALLS ? record : withoutSmall(record)
 }
 
-/** The call tree: calls of one function by the same caller are one call. */
+/** The call tree, with each function once. */
 function callsOf (profile: Profiler.Profile, mask: (text: string) => string): Pick<CpuRecord, 'calls' | 'functions'> {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
   const times = timesOf(profile)
   const functions: CpuFunction[] = []
-  const calls: StoredCall[] = []
   const indexes = new Map<string, number>()
-  const indexOf = (key: string, add: () => number): number => {
-    const index = indexes.get(key) ?? add()
-    indexes.set(key, index)
-    return index
-  }
-  function add (node: Profiler.ProfileNode, caller: number): void {
-    // Starting and stopping the recorder is no work of the request.
-    if (isRecorder(node)) return
-    const { scriptId, lineNumber, columnNumber, functionName } = node.callFrame
-    const place = `function ${scriptId} ${lineNumber} ${columnNumber} ${functionName}`
-    const called = indexOf(place, () => functions.push(functionOf(node.callFrame, mask)) - 1)
-    const index = indexOf(`call ${caller} ${called}`, () => calls.push([called, caller, 0]) - 1)
-    const call = calls[index] as StoredCall
-    call[2] += times.get(node.id) ?? 0
-    for (const id of node.children ?? []) {
-      const callee = nodes.get(id)
+  const calls: StoredCall[] = []
+  function add ({ id, callFrame, children = [] }: Profiler.ProfileNode, caller: number): void {
+    const { scriptId, lineNumber, columnNumber, functionName } = callFrame
+    const place = `${scriptId} ${lineNumber} ${columnNumber} ${functionName}`
+    const called = indexes.get(place) ?? functions.push(functionOf(callFrame, mask)) - 1
+    indexes.set(place, called)
+    const index = calls.push([called, caller, times.get(id) ?? 0]) - 1
+    for (const child of children) {
+      const callee = nodes.get(child)
       if (callee !== undefined) add(callee, index)
     }
   }
@@ -187,28 +170,27 @@ function callsOf (profile: Profiler.Profile, mask: (text: string) => string): Pi
   return { calls, functions }
 }
 
-/** A record in which the calls with a total below `least` (µs) are merged into their callers. */
-function withoutSmall (record: CpuRecord, least: number): CpuRecord {
+/** The record with the calls that took most. The time of the others is added to their callers. */
+function withoutSmall (record: CpuRecord): CpuRecord {
+  const { calls: all } = callTreeOf(record)
+  // A caller takes as long as its calls, and is before them in the record: it is kept with them.
+  const kept = new Set(all.toSorted((a, b) => b.total - a.total || a.index - b.index).slice(0, MAX_CALLS))
   const functions = new Map<CpuFunction, number>()
   const calls: StoredCall[] = []
   const positions: number[] = []
-  for (const { function: called, caller, self, total } of callTreeOf(record).calls) {
-    const position = caller === undefined ? -1 : positions[caller.index] ?? -1
-    const merged = total < least ? calls[position] : undefined
-    if (merged !== undefined) {
-      merged[2] += self
+  for (const call of all) {
+    const position = call.caller === undefined ? -1 : positions[call.caller.index] ?? -1
+    const caller = calls[position]
+    if (kept.has(call)) {
+      const index = functions.get(call.function) ?? functions.size
+      functions.set(call.function, index)
+      positions.push(calls.push([index, position, call.self]) - 1)
+    } else if (caller !== undefined) {
+      caller[2] += call.self
       positions.push(position)
-      continue
     }
-    const index = functions.get(called) ?? functions.size
-    functions.set(called, index)
-    positions.push(calls.push([index, position, self]) - 1)
   }
   return { ...record, functions: [...functions.keys()], calls }
-}
-
-function isRecorder ({ callFrame: { url } }: Profiler.ProfileNode): boolean {
-  return url.replace(/\.[jt]s(?:\?.*)?$/, '') === RECORDER
 }
 
 /** The time of each node in itself. A sample lasts until the next one; before the first one the recorder started. */

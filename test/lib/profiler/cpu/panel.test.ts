@@ -55,7 +55,6 @@ t.test('very deep and very wide recordings are bounded', async (t) => {
     const root = shown(cpuPanel, profile('000001', { collectors: { cpu: { ...record, functions, calls } } }))
     t.ok(root.querySelectorAll('.frame').length <= 2_000)
     t.ok(Number(root.querySelector('.flame')?.getAttribute('height')) <= 2_100)
-    t.match(root.textContent, /too narrow or too deep/)
   }
 })
 
