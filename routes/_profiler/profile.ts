@@ -103,7 +103,7 @@ async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<Fa
     const names = FORMATS.map(({ name }) => name).join(', ')
     throw new NotAvailableError(`A profile is not available as "${name}"; the formats are: ${names}.`)
   }
-  const { file, type, text } = writeAs(format, await profileOf(request), {})
+  const { file, type, text } = writeAs(format, await profileOf(request))
   return sendFile(reply, file, type, text)
 }
 

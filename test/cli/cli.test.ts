@@ -350,7 +350,7 @@ t.test('the request of a profile is printed in other formats', async (t) => {
     [['fetch', '3fa94c'], /\nconst response = await fetch\("/],
     [['http', '3fa94c'], /\nGET http:\/\/127\.0\.0\.1:3000\//],
     [['har', '3fa94c'], /"version": "1\.2"/],
-    [['test', '3fa94c'], /\nimport \{ test \} from 'node:test'\n[^]*\nimport application from "\.\/app\.js"\n/]
+    [['test', '3fa94c'], /\nimport \{ test \} from 'node:test'\n[^]*\nimport application from '\.\/app\.js'\n/]
   ] as const) {
     const { code, out, err } = await hindsight(dataDir, ['to', ...args])
     t.same([code, err], [0, ''], args.join(' '))

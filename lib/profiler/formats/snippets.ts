@@ -1,9 +1,8 @@
-import { escapeInvisible } from '../../view/json.js'
 import { visible } from '../../view/visible.js'
 import type { Profile } from '../profile.js'
 import type { FilledRequest } from '../replay/fill.js'
 import { NotSendableError, splitAtPlaceholders, type StoredRequest } from '../replay/stored-request.js'
-import { commentText, jsBody, jsText, maskedFunction } from './source-text.js'
+import { jsBody, jsText, maskedFunction } from './source-text.js'
 
 /** A request as a format receives it. */
 export interface FormatInput {
@@ -17,8 +16,6 @@ export interface FormatInput {
   profile: Profile
   /** Lines that say where the request is from, and what is different now. None of them has a line break. */
   head: string[]
-  /** The specifier by which a test imports the application. */
-  app: string
 }
 
 /** One form in which a request is written. */
@@ -40,8 +37,6 @@ export const curl: Format = {
   type: TEXT,
   write: ({ request: { masked }, message: { method, body }, url, headers, head }) => {
     const has = (wanted: string): boolean => headers.some(([name]) => name === wanted)
-    // curl would add these headers.
-    const implied = ['accept', 'user-agent', ...body === undefined ? [] : ['content-type']].filter((name) => !has(name))
     // A word of a shell cannot contain NUL, and a terminal would interpret other controls.
     const hasBody = body !== undefined && body.isWellFormed() && visible(body) === body
     const args = [
@@ -50,8 +45,7 @@ export const curl: Format = {
       ...has('accept-encoding') ? ['--compressed'] : [],
       method === 'HEAD' ? '--head' : `--request ${shellWord(method)}`,
       `--url ${shellWord(url)}`,
-      ...headers.map(([name, value]) => `--header ${shellWord(name + (value === '' ? ';' : `: ${utf8(value)}`))}`),
-      ...implied.map((name) => `--header '${name}:'`),
+      ...headers.map(([name, value]) => `--header ${shellWord(name + (value === '' ? ';' : `: ${visible(value)}`))}`),
       ...hasBody ? [`--data-raw ${shellWord(body)}`] : []
     ]
     const comments = [
@@ -73,37 +67,27 @@ function shellWord (text: string): string {
   return parts.join('') || "''"
 }
 
-// Node.js reads each octet of a header as a character.
-function utf8 (value: string): string {
-  return visible(Buffer.from(value, 'latin1').toString('utf8'))
-}
-
 /** A module for Node.js. */
 export const fetchFormat: Format = {
   name: 'fetch',
   extension: '.mjs',
   type: TEXT,
-  write: ({ request, message: { method, body }, url, headers, head }) => {
-    const mayHaveBody = method !== 'GET' && method !== 'HEAD'
-    const isBodyLeftOut = body !== undefined && !mayHaveBody
-    const comments = isBodyLeftOut ? [...head, 'The body is left out: fetch sends none with GET and HEAD.'] : head
-    return [
-      ...comments.map((line) => `// ${line}`),
-      ...maskedFunction(request.masked),
-      '',
-      `const response = await fetch(${jsText(url, true)}, {`,
-      `  method: ${jsText(method)},`,
-      // A list of pairs, as a name may be repeated.
-      '  headers: [',
-      ...headers.map(([name, value]) => `    [${jsText(name)}, ${jsText(value)}],`),
-      '  ],',
-      ...body === undefined || !mayHaveBody ? [] : [`  body: ${jsBody(body, request, '  ')},`],
-      "  redirect: 'manual'",
-      '})',
-      'console.log(response.status, await response.text())',
-      ''
-    ].join('\n')
-  }
+  write: ({ request, message: { method, body }, url, headers, head }) => [
+    ...head.map((line) => `// ${line}`),
+    ...maskedFunction(request.masked),
+    '',
+    `const response = await fetch(${jsText(url, true)}, {`,
+    `  method: ${jsText(method)},`,
+    // A list of pairs, as a name may be repeated.
+    '  headers: [',
+    ...headers.map(([name, value]) => `    [${jsText(name)}, ${jsText(value)}],`),
+    '  ],',
+    ...body === undefined ? [] : [`  body: ${jsBody(body, request, '  ')},`],
+    "  redirect: 'manual'",
+    '})',
+    'console.log(response.status, await response.text())',
+    ''
+  ].join('\n')
 }
 
 /** A file for the HTTP clients of editors. */
@@ -111,19 +95,16 @@ export const httpFile: Format = {
   name: 'http',
   extension: '.http',
   type: TEXT,
-  write: ({ request: { masked, body: { kind } = {} }, message: { method, body = '' }, url, headers, head }) => {
+  write: ({ request: { masked }, message: { method, body = '' }, url, headers, head }) => {
     if (!/^[A-Z][A-Z-]*$/.test(method)) throw new NotSendableError('An HTTP file cannot have its method.')
     const write = (text: string): string =>
       splitAtPlaceholders(text).map((part, i) => i % 2 === 1 ? `{{${part}}}` : part).join('')
-    const isWritable = ([name, value]: readonly [string, string]): boolean =>
-      !name.startsWith('#') && !value.includes('{{') && value === value.trim() && value === visible(value)
-    // In JSON, braces that would begin a variable are within strings, where they can be escaped.
-    const text = kind === 'json' ? escapeInvisible(body.replace(/\{(?=\{)/g, '\\u007b')) : body
+    const lines = headers.map(([name, value]) => `${name}: ${value}`)
     const comments = [
       ...head,
-      ...headers.filter((pair) => !isWritable(pair)).map(([name]) =>
-        `The header ${commentText(name)} is left out: this format would interpret it.`),
-      ...isWritableBody(text) ? [] : ['The body is left out: this format would interpret it.'],
+      ...lines.filter((line) => !isLiteral(line)).map((line) =>
+        `The header ${line.split(':', 1).join()} is left out: this format would interpret it.`),
+      ...isLiteral(body) ? [] : ['The body is left out: this format would interpret it.'],
       ...masked.length === 0 ? [] : ['The profile has these masked: write them here, encoded as in the request.']
     ]
     return [
@@ -131,14 +112,14 @@ export const httpFile: Format = {
       ...masked.map(({ env }) => `@${env} = masked`),
       '',
       `${method} ${write(url)} HTTP/1.1`,
-      ...headers.filter(isWritable).map(([name, value]) => `${name}: ${write(value)}`),
+      ...lines.filter(isLiteral).map(write),
       '',
-      ...text !== '' && isWritableBody(text) ? [write(text), ''] : []
+      ...body !== '' && isLiteral(body) ? [write(body), ''] : []
     ].join('\n')
   }
 }
 
 // A line may begin another request, read a file or run a script; two braces begin a variable.
-function isWritableBody (text: string): boolean {
+function isLiteral (text: string): boolean {
   return !text.includes('{{') && text === visible(text) && !/^\s*(?:[#>]|\/\/|<(?![A-Za-z/!?]))/m.test(text)
 }

@@ -53,10 +53,7 @@ function bodyText (body: Body, put: Put): string | undefined {
   if (body.kind === 'text') return put(body.text)
   // The properties of an object that are undefined are left out.
   if (body.kind === 'json') return JSON.stringify(filledJson(body.value, put))
-  return body.fields.flatMap(([name, value]) => {
-    const text = put(formEncoded(value), percentEncoded)
-    return text === undefined ? [] : `${formEncoded(name)}=${text}`
-  }).join('&')
+  return body.pairs.flatMap((pair) => put(pair, percentEncoded) ?? []).join('&')
 }
 
 function filledJson (value: unknown, put: Put): unknown {
@@ -68,9 +65,4 @@ function filledJson (value: unknown, put: Put): unknown {
 
 function percentEncoded (value: string): string {
   return encodeURIComponent(value.toWellFormed())
-}
-
-// As the forms of browsers do (URL Standard, section 5.2).
-function formEncoded (text: string): string {
-  return new URLSearchParams([['', text]]).toString().slice(1)
 }

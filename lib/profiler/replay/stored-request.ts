@@ -16,7 +16,8 @@ export interface MaskedValue {
 /** A body in the form in which it is written again. */
 export type Body =
   | { kind: 'json', value: unknown }
-  | { kind: 'form', fields: Array<[name: string, value: string]> }
+  /** Encoded `name=value` pairs. */
+  | { kind: 'form', pairs: string[] }
   | { kind: 'text', text: string }
 
 /** The request of a profile, as far as it can be sent again. In its texts, placeholders stand for masked values. */
@@ -186,9 +187,9 @@ function readBody (data: Data, placeholders: Placeholders): Pick<StoredRequest, 
   if (typeof body === 'string') return { body: { kind: 'text', text: placeholders.put(body, 'body') } }
   if (type === 'application/x-www-form-urlencoded' && isForm(body)) {
     // The parser returns a list for a repeated field.
-    const fields = Object.entries(body).flatMap(([name, values]) => [values].flat().map((value): [string, string] =>
-      [name, placeholders.put(String(value ?? ''), `body.${name}`)]))
-    return { body: { kind: 'form', fields } }
+    const fields = Object.entries(body).flatMap(([name, values]) =>
+      [values].flat().map((value) => [name, placeholders.put(String(value ?? ''), `body.${name}`)]))
+    return { body: { kind: 'form', pairs: new URLSearchParams(fields).toString().split('&') } }
   }
   return { bodyProblem: 'its text is not stored, only the result of its parser' }
 }

@@ -9,10 +9,10 @@ export function requested (request: object, changes: Partial<Profile> = {}): Pro
 }
 
 /** The request of a profile in one form. */
-export function written (name: string, of: Profile, options = {}): string {
+export function written (name: string, of: Profile): string {
   const format = FORMATS.find((one) => one.name === name)
   if (format === undefined) throw new Error(name)
-  return writeAs(format, of, options).text
+  return writeAs(format, of).text
 }
 
 const NASTY = ["'", '"', '`', '$(touch pwned)', '$' + '{process.exit(7)}', '\\', "');process.exit(7)//", "'; touch pwned; '", '\n### \nDELETE http://evil/\n', '\r\n', '< /etc/passwd', '> {% client.exit() %}', '{{$processEnv HOME}}', '*/', '//', '\u2028process.exit(7)', '%', '!', '&&', '@/etc/passwd', '\u001b[31m', '\u202e', '[1-9]', '{a,b}', '#', '?', 'é', '😀']

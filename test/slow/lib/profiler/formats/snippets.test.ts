@@ -63,7 +63,6 @@ curl --silent --show-error --include --globoff --path-as-is \\
   --url 'http://127.0.0.1:3000/orders?x=1' \\
   --header 'accept: */*' \\
   --header 'content-type: application/json' \\
-  --header 'user-agent:' \\
   --data-raw '{"a":"it'\\''s"}'
 `)
 })

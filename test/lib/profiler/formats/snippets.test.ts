@@ -18,7 +18,7 @@ t.test('a file has exactly one request, and no other directive of an editor', as
 })
 
 t.test('a file is readable', async (t) => {
-  t.equal(written('http', requested({ target: '/orders', headers: { host: 'h.test', authorization: 'Bearer ******', 'content-type': 'application/json' }, body: { a: '{{x}}', token: '******' } }, { method: 'PUT' })), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 200 PUT http://127.0.0.1:3000/robots.txt
+  t.equal(written('http', requested({ target: '/orders', headers: { host: 'h.test', authorization: 'Bearer ******', 'content-type': 'application/json' }, body: { a: 'x', token: '******' } }, { method: 'PUT' })), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 200 PUT http://127.0.0.1:3000/robots.txt
 # The profile has these masked: write them here, encoded as in the request.
 @HINDSIGHT_AUTHORIZATION = masked
 @HINDSIGHT_BODY_TOKEN = masked
@@ -28,7 +28,7 @@ host: h.test
 authorization: Bearer {{HINDSIGHT_AUTHORIZATION}}
 content-type: application/json
 
-{"a":"\\u007b{x}}","token":"{{HINDSIGHT_BODY_TOKEN}}"}
+{"a":"x","token":"{{HINDSIGHT_BODY_TOKEN}}"}
 `)
 })
 
@@ -36,6 +36,7 @@ t.test('unsupported parts are omitted, with a comment', async (t) => {
   for (const [name, request, method, told] of [
     ['a line that begins a request', { headers: { 'content-type': 'text/plain' }, body: 'a\n### b' }, 'POST', 'The body is left out'],
     ['a file that would be read', { headers: { 'content-type': 'text/plain' }, body: '< ./.env' }, 'POST', 'The body is left out'],
+    ['a variable', { headers: { 'content-type': 'application/json' }, body: { a: '{{x}}' } }, 'POST', 'The body is left out'],
     ['a header with a variable', { headers: { 'x-a': '{{$processEnv HOME}}' } }, 'GET', 'The header x-a is left out'],
     ['a header that is a comment', { headers: { '###': 'x' } }, 'GET', 'The header ### is left out']
   ] as const) t.match(written('http', requested(request, { method })), `# ${told}`, name)
