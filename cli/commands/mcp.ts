@@ -65,7 +65,7 @@ export const TOOLS: readonly ProfileTool[] = [
     run: async (store, { token = 'latest', error, part }) => {
       const profile = await findProfile(store, String(token), typeof error === 'boolean' ? { error } : {})
       if (part === undefined) {
-        return profileMarkdown(profile, { success: await successOf(sourceOf(store), profile) })
+        return profileMarkdown(profile, await successOf(sourceOf(store), profile))
       }
       return fence(cut(visibleJson(partOf(profile, String(part)), 1), MAX_PART), 'json')
     }

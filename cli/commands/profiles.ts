@@ -74,7 +74,7 @@ export const show: Command = {
     const profile = await profileOf(context)
     if (flags.panel !== undefined) return await terminal.json(partOf(profile, String(flags.panel)), 2)
     const success = await successOf(sourceOf(await open()), profile)
-    await print(profile, () => [profileMarkdown(profile, { success }).trimEnd()])
+    await print(profile, () => [profileMarkdown(profile, success).trimEnd()])
   }
 }
 

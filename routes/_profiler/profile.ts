@@ -48,7 +48,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
     const { successOf } = await import('../../lib/profiler/compare/last-success.js')
-    return sendMarkdown(reply, profileMarkdown(profile, { success: await successOf(profiler, profile) }))
+    return sendMarkdown(reply, profileMarkdown(profile, await successOf(profiler, profile)))
   }
   const { hasFailed, previousOf, renderDifferences, successOf } =
     await import('../../lib/profiler/compare/last-success.js')

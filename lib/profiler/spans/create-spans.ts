@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import {
   ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags,
-  type Attributes, type Context, type HrTime, type Span
+  type Attributes, type Context, type Span
 } from '@opentelemetry/api'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { cut } from '../../view/visible.js'
@@ -34,7 +34,7 @@ const MAX_EXCEPTIONS = 20
  */
 export function createSpans (profile: Profile): void {
   const { method, route, status, duration } = profile
-  const at = (milliseconds: number): HrTime => hrTime(Date.parse(profile.time) + milliseconds)
+  const at = (milliseconds: number): number => Date.parse(profile.time) + milliseconds
   const tracer = trace.getTracer(SCOPE, ownVersion())
   // The span processor of Hindsight must not attribute these spans to the request.
   requestContext.run(undefined, () => {
@@ -134,12 +134,11 @@ function callSpans (profile: Profile): Child[] {
 }
 
 /** Adds the exceptions as events. */
-function addExceptions (root: Span, profile: Profile, at: (milliseconds: number) => HrTime): void {
+function addExceptions (root: Span, profile: Profile, at: (milliseconds: number) => number): void {
   const raised = profile.events.find(({ outcome }) => outcome === 'raised')
   const raisedAt = at(raised === undefined ? profile.duration : raised.start + raised.duration)
   for (const { name, message, stack } of profile.exceptions.slice(-MAX_EXCEPTIONS)) {
-    const attributes = { 'exception.type': name, 'exception.message': message, 'exception.stacktrace': stack }
-    root.addEvent('exception', attributesOf(attributes), raisedAt)
+    root.recordException({ name: textOf(name), message: textOf(message), stack: textOf(stack) }, raisedAt)
   }
 }
 
@@ -148,15 +147,13 @@ function nameOf (text: string): string {
   return cut(text, 500).toWellFormed()
 }
 
-function attributesOf (values: Readonly<Record<string, unknown>>): Attributes {
-  const text = (value: unknown): unknown => typeof value === 'string' ? cut(value, MAX_TEXT).toWellFormed() : value
-  return Object.fromEntries(Object.entries(values)
-    .filter(([, value]) => value !== undefined && value !== null)
-    .map(([name, value]) => [name, Array.isArray(value) ? value.map(text) : text(value)])) as Attributes
+function textOf (text: string): string {
+  return cut(text, MAX_TEXT).toWellFormed()
 }
 
-/** Milliseconds since the epoch as seconds and nanoseconds: the SDK would take small numbers for another clock. */
-function hrTime (milliseconds: number): HrTime {
-  const seconds = Math.floor(milliseconds / 1000)
-  return [seconds, Math.floor((milliseconds - seconds * 1000) * 1e6)]
+function attributesOf (values: Readonly<Record<string, unknown>>): Attributes {
+  const valueOf = (value: unknown): unknown => typeof value === 'string' ? textOf(value) : value
+  return Object.fromEntries(Object.entries(values)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([name, value]) => [name, valueOf(value)])) as Attributes
 }

@@ -66,11 +66,10 @@ export interface HindsightSpanProcessor {
  * It keeps a reference to a span until the profile is built, and does nothing where no request is observed.
  */
 export function hindsightSpanProcessor (): HindsightSpanProcessor {
-  let closed = false
   return {
     onStart (span) {
       const { request } = requestContext.getStore() ?? {}
-      if (closed || request === undefined) return
+      if (request === undefined) return
       const state = stateOf(request)
       if (!state.observed) return
       if (state.spans === undefined) {
@@ -83,7 +82,7 @@ export function hindsightSpanProcessor (): HindsightSpanProcessor {
     // The end of a span is read from the span when the profile is built.
     onEnd () {},
     async forceFlush () {},
-    async shutdown () { closed = true }
+    async shutdown () {}
   }
 }
 

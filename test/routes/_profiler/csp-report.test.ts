@@ -65,31 +65,20 @@ t.test('a report is attached to the profile of its page, which stays pinned', as
   t.match((await app.inject({ url: `/_profiler/${token}?panel=csp`, headers: { accept: 'text/html' } })).body, /Blocked by Content Security Policy/)
 })
 
-t.test('a report may come before the profile of its page', async (t) => {
-  const app = await pages()
-  t.teardown(() => app.close())
-  const early = app.inject({ method: 'POST', url: '/_profiler/csp-report/0a0b0c', headers: LEGACY, payload: report })
-  const page = await app.inject({ url: '/', headers: DOCUMENT })
-  const profile = await app.hindsight.profiler.find(String(page.headers['x-debug-token']))
-  if (profile === undefined) throw new Error('no profile')
-  app.hindsight.profiler.save({ ...profile, token: '0a0b0c' })
-  t.equal((await early).statusCode, 204)
-  t.match((await app.hindsight.profiler.find('0a0b0c'))?.collectors.csp, { violations: [{ directive: 'img-src' }] })
-})
-
-t.test('other bodies, tokens and origins are refused, and so are too many reports', async (t) => {
+t.test('other bodies, tokens and origins are refused', async (t) => {
   const app = await pages()
   t.teardown(() => app.close())
   const token = String((await app.inject({ url: '/', headers: DOCUMENT })).headers['x-debug-token'])
   const send = async (headers: Record<string, string>, payload: string, to = token) => await app.inject({ method: 'POST', url: `/_profiler/csp-report/${to}`, headers: { accept: 'application/json', ...headers }, payload })
   for (const [name, headers, payload, status, to] of [
     ['another page', { ...LEGACY, 'sec-fetch-site': 'cross-site' }, report, 403], ['another host of the site', { ...LEGACY, 'sec-fetch-site': 'same-site' }, report, 403],
-    ['another origin', { ...LEGACY, origin: 'https://evil.example' }, report, 403], ['no token', LEGACY, report, 404, 'xyz'],
+    ['no token', LEGACY, report, 404, 'xyz'], ['an unknown token', LEGACY, report, 404, '0f0f0f'],
     ['no JSON', LEGACY, '{', 400], ['another JSON', LEGACY, '{}', 400], ['another type', { 'content-type': 'text/html' }, report, 415],
     ['a large one', LEGACY, JSON.stringify({ a: 'x'.repeat(70_000) }), 413]
   ] as Array<[string, Record<string, string>, string, number, string?]>) t.equal((await send(headers, payload, to)).statusCode, status, name)
-  const waiting = await Promise.all(Array.from({ length: 210 }, async () => (await send(LEGACY, report, '0f0f0f')).statusCode))
-  t.same([404, 429].map((status) => waiting.filter((one) => one === status).length), [200, 10], 'an unknown token')
+  const url = `http://127.0.0.1:${await listen(app)}/_profiler/csp-report/${token}`
+  const stranger = await fetch(url, { method: 'POST', headers: { ...LEGACY, origin: 'https://evil.example' }, body: report })
+  t.equal(stranger.status, 404, 'another origin')
 })
 
 t.test('outside debug mode the route is a 404', async (t) => {
