@@ -2,7 +2,7 @@ import { diffArrays } from 'diff'
 import type { FlattenedException } from '../../errors/exception.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { LogRecord } from '../../logs/log-record.js'
-import { dataOf, isObject, listOf } from '../panels/panel.js'
+import { dataOf, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import { leavesOf, type SectionBuilder, type Values } from './section-builder.js'
 
@@ -81,7 +81,7 @@ function response (profile: Profile): Values {
 
 function logs (section: SectionBuilder, a: Profile, b: Profile): void {
   const nameOf = ({ level, channel }: LogRecord): string => `${level} ${channel}`
-  const pairs = align(linesOf(a), linesOf(b), nameOf, (line, side) =>
+  const pairs = align(linesOf(a), linesOf(b), (line, side) =>
     `${nameOf(line)} ${section.normalized(line.message, side)}`)
   for (const [one, other] of pairs) {
     const { level, channel } = one ?? other ?? {}
@@ -95,7 +95,7 @@ function logs (section: SectionBuilder, a: Profile, b: Profile): void {
 
 // Log lines of the events repeat the section of the events.
 function linesOf ({ logs }: Profile): LogRecord[] {
-  return objects(logs).filter(({ channel, level }) => channel !== 'event' || (level !== 'debug' && level !== 'trace'))
+  return objects(logs).filter(({ channel }) => channel !== 'event')
 }
 
 // The same listeners handle a success in the main pass and a failure in the error pass: the name has no pass.
@@ -111,43 +111,23 @@ function events (section: SectionBuilder, a: Profile, b: Profile): void {
 
 function eventText (event: ListenerEvent | undefined): string | undefined {
   if (event === undefined) return undefined
-  const { outcome, reason, changes } = event
-  const headers = objects(changes?.headers).map(({ name, from, to }) =>
-    to === null ? `removed ${name}` : `${from === null ? 'set' : 'changed'} ${name}: ${to}`)
-  return [
-    reason === undefined ? outcome : `${outcome}: ${reason}`,
-    ...isObject(changes?.status) ? [`status ${changes.status.from} to ${changes.status.to}`] : [],
-    ...headers
-  ].join('; ')
+  const { outcome, reason } = event
+  return reason === undefined ? outcome : `${outcome}: ${reason}`
 }
 
-/** An item of each list, or of one of them. */
-type Pair<T> = readonly [a: T | undefined, b: T | undefined]
-
-/**
- * Aligns two lists in their order: items with the same key are pairs. Of the items between them, those with the same
- * name that follow each other are pairs too.
- */
+/** Aligns two lists in their order: items with the same key are pairs, the others are alone. */
 function align<T> (
-  a: readonly T[], b: readonly T[], nameOf: (item: T) => string, keyOf: (item: T, side: 'a' | 'b') => string = nameOf
-): Array<Pair<T>> {
-  const keys = [a.map((item) => keyOf(item, 'a')), b.map((item) => keyOf(item, 'b'))] as const
-  const chunks = diffArrays(...keys, { maxEditLength: MAX_EDITS })
+  a: readonly T[], b: readonly T[], keyOf: (item: T, side: 'a' | 'b') => string
+): Array<readonly [a: T | undefined, b: T | undefined]> {
+  const chunks = diffArrays(a.map((item) => keyOf(item, 'a')), b.map((item) => keyOf(item, 'b')), {
+    maxEditLength: MAX_EDITS
+  })
   if (chunks === undefined) return Array.from({ length: Math.max(a.length, b.length) }, (_, i) => [a[i], b[i]] as const)
-  const pairs: Array<Pair<T>> = []
   const [restA, restB] = [[...a], [...b]]
-  let gone: T[] = []
-  for (const { added, removed, count } of chunks) {
-    if (!added) pairs.push(...gone.splice(0).map((item) => [item, undefined] as const))
-    if (removed) gone = restA.splice(0, count)
-    for (const item of removed ? [] : restB.splice(0, count)) {
-      const isReplacement = added && gone[0] !== undefined && nameOf(gone[0]) === nameOf(item)
-      const replaced = isReplacement ? gone.shift() : undefined
-      pairs.push([added ? replaced : restA.shift(), item])
-    }
-  }
-  pairs.push(...gone.map((item) => [item, undefined] as const))
-  return pairs
+  return chunks.flatMap(({ added, removed, count }) => {
+    const [ofA, ofB] = [added ? [] : restA.splice(0, count), removed ? [] : restB.splice(0, count)]
+    return Array.from({ length: count }, (_, i) => [ofA[i], ofB[i]] as const)
+  })
 }
 
 /** The parts of a URL; a parameter with several values is a list. */
