@@ -18,7 +18,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   _profiler_replay_form: 'The form that replays the request of a profile',
   _profiler_replay: 'Replays the request of a profile; with `cpu=1` it records a CPU profile',
   _profiler_cpu: 'The CPU profile of a request, as `.cpuprofile`',
-  _profiler_csp_report: 'Receives the reports of browsers about violations of a Content-Security-Policy: `application/csp-report` of at most 64 kB, from pages of its own origin. A profile keeps 50 of them',
+  _profiler_csp_report: 'Receives the reports of browsers about violations of a Content-Security-Policy: `application/csp-report` of at most 64 kB, from pages of its own origin. A profile keeps 10 of them',
   _wdt: 'The toolbar of a request, as HTML',
   _preview_error: 'The error page of a status, as production shows it: `/_error/404`, `/_error/500.json`'
 }

@@ -1,22 +1,13 @@
 import { panelsOf } from '../panels/index.js'
 import { listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
+import type { ProfileSummary } from '../summary.js'
 import { SectionBuilder, type Section } from './section-builder.js'
 import { collector, SECTIONS } from './sections.js'
 
 /** One of two profiles that are compared. */
-export interface Compared {
-  token: string
-  time: string
-  method: string
-  url: string
-  status: number
-  /** Milliseconds. */
-  duration: number
-  route: string | null
-  /** Name and message of the last exception; null when there is none. */
-  exception: string | null
-}
+export type Compared =
+  Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'status' | 'duration' | 'route' | 'exception'>
 
 /** Two profiles side by side, as plain data. */
 export interface Comparison {

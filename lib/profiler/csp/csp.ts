@@ -3,7 +3,7 @@ import type { Refusal } from '../../errors/refusal.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { pairsSection, rowsSection } from '../pages/components.js'
-import { collectorPanel, dataOf, isObject, listOf } from '../panels/panel.js'
+import { collectorPanel, dataOf, isObject, listOf, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 
 declare module '../../lifecycle/services.js' {
@@ -13,29 +13,12 @@ declare module '../../lifecycle/services.js' {
   }
 }
 
-/** A violation of a Content Security Policy (CSP3, section 5.2), as a profile stores it. */
-export interface CspViolation {
-  /** The effective directive. */
-  directive: string
-  /** A URL, or a keyword such as `inline`, `eval` and `data`. */
-  blocked: string
-  disposition: 'enforce' | 'report'
-  /** `file:line`. */
-  source?: string
-  count: number
-}
-
-const VIOLATION_COLUMNS = {
-  directive: 'Directive', blocked: 'Blocked', source: 'Source', disposition: 'Disposition', count: 'Count'
-}
 const MAX_TEXT = 1_000
 /** Of one page. */
-const MAX_VIOLATIONS = 50
-/** Sentences in the summary of a profile. */
-const MAX_SENTENCES = 5
+const MAX_VIOLATIONS = 10
 
 /** The violation of a report as `report-uri` sends it (CSP3, section 5.3), masked and bounded; null if it has none. */
-export function readReport (body: unknown, mask: Mask): CspViolation | null {
+export function readReport (body: unknown, mask: Mask): Refusal | null {
   const report = isObject(body) ? body['csp-report'] : null
   if (!isObject(report)) return null
   const url = (name: string): string => {
@@ -44,53 +27,39 @@ export function readReport (body: unknown, mask: Mask): CspViolation | null {
   }
   // Older browsers send the directive with its sources.
   const text = String(report['effective-directive'] ?? report['violated-directive'] ?? '')
-  const [directive = ''] = text.toLowerCase().split(' ', 1)
-  if (!/^[a-z][a-z-]{1,60}$/.test(directive)) return null
-  const line = report['line-number']
-  const file = url('source-file')
-  return {
-    directive,
-    blocked: url('blocked-uri') || 'inline',
-    disposition: report.disposition === 'report' ? 'report' : 'enforce',
-    ...(file !== '' && { source: Number.isSafeInteger(line) ? `${file}:${String(line)}` : file }),
-    count: 1
-  }
+  const [rule = ''] = text.toLowerCase().split(' ', 1)
+  if (!/^[a-z][a-z-]{1,60}$/.test(rule)) return null
+  const isReportOnly = report.disposition === 'report'
+  const option = `contentSecurityPolicy.${isReportOnly ? 'reportOnly' : 'enforce'}`
+  const [blocked, file, line] = [url('blocked-uri'), url('source-file'), report['line-number']]
+  const place = file === '' ? '' : ` (${file}${Number.isSafeInteger(line) ? `:${String(line)}` : ''})`
+  const sentence = `${isReportOnly ? 'Reported, not blocked,' : 'Blocked'} by Content Security Policy: ` +
+    `${['', 'inline'].includes(blocked) ? 'inline code' : blocked}${place}, by ${rule}. The option is ${option}.`
+  return { kind: 'csp', sentence, rule, option }
 }
 
-/** A copy of the profile with a violation of its page; equal ones are counted. Further ones than 50 are left out. */
-export function withViolation (profile: Profile, violation: CspViolation): Profile {
-  const csp = dataOf(profile, 'csp')
-  const violations = listOf(csp.violations).map((one) => ({ ...one }) as unknown as CspViolation)
-  const same = violations.find((one) => sentenceOf(one) === sentenceOf(violation))
-  if (same !== undefined) same.count++
-  else if (violations.length < MAX_VIOLATIONS) violations.push(violation)
-  const others = listOf(profile.collectors.blocked).filter(({ kind }) => kind !== 'csp')
-  const blocked = [...others, ...violations.slice(0, MAX_SENTENCES).map(refusalOf)]
-  return { ...profile, collectors: { ...profile.collectors, csp: { ...csp, violations }, blocked } }
+/** A copy of the profile with a violation of its page. Equal ones, and further ones than 10, are left out. */
+export function withViolation (profile: Profile, violation: Refusal): Profile {
+  const violations = violationsOf(profile)
+  const isKnown = violations.some(({ sentence }) => sentence === violation.sentence)
+  if (isKnown || violations.length >= MAX_VIOLATIONS) return profile
+  const blocked = [...listOf(profile.collectors.blocked), violation]
+  return { ...profile, collectors: { ...profile.collectors, blocked } }
 }
 
-function sentenceOf ({ directive, blocked, disposition, source }: CspViolation): string {
-  const action = disposition === 'report' ? 'Reported, not blocked,' : 'Blocked'
-  const what = (blocked === 'inline' ? 'inline code' : blocked) + (source === undefined ? '' : ` (${source})`)
-  return `${action} by Content Security Policy: ${what}, by ${directive}. The option is ${optionOf(disposition)}.`
+function violationsOf ({ collectors }: Profile): Data[] {
+  return listOf(collectors.blocked).filter(({ kind }) => kind === 'csp')
 }
 
-function refusalOf (violation: CspViolation): Refusal {
-  const { directive, disposition } = violation
-  return { kind: 'csp', sentence: sentenceOf(violation), rule: directive, option: optionOf(disposition) }
-}
-
-function optionOf (disposition: CspViolation['disposition']): string {
-  return `contentSecurityPolicy.${disposition === 'report' ? 'reportOnly' : 'enforce'}`
-}
+const VIOLATION_COLUMNS = { rule: 'Directive', sentence: 'Violation' }
 
 /** The policies of the response, and the violations that browsers have reported. */
 export const cspPanel = collectorPanel('csp', 'Content Security Policy', 'security', {
-  problems: ({ violations }) => ({ errors: 0, warnings: listOf(violations).length }),
-  render: ({ violations, ofRoute, ofDiagnosticPage, nonces }, profile) =>
-    (listOf(violations).length === 0
+  problems: (_, profile) => ({ errors: 0, warnings: violationsOf(profile).length }),
+  render: ({ ofRoute, ofDiagnosticPage, nonces }, profile) =>
+    (violationsOf(profile).length === 0
       ? ''
-      : rowsSection('Blocked by Content Security Policy', VIOLATION_COLUMNS, listOf(violations))) +
+      : rowsSection('Blocked by Content Security Policy', VIOLATION_COLUMNS, violationsOf(profile))) +
     pairsSection('Policy', {
       'set by the route': ofRoute ?? [],
       'of the diagnostic page': ofDiagnosticPage === true ? 'yes' : 'no',

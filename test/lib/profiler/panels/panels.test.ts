@@ -56,7 +56,8 @@ t.test('the badges of the menu count errors and warnings', async t => {
     collectors: {
       'http-client': { count: 4, calls },
       spans: { count: 1, spans: [{ error: 'x' }] },
-      csp: { violations: [{}, {}] },
+      csp: {},
+      blocked: [{ kind: 'csp' }, { kind: 'csp' }],
       mine: { error: 'x' },
       otherErrors: [[], []]
     }
