@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve, relative, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
+import { createTwoFilesPatch } from 'diff'
 import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
 import { visibleLine } from '../../lib/view/visible.js'
 import type { Command } from '../command.js'
@@ -65,8 +65,7 @@ async function compare (file: string, lines: readonly string[], terminal: Termin
   const before = `${stored.replaceAll('\r\n', '\n').trimEnd()}\n`
   const now = `${lines.join('\n')}\n`
   if (before === now) return await terminal.lines([`The order is the same as in ${visibleLine(file)}.`])
-  const options = { headerOptions: FILE_HEADERS_ONLY }
-  const patch = createTwoFilesPatch(file, 'as it runs now', before, now, undefined, undefined, options)
+  const patch = createTwoFilesPatch(file, 'as it runs now', before, now)
   await terminal.lines(patch.trimEnd().split('\n').map(visibleLine))
   throw new Error(`The order is not the same as in ${file}. If that is intended, write the new output to the file.`)
 }

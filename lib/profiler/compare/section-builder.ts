@@ -64,34 +64,25 @@ export class SectionBuilder {
     return normalizeVolatile(text, this.#tokens[side === 'a' ? 0 : 1])
   }
 
-  /** Compares the values with the same name; those whose names are of volatile values are expected to differ. */
+  /** Compares the values with the same name. */
   values (a: Values, b: Values): void {
     const valueOf = (values: Values, what: string): unknown => Object.hasOwn(values, what) ? values[what] : undefined
-    for (const what of Object.keys({ ...a, ...b })) {
-      this.value(what, valueOf(a, what), valueOf(b, what), isVolatile(what))
-    }
+    for (const what of Object.keys({ ...a, ...b })) this.value(what, valueOf(a, what), valueOf(b, what))
   }
 
-  value (what: string, a: unknown, b: unknown, isVolatile = false): void {
+  value (what: string, a: unknown, b: unknown): void {
     if (a === undefined && b === undefined) return
     const [textA, textB] = [textOf(a), textOf(b)]
     // The number 2 and the text "2" are two values.
-    const inBoth = typeof a === typeof b
-    if (inBoth && textA === textB) this.section.equal++
-    else if (isVolatile || (inBoth && this.normalized(textA, 'a') === this.normalized(textB, 'b'))) {
-      this.section.always.push(difference(what, a, b))
-    } else this.different(what, a, b)
+    const sameType = typeof a === typeof b
+    if (sameType && textA === textB) {
+      this.section.equal++
+      return
+    }
+    const always = isVolatile(what) || (sameType && this.normalized(textA, 'a') === this.normalized(textB, 'b'))
+    const kind = a === undefined ? 'only-b' : b === undefined ? 'only-a' : 'changed'
+    this.section[always ? 'always' : 'differences'].push({ what, kind, a: a ?? null, b: b ?? null })
   }
-
-  /** Adds a difference between values that are compared in another way. */
-  different (what: string, a: unknown, b: unknown): void {
-    this.section.differences.push(difference(what, a, b))
-  }
-}
-
-function difference (what: string, a: unknown, b: unknown): Difference {
-  const kind = a === undefined ? 'only-b' : b === undefined ? 'only-a' : 'changed'
-  return { what, kind, a: a ?? null, b: b ?? null }
 }
 
 function textOf (value: unknown): string {

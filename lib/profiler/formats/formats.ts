@@ -2,55 +2,9 @@ import { STATUS_CODES } from 'node:http'
 import type { Profile } from '../profile.js'
 import { requestWithPlaceholders, maskedRequest } from '../replay/fill.js'
 import { storedRequest } from '../replay/stored-request.js'
-import { curl, fetchFormat, httpFile, type Format } from './snippets.js'
-import { commentText, jsBody, jsText, jsValue, maskedFunction } from './source-text.js'
+import { commentText, curl, fetchFormat, httpFile, test, type Format } from './snippets.js'
 import { visibleJson } from '../../view/json.js'
 import { dataOf, isObject } from '../panels/panel.js'
-import { isFailure } from '../summary.js'
-
-const TEXT = 'text/plain; charset=utf-8'
-
-/** A regression test for node:test. */
-export const test: Format = {
-  name: 'test',
-  extension: '.test.mjs',
-  type: TEXT,
-  write: ({ request, message: { method, target, headers, body }, profile, head }) => {
-    const { status, route, url } = profile
-    const failed = isFailure(profile) && status >= 400
-    const assertion = !failed
-      ? `assert.equal(response.statusCode, ${status})`
-      : `assert.ok(response.statusCode ${status >= 500 ? '< 500' : `!== ${status}`}, ` +
-        "'the status is ' + response.statusCode + ' again')"
-    return [
-      ...head.map((line) => `// ${line}`),
-      failed
-        ? '// It fails as long as the failure exists, and passes when it is fixed. Add what should be true then.'
-        : '// It passes as long as the request has the same status as then. Add what should be true.',
-      "import assert from 'node:assert/strict'",
-      "import { test } from 'node:test'",
-      "import Fastify from 'fastify'",
-      '// Adapt: the plugin that makes your application, as fastify-cli starts it. If a function of yours makes the',
-      '// whole instance, call it in place of the lines that make and register `app`.',
-      "import application from './app.js'",
-      ...maskedFunction(request.masked),
-      '',
-      `test(${jsText(`${method} ${route?.pattern ?? url}`)}, async (t) => {`,
-      '  const app = Fastify()',
-      '  t.after(() => app.close())',
-      '  await app.register(application)',
-      '  const response = await app.inject({',
-      `    method: ${jsText(method)},`,
-      `    url: ${jsText(target, true)},`,
-      ...body === undefined ? [] : [`    payload: ${jsBody(body, request, '    ')},`],
-      `    headers: ${jsValue(headers, '    ')}`,
-      '  })',
-      `  ${assertion}`,
-      '})',
-      ''
-    ].join('\n')
-  }
-}
 
 interface NamedValue {
   name: string

@@ -1,8 +1,11 @@
+import { INVISIBLE, visibleJson } from '../../view/json.js'
 import { visible } from '../../view/visible.js'
 import type { Profile } from '../profile.js'
 import type { FilledRequest } from '../replay/fill.js'
-import { NotSendableError, splitAtPlaceholders, type StoredRequest } from '../replay/stored-request.js'
-import { jsBody, jsText, maskedFunction } from './source-text.js'
+import {
+  NotSendableError, splitAtPlaceholders, type MaskedValue, type StoredRequest
+} from '../replay/stored-request.js'
+import { isFailure } from '../summary.js'
 
 /** A request as a format receives it. */
 export interface FormatInput {
@@ -90,6 +93,48 @@ export const fetchFormat: Format = {
   ].join('\n')
 }
 
+/** A regression test for node:test. */
+export const test: Format = {
+  name: 'test',
+  extension: '.test.mjs',
+  type: TEXT,
+  write: ({ request, message: { method, target, headers, body }, profile, head }) => {
+    const { status, route, url } = profile
+    const failed = isFailure(profile) && status >= 400
+    const assertion = !failed
+      ? `assert.equal(response.statusCode, ${status})`
+      : `assert.ok(response.statusCode ${status >= 500 ? '< 500' : `!== ${status}`}, ` +
+        "'the status is ' + response.statusCode + ' again')"
+    return [
+      ...head.map((line) => `// ${line}`),
+      failed
+        ? '// It fails as long as the failure exists, and passes when it is fixed. Add what should be true then.'
+        : '// It passes as long as the request has the same status as then. Add what should be true.',
+      "import assert from 'node:assert/strict'",
+      "import { test } from 'node:test'",
+      "import Fastify from 'fastify'",
+      '// Adapt: the plugin that makes your application, as fastify-cli starts it. If a function of yours makes the',
+      '// whole instance, call it in place of the lines that make and register `app`.',
+      "import application from './app.js'",
+      ...maskedFunction(request.masked),
+      '',
+      `test(${jsText(`${method} ${route?.pattern ?? url}`)}, async (t) => {`,
+      '  const app = Fastify()',
+      '  t.after(() => app.close())',
+      '  await app.register(application)',
+      '  const response = await app.inject({',
+      `    method: ${jsText(method)},`,
+      `    url: ${jsText(target, true)},`,
+      ...body === undefined ? [] : [`    payload: ${jsBody(body, request, '    ')},`],
+      `    headers: ${jsValue(headers, '    ')}`,
+      '  })',
+      `  ${assertion}`,
+      '})',
+      ''
+    ].join('\n')
+  }
+}
+
 /** A file for the HTTP clients of editors. */
 export const httpFile: Format = {
   name: 'http',
@@ -122,4 +167,52 @@ export const httpFile: Format = {
 // A line may begin another request, read a file or run a script; two braces begin a variable.
 function isLiteral (text: string): boolean {
   return !text.includes('{{') && text === visible(text) && !/^\s*(?:[#>]|\/\/|<(?![A-Za-z/!?]))/m.test(text)
+}
+
+/** A text for a line of comment: it cannot end the line. */
+export function commentText (text: string): string {
+  return text.replace(INVISIBLE, ' ').slice(0, 300)
+}
+
+/**
+ * A JavaScript expression for a text with placeholders: `"Bearer " + masked("HINDSIGHT_AUTHORIZATION")`. In a URL, the
+ * masked values are percent-encoded.
+ */
+export function jsText (text: string, isUrl = false): string {
+  const masked = (env: string): string => isUrl ? `encodeURIComponent(masked("${env}"))` : `masked("${env}")`
+  // JSON is JavaScript.
+  const terms = splitAtPlaceholders(text).map((part, i) => i % 2 === 1 ? masked(part) : visibleJson(part))
+  return terms.filter((term) => term !== '""').join(' + ') || '""'
+}
+
+/** A JavaScript expression for JSON data with placeholders, over several lines. */
+export function jsValue (value: unknown, indent = ''): string {
+  const json = visibleJson(value, 2)
+    // Without the brackets, this name would set the prototype.
+    .replace(/^( *)"__proto__":/gm, '$1["__proto__"]:')
+    .replaceAll('\n', `\n${indent}`)
+  const source = splitAtPlaceholders(json).map((part, i) => i % 2 === 1 ? `" + masked("${part}") + "` : part).join('')
+  // Empty strings before and after a masked value. Within a string, quotes are escaped.
+  return source.replace(/(?<!\\)"" \+ (?=masked\()|(?<=\)) \+ ""/g, '')
+}
+
+/** The body as a JavaScript expression. In JSON, the masked values are those before serialization. */
+function jsBody (body: string, request: Pick<StoredRequest, 'body'>, indent: string): string {
+  if (request.body?.kind === 'json') return `JSON.stringify(${jsValue(JSON.parse(body), indent)})`
+  return jsText(body, request.body?.kind === 'form')
+}
+
+/** Lines of JavaScript that define `masked`, the function that reads a masked value; none when nothing is masked. */
+function maskedFunction (values: readonly MaskedValue[]): string[] {
+  if (values.length === 0) return []
+  return [
+    '',
+    '// The profile has these masked: set them in the environment.',
+    ...values.map(({ env }) => `//   ${env}`),
+    'function masked (name) {',
+    '  const value = process.env[name]',
+    "  if (value === undefined) throw new Error(name + ' is not set: the profile has it masked')",
+    '  return value',
+    '}'
+  ]
 }

@@ -45,9 +45,7 @@ export async function replay (
 
 /** Sends a request; returns the token that the response names. */
 async function send (app: FastifyInstance, options: InjectOptions, timeout: number): Promise<unknown> {
-  const abort = new AbortController()
-  const { signal } = abort
-  const timer = setTimeout(() => abort.abort(), timeout)
+  const signal = AbortSignal.timeout(timeout)
   let token: unknown
   try {
     const response = await app.inject({ ...options, signal, payloadAsStream: true })
@@ -59,8 +57,6 @@ async function send (app: FastifyInstance, options: InjectOptions, timeout: numb
       const reason = `It could not be sent: ${(error as Error).message}`
       throw new ReplayFailedError(signal.aborted ? `No response within ${timeout / 1_000} seconds.` : reason)
     }
-  } finally {
-    clearTimeout(timer)
   }
   return token
 }

@@ -117,6 +117,8 @@ t.test('a request that cannot be sent, or an invalid field, is an error', async 
 
 t.test('a response that does not end is aborted', async (t) => {
   const { app } = await start(t)
+  // The timeout does not keep a process running.
+  await listen(app)
   await t.rejects(replay(app, storedRequest(requested({ target: '/never' })), new Map(), 100), { message: 'No response within 0.1 seconds.' })
   t.match(await replay(app, storedRequest(requested({ target: '/always' })), new Map(), 200), { url: /\/always$/ })
 })

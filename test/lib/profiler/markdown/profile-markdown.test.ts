@@ -71,7 +71,6 @@ t.test('any profile has bounded Markdown with closed fences', async (t) => {
     events: Array.from({ length: 100 }, () => ({ ...huge.events[2] as Profile['events'][number], changes: { headers: Array.from({ length: 50 }, () => ({ name: long, from: long, to: long })) } }))
   })
   t.ok(markdown.length < 40_000, `${markdown.length} characters`)
-  t.ok(outside(markdown).some((line) => line === '35 errors after this one are left out.'))
   t.match(markdown, /more blocks are left out here/)
 })
 

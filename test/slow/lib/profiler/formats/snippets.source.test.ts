@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type { FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import ts from 'typescript'
-import { jsText, jsValue } from '../../../../../lib/profiler/formats/source-text.js'
+import { jsText, jsValue } from '../../../../../lib/profiler/formats/snippets.js'
 import { build, profileOf } from '../../../../support/app.js'
 import { hostileProfile, nasty, requested, written } from '../../../../lib/profiler/formats/stored.js'
 
