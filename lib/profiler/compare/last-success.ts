@@ -135,8 +135,6 @@ const GROUPS: ReadonlyArray<(profile: Profile, other: Profile) => Values> = [
   userOf,
   environmentOf
 ]
-/** Headers that follow from the body, from an earlier response or from the connection. */
-const DERIVED_HEADER = /^header (?:content-length|connection|if-none-match|if-modified-since|idempotency-key)$/
 /** Headers that differ with the client and its network: they are shown last. */
 const CLIENT_HEADER = new RegExp('^header (?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|' +
   'dnt|pragma|priority|cache-control|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$')
@@ -160,7 +158,6 @@ function differencesOf (before: Values, now: Values, success: Profile, failure: 
   builder.values(before, now)
   const isNamed = namedBy(failure)
   return builder.section.differences
-    .filter(({ what }) => !DERIVED_HEADER.test(what))
     .map(({ what, kind, a, b }) => {
       const order = isNamed(what, b) ? 0 : kind === 'only-a' ? 1 : kind === 'changed' && typeof a !== typeof b ? 2 : 3
       // In a body the number 2 and the text "2" are different.

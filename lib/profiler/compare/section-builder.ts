@@ -34,7 +34,9 @@ const VOLATILE: ReadonlyArray<readonly [expression: RegExp, replacement: string]
 
 const HEADERS = new Set([
   'date', 'age', 'x-debug-token', 'x-debug-token-link', 'x-request-id', 'request-id', 'x-correlation-id', 'traceparent',
-  'tracestate', 'server-timing'
+  'tracestate', 'server-timing',
+  // They follow from the body, from an earlier response or from the connection.
+  'content-length', 'connection', 'if-none-match', 'if-modified-since', 'idempotency-key'
 ])
 const FIELDS = new Set([
   'time', 'timestamp', 'start', 'started', 'end', 'ended', 'duration', 'responseTime', 'reqId', 'requestId', 'traceId',

@@ -8,19 +8,8 @@ import { cut } from '../../view/visible.js'
 import { ownVersion } from '../configuration.js'
 import type { RecordedCall } from '../outgoing.js'
 import { dataOf, isObject, listOf } from '../panels/panel.js'
-import { spansOf } from '../panels/waterfall.js'
+import { spansOf, type Span as Part } from '../panels/waterfall.js'
 import type { Profile } from '../profile.js'
-
-interface Child {
-  name: string
-  kind?: SpanKind
-  /** Milliseconds since the request arrived. */
-  start: number
-  /** Milliseconds; null: it had not ended. */
-  duration: number | null
-  attributes: Record<string, unknown>
-  failed?: boolean
-}
 
 /** The name of the tracer. */
 export const SCOPE = 'fastify-hindsight'
@@ -28,12 +17,15 @@ export const SCOPE = 'fastify-hindsight'
 const MAX_TEXT = 4_000
 const MAX_EXCEPTIONS = 20
 
+/** A span below that of the request. */
+type Child = Pick<Part, 'name' | 'start' | 'duration' | 'failed'> & { kind: SpanKind, attributes: Attributes }
+
 /**
  * Creates the spans of a profile: one for the request, and below it one for each listener that ran, the handler, and
  * each outgoing call. Without an SDK that the application has registered this does nothing.
  */
 export function createSpans (profile: Profile): void {
-  const { method, route, status, duration } = profile
+  const { method, route, status, duration: whole } = profile
   const at = (milliseconds: number): number => Date.parse(profile.time) + milliseconds
   const tracer = trace.getTracer(SCOPE, ownVersion())
   // The span processor of Hindsight must not attribute these spans to the request.
@@ -45,14 +37,12 @@ export function createSpans (profile: Profile): void {
     // A client error is not an error of the server's span.
     if (status >= 500) root.setStatus({ code: SpanStatusCode.ERROR })
     const context = trace.setSpan(ROOT_CONTEXT, root)
-    for (const child of [...ownParts(profile), ...callSpans(profile)]) {
-      const { name, kind = SpanKind.INTERNAL, start, failed = false } = child
-      const attributes = attributesOf(child.attributes)
-      const span = tracer.startSpan(nameOf(name), { kind, startTime: at(start), attributes }, context)
+    for (const { name, kind, attributes, start, duration, failed } of [...ownParts(profile), ...calls(profile)]) {
+      const span = tracer.startSpan(nameOf(name), { kind, attributes, startTime: at(start) }, context)
       if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
-      span.end(at(start + (child.duration ?? Math.max(0, duration - start))))
+      span.end(at(start + (duration ?? Math.max(0, whole - start))))
     }
-    root.end(at(duration))
+    root.end(at(whole))
   })
 }
 
@@ -105,31 +95,29 @@ function addressOf (method: string, url: string): Record<string, unknown> {
   }
 }
 
-/** The spans of the listeners and hooks that ran, of the handler, and of the serialization. */
+/** The listeners and hooks that ran, the handler, and the serialization. */
 function ownParts (profile: Profile): Child[] {
-  return spansOf(profile).filter(({ kind }) => kind !== 'call' && kind !== 'span')
-    .map(({ kind, stage = '', name, start, duration, failed, detail }) => ({
-      name: `${stage} ${name}`.trim(),
-      start,
-      duration,
-      failed,
-      attributes: { 'hindsight.part': kind, 'hindsight.detail': detail }
-    }))
+  return spansOf(profile).filter(({ kind }) => kind !== 'call' && kind !== 'span').map((part) => ({
+    ...part,
+    name: `${part.stage ?? ''} ${part.name}`.trim(),
+    kind: SpanKind.INTERNAL,
+    attributes: attributesOf({ 'hindsight.part': part.kind, 'hindsight.detail': part.detail })
+  }))
 }
 
 // HTTP semantic conventions, client spans.
-function callSpans (profile: Profile): Child[] {
+function calls (profile: Profile): Child[] {
   const calls = listOf(dataOf(profile, 'http-client').calls) as unknown as RecordedCall[]
   return calls.map(({ method, url, status, start, duration, error }) => {
-    const isError = status !== null && status >= 400
-    const attributes = {
+    const failed = error !== undefined || (status !== null && status >= 400)
+    const attributes = attributesOf({
       ...addressOf(method, url),
       'url.full': url,
       'http.response.status_code': status,
-      'error.type': error !== undefined ? '_OTHER' : isError ? String(status) : undefined,
+      'error.type': error !== undefined ? '_OTHER' : failed ? String(status) : undefined,
       'error.message': error
-    }
-    return { name: method, kind: SpanKind.CLIENT, start, duration, attributes, failed: error !== undefined || isError }
+    })
+    return { name: method, kind: SpanKind.CLIENT, start, duration, attributes, failed }
   })
 }
 

@@ -2,6 +2,7 @@ import { requestContext, stateOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut } from '../../view/visible.js'
+import type { Data } from '../panels/panel.js'
 
 declare module '../../lifecycle/request-state.js' {
   interface RequestState {
@@ -32,24 +33,6 @@ export interface SpanLike {
   status?: { code: number, message?: string }
   attributes?: object
   instrumentationScope?: { name: string }
-}
-
-/** A span as a profile has it. */
-export interface RecordedSpan {
-  traceId: string
-  spanId: string
-  parentId?: string
-  name: string
-  kind: string
-  /** The name of the tracer. */
-  scope: string
-  /** Milliseconds since the request arrived. */
-  start: number
-  /** Milliseconds; null: it had not ended when the profile was built. */
-  duration: number | null
-  /** The message of the status, of a span that failed. */
-  error?: string
-  attributes: Record<string, unknown>
 }
 
 /** The interface `SpanProcessor` of OpenTelemetry's SDK. */
@@ -98,8 +81,9 @@ export class SpanLog {
   }
 
   /** The spans as plain data, masked, in the order of their start. */
-  record (mask: Mask, since: number): { count: number, spans: RecordedSpan[] } {
-    const spans = this.#spans.flatMap(({ span, startedAt }) => recorded(span, startedAt - since, mask) ?? [])
+  record (mask: Mask, since: number): { count: number, spans: Data[] } {
+    const spans = this.#spans.map(({ span, startedAt }) => recorded(span, startedAt - since, mask))
+      .filter((span) => span !== null)
     return { count: this.#count, spans }
   }
 }
@@ -111,8 +95,11 @@ function startOf ({ startTime }: SpanLike): number {
   return Math.abs(late) > 2 ? now - late : now
 }
 
-/** Null: the span has another form, such as that of an unknown version of the SDK. */
-function recorded (span: SpanLike, start: number, mask: Mask): RecordedSpan | null {
+/**
+ * A span as a profile has it. `start`: milliseconds since the request arrived. `duration`: null if it has not ended.
+ * Null for a span of another form, such as that of an unknown version of the SDK.
+ */
+function recorded (span: SpanLike, start: number, mask: Mask): Data | null {
   const nameOf = (text: unknown): string => mask.text(String(text).slice(0, MAX_NAME))
   try {
     const { traceId, spanId } = span.spanContext()
@@ -127,7 +114,7 @@ function recorded (span: SpanLike, start: number, mask: Mask): RecordedSpan | nu
       start: round(start),
       duration: ended === true && duration !== undefined ? round(milliseconds(duration)) : null,
       ...(status?.code === ERROR && { error: mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
-      attributes: mask.value(bounded(attributes)) as Record<string, unknown>
+      attributes: mask.value(bounded(attributes))
     }
   } catch {
     return null
