@@ -1,6 +1,5 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Profiler } from '../../lib/profiler/profiler.js'
 import type { Criteria } from '../../lib/profiler/storage/criteria.js'
 import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import {
@@ -50,11 +49,10 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     const { successOf } = await import('../../lib/profiler/compare/last-success.js')
     return sendMarkdown(reply, profileMarkdown(profile, await successOf(profiler, profile)))
   }
-  const { hasFailed, previousOf, renderDifferences, successOf } =
+  const { hasFailed, previousSuccess, renderDifferences, successOf } =
     await import('../../lib/profiler/compare/last-success.js')
-  const search: Profiler['search'] = (options) => profiler.search(options)
   const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
-    (await search({ criteria, limit })).profiles
+    (await profiler.search({ criteria, limit })).profiles
   // A store of the application may hold anything; older profiles are found by the time.
   const isDated = !Number.isNaN(Date.parse(profile.time))
   const showsDifferences = isDated && hasFailed(profile) && panel?.name === 'overview'
@@ -62,7 +60,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),
     find({ parent: token }, MAX_CHILDREN),
-    isDated ? previousOf(profile, { error: false }, search) : undefined,
+    isDated ? previousSuccess(profiler, profile) : undefined,
     showsDifferences ? successOf(profiler, profile) : null
   ])
   const view = {

@@ -3,9 +3,8 @@ import { cut, visibleLine } from '../../view/visible.js'
 import { moment, note, statusBadge, table } from '../pages/components.js'
 import { dataOf, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import type { Criteria } from '../storage/criteria.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions } from '../storage/storage.js'
-import { isFailure, type ProfileSummary } from '../summary.js'
+import type { ProfileSummary } from '../summary.js'
 import { leavesOf, SectionBuilder, type Values } from './section-builder.js'
 import { splitUrl } from './sections.js'
 
@@ -30,7 +29,7 @@ export function sourceOf (store: ProfileStorage): ProfileSource {
 }
 
 const MAX_DIFFERENCES = 5
-/** How many older profiles are read for the previous one. */
+/** How many older profiles are searched for a success. */
 const MAX_OLDER = 50
 const MAX_MESSAGE = 10_000
 const MAX_VALUE = 200
@@ -40,36 +39,28 @@ export const NO_DIFFERENCE =
   'Request, session, user, outgoing calls, code revision, configuration and versions are the same.'
 
 /**
- * The newest profile that matches the criteria, is accepted, is of the same route (without a route: of the same path
- * and method) and is older than the given one. Among profiles of the same millisecond, the order of the store counts.
+ * The newest success of the same route and method before a profile; where no route matched, of the same path. Among
+ * profiles of the same millisecond, the order of the store counts.
  */
-export async function previousOf (
-  profile: Profile, criteria: Criteria, search: (options: SearchOptions) => Awaitable<ProfilePage>,
-  accepts: (summary: ProfileSummary) => boolean = () => true
+export async function previousSuccess (
+  source: Pick<ProfileSource, 'search'>, { route, time, method, url, token }: Profile
 ): Promise<ProfileSummary | undefined> {
-  const { route, time, method, url, token } = profile
-  const same = route === null ? { url: url.replace(/[?#][^]*$/, '').slice(-500), method } : { route: route.name }
-  const until = Math.min(criteria.until ?? Infinity, Date.parse(time))
-  const { profiles } = await search({ criteria: { ...criteria, ...same, until }, limit: MAX_OLDER })
+  const path = pathOf(url)
+  const same = route === null ? { url: path.slice(-500) } : { route: route.name }
+  const criteria = { error: false, method, until: Date.parse(time), ...same }
+  const { profiles } = await source.search({ criteria, limit: MAX_OLDER })
   const own = profiles.findIndex((summary) => summary.token === token)
-  return profiles.slice(own + 1).find(accepts)
+  return profiles.slice(own + 1).find((one) => one.status < 400 && (route !== null || pathOf(one.url) === path))
 }
 
 /** Whether a request failed: something was thrown, or the status is that of an error. */
 export function hasFailed ({ exceptions, status }: Profile): boolean {
-  return status >= 400 || isFailure({ exceptions: listOf(exceptions) as unknown as Profile['exceptions'], status })
+  return status >= 400 || listOf(exceptions).length > 0
 }
 
-/**
- * Compares a profile with the newest success of the same route and method before it; null where none is stored. Where
- * no route matched, with that of the same path.
- */
+/** Compares a profile with the success before it; null where none is stored. */
 export async function lastSuccess (source: ProfileSource, profile: Profile): Promise<LastSuccess | null> {
-  const path = pathOf(profile.url)
-  const isSuccess = ({ status, url }: ProfileSummary): boolean =>
-    status < 400 && (profile.route !== null || pathOf(url) === path)
-  const criteria = { error: false, method: profile.method }
-  const summary = await previousOf(profile, criteria, (options) => source.search(options), isSuccess)
+  const summary = await previousSuccess(source, profile)
   // The store may have evicted it since the search.
   const success = summary && await source.find(summary.token)
   if (summary === undefined || success === undefined) return null
@@ -95,15 +86,14 @@ export function renderDifferences (found: LastSuccess | null, base: string, isRe
   const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>` +
     html`<td class="text a">${before}</td><td class="text b">${now}</td></tr>`)
   const title = 'Differences from the last success'
+  const list = rows.length === 0 ? note(NO_DIFFERENCE) : table(title, ['What', 'Before', 'Now'], rows, 'sides')
   return html`<section class="differences"><h2>${title} ` +
     html`<a href="${base}/${summary.token}"><code>${summary.token}</code></a></h2>` +
     html`<p class="facts">!${statusBadge(summary.status)} ${summary.method} ${shown(summary.url)}, ` +
-    html`!${moment(summary.time)}</p>!${rows.length === 0 ? note(NO_DIFFERENCE) : table(title, HEADS, rows, 'sides')}` +
+    html`!${moment(summary.time)}</p>!${list}` +
     html`<p class="pages"><a href="${base}/${summary.token}/compare/${token}">All differences</a>` +
     html`!${isReplayable ? html` <a href="${base}/${token}/replay">Replay…</a>` : ''}</p></section>`
 }
-
-const HEADS = ['What', 'Before', 'Now']
 
 function pathOf (url: string): string {
   return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').replace(/[?#][^]*$/, '')
