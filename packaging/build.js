@@ -1,18 +1,15 @@
-// Builds the package in dist/: JavaScript, the declarations that its entry points reach, and the files beside the
-// sources that are not compiled. Types are erased in place, so each line and column of dist/ is that of the source, and
-// stack traces need no source maps.
+// Builds the package in dist/: JavaScript, declarations, and the files beside the sources that are not compiled. Types
+// are erased in place, so each line and column of dist/ is that of the source, and stack traces need no source maps.
 import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, relative } from 'node:path'
 import eraseTypes from 'ts-blank-space'
-import ts from 'typescript'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
 const FOLDERS = ['app', 'cli', 'lib', 'plugins', 'routes', 'test/contract']
 const SOURCE = /(?<!\.d)\.ts$/
-const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 rmSync(DIST, { recursive: true, force: true })
 const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
@@ -25,14 +22,6 @@ for (const folder of FOLDERS) {
     })
     writeFileSync(join(DIST, relative(ROOT, path).replace(SOURCE, '.js')), text)
   }
-}
-
-const entries = Object.values(exports).flatMap((entry) => [entry.import?.types, entry.require?.types])
-const files = entries.filter((path) => path !== undefined).map((path) => join(ROOT, path))
-const program = ts.createProgram(files, { module: ts.ModuleKind.NodeNext, types: ['node'] })
-const reached = new Set(program.getSourceFiles().map(({ fileName }) => fileName))
-for (const path of filesIn(DIST)) {
-  if (/\.d\.c?ts$/.test(path) && !reached.has(path)) rmSync(path)
 }
 
 function filesIn (folder) {

@@ -1,4 +1,5 @@
 import { open as openFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { boundedRecord } from '../../lib/profiler/bounds.js'
@@ -61,7 +62,8 @@ export const importCommand: Command = {
 }
 
 function lineCheck (): ValidateFunction<Line> {
-  const schema = require('fastify-hindsight/profile.schema.json') as object
+  const root = dirname(require.resolve('fastify-hindsight/package.json'))
+  const schema = require(join(root, 'docs/reference/profile.schema.json')) as object
   return new Ajv({ removeAdditional: true, formats: fullFormats }).addSchema(schema, 'profile').compile({
     type: 'object',
     required: ['profile', 'pinned'],

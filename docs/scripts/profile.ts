@@ -24,9 +24,8 @@ export function profilePage (): string {
 
 A profile has the same JSON at \`/_profiler/<token>.json\`, in the output of
 \`fastify-hindsight show <token> --json\`, and in the column \`json\` of the
-[tables of a store](storage-schema.md). The package has its [JSON
-Schema](profile.schema.json) as \`fastify-hindsight/profile.schema.json\`. All values are masked and
-bounded.
+[tables of a store](storage-schema.md). The package has its [JSON Schema](profile.schema.json). All
+values are masked and bounded.
 
 ${table(schema)}
 ${Object.entries(schema.$defs ?? {}).map(([name, each]) => `## ${name}\n\n${each.description ?? ''}\n\n${table(each)}`).join('\n')}`

@@ -147,20 +147,18 @@ function envOf (name: string): string {
 function readHeaders (
   data: unknown, placeholders: Placeholders, notes: string[]
 ): Pick<StoredRequest, 'headers' | 'cookies'> {
-  const read: Pick<StoredRequest, 'headers' | 'cookies'> = { headers: [], cookies: [] }
+  const headers: StoredRequest['headers'] = []
+  const cookies: string[] = []
   const given = Object.entries(isObject(data) ? data : {}).flatMap(([name, values]) =>
     [values].flat().map((value): [string, unknown] => [name.toLowerCase(), value]))
-  for (const [name, value] of given) {
-    if (CONNECTION_HEADERS.has(name)) continue
+  for (const [name, value] of given.filter(([name]) => !CONNECTION_HEADERS.has(name))) {
     const problem = headerProblem(name, value)
     const text = String(value)
     if (problem !== undefined) notes.push(`The header ${name.slice(0, 60)} ${problem}.`)
-    else if (name === 'cookie') {
-      const pairs = text.split(/; */).filter((pair) => pair !== '')
-      read.cookies.push(...pairs.map((pair) => placeholders.putInPair(pair, 'cookie')))
-    } else read.headers.push([name, placeholders.put(text, name)])
+    else if (name !== 'cookie') headers.push([name, placeholders.put(text, name)])
+    else cookies.push(...text.split(/; */).filter(Boolean).map((pair) => placeholders.putInPair(pair, 'cookie')))
   }
-  return read
+  return { headers, cookies }
 }
 
 function headerProblem (name: string, value: unknown): string | undefined {
