@@ -49,24 +49,21 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     const { successOf } = await import('../../lib/profiler/compare/last-success.js')
     return sendMarkdown(reply, profileMarkdown(profile, await successOf(profiler, profile)))
   }
-  const { hasFailed, previousSuccess, renderDifferences, successOf } =
-    await import('../../lib/profiler/compare/last-success.js')
+  const { hasFailed, renderDifferences, successOf } = await import('../../lib/profiler/compare/last-success.js')
   const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
     (await profiler.search({ criteria, limit })).profiles
-  // A store of the application may hold anything; older profiles are found by the time.
+  // A store of the application may hold anything; the success is found by the time.
   const isDated = !Number.isNaN(Date.parse(profile.time))
   const showsDifferences = isDated && hasFailed(profile) && panel?.name === 'overview'
-  const [[summary], [parent = null], children, older, success] = await Promise.all([
+  const [[summary], [parent = null], children, success] = await Promise.all([
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),
     find({ parent: token }, MAX_CHILDREN),
-    isDated ? previousSuccess(profiler, profile) : undefined,
     showsDifferences ? successOf(profiler, profile) : null
   ])
   const view = {
     pinned: summary?.pinned === true,
     replayable: debug,
-    lastSuccess: older ?? null,
     parent,
     children,
     differences: showsDifferences ? renderDifferences(success, baseOf(request), debug) : '',

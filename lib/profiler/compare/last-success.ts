@@ -38,29 +38,24 @@ const MAX_SHARED = 40
 export const NO_DIFFERENCE =
   'Request, session, user, outgoing calls, code revision, configuration and versions are the same.'
 
-/**
- * The newest success of the same route and method before a profile; where no route matched, of the same path. Among
- * profiles of the same millisecond, the order of the store counts.
- */
-export async function previousSuccess (
-  source: Pick<ProfileSource, 'search'>, { route, time, method, url, token }: Profile
-): Promise<ProfileSummary | undefined> {
-  const path = pathOf(url)
-  const same = route === null ? { url: path.slice(-500) } : { route: route.name }
-  const criteria = { error: false, method, until: Date.parse(time), ...same }
-  const { profiles } = await source.search({ criteria, limit: MAX_OLDER })
-  const own = profiles.findIndex((summary) => summary.token === token)
-  return profiles.slice(own + 1).find((one) => one.status < 400 && (route !== null || pathOf(one.url) === path))
-}
-
 /** Whether a request failed: something was thrown, or the status is that of an error. */
 export function hasFailed ({ exceptions, status }: Profile): boolean {
   return status >= 400 || listOf(exceptions).length > 0
 }
 
-/** Compares a profile with the success before it; null where none is stored. */
+/**
+ * Compares a profile with the newest success of the same route and method before it; null where none is stored. Where
+ * no route matched, with that of the same path.
+ */
 export async function lastSuccess (source: ProfileSource, profile: Profile): Promise<LastSuccess | null> {
-  const summary = await previousSuccess(source, profile)
+  const { route, time, method, url, token } = profile
+  const path = pathOf(url)
+  const same = route === null ? { url: path.slice(-500) } : { route: route.name }
+  const criteria = { error: false, method, until: Date.parse(time), ...same }
+  const { profiles } = await source.search({ criteria, limit: MAX_OLDER })
+  // Among profiles of the same millisecond, the order of the store counts.
+  const older = profiles.slice(profiles.findIndex((one) => one.token === token) + 1)
+  const summary = older.find((one) => one.status < 400 && (route !== null || pathOf(one.url) === path))
   // The store may have evicted it since the search.
   const success = summary && await source.find(summary.token)
   if (summary === undefined || success === undefined) return null

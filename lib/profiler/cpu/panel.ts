@@ -2,7 +2,7 @@ import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { failed, lead, milliseconds, note, section, table } from '../pages/components.js'
-import { collectorPanel } from '../panels/panel.js'
+import { createPanel } from '../panels/panel.js'
 import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf } from './record.js'
 import type { Call, CpuFunction, FunctionTime } from './record.js'
 
@@ -15,7 +15,7 @@ const MIN_WIDTH = 0.0015
 const MIN_TEXT_WIDTH = 0.02
 
 /** The CPU profile of the request: a flame graph and the functions that took most time. */
-export const cpuPanel = collectorPanel('cpu', 'CPU', 'overview', {
+export const cpuPanel = createPanel('cpu', 'CPU', 'overview', {
   render (_, { collectors: { cpu }, token }, view) {
     const refusal = refusalOf(cpu)
     if (refusal !== undefined) return lead(refusal)

@@ -3,7 +3,7 @@ import type { Refusal } from '../../errors/refusal.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { pairsSection, rowsSection } from '../pages/components.js'
-import { collectorPanel, dataOf, isObject, listOf, type Data } from '../panels/panel.js'
+import { createPanel, dataOf, isObject, listOf, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 
 declare module '../../lifecycle/services.js' {
@@ -54,8 +54,8 @@ function violationsOf ({ collectors }: Profile): Data[] {
 const VIOLATION_COLUMNS = { rule: 'Directive', sentence: 'Violation' }
 
 /** The policies of the response, and the violations that browsers have reported. */
-export const cspPanel = collectorPanel('csp', 'Content Security Policy', 'security', {
-  problems: (_, profile) => ({ errors: 0, warnings: violationsOf(profile).length }),
+export const cspPanel = createPanel('csp', 'Content Security Policy', 'security', {
+  warnings: (_, profile) => violationsOf(profile).length,
   render: ({ ofRoute, ofDiagnosticPage, nonces }, profile) =>
     (violationsOf(profile).length === 0
       ? ''

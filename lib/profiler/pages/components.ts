@@ -3,9 +3,6 @@ import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { safeJson } from '../../view/json.js'
 
-/** Characters of JSON markup that are shown without folding. */
-const MAX_OPEN = 8_000
-
 /** A titled part of a panel; `level` is the level of its heading: 3 below a panel's title, 2 below a page's. */
 export function section (title: string, content: string, id = '', level: 2 | 3 = 3): string {
   const attribute = id === '' ? '' : html` id="${id}"`
@@ -27,11 +24,9 @@ export function failed (message: string): string {
   return html`<p class="failure"><strong>The collector failed:</strong> ${message}</p>`
 }
 
-/** Names and values as a table; nested data as JSON. A list of pairs keeps its order and repetitions. */
+/** Names and values as a table; nested data as JSON. */
 export function pairs (label: string, data: unknown, empty = 'None.'): string {
-  const entries: Array<[string, unknown]> = Array.isArray(data)
-    ? data.map((item, i) => Array.isArray(item) && item.length === 2 ? [String(item[0]), item[1]] : [String(i), item])
-    : Object.entries(typeof data === 'object' && data !== null ? data : {})
+  const entries = Object.entries(typeof data === 'object' && data !== null ? data : {}) as Array<[string, unknown]>
   if (entries.length === 0) return note(empty)
   return html`<table class="pairs" aria-label="${label}"><tbody>!${entries.map(([name, value]) =>
     html`<tr><th scope="row">${name}</th><td>!${cell(value)}</td></tr>`)}</tbody></table>`
@@ -83,20 +78,13 @@ export function table (
   const heads = columns.map((column) => typeof column === 'string'
     ? html`<th scope="col">${column}</th>`
     : html`<th scope="col" class="number">${column[0]}</th>`)
-  const attribute = className === '' ? '' : html` class="${className}"`
-  return scrollable(label, html`<table!${attribute} aria-label="${label}"><thead><tr>!${heads}</tr></thead>` +
+  return scrollable(label, html`<table class="${className}" aria-label="${label}"><thead><tr>!${heads}</tr></thead>` +
     html`<tbody>!${rows}</tbody></table>`)
 }
 
 /** Text as it is, other values as indented JSON. */
 export function json (value: unknown): string {
   return html`<pre class="data">${typeof value === 'string' ? value : safeJson(value, 2)}</pre>`
-}
-
-/** The same, folded if it is long. */
-export function folded (label: string, value: unknown): string {
-  const markup = json(value)
-  return markup.length <= MAX_OPEN ? markup : fold(`${label}, ${bytes(markup.length)} of text`, markup)
 }
 
 /** Content that is hidden until its label is activated. */
@@ -117,13 +105,12 @@ export function place (source: string, editor: EditorLink | null): string {
   return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
 }
 
-/** The parts of a place in source: its text, the URL that opens it in the editor, and the path in that URL. */
-export function placeOf (source: string, editor: EditorLink | null) {
+/** A place in source as text, and the URL that opens it in the editor. */
+export function placeOf (source: string, editor: EditorLink | null): { shown: string, href: string | null } {
   const [, file = source, line = '1'] = /^(.*):(\d+)$/.exec(source) ?? []
   const near = relative(process.cwd(), file)
   const shown = near.startsWith('..') || near === '' ? source : source.replace(file, near)
-  const href = editor?.(file, Number(line), 1) ?? null
-  return { shown, href, path: href === null ? null : editor?.path?.(file) }
+  return { shown, href: editor?.(file, Number(line), 1) ?? null }
 }
 
 /** A status code, colored by its class. */
@@ -163,19 +150,8 @@ export function select (
 
 /** A form that changes something. */
 export function postForm (action: string, formToken: string, content: string, className = ''): string {
-  const attribute = className === '' ? '' : html` class="${className}"`
-  return html`<form method="post" action="${action}"!${attribute} autocomplete="off">` +
+  return html`<form method="post" action="${action}" class="${className}" autocomplete="off">` +
     html`<input type="hidden" name="form_token" value="${formToken}">!${content}</form>`
-}
-
-/** The form that pins or unpins a profile. */
-export function pinForm (
-  { base, formToken }: { base: string, formToken: string }, { token, pinned }: { token: string, pinned: boolean }
-): string {
-  const context = pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'
-  return postForm(`${base}/${token}/pin`, formToken, html`<span class="note">${context}</span>` +
-    html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}">${pinned ? 'Unpin' : 'Pin'}</button>`,
-  'pin-form')
 }
 
 /** A duration in milliseconds, for people: in microseconds below 1 ms. */

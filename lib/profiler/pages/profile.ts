@@ -1,42 +1,26 @@
 import { STATUS_CODES } from 'node:http'
-import type { EditorLink } from '../../view/editor.js'
 import { wordFor } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { groupsOf } from '../panels/index.js'
-import { addressOf, blockedSentences, isProblem, problemsOf } from '../panels/panel.js'
+import { addressOf, blockedSentences, createPanel, isProblem } from '../panels/panel.js'
 import type { Panel, PanelView, Problems } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import type { ProfileSummary } from '../summary.js'
-import { failed, milliseconds, moment, note, pinForm, statusClass } from './components.js'
+import { milliseconds, moment, note, postForm, statusClass } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
-export interface ProfilePageOptions extends PageOptions {
+export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'problems'> {
   pinned: boolean
   /** Whether the page offers to replay the request. */
   replayable: boolean
-  /** The newest older success of the same route. */
-  lastSuccess: ProfileSummary | null
-  /** The request that caused this one; null: its profile is not stored, or there is none. */
-  parent: ProfileSummary | null
-  /** Requests that this one caused, newest first. */
-  children: readonly ProfileSummary[]
-  /** Of a failure: its differences from the last success of its route, as markup. */
-  differences: string
-  query: Readonly<Record<string, unknown>>
-  editor: EditorLink | null
 }
 
 /** The formats of a request: the last segment of the URL, and the text of the link. */
-const FORMATS: Readonly<Record<string, string>> = {
-  curl: 'curl', fetch: 'fetch', test: 'test', http: 'HTTP file', har: 'HAR'
-}
-/** Those that are copied: source that is pasted elsewhere. */
-const COPIED = ['curl', 'fetch', 'test']
+const FORMATS = [['curl', 'curl'], ['fetch', 'fetch'], ['test', 'test'], ['http', 'HTTP file'], ['har', 'HAR']] as const
 
 /** The panel in place of one that a profile does not have. */
 export function missingPanel (sentence: string): Panel {
-  return { name: 'missing', label: 'Panel not found', group: 'overview', render: () => note(sentence) }
+  return createPanel('missing', 'Panel not found', 'overview', { render: () => note(sentence) })
 }
 
 /** The page of one profile: a summary, the menu of panels, and one panel. */
@@ -44,20 +28,22 @@ export function profilePage (profile: Profile, panel: Panel, options: ProfilePag
   const { status, method, url } = profile
   const title = `${status} ${method} ${url.replace(/^https?:\/\/[^/]*(?=\/)/, '')}` +
     (panel.name === 'overview' ? '' : ` – ${panel.label}`)
-  const problems = new Map<Panel, Problems>()
+  const problems: Array<readonly [Panel, Problems]> = []
   const groups = groupsOf(profile).map(({ title, panels }, i) => {
-    for (const item of panels) problems.set(item, problemsOf(item, profile))
-    const items = panels.map((item) => menuItem(item, item.name === panel.name, profile, problems.get(item)))
+    const items = panels.map((item) => {
+      const found = item.problems(profile)
+      if (isProblem(found)) problems.push([item, found])
+      return menuItem(item, item.name === panel.name, found, item.count(profile))
+    })
     return html`<p id="group-${i}">${title}</p><ul aria-labelledby="group-${i}">!${items}</ul>`
   })
-  const view = { ...options, problems: [...problems].filter(([, one]) => isProblem(one)) }
   return layout(options, title, html`<main class="profile">
 !${summary(profile, options)}
 <div class="columns">
 <nav class="menu" aria-label="Panels"><input type="checkbox" class="menu-toggle" aria-label="All panels">
 <div class="menu-groups">!${groups}</div></nav>
 <section class="panel panel-${panel.name}" id="content" tabindex="-1" aria-labelledby="panel-title">
-<h2 id="panel-title">${panel.label}</h2>!${panelContent(panel, profile, view)}</section>
+<h2 id="panel-title">${panel.label}</h2>!${panel.render(profile, { ...options, problems })}</section>
 </div>
 </main>`, status)
 }
@@ -67,20 +53,18 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
   const path = `${options.base}/${token}`
   const error = Array.isArray(profile.exceptions) ? profile.exceptions.at(-1) : undefined
   const reason = status === 499 ? 'Client Closed Request' : STATUS_CODES[status] ?? ''
-  // Names with many methods may wrap between them.
-  const routeName = (route?.name ?? 'none').split('|').map((part) => html`${part}`).join('|<wbr>')
   return html`<section class="summary is-!${statusClass(status)}" aria-label="Summary">
 <div class="band"><p class="band-status"><strong>${status}</strong> ${reason}</p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(url)}</span></h1>
 !${error ? html`<p class="band-error">${visibleLine(`${error.name}: ${error.message}`)}</p>` : ''}</div>
 !${blockedList(profile)}<div class="facts-row"><dl><div><dt>Duration</dt><dd>${milliseconds(duration)}</dd></div>
-<div><dt>Route</dt><dd>!${routeName}</dd></div>
+<div><dt>Route</dt><dd>${route?.name ?? 'none'}</dd></div>
 <div><dt>Time</dt><dd>!${moment(time)}</dd></div>
 <div><dt>IP address</dt><dd><a href="${options.base}/search?${String(new URLSearchParams({ ip }))}">${ip}</a></dd></div>
 <div><dt>Token</dt><dd><code>${token}</code> <a href="${path}.json">JSON</a>
 <a href="${path}.md">Markdown</a></dd></div></dl>
-!${pinForm(options, { token, pinned: options.pinned })}</div>
-!${actions(path, options)}
+!${pinForm(path, options)}</div>
+!${actions(path, options.replayable)}
 </section>`
 }
 
@@ -92,48 +76,33 @@ function blockedList (profile: Profile): string {
     html`<li>${visibleLine(sentence)}</li>`)}</ul></div>`
 }
 
-function actions (path: string, { base, replayable, lastSuccess }: ProfilePageOptions): string {
-  const comparison = 'Compare with the last success'
-  const link = lastSuccess === null
-    ? html`<a role="link" aria-disabled="true" class="is-disabled" title="No older success is stored">${comparison}</a>`
-    : html`<a href="${base}/${lastSuccess.token}/compare/${path.slice(-6)}">${comparison}</a>`
-  const items = (names: readonly string[], attribute: string): string[] => names.map((name) =>
-    html`<li><a href="${path}/as/${name}" !${attribute}>${FORMATS[name]}</a></li>`)
-  return html`<div class="actions-row">!${link}
-<a href="${path}.md" data-copy>Copy for an AI assistant</a>
-<details class="copy-as"><summary>Copy as</summary><ul>!${items(COPIED, 'data-copy')}</ul></details>
-<details class="copy-as"><summary>Download</summary><ul>!${items(Object.keys(FORMATS), 'download')}</ul></details>
-!${replayable ? html`<a href="${path}/replay">Replay…</a>` : ''}</div>`
+function pinForm (path: string, { formToken, pinned }: ProfilePageOptions): string {
+  const effect = pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'
+  return postForm(`${path}/pin`, formToken, html`<span class="note">${effect}</span>` +
+    html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}">${pinned ? 'Unpin' : 'Pin'}</button>`,
+  'pin-form')
 }
 
-function menuItem (panel: Panel, isCurrent: boolean, profile: Profile, problems?: Problems): string {
-  const { errors = 0, warnings = 0 } = problems ?? {}
-  const count = valueOf(() => panel.count?.(profile))
+function actions (path: string, isReplayable: boolean): string {
+  const links = (formats: ReadonlyArray<readonly [name: string, text: string]>, attribute: string): string[] =>
+    formats.map(([name, text]) => html`<li><a href="${path}/as/${name}" !${attribute}>${text}</a></li>`)
+  return html`<div class="actions-row"><a href="${path}.md" data-copy>Copy for an AI assistant</a>
+<details class="copy-as"><summary>Copy as</summary><ul>!${links(FORMATS.slice(0, 3), 'data-copy')}</ul></details>
+<details class="copy-as"><summary>Download</summary><ul>!${links(FORMATS, 'download')}</ul></details>
+!${isReplayable ? html`<a href="${path}/replay">Replay…</a>` : ''}</div>`
+}
+
+/** `count` is the number of entries of the panel; undefined: unknown. */
+function menuItem (panel: Panel, isCurrent: boolean, { errors, warnings }: Problems, count?: number): string {
   const badge = (mood: string, number: number, word: string): string => number === 0
     ? ''
     : html` <span class="count!${mood}">${number}<span class="hidden-visually"> ${wordFor(number, word)}</span></span>`
+  const hasProblem = errors + warnings > 0
   // The count of entries is for the application's own panels; ours show problems only.
-  const own = panel.group === 'application' && errors + warnings === 0 ? badge('', count ?? 0, 'item') : ''
-  const empty = count === 0 && errors + warnings === 0
+  const entries = panel.group === 'application' && !hasProblem ? badge('', count ?? 0, 'item') : ''
+  const isEmpty = count === 0 && !hasProblem
   return html`<li><a href="${addressOf(panel.name)}"!${isCurrent ? ' aria-current="page"' : ''}` +
-    html`!${empty ? ' class="is-empty"' : ''}><span>${panel.label}` +
-    html`!${empty ? '<span class="hidden-visually"> (no data)</span>' : ''}</span><span class="badges">` +
-    html`!${badge(' bad', errors, 'error')}!${badge(' warn', warnings, 'warning')}!${own}</span></a></li>`
-}
-
-// Data of another version or of the application may not fit the panel: then only the panel shows an error.
-function panelContent (panel: Panel, profile: Profile, view: PanelView): string {
-  try {
-    return panel.render(profile, view)
-  } catch (error) {
-    return failed(`its data cannot be shown (${error instanceof Error ? error.message : String(error)})`)
-  }
-}
-
-function valueOf<T> (read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
+    html`!${isEmpty ? ' class="is-empty"' : ''}><span>${panel.label}` +
+    html`!${isEmpty ? '<span class="hidden-visually"> (no data)</span>' : ''}</span><span class="badges">` +
+    html`!${badge(' bad', errors, 'error')}!${badge(' warn', warnings, 'warning')}!${entries}</span></a></li>`
 }

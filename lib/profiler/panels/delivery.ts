@@ -1,19 +1,19 @@
 import { fields, pairsSection, rowsSection } from '../pages/components.js'
-import { collectorPanel, listOf, type Panel } from './panel.js'
+import { createPanel, listOf, type Panel } from './panel.js'
 
 const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes' }
 
 /** What the response carries for caches and for the page: HTTP caching, links and front-end assets. */
 export const deliveryPanels: readonly Panel[] = [
-  collectorPanel('cache', 'HTTP cache', 'delivery', { render: (data) => fields('Decision', data) }),
+  createPanel('cache', 'HTTP cache', 'delivery', { render: (data) => fields('Decision', data) }),
 
-  collectorPanel('links', 'Links', 'delivery', {
+  createPanel('links', 'Links', 'delivery', {
     render: ({ route, added }) =>
       rowsSection('Declared by the route', LINK_COLUMNS, listOf(route)) +
       rowsSection('Added while the request was handled', LINK_COLUMNS, listOf(added))
   }),
 
-  collectorPanel('assets', 'Assets', 'delivery', {
+  createPanel('assets', 'Assets', 'delivery', {
     // A rendered asset is stored as its kind and its file.
     render: ({ rendered, ...source }) =>
       pairsSection('Rendered', { files: rendered ?? [] }) + fields('Source', source)

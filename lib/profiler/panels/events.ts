@@ -3,22 +3,19 @@ import { html } from '../../view/html.js'
 import { milliseconds, note, place, section, table } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { headerHistory, type HeaderStep } from './headers.js'
-import { onlyErrors, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+import { createPanel, type PanelView } from './panel.js'
 
 const COLUMNS: Parameters<typeof table>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
 
 /** The listeners and hooks in the order in which they ran, what each changed, and the history of each header. */
-export const eventsPanel: Panel = {
-  name: 'events',
-  label: 'Events',
-  group: 'overview',
+export const eventsPanel = createPanel('events', 'Events', 'overview', {
   always: true,
-  count: ({ events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
-  problems: ({ events }) => onlyErrors(events.filter(({ outcome }) => outcome === 'raised').length),
-  render: (profile, view = PLAIN_VIEW) =>
+  count: (_, { events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
+  errors: (_, { events }) => events.filter(({ outcome }) => outcome === 'raised').length,
+  render: (_, profile, view) =>
     section('Listeners and hooks', listeners(profile, view)) +
     section('Response headers, and where they were set', headerTable(profile, view))
-}
+})
 
 function listeners ({ events }: Profile, view: PanelView): string {
   if (events.length === 0) return note('No listener or hook ran.')

@@ -1,23 +1,20 @@
 import { renderChain, renderTraces } from '../../error-page/exceptions.js'
 import type { FlattenedException } from '../../errors/exception.js'
 import { note, section } from '../pages/components.js'
-import { collectorPanel, onlyErrors, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+import { createPanel, type PanelView } from './panel.js'
 
 /** The exceptions of the response, from the root cause to the last. */
-export const exceptionsPanel: Panel = {
-  name: 'exceptions',
-  label: 'Exceptions',
-  group: 'overview',
+export const exceptionsPanel = createPanel('exceptions', 'Exceptions', 'overview', {
   always: true,
-  count: (profile) => profile.exceptions.length,
-  problems: (profile) => onlyErrors(profile.exceptions.length),
-  render: ({ exceptions }, view = PLAIN_VIEW) =>
+  count: (_, { exceptions }) => exceptions.length,
+  errors: (_, { exceptions }) => exceptions.length,
+  render: (_, { exceptions }, view) =>
     exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
-}
+})
 
 /** Further errors: raised after the response began, in an error handler, or caught by a framework. */
-export const otherErrorsPanel: Panel = collectorPanel('otherErrors', 'Other errors', 'overview', {
-  problems: (_, { collectors: { otherErrors } }) => onlyErrors(Array.isArray(otherErrors) ? otherErrors.length : 0),
+export const otherErrorsPanel = createPanel('otherErrors', 'Other errors', 'overview', {
+  errors: (_, { collectors: { otherErrors } }) => Array.isArray(otherErrors) ? otherErrors.length : 0,
   render: (_, { collectors: { otherErrors } }, view) => {
     const chains = [otherErrors].flat().filter(Array.isArray) as FlattenedException[][]
     if (chains.length === 0) return note('No other error was raised.')

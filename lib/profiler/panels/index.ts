@@ -10,7 +10,7 @@ import { eventsPanel } from './events.js'
 import { exceptionsPanel, otherErrorsPanel } from './exceptions.js'
 import { logsPanel } from './logs.js'
 import { overviewPanel } from './overview.js'
-import { collectorPanel, dataOf, GROUPS, onlyErrors, type Panel } from './panel.js'
+import { createPanel, dataOf, GROUPS, type Panel } from './panel.js'
 import { performancePanel } from './performance.js'
 import { requestPanel } from './request.js'
 import { routingPanels } from './routing.js'
@@ -45,7 +45,7 @@ export function panelsOf (profile: Profile): Panel[] {
   const customNames = new Set(custom.map(({ name }) => name))
   const others = Object.keys(profile.collectors).filter((name) => !WITHOUT_PANEL.has(name) && !customNames.has(name))
   return [
-    ...panels.filter(({ name, always = false }) => always || profile.collectors[name] !== undefined),
+    ...panels.filter(({ name, always }) => always || profile.collectors[name] !== undefined),
     ...custom.map(customPanel),
     ...others.map((name) => customPanel({ name }))
   ]
@@ -55,9 +55,9 @@ export function panelsOf (profile: Profile): Panel[] {
 function customPanel ({ name, panel = {} }: Pick<Collector, 'name' | 'panel'>): Panel {
   const { label = name.charAt(0).toUpperCase() + name.slice(1), count, problem, render = json } = panel
   const dataIn = (profile: Profile): unknown => profile.collectors[name]
-  return collectorPanel(name, label, 'application', {
+  return createPanel(name, label, 'application', {
     count: (_, profile) => count?.(dataIn(profile)),
-    problems: (_, profile) => onlyErrors(problem?.(dataIn(profile)) === true),
+    errors: (_, profile) => problem?.(dataIn(profile)) === true,
     render: (_, profile) => String(render(dataIn(profile)))
   })
 }

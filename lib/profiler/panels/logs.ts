@@ -1,10 +1,9 @@
-import { isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, mostSevere } from '../../logs/log-record.js'
-import type { LogRecord } from '../../logs/log-record.js'
+import { isErrorOrWorse, isNotification, LEVELS, mostSevere, type LogRecord } from '../../logs/log-record.js'
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { fold, json, milliseconds, note, select, table } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+import { createPanel, type PanelView } from './panel.js'
 
 /** The texts of the filter, by level. */
 const LEVEL_TEXTS: Readonly<Record<string, string>> = {
@@ -36,19 +35,14 @@ interface Line extends LogRecord {
 }
 
 /** The log lines of the request. */
-export const logsPanel: Panel = {
-  name: 'logs',
-  label: 'Logs',
-  group: 'overview',
+export const logsPanel = createPanel('logs', 'Logs', 'overview', {
   always: true,
-  count: ({ logs }) => logs.filter((line) => !isNotification(line)).length,
-  problems: ({ logs }) => {
-    const errors = logs.filter(isErrorOrWorse).length
-    return { errors, warnings: logs.filter(isWarningOrWorse).length - errors }
-  },
-  render: (profile, view = PLAIN_VIEW) =>
+  count: (_, { logs }) => logs.filter((line) => !isNotification(line)).length,
+  errors: (_, { logs }) => logs.filter(isErrorOrWorse).length,
+  warnings: (_, { logs }) => logs.filter(({ level }) => level === 'warn').length,
+  render: (_, profile, view) =>
     profile.logs.length === 0 ? note('No log messages.') : logTable(profile, filterOf(view))
-}
+})
 
 function logTable ({ logs, time }: Profile, filter: Filter): string {
   const lines = logs.map((record, i): Line => ({ ...record, number: i + 1 }))

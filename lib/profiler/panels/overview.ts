@@ -6,24 +6,21 @@ import { visibleLine } from '../../view/visible.js'
 import { bytes, lead, milliseconds, note, place, section, statusBadge } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { isFailure, type ProfileSummary } from '../summary.js'
-import { addressOf, dataOf, isFailedCall, listOf, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+import { addressOf, createPanel, dataOf, isFailedCall, listOf, type PanelView } from './panel.js'
 import { spansOf, type Span } from './waterfall.js'
 
 const MAX_MESSAGE = 500
 
 /** The answers to the first questions about a request; every other panel has the details. */
-export const overviewPanel: Panel = {
-  name: 'overview',
-  label: 'Overview',
-  group: 'overview',
+export const overviewPanel = createPanel('overview', 'Overview', 'overview', {
   always: true,
-  render: (profile, view = PLAIN_VIEW) => {
+  render: (_, profile, view) => {
     const tiles = [...tilesOf(profile, view)]
       .map(([name, value]) => html`<div><dt>${name}</dt><dd>!${value}</dd></div>`)
     return lead(happened(profile), isFailure(profile) ? 'bad' : profile.status < 400 ? 'good' : 'plain') +
       html`<dl class="tiles">!${tiles}</dl>!${view.differences ?? ''}!${related(profile, view)}`
   }
-}
+})
 
 /** What happened to a request, in sentences that state recorded facts only. */
 export function happened (profile: Profile): string {

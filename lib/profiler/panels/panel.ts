@@ -21,8 +21,6 @@ export interface PanelView {
   editor: EditorLink | null
   /** The path of the profiler's routes. */
   base?: string
-  /** Whether the page offers to replay the request. */
-  replayable?: boolean
   /** The request that caused this one; null: its profile is not stored. */
   parent?: ProfileSummary | null
   /** Requests that this one caused, newest first. */
@@ -39,71 +37,69 @@ export interface Problems {
   warnings: number
 }
 
-/** Shows one concern of a profile: a pure function of stored data, which may be incomplete or of another version. */
+/** Shows one concern of a profile: pure functions of stored data, which may be incomplete or of another version. */
 export interface Panel {
   /** The value of `?panel=`. */
   name: string
   /** The text of the menu entry. */
   label: string
   group: keyof typeof GROUPS
-  /** Whether every profile has the panel; otherwise only profiles with data of its collector. */
-  always?: boolean
-  /** Markup, every value escaped. */
+  /** Whether every profile has the panel; otherwise only profiles with data of the collector with its name. */
+  always: boolean
+  /** Returns markup in which every value is escaped. */
   render: (profile: Profile, view?: PanelView) => string
-  /** The number of entries; 0: the menu shows that the panel has no data; undefined: unknown. */
-  count?: (profile: Profile) => number | undefined
-  /** The problems, for the badges of the menu. */
-  problems?: (profile: Profile) => Problems
+  /** The number of entries; 0: the panel has no data; undefined: unknown. */
+  count: (profile: Profile) => number | undefined
+  problems: (profile: Profile) => Problems
 }
 
 export type Data = Record<string, unknown>
 
-/** The panel of one collector, as functions of the collector's data. */
-interface CollectorPanelOptions extends Pick<Panel, 'always'> {
+/** A panel as functions of a profile and the data of the collector with its name; the data are empty without one. */
+interface PanelOptions {
+  always?: boolean
   render: (data: Data, profile: Profile, view: PanelView) => string
   count?: (data: Data, profile: Profile) => number | undefined
-  problems?: (data: Data, profile: Profile) => Problems
+  errors?: (data: Data, profile: Profile) => number | boolean
+  warnings?: (data: Data, profile: Profile) => number
 }
 
-/** The view without a query, for panels that are rendered outside a page. */
-export const PLAIN_VIEW: PanelView = { query: {}, editor: null }
-
-/** Makes the panel of the collector with its name: where the collector failed, the panel shows the error instead. */
-export function collectorPanel (
-  name: string, label: string, group: Panel['group'], { always = false, count, problems, render }: CollectorPanelOptions
+/**
+ * Makes a panel. It shows the error of a collector that failed. Data that it cannot show affect no other panel: then it
+ * shows why, and has no problems.
+ */
+export function createPanel (
+  name: string, label: string, group: Panel['group'], { always = false, count, errors, warnings, render }: PanelOptions
 ): Panel {
-  const isFailed = (profile: Profile): boolean => failureOf(profile, name) !== undefined
   return {
     name,
     label,
     group,
     always,
-    count (profile) {
-      if (profile.collectors[name] === undefined) return 0
-      return isFailed(profile) ? undefined : count?.(dataOf(profile, name), profile)
-    },
+    count: (profile) => attempt(() => count?.(dataOf(profile, name), profile), () => undefined),
     problems (profile) {
-      if (isFailed(profile)) return onlyErrors(1)
-      return problems?.(dataOf(profile, name), profile) ?? onlyErrors(0)
+      if (failureOf(profile, name) !== undefined) return { errors: 1, warnings: 0 }
+      const data = dataOf(profile, name)
+      return attempt(() => ({
+        errors: Number(errors?.(data, profile) ?? 0),
+        warnings: warnings?.(data, profile) ?? 0
+      }), () => ({ errors: 0, warnings: 0 }))
     },
-    render (profile, view = PLAIN_VIEW) {
+    render (profile, view = { query: {}, editor: null }) {
       const failure = failureOf(profile, name)
-      return failure === undefined ? render(dataOf(profile, name), profile, view) : failed(failure)
+      if (failure !== undefined) return failed(failure)
+      return attempt(() => render(dataOf(profile, name), profile, view), (error) =>
+        failed(`its data cannot be shown (${error instanceof Error ? error.message : String(error)})`))
     }
   }
 }
 
-/** The problems of a panel. Data of another version may not fit the panel, which then has none. */
-export function problemsOf ({ problems }: Panel, profile: Profile): Problems {
+function attempt<T> (read: () => T, otherwise: (error: unknown) => T): T {
   try {
-    return problems?.(profile) ?? onlyErrors(0)
-  } catch {
-    return onlyErrors(0)
+    return read()
+  } catch (error) {
+    return otherwise(error)
   }
-}
-
-export function onlyErrors (errors: number | boolean): Problems {
-  return { errors: Number(errors), warnings: 0 }
 }
 
 export function isProblem ({ errors, warnings }: Problems): boolean {

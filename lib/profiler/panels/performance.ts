@@ -2,51 +2,30 @@ import { isNotification, mostSevere } from '../../logs/log-record.js'
 import { counted, grouped } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { failed, milliseconds, note, pairsSection, pending, section } from '../pages/components.js'
+import { milliseconds, note, pairsSection, pending, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { addressOf, dataOf, failureOf, onlyErrors, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+import { addressOf, createPanel, type Data } from './panel.js'
 import { spansOf, type Span } from './waterfall.js'
 
-/** The kinds that are in the legend and whose rows are limited, with the panels that have all of them. */
-const KINDS = [
-  ['hook', 'application hook', 'events'],
-  ['call', 'outgoing HTTP call', 'http-client'],
-  ['span', 'OpenTelemetry span', 'spans']
-] as const
-const MAX_ROWS = 30
+/** The labels of the legend by the names of the bars' classes. */
+const LEGEND = { hook: 'application hook', call: 'outgoing HTTP call', span: 'OpenTelemetry span', failed: 'failed' }
+/** Hooks, calls and spans that are shown. */
+const MAX_SPANS = 60
 const MAX_MARKS = 100
 const MAX_NAME = 120
 
 /** Where the time went. */
-export const performancePanel: Panel = {
-  name: 'performance',
-  label: 'Performance',
-  group: 'overview',
+export const performancePanel = createPanel('performance', 'Performance', 'overview', {
   always: true,
-  problems: (profile) => onlyErrors(failureOf(profile, 'performance') !== undefined),
-  render: (profile, view = PLAIN_VIEW) =>
-    section('Waterfall', waterfall(profile)) + cpuSection(profile, view) + timeSection(profile)
-}
+  render: (data, profile) => section('Waterfall', waterfall(data, profile)) + timeSection(data, profile)
+})
 
-function timeSection (profile: Profile): string {
-  const failure = failureOf(profile, 'performance')
-  if (failure !== undefined) return failed(failure)
-  const { firstByte, handlerStart, handler } = dataOf(profile, 'performance')
+function timeSection ({ firstByte, handlerStart, handler }: Data, { duration }: Profile): string {
   const times = Object.entries({
-    Total: profile.duration, 'Response ready': firstByte, 'Handler start': handlerStart, Handler: handler
+    Total: duration, 'Response ready': firstByte, 'Handler start': handlerStart, Handler: handler
   })
-  return pairsSection('Time', times.filter(([, time]) => typeof time === 'number')
-    .map(([name, time]) => [name, milliseconds(time)]))
-}
-
-/** The link to the CPU profile, or to a replay of the request with one. */
-function cpuSection ({ collectors, token }: Profile, { base = '.', replayable = false }: PanelView): string {
-  if (collectors.cpu !== undefined) {
-    return section('CPU', html`<p><a href="${addressOf('cpu')}">Flame graph and all functions</a></p>`)
-  }
-  return replayable
-    ? section('CPU', html`<p><a href="${base}/${token}/replay">Replay it with a CPU profile…</a></p>`)
-    : ''
+  return pairsSection('Time', Object.fromEntries(times.filter(([, time]) => typeof time === 'number')
+    .map(([name, time]) => [name, milliseconds(time)])))
 }
 
 interface Row extends Span {
@@ -56,31 +35,26 @@ interface Row extends Span {
 }
 
 /** The chart of a profile as SVG: a strict policy forbids inline styles. */
-function waterfall (profile: Profile): string {
+function waterfall ({ firstByte }: Data, profile: Profile): string {
   const spans = spansOf(profile)
   if (spans.length === 0) return note('No listener was reached.')
   const total = Math.max(profile.duration || 0, ...spans.map(({ start, duration }) => start + (duration ?? 0)), 0.001)
-  const { firstByte } = dataOf(profile, 'performance')
   const ready = typeof firstByte === 'number' ? firstByte : null
-  const { shown, notes } = limited(profile, spans)
-  return html`!${legend(spans, ready)}!${notes}<div class="waterfall">!${scale(total, ready)}
+  const shown = mostRelevant(spans)
+  const left = spans.length - shown.length
+  const omission = `${grouped(left)} of the hooks, calls and spans are left out: they took less time, and did not fail.`
+  return html`!${legend(spans, ready)}!${left === 0 ? '' : note(omission)}<div class="waterfall">!${scale(total, ready)}
 <div class="row head" aria-hidden="true"><span>Name</span><span></span><span class="number">Start</span>
 <span class="number">Duration</span></div>
 <ol aria-label="Waterfall">!${logRow(profile, total)}!${rowsOf(shown).map((row) => item(row, total))}</ol></div>`
 }
 
-function limited (profile: Profile, spans: readonly Span[]): { shown: Span[], notes: string[] } {
-  const hidden = new Set<Span>()
-  const notes = KINDS.map(([name, label, panel]) => {
-    const own = spans.filter(({ kind }) => kind === name)
-    if (own.length <= MAX_ROWS) return ''
-    const weight = ({ failed, duration }: Span): number => failed ? Number.MAX_VALUE : duration ?? 1e9
-    for (const span of own.sort((a, b) => weight(b) - weight(a)).slice(MAX_ROWS)) hidden.add(span)
-    const all = grouped(Math.max(own.length, Number(dataOf(profile, panel).count) || 0))
-    return html`<p class="note">${MAX_ROWS} of ${all} ${label}s are shown, by time: those that failed, then the ` +
-      html`longest. <a href="${addressOf(panel)}">Show all that were recorded</a></p>`
-  })
-  return { shown: spans.filter((span) => !hidden.has(span)), notes }
+/** All listeners and the handler; of many hooks, calls and spans those that failed, then the longest. */
+function mostRelevant (spans: readonly Span[]): Span[] {
+  const weight = ({ failed, duration }: Span): number => failed ? Number.MAX_VALUE : duration ?? 1e9
+  const limited = spans.filter(({ kind }) => kind !== 'listener' && kind !== 'handler')
+  const hidden = new Set(limited.sort((a, b) => weight(b) - weight(a)).slice(MAX_SPANS))
+  return spans.filter((span) => !hidden.has(span))
 }
 
 function rowsOf (spans: readonly Span[]): Row[] {
@@ -159,10 +133,11 @@ function logRow ({ logs, time }: Profile, total: number): string {
 function legend (spans: readonly Span[], ready: number | null): string {
   const swatch = (shape: string, label: string): string =>
     html`<li><svg viewBox="0 0 10 10" aria-hidden="true">!${shape}</svg>${label}</li>`
-  const bar = (name: string, label: string, isShown: (span: Span) => boolean): string =>
-    spans.some(isShown) ? swatch(html`<rect class="bar-${name}" width="10" height="10"/>`, label) : ''
-  const kinds = KINDS.map(([name, label]) => bar(name, label, ({ kind }) => kind === name))
-  return html`<ul class="legend" aria-label="Legend">!${kinds}!${bar('failed', 'failed', ({ failed }) => failed)}!${
-    ready === null ? '' : swatch('<line class="ready" x1="5" x2="5" y2="10"/>', `Response ready ${milliseconds(ready)}`)
-  }</ul>`
+  const bars = Object.entries(LEGEND)
+    .filter(([name]) => spans.some(({ kind, failed }) => kind === name || (failed && name === 'failed')))
+    .map(([name, label]) => swatch(html`<rect class="bar-${name}" width="10" height="10"/>`, label))
+  const line = ready === null
+    ? ''
+    : swatch('<line class="ready" x1="5" x2="5" y2="10"/>', `Response ready ${milliseconds(ready)}`)
+  return html`<ul class="legend" aria-label="Legend">!${bars}!${line}</ul>`
 }

@@ -1,27 +1,22 @@
 import { STATUS_CODES } from 'node:http'
-import { bytes, failed, folded, note, pairs, pairsSection, section } from '../pages/components.js'
+import { bytes, failed, fold, json, note, pairs, pairsSection, section } from '../pages/components.js'
 import { html } from '../../view/html.js'
 import type { Profile } from '../profile.js'
-import { dataOf, failureOf, isObject, onlyErrors, type Data, type Panel } from './panel.js'
+import { createPanel, dataOf, failureOf, isObject, type Data } from './panel.js'
+
+/** Characters of the markup of a body that is not folded. */
+const MAX_OPEN = 8_000
 
 /** The request and the response. */
-export const requestPanel: Panel = {
-  name: 'request',
-  label: 'Request / Response',
-  group: 'overview',
+export const requestPanel = createPanel('request', 'Request / Response', 'overview', {
   always: true,
-  problems: (profile) => onlyErrors(['request', 'response'].some((name) => failureOf(profile, name) !== undefined)),
-  render: (profile) => {
-    const messages = [requestPart(profile), responsePart(profile)]
-      .map((part) => html`<div class="message-part">!${part}</div>`)
-    return html`<div class="messages">!${messages}</div>`
-  }
-}
+  errors: (_, profile) => failureOf(profile, 'response') !== undefined,
+  render: (data, profile) => html`<div class="messages"><div class="message-part">!${requestPart(data, profile)}</div>
+<div class="message-part">!${responsePart(profile)}</div></div>`
+})
 
-function requestPart (profile: Profile): string {
-  const failure = failureOf(profile, 'request')
-  if (failure !== undefined) return section('Request', failed(failure))
-  const { httpVersion, query, cookies, headers, attributes, user, rawMessage, ...request } = dataOf(profile, 'request')
+function requestPart (data: Data, profile: Profile): string {
+  const { httpVersion, query, cookies, headers, attributes, user, rawMessage, ...request } = data
   const line = {
     Method: request.method ?? profile.method,
     URL: profile.url,
@@ -57,7 +52,9 @@ function bodyOf ({ body, bodyNote }: Data, headers: unknown): string {
     return note(typeof bodyNote === 'string' ? `The body was ${bodyNote}` : 'No body was recorded.')
   }
   const type = isObject(headers) ? headers['content-type'] : undefined
+  const facts = typeof type === 'string' ? html`<p class="facts">${type}</p>` : ''
   const isFlat = isObject(body) && Object.values(body).every((value) => typeof value !== 'object' || value === null)
-  return (typeof type === 'string' ? html`<p class="facts">${type}</p>` : '') +
-    (isFlat ? pairs('Body', body, 'An empty object.') : folded('Body', body))
+  if (isFlat) return facts + pairs('Body', body, 'An empty object.')
+  const markup = json(body)
+  return facts + (markup.length <= MAX_OPEN ? markup : fold(`Body, ${bytes(markup.length)} of text`, markup))
 }

@@ -1,44 +1,40 @@
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
-import { failed, fields, note, pairs, pairsSection, place, rowsSection, section } from '../pages/components.js'
+import { fields, note, pairs, pairsSection, place, rowsSection, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { collectorPanel, dataOf, failureOf, isObject, listOf, onlyErrors, PLAIN_VIEW } from './panel.js'
-import type { Data, Panel, PanelView } from './panel.js'
+import { createPanel, isObject, listOf, type Data, type Panel, type PanelView } from './panel.js'
 
 const ROUTE_COLUMNS = { name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'Mismatch' }
 const PARAM_COLUMNS = { name: 'Parameter', sent: 'Sent value', converter: 'Converter', value: 'Converted value' }
 
 /** The route of the request, and what it declares. */
 export const routingPanels: readonly Panel[] = [
-  {
-    name: 'router',
-    label: 'Routing',
-    group: 'routing',
+  createPanel('router', 'Routing', 'routing', {
     always: true,
-    problems: ({ route, status }) => onlyErrors(!route && (status === 404 || status === 405)),
-    render: (profile, view = PLAIN_VIEW) => matchedRoute(profile, view) + triedRoutes(profile)
-  },
+    errors: (_, { route, status }) => !route && (status === 404 || status === 405),
+    render: (data, profile, view) => matchedRoute(profile, view) + similarRoutes(data)
+  }),
 
-  collectorPanel('attributes', 'Attributes', 'routing', {
+  createPanel('attributes', 'Attributes', 'routing', {
     render: (data) => pairsSection('Declared by the route',
       Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null)))
   }),
 
   // The path parameters before and after their conversion.
-  collectorPanel('params', 'Parameters', 'routing', {
-    problems: (data) => onlyErrors(conversionsOf(data).filter(({ value }) => value === FAILED).length),
+  createPanel('params', 'Parameters', 'routing', {
+    errors: (data) => conversionsOf(data).filter(({ value }) => value === FAILED).length,
     render: (data) =>
       rowsSection('Conversions', PARAM_COLUMNS, conversionsOf(data), 'No path parameter was converted.')
   }),
 
-  collectorPanel('template', 'Template', 'routing', { render: (data) => fields('Rendered', data) }),
+  createPanel('template', 'Template', 'routing', { render: (data) => fields('Rendered', data) }),
 
-  collectorPanel('pagination', 'Pagination', 'routing', {
-    problems: ({ page, pages }) => onlyErrors(typeof pages === 'number' && Number(page) > pages),
+  createPanel('pagination', 'Pagination', 'routing', {
+    errors: ({ page, pages }) => typeof pages === 'number' && Number(page) > pages,
     render: (data) => fields('Page', data)
   }),
 
-  collectorPanel('locale', 'Locale', 'routing', { render: (data) => fields('Locale', data) })
+  createPanel('locale', 'Locale', 'routing', { render: (data) => fields('Locale', data) })
 ]
 
 function matchedRoute ({ route }: Profile, { editor }: PanelView): string {
@@ -49,10 +45,7 @@ function matchedRoute ({ route }: Profile, { editor }: PanelView): string {
     pairsSection('Path parameters', params, 'The route has no parameters.')
 }
 
-function triedRoutes (profile: Profile): string {
-  const failure = failureOf(profile, 'router')
-  if (failure !== undefined) return failed(failure)
-  const { tried, more } = dataOf(profile, 'router')
+function similarRoutes ({ tried, more }: Data): string {
   if (tried === undefined) return ''
   return rowsSection('Similar routes', ROUTE_COLUMNS, listOf(tried), 'The application has no routes.') +
     (typeof more === 'number' ? note(`${counted(more, 'more route is', 'more routes are')} less similar.`) : '')

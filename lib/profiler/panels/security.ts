@@ -1,5 +1,5 @@
 import { fields, lead, note, pairs, pairsSection, rowsSection, section } from '../pages/components.js'
-import { collectorPanel, isObject, listOf, onlyErrors, type Data } from './panel.js'
+import { createPanel, isObject, listOf, type Data } from './panel.js'
 
 const DENIED = new Set([401, 403, 429])
 const AUTHENTICATOR_COLUMNS = { name: 'Authenticator', outcome: 'Outcome', reason: 'Reason' }
@@ -8,9 +8,10 @@ const DECISION_COLUMNS = {
 }
 
 /** The user, the authenticators, and the access decisions. */
-export const securityPanel = collectorPanel('security', 'Security', 'security', {
+export const securityPanel = createPanel('security', 'Security', 'security', {
   always: true,
-  problems: (_, { collectors, status }) => onlyErrors(collectors.security !== undefined && DENIED.has(status)),
+  count: (_, { collectors }) => collectors.security === undefined ? 0 : undefined,
+  errors: (_, { collectors, status }) => collectors.security !== undefined && DENIED.has(status),
   render: (data, { collectors, status }) => {
     const { firewall, authenticators, rule, expression, decisions } = data
     if (collectors.security === undefined) {
@@ -49,12 +50,12 @@ function votesOf ({ votes, ...decision }: Data): Data[] {
 }
 
 /** The session, without its id and values. */
-export const sessionPanel = collectorPanel('session', 'Session', 'security', {
+export const sessionPanel = createPanel('session', 'Session', 'security', {
   render: (data) => fields('Session', data)
 })
 
 /** Whether the page of another origin may read the response, and by which rule. */
-export const corsPanel = collectorPanel('cors', 'CORS', 'security', {
-  problems: ({ allowed }) => onlyErrors(allowed === false),
+export const corsPanel = createPanel('cors', 'CORS', 'security', {
+  errors: ({ allowed }) => allowed === false,
   render: (data) => fields('Decision', data)
 })

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { cpuPanel } from '../../../../lib/profiler/cpu/panel.js'
-import { performancePanel } from '../../../../lib/profiler/panels/performance.js'
 import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
 import { sample } from '../sample.js'
@@ -55,16 +54,5 @@ t.test('very deep and very wide recordings are bounded', async (t) => {
     const root = shown(cpuPanel, profile('000001', { collectors: { cpu: { ...record, functions, calls } } }))
     t.ok(root.querySelectorAll('.frame').length <= 2_000)
     t.ok(Number(root.querySelector('.flame')?.getAttribute('height')) <= 2_100)
-  }
-})
-
-t.test('the performance panel links to the CPU profile, or to a replay that records one', async (t) => {
-  const part = (root: DocumentFragment) => [...root.querySelectorAll('section')].find((one) => one.querySelector('h3')?.textContent === 'CPU')
-  const short = part(shown(performancePanel, sample()))
-  t.same(links(short as Element, 'a'), ['?panel=cpu'])
-  t.equal(part(shown(performancePanel, profile('000001'))), undefined)
-  const view = { query: {}, editor: null, base: '/_profiler' }
-  for (const replayable of [true, false]) {
-    t.equal(performancePanel.render(profile('000001'), { ...view, replayable }).includes('href="/_profiler/000001/replay"'), replayable)
   }
 })

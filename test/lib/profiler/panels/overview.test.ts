@@ -1,7 +1,6 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { happened, overviewPanel } from '../../../../lib/profiler/panels/overview.js'
-import { problemsOf } from '../../../../lib/profiler/panels/panel.js'
 import { exceptionsPanel } from '../../../../lib/profiler/panels/exceptions.js'
 import { summarize } from '../../../../lib/profiler/summary.js'
 import { failure, profile } from '../fixture.js'
@@ -27,7 +26,7 @@ t.test('the overview has the main facts of the request', async t => {
   const parent = summarize(profile('00000a', { method: 'POST' }))
   const children = [summarize(profile('00000c'))]
   const editor = (file: string, line: number): string => `vscode://file${file}:${line}`
-  const problems = [[exceptionsPanel, problemsOf(exceptionsPanel, whole)]] as const
+  const problems = [[exceptionsPanel, exceptionsPanel.problems(whole)]] as const
   const root = JSDOM.fragment(overviewPanel.render(whole, { query: {}, editor, base: '/_profiler', parent, children, problems, differences: '<p id="d"></p>' }))
   t.same(texts(root, '.tiles > div'), [
     'TimeTotal 20 msHandler 15 msResponse ready 18 ms', 'Slowest parthandler orders 15 msGET b.test/ 9 ms',

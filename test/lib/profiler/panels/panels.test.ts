@@ -2,7 +2,7 @@ import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { exceptionsPanel } from '../../../../lib/profiler/panels/exceptions.js'
 import { groupsOf, panels, panelsOf } from '../../../../lib/profiler/panels/index.js'
-import { isProblem, problemsOf } from '../../../../lib/profiler/panels/panel.js'
+import { isProblem } from '../../../../lib/profiler/panels/panel.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
 import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
@@ -31,7 +31,7 @@ t.test('the menu has every panel, and a JSON panel for each other collector', as
 })
 
 t.test('panels have counts and problems', async t => {
-  const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), isProblem(problemsOf(panel, profile))])
+  const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count(profile), isProblem(panel.problems(profile))])
   t.same(facts(stored(sample())), [
     ['overview', undefined, false], ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', undefined, true], ['logs', 2, true], ['performance', undefined, false], ['cpu', undefined, false], ['events', 3, true],
     ['router', undefined, false], ['attributes', undefined, false], ['params', undefined, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
@@ -43,7 +43,7 @@ t.test('panels have counts and problems', async t => {
     ['overview', undefined, false], ['request', undefined, false], ['exceptions', 0, false], ['logs', 0, false], ['performance', undefined, false], ['events', 0, false],
     ['router', undefined, false], ['security', 0, false]
   ])
-  t.same(panels.find(panel => panel.name === 'router')?.problems?.(profile('000001', { status: 404 })), { errors: 1, warnings: 0 })
+  t.same(panels.find(panel => panel.name === 'router')?.problems(profile('000001', { status: 404 })), { errors: 1, warnings: 0 })
 })
 
 t.test('the badges of the menu count errors and warnings', async t => {
@@ -62,7 +62,7 @@ t.test('the badges of the menu count errors and warnings', async t => {
       otherErrors: [[], []]
     }
   })
-  const shown = Object.fromEntries(panelsOf(of).map(panel => [panel.name, problemsOf(panel, of)]).filter(([, one]) => isProblem(one as never)))
+  const shown = Object.fromEntries(panelsOf(of).map(panel => [panel.name, panel.problems(of)]).filter(([, one]) => isProblem(one as never)))
   t.same(shown, {
     otherErrors: { errors: 2, warnings: 0 },
     logs: { errors: 2, warnings: 2 },
@@ -72,7 +72,7 @@ t.test('the badges of the menu count errors and warnings', async t => {
     spans: { errors: 1, warnings: 0 },
     mine: { errors: 1, warnings: 0 }
   })
-  t.equal(panels.find(({ name }) => name === 'logs')?.count?.(of), 6, 'no notifications')
+  t.equal(panels.find(({ name }) => name === 'logs')?.count(of), 6, 'no notifications')
 })
 
 t.test('request: the panel has the request and the response', async t => {
@@ -155,7 +155,7 @@ t.test('HTTP client: the panel has the calls, and the number of calls without a 
   const calls = [{ via: 'undici', method: 'GET', url: 'http://a.test/', status: 204, start: 1, duration: 2, requestHeaders: {}, responseHeaders: {} }, { method: 'PUT', url: 'http://a.test/', status: null, start: 1, duration: null }]
   const fine = profile('000001', { collectors: { 'http-client': { count: 2, calls } } })
   t.same(texts(shown('http-client', fine), 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['204', '1 ms', '2 ms', 'pending', '1 ms', 'pending'])
-  t.equal(panelsOf(fine).find(({ name }) => name === 'http-client')?.problems?.(fine).errors, 0)
+  t.equal(panelsOf(fine).find(({ name }) => name === 'http-client')?.problems(fine).errors, 0)
 })
 
 t.test('HTTP client: 100 calls have at most 150 kB, and the waterfall links to a call', async t => {

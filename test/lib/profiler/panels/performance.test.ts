@@ -104,15 +104,14 @@ t.test('calls and spans are below the row that started them', async t => {
   t.ok(root.querySelector('[title="https://login.test/user?token=x: 200"]'))
 })
 
-t.test('of 500 calls those that failed and the longest are shown, and the others are counted', async t => {
+t.test('of many calls those that failed and the longest are shown, and the others are counted', async t => {
   const calls = Array.from({ length: 200 }, (_, i) => ({ method: 'GET', url: `http://a.test/${i}`, status: i === 7 ? 500 : 200, start: 3 + i / 1000, duration: i === 150 ? null : i / 1000 }))
   const { collectors, ...rest } = whole
   const root = shown(performancePanel, { ...rest, collectors: { ...collectors, 'http-client': { count: 500, calls } } })
   const names = texts(root, '.waterfall li li .name').filter((name) => name.startsWith('GET'))
-  t.same([names.length, names[0], names[1], names[2], names.at(-1)], [30, 'GET a.test/7', 'GET a.test/150', 'GET a.test/172', 'GET a.test/199'])
-  t.match(texts(root, '.note')[0], '30 of 500 outgoing HTTP calls are shown, by time: those that failed, then the longest. Show all that were recorded')
-  t.equal(root.querySelector('.note a')?.getAttribute('href'), '?panel=http-client')
-  t.ok((root.querySelector('.waterfall')?.outerHTML.length ?? Infinity) < 20_000)
+  t.same([names.length, names[0], names[1], names[2], names.at(-1)], [60, 'GET a.test/7', 'GET a.test/141', 'GET a.test/142', 'GET a.test/199'])
+  t.equal(texts(root, '.note')[0], '140 of the hooks, calls and spans are left out: they took less time, and did not fail.')
+  t.ok((root.querySelector('.waterfall')?.outerHTML.length ?? Infinity) < 40_000)
 })
 
 t.test('log lines are marks at their times', async t => {
