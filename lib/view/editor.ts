@@ -9,13 +9,11 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-/** The URL that opens a place in the editor; null where the file is none of the file system's. */
+/** Returns the URL that opens a place in the editor; null if the file is not in the file system. */
 export interface EditorLink {
   (file: string, line: number, column: number): string | null
   /** The URL with `%f`, `%l` and `%c`. */
   readonly template?: string
-  /** The value of `%f` for a file. */
-  readonly path?: (file: string) => string
 }
 
 const PRESETS: Readonly<Record<string, string>> = {
@@ -29,52 +27,35 @@ const PRESETS: Readonly<Record<string, string>> = {
   idea: 'idea://open?file=%f&line=%l&column=%c',
   sublime: 'subl://open?url=file://%f&line=%l&column=%c'
 }
-// Nothing that a browser would run or read by itself: a link of the page must never be more than a link.
+// No scheme that a browser would run or load by itself.
 const SCHEMES = new Set([
   ...Object.values(PRESETS).map((template) => template.slice(0, template.indexOf(':'))),
   'phpstorm', 'txmt', 'emacs', 'http', 'https', 'editor', 'nvim', 'vim', 'helix', 'kate', 'lapce', 'nova', 'fleet'
 ])
-const PLACEHOLDER = /%[flc]/g
 const ABSOLUTE = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/
 
-/**
- * Makes the function that writes links for the editor; null where none was named. Stops the start at a template that is
- * no safe link.
- */
+/** Makes the function that writes links for the editor; null if none is configured. Throws at an unsafe template. */
 export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions): EditorLink | null {
   const paths = mappings(editorPaths)
   if (editor === '') return null
   const template = Object.hasOwn(PRESETS, editor) ? PRESETS[editor] as string : checked(editor)
-  const query = template.indexOf('?')
-  return Object.assign(link, { template, path })
-
-  function path (file: string): string {
-    return mapped(file, paths).replaceAll('\\', '/').replace(/[^\w/.~!*'()-]/gu, encodeURIComponent)
-      .replace(/^([A-Za-z])%3A\//, '$1:/')
-  }
 
   function link (file: string, line: number, column: number): string | null {
-    if (!ABSOLUTE.test(file)) return null
-    try {
-      const encoded = path(file)
-      return template.replace(PLACEHOLDER, (placeholder, at: number) => {
-        if (placeholder === '%l') return String(Math.max(1, line))
-        if (placeholder === '%c') return String(Math.max(1, column))
-        // In a path `C:/…` needs a slash before it, in the value of a parameter it does not.
-        return encoded.startsWith('/') || (query !== -1 && at > query) ? encoded : `/${encoded}`
-      })
-    } catch {
-      return null
-    }
+    if (!ABSOLUTE.test(file) || !file.isWellFormed()) return null
+    const path = mapped(file, paths).replaceAll('\\', '/').replace(/[^\w/.~!*'()-]/gu, encodeURIComponent)
+      // In a path `C:/…` needs a slash before it, in the value of a parameter it does not.
+      .replace(/^([A-Za-z])%3A\//, template.includes('?') ? '$1:/' : '/$1:/')
+    const values: Record<string, string> = { '%f': path, '%l': String(line || 1), '%c': String(column || 1) }
+    return template.replace(/%[flc]/g, (placeholder) => values[placeholder] as string)
   }
+
+  return Object.assign(link, { template })
 }
 
 /** The script of the menu of editors, for the end of the page. */
 export const script = readScript(import.meta.url, './editor-menu.js')
 
-/**
- * The menu that chooses the editor of the links of a page, remembered by the browser; hidden until its script has run.
- */
+/** The menu that chooses the editor of the links of a page; hidden until its script has run. */
 export function renderMenu (editor: EditorLink | null): string {
   if (editor === null) return ''
   const known = Object.entries(PRESETS)
@@ -97,10 +78,11 @@ function checked (template: string): string {
   return template
 }
 
+/** The folders and their replacements without slashes at the end, the longest first. */
 function mappings (editorPaths: Record<string, string>): Array<[from: string, to: string]> {
   return Object.entries(editorPaths).map(([from, to]): [string, string] => {
-    if (!ABSOLUTE.test(from) || typeof to !== 'string' || !ABSOLUTE.test(to)) {
-      throw new Error(`Option "editorPaths": "${from}" to "${String(to)}" is not a pair of absolute paths`)
+    if (!ABSOLUTE.test(from) || !ABSOLUTE.test(to)) {
+      throw new Error(`Option "editorPaths": "${from}" to "${to}" is not a pair of absolute paths`)
     }
     return [from.replace(/[\\/]+$/, ''), to.replace(/[\\/]+$/, '')]
   }).sort(([a], [b]) => b.length - a.length)

@@ -84,11 +84,10 @@ type Render = (options: PageOptions) => string
 
 /** Sends a page. Pages and panels are loaded with the first one: no start is slower. */
 export async function sendPage (request: FastifyRequest, reply: FastifyReply, render: Render): Promise<FastifyReply> {
-  const { addressesOf, iconAssets, pageAssets } = await import('../../lib/profiler/pages/assets.js')
+  const { addressesOf, pageAssets } = await import('../../lib/profiler/pages/assets.js')
   const base = baseOf(request)
   const formToken = formTokenOf(request)
-  const icons = iconAssets.map(({ name }) => `${base}/assets/${name}`)
-  const assets = { ...addressesOf(pageAssets, base), icons }
+  const assets = addressesOf(pageAssets, base)
   return sendHtml(reply, (nonce) => render({ base, nonce, assets, formToken }))
 }
 

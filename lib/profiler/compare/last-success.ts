@@ -79,7 +79,7 @@ export function renderDifferences (found: LastSuccess | null, base: string, isRe
   if (found === null) return note('No success of the same route is stored before this request.')
   const { token, summary, differences } = found
   const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>` +
-    html`<td class="text a">${before}</td><td class="text b">${now}</td></tr>`)
+    html`<td class="text" data-side="Before">${before}</td><td class="text" data-side="Now">${now}</td></tr>`)
   const title = 'Differences from the last success'
   const list = rows.length === 0 ? note(NO_DIFFERENCE) : table(title, ['What', 'Before', 'Now'], rows, 'sides')
   return html`<section class="differences"><h2>${title} ` +

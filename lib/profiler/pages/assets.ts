@@ -4,7 +4,7 @@ import { script, style } from '../../view/asset.js'
 import * as theme from '../../view/theme.js'
 
 /** A file whose name contains a hash of its content, so that browsers may cache it forever. */
-export interface HashedAsset {
+interface HashedAsset {
   /** The last segment of its URL. */
   name: string
   type: string
@@ -25,15 +25,9 @@ export const toolbarAssets = assetPair(
   script(import.meta.url, './toolbar/script.js')
 )
 
-/** The icons of pages, by class of status. */
-export const iconAssets = ['#4a5364', '#1f4f8f', '#1d6b41', '#1f4f8f', '#b05a08', '#b8202f'].map((color) =>
-  hashedAsset('svg', 'image/svg+xml',
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="${color}"/></svg>`))
-
 /** The asset with that name. */
 export function findAsset (name: string): HashedAsset | undefined {
-  const pairs = [pageAssets, toolbarAssets].flatMap((pair) => Object.values(pair))
-  return [...pairs, ...iconAssets].find((asset) => asset.name === name)
+  return [pageAssets, toolbarAssets].flatMap((pair) => Object.values(pair)).find((asset) => asset.name === name)
 }
 
 /** The URLs of a pair; `base` is the path of the profiler's routes, without a trailing slash. */

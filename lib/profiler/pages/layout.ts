@@ -10,8 +10,8 @@ export interface PageOptions {
   nonce: { script: string, style: string }
   /** The hidden field `form_token` of forms that change something. */
   formToken: string
-  /** The URLs of the stylesheet and script, and of icons by class of status. */
-  assets: { style: string, script: string, icons: readonly string[] }
+  /** The URLs of the stylesheet and of the script. */
+  assets: { style: string, script: string }
 }
 
 /** Prevents pages of other origins from framing, opening or reading a page (HTML Standard 7.1.3; Fetch 3.7). */
@@ -28,7 +28,7 @@ export function pagePolicy (nonce: PageOptions['nonce']): string {
     `style-src 'nonce-${nonce.style}'`,
     `script-src 'nonce-${nonce.script}'`,
     "connect-src 'self'",
-    "img-src 'self'",
+    'img-src data:',
     "base-uri 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'"
@@ -54,11 +54,20 @@ function shortcuts (): string {
 <button type="submit" autofocus>Close</button></form></dialog>`
 }
 
+/** The colors of the icon of a page, by class of status. */
+const ICON_COLORS = ['4a5364', '1f4f8f', '1d6b41', '1f4f8f', 'b05a08', 'b8202f']
+
+function iconOf (status: number): string {
+  const circle = `<circle cx="8" cy="8" r="7" fill="#${ICON_COLORS[Number(statusClass(status))]}"/>`
+  return 'data:image/svg+xml,' +
+    encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${circle}</svg>`)
+}
+
 /** The frame of all pages; `content` is markup. The class of `status` colors the icon. */
 export function layout ({ base, nonce, assets }: PageOptions, title: string, content: string, status = 0): string {
   const head = html`<meta name="robots" content="noindex">
 <script nonce="${nonce.script}">!${themeSwitch.boot}</script>
-<link rel="icon" type="image/svg+xml" href="${assets.icons[Number(statusClass(status))]}">
+<link rel="icon" href="${iconOf(status)}">
 <link rel="stylesheet" href="${assets.style}" nonce="${nonce.style}">
 <script type="module" src="${assets.script}" nonce="${nonce.script}"></script>`
   const fullTitle = `${visibleLine(title)} · Hindsight`

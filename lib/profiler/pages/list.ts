@@ -142,7 +142,7 @@ function table (result: SearchResult, { base }: PageOptions): string {
   }
   return scrollable('Stored profiles', html`<table class="rows profiles">
 <thead><tr><th scope="col">Token</th>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>
-<th scope="col">Route</th>!${head('Duration', 'duration', ' class="number"')}
+<th scope="col">Route</th>!${head('Duration', 'duration', ' class="duration"')}
 !${head('Time', 'time')}</tr></thead>!${groupsOf(result).map((group) => bodyOf(group, result))}</table>`)
 }
 
@@ -185,9 +185,9 @@ function row (profile: ProfileSummary, { profiles, now }: SearchResult, toggle: 
 <th scope="row"><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">` +
     html`<a href="${token}">${token}</a>!${pinned ? star : ''}</th>
 <td>!${statusBadge(status)}</td><td>${shorten(method)}</td>` +
-    html`<td>${shorten(shown)}!${toggle ?? ''}!${toggle === null ? '' : remarks(profile)}</td>
+    html`<td class="text">${shorten(shown)}!${toggle ?? ''}!${toggle === null ? '' : remarks(profile)}</td>
 <td>${shorten(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')}</td>` +
-    html`<td>${milliseconds(duration)}</td><td>!${moment(time, now)}</td></tr>`
+    html`<td class="duration">${milliseconds(duration)}</td><td>!${moment(time, now)}</td></tr>`
 }
 
 function originOf (url: string): string {

@@ -35,15 +35,13 @@ t.test('a comparison is HTML or JSON, by Accept or the path', async (t) => {
   }
 })
 
-t.test('two selected profiles are compared, or one with the last success of its route', async (t) => {
+t.test('two selected profiles are compared', async (t) => {
   const app = await start(t)
   const list = new JSDOM((await app.inject({ url: '/_profiler/', headers: html })).body).window.document
   t.equal(list.querySelector('form#compare')?.getAttribute('action'), '/_profiler/compare')
   t.same([...list.querySelectorAll('tbody input[name=profile][form=compare]')].map((box) => box.getAttribute('value')), ['00000d', '00000b', '00000a', '00000c'])
   const response = await app.inject({ url: '/_profiler/compare?profile=00000b&profile=00000c', headers: html })
   t.match([response.statusCode, response.headers.location], [302, '/_profiler/00000c/compare/00000b'])
-  const page = new JSDOM((await app.inject({ url: '/_profiler/00000b', headers: html })).body).window.document
-  t.same([...page.querySelectorAll('.actions-row a')].map((link) => link.getAttribute('href')).slice(0, 1), ['/_profiler/00000c/compare/00000b'])
 })
 
 t.test('invalid comparisons are errors', async (t) => {

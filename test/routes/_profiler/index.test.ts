@@ -57,11 +57,11 @@ t.test('the page respects its own policy', async t => {
   const { headers, body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
   const [, style = '', script = ''] = /style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'/.exec(String(headers['content-security-policy'])) ?? []
   t.ok(style.length > 16 && script.length > 16 && style !== script)
-  t.equal(headers['content-security-policy'], `default-src 'none'; style-src 'nonce-${style}'; script-src 'nonce-${script}'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`)
+  t.equal(headers['content-security-policy'], `default-src 'none'; style-src 'nonce-${style}'; script-src 'nonce-${script}'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`)
   const document = page(body)
   t.equal(document.querySelectorAll(`style, [style], script:not([nonce="${script}"]), link[rel=stylesheet]:not([nonce="${style}"])`).length, 0)
   const sources = [...document.querySelectorAll('[src], link[href]')].map(element => element.getAttribute('href') ?? element.getAttribute('src') ?? '')
-  t.match(sources, [/^\/_profiler\/assets\/[0-9a-f]{16}\.svg$/, /^\/_profiler\/assets\/[0-9a-f]{16}\.css$/, /^\/_profiler\/assets\/[0-9a-f]{16}\.js$/])
+  t.match(sources, [/^data:image\/svg\+xml,%3Csvg/, /^\/_profiler\/assets\/[0-9a-f]{16}\.css$/, /^\/_profiler\/assets\/[0-9a-f]{16}\.js$/])
 })
 
 t.test('shared files are immutable, and pages are not stored', async t => {
