@@ -72,8 +72,8 @@ function checked (template: string): string {
     const names = Object.keys(PRESETS).join(', ')
     throw fault(`unknown editor "${template}"; known are ${names}, or give a URL with %f and %l`)
   }
-  if (!SCHEMES.has(scheme)) throw fault(`a URL cannot begin with "${scheme}:"; use ${[...SCHEMES].join(', ')}`)
-  if (/[\s"'<>`\\\p{Cc}]/u.test(template)) throw fault('there are characters in it that no URL has')
+  if (!SCHEMES.has(scheme)) throw fault(`the scheme "${scheme}:" is not allowed; use ${[...SCHEMES].join(', ')}`)
+  if (/[\s"'<>`\\\p{Cc}]/u.test(template)) throw fault(`"${template}" contains characters that a URL cannot have`)
   if (!template.includes('%f')) throw fault(`"${template}" has no %f for the file`)
   return template
 }

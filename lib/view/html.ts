@@ -4,8 +4,8 @@ import { visible } from './visible.js'
 export type Fragment = string | number | null | undefined | readonly string[]
 
 /**
- * Escapes a text for HTML and replaces its control and bidirectional characters by visible ones. The signs that texts
- * of Hindsight have are escaped, too: a page of ASCII alone is sent at a tenth less cost.
+ * Escapes a text for HTML and replaces its control and bidirectional characters by visible ones. The non-ASCII signs of
+ * Hindsight's own texts are escaped, too: to send a page that is only ASCII costs a tenth less.
  */
 export function text (value: string): string {
   return visible(value).replace(/["&'<>·…’]/g, (character) => `&#${character.charCodeAt(0)};`)

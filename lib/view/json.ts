@@ -10,16 +10,12 @@ export function visibleJson (value: unknown, indent = 0): string {
 
 /** JSON with its invisible characters as escapes; line feeds, which only the indentation has, stay. */
 export function escapeInvisible (json: string): string {
-  return json.replace(INVISIBLE, (character) => character === '\n' ? character : unicodeEscape(character))
+  return json.replace(INVISIBLE, (character) => character === '\n'
+    ? character
+    : character.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''))
 }
 
-/** The escape of a character in JSON and JavaScript. */
-export function unicodeEscape (character: string): string {
-  const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
-  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
-}
-
-/** JSON of any value: values that JSON has no form for become text; a value that cannot be serialized is inspected. */
+/** JSON of any value. Values without a form in JSON become text; a value that cannot be serialized is inspected. */
 export function safeJson (value: unknown, indent = 0): string {
   try {
     return JSON.stringify(value, replacer, indent) ?? inspected(value)

@@ -1,19 +1,19 @@
 import createError from '@fastify/error'
 import formbody from '@fastify/formbody'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../../lib/errors/negotiate.js'
 import { visibleJson } from '../../lib/view/json.js'
 import reportRoutes from './csp-report.js'
 import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
-import {
-  acceptSuffix, formatOf, isolate, NotAvailableError, routeOptions, sendPage, tokenOf
-} from './responses.js'
+import { formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf, tokenOf } from './responses.js'
 
 const NotSendableRequestError =
   createError('HINDSIGHT_NOT_SENDABLE', 'The request of profile "%s" cannot be replayed: %s', 409)
 
+/** Errors that a page states in a sentence: what was requested is not stored. */
+const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE)$/
 const FORM = 'application/x-www-form-urlencoded'
 const FORM_LIMIT = 16 * 1024
 
@@ -23,17 +23,19 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   app.setReplySerializer((payload) => visibleJson(payload))
   app.addHook('onRequest', async function forbidStoring (request, reply) {
     reply.header('cache-control', 'no-store')
-    acceptSuffix(request)
+    // Errors have the format that the path names, too.
+    const suffix = suffixOf(request)
+    if (suffix !== undefined) request.headers.accept = suffix === '.md' ? 'text/markdown' : 'application/json'
   })
-  app.setErrorHandler(async (error, request, reply) => {
+  app.setErrorHandler<FastifyError>(async (error, request, reply) => {
+    const { code, statusCode = 500, message } = error
     const { NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
-    if (error instanceof NotSendableError) throw new NotSendableRequestError(tokenOf(request), error.message)
-    if (isStoreError(error)) return await sendStoreError(error, request, reply)
-    if (!isNotice(error) || !prefersHtml(request.headers.accept)) throw error
+    if (error instanceof NotSendableError) throw new NotSendableRequestError(tokenOf(request), message)
+    if (statusCode === 503) return await sendStoreError(error, request, reply)
+    if (!NOTICES.test(code) || !prefersHtml(request.headers.accept)) throw error
     const { noticePage } = await import('../../lib/profiler/pages/layout.js')
-    reply.code(error.statusCode)
-    const title = error.statusCode === 404 ? 'Not found' : 'Not possible'
-    return await sendPage(request, reply, (options) => noticePage(options, title, error.message))
+    const title = statusCode === 404 ? 'Not found' : 'Not possible'
+    return await sendPage(request, reply.code(statusCode), (options) => noticePage(options, title, message))
   })
   app.get('/assets/:name', routeOptions(app, '_profiler_asset'), sendAsset)
   // In place of a parser of the application.
@@ -42,17 +44,6 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   for (const routes of [listRoutes, profileRoutes, replayRoutes, reportRoutes]) {
     await app.register(routes)
   }
-}
-
-/** Errors that a page states in a sentence: what was requested is not stored. */
-const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE)$/
-
-function isNotice (error: unknown): error is Error & { statusCode: number } {
-  return error instanceof Error && 'code' in error && NOTICES.test(String(error.code)) && 'statusCode' in error
-}
-
-function isStoreError (error: unknown): error is Error {
-  return error instanceof Error && 'statusCode' in error && error.statusCode === 503
 }
 
 /** Shows that the store is unavailable and how many profiles were lost, also to operators. */

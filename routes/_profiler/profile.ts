@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Criteria } from '../../lib/profiler/storage/criteria.js'
 import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import {
-  BadFieldError, baseOf, formatOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile, sendMarkdown, sendPage,
+  BadFieldError, baseOf, formatOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
   TokenNotFoundError, tokenOf, type Fields
 } from './responses.js'
 
@@ -47,7 +47,8 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
     const { successOf } = await import('../../lib/profiler/compare/last-success.js')
-    return sendMarkdown(reply, profileMarkdown(profile, await successOf(profiler, profile)))
+    return reply.type('text/markdown; charset=utf-8')
+      .send(profileMarkdown(profile, await successOf(profiler, profile)))
   }
   const { hasFailed, renderDifferences, successOf } = await import('../../lib/profiler/compare/last-success.js')
   const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>

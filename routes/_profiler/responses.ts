@@ -9,7 +9,7 @@ import type { Profile } from '../../lib/profiler/profile.js'
 import { userOf } from '../../lib/security/context.js'
 
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
-/** What a valid request asked for does not exist; the argument is the message. */
+/** The requested data do not exist; the argument is the message. */
 export const NotAvailableError = createError('HINDSIGHT_NOT_AVAILABLE', '%s', 404)
 export const BadFieldError = createError('HINDSIGHT_BAD_FIELD', 'Invalid "%s": %s.', 400)
 const ForeignRequestError =
@@ -46,18 +46,9 @@ function isForeign ({ method, headers }: FastifyRequest): boolean {
   return !(mode === 'navigate' && destination === 'document' && (method === 'GET' || method === 'HEAD'))
 }
 
-const SUFFIXES = { '.json': 'application/json', '.md': 'text/markdown' } as const
-
-/** The suffix of the path, which names a format; without one, `Accept` decides. */
-export function suffixOf (request: FastifyRequest): keyof typeof SUFFIXES | undefined {
-  const path = pathnameOf(request)
-  return (Object.keys(SUFFIXES) as Array<keyof typeof SUFFIXES>).find((suffix) => path.endsWith(suffix))
-}
-
-/** Replaces `Accept` by the type that the path names, so that errors have that format too. */
-export function acceptSuffix (request: FastifyRequest): void {
-  const suffix = suffixOf(request)
-  if (suffix !== undefined) request.headers.accept = SUFFIXES[suffix]
+/** The suffix of the path, `.json` or `.md`, which names a format; without one, `Accept` decides. */
+export function suffixOf (request: FastifyRequest): string | undefined {
+  return /\.(?:json|md)$/.exec(pathnameOf(request))?.[0]
 }
 
 /** The format of the response. */
@@ -65,10 +56,6 @@ export function formatOf (request: FastifyRequest, reply: FastifyReply): 'html' 
   if (suffixOf(request) === undefined) reply.header('vary', 'accept')
   const { type } = representation(request.headers.accept)
   return type === 'text' ? 'html' : type
-}
-
-export function sendMarkdown (reply: FastifyReply, text: string): FastifyReply {
-  return reply.type('text/markdown; charset=utf-8').send(text)
 }
 
 /** Sends markup with a policy of its own. */
@@ -80,15 +67,14 @@ export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => string
     .send(render({ script, style }))
 }
 
-type Render = (options: PageOptions) => string
-
 /** Sends a page. Pages and panels are loaded with the first one: no start is slower. */
-export async function sendPage (request: FastifyRequest, reply: FastifyReply, render: Render): Promise<FastifyReply> {
+export async function sendPage (
+  request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string
+): Promise<FastifyReply> {
   const { addressesOf, pageAssets } = await import('../../lib/profiler/pages/assets.js')
   const base = baseOf(request)
-  const formToken = formTokenOf(request)
-  const assets = addressesOf(pageAssets, base)
-  return sendHtml(reply, (nonce) => render({ base, nonce, assets, formToken }))
+  const options = { base, assets: addressesOf(pageAssets, base), formToken: formTokenOf(request) }
+  return sendHtml(reply, (nonce) => render({ ...options, nonce }))
 }
 
 /** Sends a text as a file to save, which the browser must not display. */

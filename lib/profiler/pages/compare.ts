@@ -13,13 +13,11 @@ const MAX_ROWS = 200
 export function comparePage (comparison: Comparison, options: PageOptions): string {
   const { a, b, differences, equal, sections } = comparison
   const differing = sections.filter((one) => one.differences.length > 0)
-  const same = sections.filter((one) => one.differences.length === 0 && one.equal > 0)
   const volatile = sections.flatMap((one) =>
     one.always.map((difference) => ({ ...difference, what: `${one.label}: ${difference.what}` })))
   const verdict = differences === 0
     ? lead(`No differences; ${counted(equal, 'value is', 'values are')} equal.`, 'good')
     : lead(`${counted(differences, 'difference')}, ${counted(equal, 'value is', 'values are')} equal.`)
-  const sameList = same.map(({ label, equal }) => html`<li>${label} <span class="count">${equal}</span></li>`)
   const volatileTable = sidesTable('Ignored (volatile)', volatile)
   const volatileFold = fold('Times, ids, nonces and tokens', volatileTable, volatile.length)
   return layout(options, `${a.token} and ${b.token}`, html`<main id="content" class="compare">
@@ -30,7 +28,6 @@ export function comparePage (comparison: Comparison, options: PageOptions): stri
   label,
   sidesTable(label, differences) + (equal === 0 ? '' : note(`${counted(equal, 'more is', 'more are')} equal.`)),
   `of-${name.replace(/[^\w-]/g, '-')}`, 2))}
-!${same.length === 0 ? '' : section('Equal in both', html`<ul class="same">!${sameList}</ul>`, '', 2)}
 !${volatile.length === 0 ? '' : section('Ignored (volatile)', volatileFold, '', 2)}
 <p class="pages"><a href="${options.base}/${b.token}/compare/${a.token}">Swap A and B</a>
 <a href="${options.base}/${a.token}/compare/${b.token}.json">JSON</a></p>

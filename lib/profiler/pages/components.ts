@@ -9,7 +9,7 @@ export function section (title: string, content: string, id = '', level: 2 | 3 =
   return html`<section class="part"!${attribute}><h!${level}>${title}</h!${level}>!${content}</section>`
 }
 
-/** A remark, also in place of content. */
+/** A muted paragraph, also shown instead of missing content. */
 export function note (text: string): string {
   return html`<p class="note">${text}</p>`
 }

@@ -3,7 +3,7 @@ import * as themeSwitch from '../../view/theme.js'
 import { visibleLine } from '../../view/visible.js'
 import { statusClass } from './components.js'
 
-/** What each page needs to know about the place where it is served. */
+/** What all pages need. */
 export interface PageOptions {
   /** The path of the profiler's routes, without a trailing slash. */
   base: string

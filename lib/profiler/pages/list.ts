@@ -43,10 +43,10 @@ const TEXT_FIELDS: Readonly<Record<string, readonly [label: string, placeholder?
 }
 const OUTCOMES = [['', 'All'], ['1', 'Failures'], ['0', 'Successes']] as const
 const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const)
-/** Fields that are no criteria. */
+/** Fields that do not select profiles. */
 const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor'])
 const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
-/** Queries of links, by their text. */
+/** The queries of the presets, by the text of their links. */
 const PRESETS = { All: '', Failures: 'error:1', '5xx': 'status:5xx', Slow: 'slow:>200ms', 'Last hour': 'from:1h' }
 /** Characters of markup of a URL or an exception in a row: a list of 50 stays below 40 kB. */
 const MAX_TEXT = 60
@@ -56,7 +56,7 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
   const { fields, problem, profiles, next, stats } = result
   const isSearch = criteriaOf(fields).length > 0
   const title = isSearch ? 'Search' : 'Profiles'
-  const controls = problem === undefined ? live(fields, options) + compareForm(options) : ''
+  const controls = problem === undefined ? liveControl(fields, options) + compareForm(options) : ''
   const empty = isSearch
     ? 'No profiles match.'
     : 'No request has been profiled yet. Send one to the application, then load this page again.'
@@ -66,7 +66,7 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
   return layout(options, title, html`<main id="content">
 <div class="title-row"><h1>${title}</h1>!${controls}</div>
 !${searchForm(fields, options)}
-<div class="results">!${losses(result)}
+<div class="results">!${lossNotice(result)}
 !${content}
 !${pagination(fields, next, options)}
 !${stats === undefined ? '' : html`<div class="stats">!${note(statsText(stats))}</div>`}
@@ -85,7 +85,7 @@ function queryOf (fields: Fields): string {
 }
 
 // Only the page of the newest profiles can be live.
-function live (fields: Fields, { base }: PageOptions): string {
+function liveControl (fields: Fields, { base }: PageOptions): string {
   if (fields.cursor) return ''
   const query = String(new URLSearchParams(criteriaOf(fields)))
   return html`<p class="live" data-stream="${base}/stream?${query}" hidden>
@@ -121,7 +121,7 @@ function searchForm (fields: Fields, { base }: PageOptions): string {
 </div></details></form>`
 }
 
-function losses ({ counters, lastLoss = '' }: SearchResult): string {
+function lossNotice ({ counters, lastLoss = '' }: SearchResult): string {
   const { dropped = 0, failed = 0 } = counters ?? {}
   if (dropped + failed === 0) return ''
   const lost = counted(dropped + failed, 'profile of this process was', 'profiles of this process were')
@@ -129,28 +129,37 @@ function losses ({ counters, lastLoss = '' }: SearchResult): string {
     html`${failed} because the store or their data failed. ${lastLoss && `Last reason: ${lastLoss}`}</p>`
 }
 
-function table (result: SearchResult, { base }: PageOptions): string {
-  const { profiles, fields } = result
+function table ({ profiles, fields, now }: SearchResult, { base }: PageOptions): string {
   if (profiles.length === 0) return ''
   const head = (label: string, column: string, className = ''): string => {
-    const sort = fields.sort || '-time'
+    const { cursor: _, sort: current, ...others } = fields
+    const sort = current || '-time'
     const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : ''
-    const { cursor: _, ...others } = fields
     const query = queryOf({ ...others, sort: order === 'descending' ? column : `-${column}` })
     return html`<th scope="col"!${className}!${order && html` aria-sort="${order}"`}>` +
       html`<a href="${base}/search?${query}">${label}</a></th>`
   }
+  const hasOneOrigin = new Set(profiles.map(({ url }) => originOf(url))).size === 1
+  const bodies = groupsOf(profiles, fields).map((group) => {
+    // The check box expands the group, by the stylesheet alone.
+    const toggle = group.length === 1
+      ? ''
+      : html`<label class="equal"><input type="checkbox" class="hidden-visually">` +
+        html` × ${group.length}<span class="hidden-visually"> equal failures</span></label>`
+    return html`<tbody>!${group.map((profile, i) =>
+      row(profile, hasOneOrigin, now, i === 0 ? toggle + remarks(profile) : ''))}</tbody>`
+  })
   return scrollable('Stored profiles', html`<table class="rows profiles">
 <thead><tr><th scope="col">Token</th>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>
 <th scope="col">Route</th>!${head('Duration', 'duration', ' class="duration"')}
-!${head('Time', 'time')}</tr></thead>!${groupsOf(result).map((group) => bodyOf(group, result))}</table>`)
+!${head('Time', 'time')}</tr></thead>!${bodies}</table>`)
 }
 
 /** The rows of a page, equal failures together at the place of the first; in another order than by time, all alone. */
-function groupsOf ({ profiles, fields }: SearchResult): ProfileSummary[][] {
+function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): ProfileSummary[][] {
   const groups = new Map<string, ProfileSummary[]>()
   for (const profile of profiles) {
-    const key = !fields.sort || fields.sort.endsWith('time') ? failureKey(profile) : profile.token
+    const key = !sort || sort.endsWith('time') ? failureKey(profile) : profile.token
     groups.set(key, [...groups.get(key) ?? [], profile])
   }
   return [...groups.values()]
@@ -163,29 +172,17 @@ function failureKey ({ token, error, method, status, route, exception }: Profile
   return [method, status, route, message].join(' ')
 }
 
-// The check box expands the group, by the stylesheet alone.
-function bodyOf (group: readonly ProfileSummary[], result: SearchResult): string {
-  const toggle = group.length === 1
-    ? ''
-    : html`<label class="equal"><input type="checkbox" class="hidden-visually">` +
-      html` × ${group.length}<span class="hidden-visually"> equal failures</span></label>`
-  return html`<tbody>!${group.map((profile, i) => row(profile, result, i === 0 ? toggle : null))}</tbody>`
-}
-
 // The addresses are relative to the list: a page is smaller.
-function row (profile: ProfileSummary, { profiles, now }: SearchResult, toggle: string | null): string {
+function row (profile: ProfileSummary, hasOneOrigin: boolean, now: number, details: string): string {
   const { token, status, error, warnings, pinned, method, url, route, duration, time } = profile
   const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
-  const origin = originOf(url)
-  // The origin is shown where the page has more than one.
-  const shown = profiles.every((other) => originOf(other.url) === origin) ? url.slice(origin.length) || '/' : url
+  const target = hasOneOrigin ? url.slice(originOf(url).length) || '/' : url
   const star = '<span class="pin" title="pinned"><span aria-hidden="true">★</span>' +
     '<span class="hidden-visually"> pinned</span></span>'
   return html`<tr!${mark && ` class="${mark}"`}>
 <th scope="row"><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">` +
     html`<a href="${token}">${token}</a>!${pinned ? star : ''}</th>
-<td>!${statusBadge(status)}</td><td>${shorten(method)}</td>` +
-    html`<td class="text">${shorten(shown)}!${toggle ?? ''}!${toggle === null ? '' : remarks(profile)}</td>
+<td>!${statusBadge(status)}</td><td>${shorten(method)}</td><td class="text">${shorten(target)}!${details}</td>
 <td>${shorten(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')}</td>` +
     html`<td class="duration">${milliseconds(duration)}</td><td>!${moment(time, now)}</td></tr>`
 }
@@ -207,17 +204,15 @@ function remarks (profile: ProfileSummary): string {
   const remark = exception !== null
     ? html`<p>${shorten(exception)}</p>`
     : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
-  if (parent === null || parent === undefined) return remark
-  return remark + html`<div class="parent-line">sub-request of <code>${parent}</code></div>`
+  return remark + (parent == null ? '' : html`<div class="parent-line">sub-request of <code>${parent}</code></div>`)
 }
 
 function pagination (fields: Fields, next: string | null, { base }: PageOptions): string {
   if (next === null && !fields.cursor) return ''
-  const { cursor: _, ...first } = fields
-  const newest = html`<a href="${base}/search?${queryOf(first)}">Newest profiles</a> `
-  const query = queryOf({ ...fields, cursor: next ?? '' })
-  const older = html`<a rel="next" href="${base}/search?${query}">Older profiles</a>`
-  return html`<nav class="pages" aria-label="Pages">!${fields.cursor ? newest : ''}!${next === null ? '' : older}</nav>`
+  const link = (cursor: string, text: string, attribute = ''): string =>
+    html`<a href="${base}/search?${queryOf({ ...fields, cursor })}"!${attribute}>${text}</a> `
+  return html`<nav class="pages" aria-label="Pages">!${fields.cursor ? link('', 'Newest profiles') : ''}` +
+    html`!${next === null ? '' : link(next, 'Older profiles', ' rel="next"')}</nav>`
 }
 
 function statsText ({ engine, place, profiles, maxProfiles, failures, pinned, ...stats }: StorageStats): string {

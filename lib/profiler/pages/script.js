@@ -3,45 +3,27 @@ for (const form of document.querySelectorAll('form.filters')) {
   form.addEventListener('change', () => form.requestSubmit())
 }
 
-// The clipboard interface exists in secure contexts only, not on plain http beyond localhost.
-async function copyText (text) {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    const area = document.createElement('textarea')
-    area.value = text
-    area.readOnly = true
-    area.style.position = 'fixed'
-    document.body.append(area)
-    area.select()
-    try {
-      return document.execCommand('copy')
-    } catch {
-      return false
-    } finally {
-      area.remove()
-    }
-  }
-}
-
 const copyState = document.createElement('p')
 copyState.className = 'hidden-visually'
 copyState.setAttribute('role', 'status')
 document.body.append(copyState)
 
-// Buttons that copy replace links to the same text.
-for (const link of document.querySelectorAll('a[data-copy]')) {
+// The clipboard interface exists in secure contexts only: on plain http, beyond localhost, the links to the texts stay.
+for (const link of navigator.clipboard ? document.querySelectorAll('a[data-copy]') : []) {
   const button = document.createElement('button')
   button.type = 'button'
   button.className = 'copy'
   button.textContent = link.textContent
   button.addEventListener('click', async function () {
-    const isCopied = await fetch(link.href)
-      .then((response) => response.ok ? response.text().then(copyText) : false)
-      .catch(() => false)
-    button.focus({ preventScroll: true })
-    copyState.textContent = button.textContent = isCopied ? 'Copied' : 'Could not copy'
+    let result = 'Copied'
+    try {
+      const response = await fetch(link.href)
+      if (!response.ok) throw new Error(response.statusText)
+      await navigator.clipboard.writeText(await response.text())
+    } catch {
+      result = 'Could not copy'
+    }
+    copyState.textContent = button.textContent = result
     setTimeout(function () { button.textContent = link.textContent }, 2000)
   })
   link.replaceWith(button)
@@ -96,11 +78,8 @@ if (live !== null) {
   live.hidden = false
   button.addEventListener('click', () => follow(source === null))
   setInterval(() => { refresh().catch(() => {}) }, 1000)
-  // Ages of profiles.
+  // Updates the ages of the profiles.
   setInterval(() => { isOutdated ||= source !== null }, 30_000)
-  // A page in the back/forward cache must not keep its connection.
-  addEventListener('pagehide', () => source?.close())
-  addEventListener('pageshow', function (event) { if (event.persisted && source !== null) follow(true) })
   follow(true)
 }
 

@@ -1,11 +1,29 @@
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { fields, fold, json, milliseconds, note, pairs, pending, statusBadge, table } from '../pages/components.js'
+import {
+  fields, fold, json, milliseconds, note, pairs, pairsSection, pending, rowsSection, statusBadge, table
+} from '../pages/components.js'
 import { createPanel, isFailedCall, listOf, type Data, type Panel } from './panel.js'
 
-/** What surrounds the request: other servers, traces, and the versions of the application. */
+const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes' }
+
+/** What the response has for caches and for the page; other servers, traces, and the versions of the application. */
 export const environmentPanels: readonly Panel[] = [
+  createPanel('cache', 'HTTP cache', 'delivery', { render: (data) => fields('Decision', data) }),
+
+  createPanel('links', 'Links', 'delivery', {
+    render: ({ route, added }) =>
+      rowsSection('Declared by the route', LINK_COLUMNS, listOf(route)) +
+      rowsSection('Added while the request was handled', LINK_COLUMNS, listOf(added))
+  }),
+
+  createPanel('assets', 'Assets', 'delivery', {
+    // A rendered asset is stored as its kind and its file.
+    render: ({ rendered, ...source }) =>
+      pairsSection('Rendered', { files: rendered ?? [] }) + fields('Source', source)
+  }),
+
   createPanel('http-client', 'HTTP client', 'environment', {
     errors: ({ calls }) => listOf(calls).filter((call) => isFailedCall(call) && !isRefusedCall(call)).length,
     warnings: ({ calls }) => listOf(calls).filter(isRefusedCall).length,

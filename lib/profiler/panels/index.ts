@@ -4,7 +4,6 @@ import { cpuPanel } from '../cpu/panel.js'
 import { cspPanel } from '../csp/csp.js'
 import { json } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { deliveryPanels } from './delivery.js'
 import { environmentPanels } from './environment.js'
 import { eventsPanel } from './events.js'
 import { exceptionsPanel, otherErrorsPanel } from './exceptions.js'
@@ -31,7 +30,6 @@ export const panels: readonly Panel[] = [
   sessionPanel,
   corsPanel,
   cspPanel,
-  ...deliveryPanels,
   ...environmentPanels
 ]
 

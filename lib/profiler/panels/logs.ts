@@ -29,11 +29,6 @@ interface Filter {
   events: boolean
 }
 
-interface Line extends LogRecord {
-  /** From 1. */
-  number: number
-}
-
 /** The log lines of the request. */
 export const logsPanel = createPanel('logs', 'Logs', 'overview', {
   always: true,
@@ -45,13 +40,12 @@ export const logsPanel = createPanel('logs', 'Logs', 'overview', {
 })
 
 function logTable ({ logs, time }: Profile, filter: Filter): string {
-  const lines = logs.map((record, i): Line => ({ ...record, number: i + 1 }))
-  const own = filter.events ? lines : lines.filter((line) => !isNotification(line))
-  const matching = own.filter((line) => isShown(line, filter))
+  const lines = filter.events ? logs : logs.filter((line) => !isNotification(line))
+  const matching = lines.filter((line) => matches(line, filter))
   const shown = mostSevere(matching, MAX_LINES)
   const left = matching.length - shown.length
-  return filterForm(own, lines.filter(isNotification).length, filter) +
-    html`<p class="note log-count">${matching.length.toLocaleString('en')} of ${counted(own.length, 'line')}</p>` +
+  return filterForm(lines, logs.filter(isNotification).length, filter) +
+    html`<p class="note log-count">${matching.length.toLocaleString('en')} of ${counted(lines.length, 'line')}</p>` +
     (left > 0 ? note(`${counted(left, 'line')} that are less severe or older are left out.`) : '') +
     table('Log lines', ['Time', 'Level', 'Channel', 'Message'], shown.map((line) => row(line, Date.parse(time))),
       'rows logs')
@@ -68,20 +62,20 @@ function filterOf ({ query }: PanelView): Filter {
   }
 }
 
-function isShown (line: Line, { level, text }: Filter): boolean {
+function matches (line: LogRecord, { level, text }: Filter): boolean {
   const { message, context } = line
   return (isNotification(line) || hasLevel(line, level)) &&
     `${String(message)} ${JSON.stringify(context) ?? ''}`.toLowerCase().includes(text.toLowerCase())
 }
 
-/** Whether a line has at least a level. A line of an unknown level has each. */
-function hasLevel (line: Line, least: string): boolean {
+/** Whether a line has at least a level. Lines of an unknown level match each. */
+function hasLevel (line: LogRecord, least: string): boolean {
   const names: readonly string[] = LEVELS
   return !names.includes(line.level) || names.indexOf(line.level) >= names.indexOf(least)
 }
 
-function row ({ time, offset, level, channel, message, context, number }: Line, startedAt: number): string {
-  return html`<tr id="line-${number}" class="log log-${level}">
+function row ({ time, offset, level, channel, message, context }: LogRecord, startedAt: number): string {
+  return html`<tr class="log log-${level}">
 <td><time datetime="${time}">${String(time).slice(11, 23)}</time>
 <small>+${milliseconds(offset ?? Date.parse(time) - startedAt)}</small></td>
 <td><span class="level">${level}</span></td><td>${channel}</td>
@@ -90,21 +84,18 @@ function row ({ time, offset, level, channel, message, context, number }: Line, 
 
 function contextOf (context: unknown): string {
   const names = typeof context === 'object' && context !== null ? Object.keys(context) : []
-  if (names.length === 0) return ''
-  const more = names.length > MAX_FIELDS ? ', …' : ''
-  return fold(`Context: ${names.slice(0, MAX_FIELDS).join(', ')}${more}`, json(context))
+  return names.length === 0 ? '' : fold(`Context: ${names.slice(0, MAX_FIELDS).join(', ')}`, json(context))
 }
 
-function filterForm (lines: readonly Line[], notifications: number, { level, text, events }: Filter): string {
+function filterForm (lines: readonly LogRecord[], notifications: number, { level, text, events }: Filter): string {
   const levels = Object.entries(LEVEL_TEXTS).map(([name, label]) =>
     [name, `${label} (${lines.filter((line) => hasLevel(line, name)).length})`] as const)
+  const listeners = html`<label><input type="checkbox" name="events" value="1"!${events ? ' checked' : ''}>` +
+    html`Listeners (${notifications})</label>`
   return html`<form method="get" class="filters"><input type="hidden" name="panel" value="logs">
 !${select('Level', 'level', levels, level)}
 <label>Filter messages
 <input type="search" name="q" value="${text}" maxlength="!${MAX_TEXT}" autocomplete="off"></label>
-!${notifications === 0
-    ? ''
-    : html`<label><input type="checkbox" name="events" value="1"!${events ? ' checked' : ''}>` +
-      html`Listeners (${notifications})</label>`}
+!${notifications === 0 ? '' : listeners}
 <button type="submit">Filter</button></form>`
 }

@@ -2,7 +2,7 @@ import { isNotification, mostSevere } from '../../logs/log-record.js'
 import { counted, grouped } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { milliseconds, note, pairsSection, pending, section } from '../pages/components.js'
+import { milliseconds, note, pending } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { addressOf, createPanel, type Data } from './panel.js'
 import { spansOf, type Span } from './waterfall.js'
@@ -17,16 +17,8 @@ const MAX_NAME = 120
 /** Where the time went. */
 export const performancePanel = createPanel('performance', 'Performance', 'overview', {
   always: true,
-  render: (data, profile) => section('Waterfall', waterfall(data, profile)) + timeSection(data, profile)
+  render: waterfall
 })
-
-function timeSection ({ firstByte, handlerStart, handler }: Data, { duration }: Profile): string {
-  const times = Object.entries({
-    Total: duration, 'Response ready': firstByte, 'Handler start': handlerStart, Handler: handler
-  })
-  return pairsSection('Time', Object.fromEntries(times.filter(([, time]) => typeof time === 'number')
-    .map(([name, time]) => [name, milliseconds(time)])))
-}
 
 interface Row extends Span {
   /** Of a stage its listeners; otherwise the calls and spans that were started by a handler, a hook or a span. */

@@ -91,6 +91,7 @@ export function responseCollector (
     const size = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
     const stream = size === null ? binaryText(payload) : null
     const text = startOf(content)
+    const length = text === null ? 0 : Buffer.byteLength(content as string | Buffer)
     state.collect('response', () => {
       const mask = hindsight.mask.hiding(state.sentParams ?? params)
       const headers = state.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
@@ -103,7 +104,7 @@ export function responseCollector (
       if (stream !== null) body = stream
       else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
       else if (state.ownPolicy !== undefined) body = '[the diagnostic page]'
-      else if (hasBody && isText && text !== null) body = shownText(text, mask)
+      else if (hasBody && isText && text) body = shownText(text, length, mask)
       return {
         status: reply.statusCode,
         headers: shownHeaders(headers, mask),
@@ -115,22 +116,15 @@ export function responseCollector (
   }
 }
 
-interface TextStart {
-  text: string
-  /** Bytes of the whole. */
-  bytes: number
+/** The beginning of a body, as a buffer may change later; null if there is none, or a stream. */
+function startOf (content: unknown): string | null {
+  if (typeof content === 'string') return content.slice(0, 2 * MAX_BODY)
+  return Buffer.isBuffer(content) ? content.toString('utf8', 0, 2 * MAX_BODY) : null
 }
 
-/** The beginning of a body; null if there is none, or a stream. A buffer may change later. */
-function startOf (content: unknown): TextStart | null {
-  if ((typeof content !== 'string' && !Buffer.isBuffer(content)) || content.length === 0) return null
-  const text = typeof content === 'string' ? content.slice(0, 2 * MAX_BODY) : content.toString('utf8', 0, 2 * MAX_BODY)
-  return { text, bytes: Buffer.byteLength(content) }
-}
-
-/** A body as the profile stores it. JSON becomes data, whose fields are masked by their names. */
-function shownText ({ text, bytes }: TextStart, mask: Mask): unknown {
-  if (bytes <= MAX_BODY && /^\s*[[{]/.test(text)) {
+/** A body of `length` bytes as the profile stores it. JSON becomes data, whose fields are masked by their names. */
+function shownText (text: string, length: number, mask: Mask): unknown {
+  if (length <= MAX_BODY && /^\s*[[{]/.test(text)) {
     try {
       return mask.value(JSON.parse(text))
     } catch {
@@ -139,5 +133,5 @@ function shownText ({ text, bytes }: TextStart, mask: Mask): unknown {
   }
   // Masked before it is truncated: a part of a secret may not be recognized.
   const body = mask.text(text).slice(0, MAX_BODY)
-  return bytes > MAX_BODY ? `${body}… (${grouped(bytes - Buffer.byteLength(body))} more bytes)` : body
+  return length > MAX_BODY ? `${body}… (${grouped(length - Buffer.byteLength(body))} more bytes)` : body
 }

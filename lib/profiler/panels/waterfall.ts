@@ -42,7 +42,7 @@ export interface Span {
   parentId?: unknown
 }
 
-/** All that took time, by start. */
+/** Everything that took time, ordered by its start. */
 export function spansOf (profile: Profile): Span[] {
   return [...listenerSpans(profile), ...handlerSpans(profile), ...callSpans(profile), ...telemetrySpans(profile)]
     .filter(({ start }) => Number.isFinite(start))
@@ -67,7 +67,7 @@ function listenerSpans ({ events }: Profile): Span[] {
 }
 
 /** The handler; none if it was not called. */
-export function handlerSpans (profile: Profile): Span[] {
+function handlerSpans (profile: Profile): Span[] {
   const { handlerStart, handler } = dataOf(profile, 'performance')
   if (typeof handlerStart !== 'number' || typeof handler !== 'number') return []
   const name = profile.route?.name ?? 'unnamed'

@@ -31,13 +31,13 @@ t.test('an unsafe link template stops the start', async (t) => {
   const schemes = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, subl, phpstorm, txmt, emacs, ' +
     'http, https, editor, nvim, vim, helix, kate, lapce, nova, fleet'
   const cases: Array<[options: HindsightOptions, message: string]> = [
-    [{ editor: 'javascript:alert(%f)' }, `Option "editor" (EDITOR_URL): a URL cannot begin with "javascript:"; use ${schemes}`],
-    [{ editor: 'JavaScript:%f' }, `Option "editor" (EDITOR_URL): a URL cannot begin with "javascript:"; use ${schemes}`],
-    [{ editor: 'data:text/html,%f' }, `Option "editor" (EDITOR_URL): a URL cannot begin with "data:"; use ${schemes}`],
+    [{ editor: 'javascript:alert(%f)' }, `Option "editor" (EDITOR_URL): the scheme "javascript:" is not allowed; use ${schemes}`],
+    [{ editor: 'JavaScript:%f' }, `Option "editor" (EDITOR_URL): the scheme "javascript:" is not allowed; use ${schemes}`],
+    [{ editor: 'data:text/html,%f' }, `Option "editor" (EDITOR_URL): the scheme "data:" is not allowed; use ${schemes}`],
     [{ editor: ' javascript:%f' }, `Option "editor" (EDITOR_URL): unknown editor " javascript:%f"; known are ${known}, or give a URL with %f and %l`],
     [{ editor: 'constructor' }, `Option "editor" (EDITOR_URL): unknown editor "constructor"; known are ${known}, or give a URL with %f and %l`],
     [{ editor: 'vscode://file/x' }, 'Option "editor" (EDITOR_URL): "vscode://file/x" has no %f for the file'],
-    [{ editor: 'vscode://%f"><script>' }, 'Option "editor" (EDITOR_URL): there are characters in it that no URL has'],
+    [{ editor: 'vscode://%f"><script>' }, 'Option "editor" (EDITOR_URL): "vscode://%f"><script>" contains characters that a URL cannot have'],
     [{ editor: 'vscode', editorPaths: { app: '/x' } }, 'Option "editorPaths": "app" to "/x" is not a pair of absolute paths'],
     [{ editorPaths: { '/app': 'x' } }, 'Option "editorPaths": "/app" to "x" is not a pair of absolute paths']
   ]

@@ -12,13 +12,13 @@ export type ToolbarNonces = Readonly<Record<Kind, string>>
 type Permission = 'granted' | 'with nonce' | 'denied'
 
 const KINDS = ['style', 'script'] as const
-// With this element, addresses without an origin may lead to another one.
+// Such an element changes the origin of URLs that have none.
 const BASE = /<base\s[^>]{0,300}?href\s*=[\s"']*(?:[a-z][\w+.-]*:|[/\\]{2})/i
 const META_POLICY = /[\s"'/]http-equiv\s*=["'\s]*content-security-policy["'\s/>]/i
 /** Directives under which the toolbar cannot work, or which restrict the page to certain scripts. */
 const RESTRICTIVE = ['sandbox', 'trusted-types', 'require-trusted-types-for']
 
-/** Whether a page has a policy in a `<meta>` element, to which no nonce can be added, or an address of its own. */
+/** Whether a page has a policy in a `<meta>` element, which cannot be extended, or a `<base>` with another origin. */
 export function forbidsToolbar (page: string): boolean {
   return META_POLICY.test(page) || BASE.test(page)
 }

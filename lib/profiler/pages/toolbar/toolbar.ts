@@ -9,10 +9,9 @@ import type { Profile } from '../../profile.js'
 import { milliseconds, placeOf, statusClass } from '../components.js'
 import type { ToolbarNonces } from './policy.js'
 
-type ProfileFields = 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'
-
 /** The parts of a profile, stored or unfinished, that the toolbar needs. */
-export interface ToolbarSource extends Pick<Profile, ProfileFields> {
+export interface ToolbarSource
+  extends Pick<Profile, 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'> {
   logs: ReadonlyArray<Pick<LogRecord, 'level' | 'channel'>>
   exceptions: ReadonlyArray<{ name: string, message: string }>
 }
@@ -55,9 +54,6 @@ function numberOf (value: unknown): number | null {
   return typeof value === 'number' ? value : null
 }
 
-/** A fact of a pop-up. */
-type Fact = readonly [name: string, value: string | number]
-
 const MAX_EXCEPTION = 300
 const REQUESTS = '<li class="item requests"><button type="button" class="head">' +
   '<span class="count">0</span> <span class="label">requests<span class="failed"></span></span></button>' +
@@ -78,79 +74,62 @@ export function toolbar (
 <link rel="stylesheet" href="${files.style}"!${nonceOf('style')}>
 <aside class="frame" aria-label="Debug toolbar" hidden>
 <input class="fold" type="checkbox" title="Fold the toolbar" aria-label="Fold the toolbar">
-<a class="small status-!${statusClass(status)}" !${link}>${status}!${hidden(` Profile ${token}`)}</a>
-<ul>!${[...requestItems(data, editor), ...optionalItems(data)]}!${REQUESTS}
+<a class="small status-!${statusClass(status)}" !${link}>${status}<span class="hidden"> Profile ${token}</span></a>
+<ul>!${itemsOf(data, editor)}!${REQUESTS}
 <li class="item profile"><a class="head" !${link}><span class="label">Profile </span><code>${token}</code></a>
 <div class="pop"><a href="${url}.md" target="_top">Markdown for an AI assistant</a></div>
 </li></ul>
 </aside></template><script src="${files.script}"!${nonceOf('script')}></script></hindsight-toolbar>`
 }
 
-function hidden (text: string): string {
-  return html`<span class="hidden">${text}</span>`
-}
-
-function label (text: string): string {
-  return html`<span class="label">${text}</span>`
-}
-
-function counted (count: number, word: string): string {
-  return html`${count} !${label(wordFor(count, word))}`
-}
-
-function name (text: string): string {
-  return html`<span class="name">${visibleLine(text)}</span>`
-}
-
-/** A link to a panel with a pop-up of facts; `title` is for screen readers, `head` and `more` are markup. */
-function item (
-  name: string, panel: string, title: string, url: string, head: string, facts: readonly Fact[], more = ''
-): string {
-  const rows = facts.map(([label, value]) => html`<div><dt>${label}</dt><dd>${visibleLine(String(value))}</dd></div>`)
-  const pop = html`<dl class="pop">!${rows}!${more}</dl>`
-  return html`<li class="item ${name}"><a class="head" href="${url}?panel=${panel}" target="_top">` +
-    html`!${hidden(`${title}: `)}!${head}</a>!${facts.length === 0 ? '' : pop}</li>`
-}
-
-function requestItems (data: ToolbarData, editor: EditorLink | null): string[] {
-  const { url, status, method, duration, handlerDuration, firstByte } = data
-  const { route, pattern, handler, logs, errors, warnings } = data
-  // A route without a name is named by its methods and pattern.
-  const routeName = route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? 'no route'
-  const routeHead = html`<span class="label long">${method}</span> !${name(routeName)}`
+/** The items with facts of the request, as far as it has them. */
+function itemsOf (data: ToolbarData, editor: EditorLink | null): string[] {
+  const { status, method, route, pattern, handler, duration, handlerDuration, firstByte } = data
+  const { logs, errors, warnings, exception, calls } = data
   const { shown, href } = placeOf(handler ?? '–', editor)
-  const link = href === null ? '' : html` href="${href}"`
-  const handlerFact = html`<div><dt>Handler</dt><dd><a!${link}>${shown}</a></dd></div>`
-  const problems = [['bad', errors, 'error'], ['warn', warnings, 'warning']] as const
-  const found = problems.filter(([, count]) => count > 0)
-  const logHead = found.map(([mark, count, word]) => html`<span class="${mark}">!${counted(count, word)}</span>`)
+  const place = href === null ? html`${shown}` : html`<a href="${href}">${shown}</a>`
+  // A route without a name is named by its methods and pattern.
+  const name = visibleLine(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? 'no route')
+  const routeHead = html`<span class="label long">${method}</span> <span class="name">${name}</span>`
+  const problems = ([['bad', errors, 'error'], ['warn', warnings, 'warning']] as const)
+    .filter(([, count]) => count > 0)
+  const problemHead = problems.map(([mark, count, word]) => html`<span class="${mark}">!${counted(count, word)}</span>`)
+
+  function item (className: string, panel: string, title: string, head: string, facts: Facts, more = ''): string {
+    const rows = Object.entries(facts).map(([label, value]) =>
+      html`<div><dt>${label}</dt><dd>${visibleLine(String(value))}</dd></div>`)
+    const pop = rows.length === 0 ? '' : html`<dl class="pop">!${rows}!${more}</dl>`
+    return html`<li class="item ${className}"><a class="head" href="${data.url}?panel=${panel}" target="_top">` +
+      html`<span class="hidden">${title}: </span>!${head}</a>!${pop}</li>`
+  }
+
   return [
-    item(`status status-${statusClass(status)}`, 'request', 'Status', url, html`${status}`, [
-      ['Status', `${status} ${STATUS_CODES[status] ?? ''}`], ['Method', method]
-    ]),
-    item('route', 'router', 'Route', url, routeHead, [
-      ['Route', route ?? 'none'], ['Pattern', pattern ?? '–']
-    ], handlerFact),
-    item('time', 'performance', 'Time', url, html`${milliseconds(duration)}`, [
-      ['Handler', milliseconds(handlerDuration)],
-      ['Response ready', milliseconds(firstByte ?? duration)]
-    ]),
-    item(`logs ${found[0]?.[0] ?? ''}`, 'logs', 'Log', url, logHead.join(' ') || counted(logs, 'log'), [])
+    item(`status status-${statusClass(status)}`, 'request', 'Status', html`${status}`, {
+      Status: `${status} ${STATUS_CODES[status] ?? ''}`, Method: method
+    }),
+    item('route', 'router', 'Route', routeHead, {
+      Route: route ?? 'none', Pattern: pattern ?? '–'
+    }, html`<div><dt>Handler</dt><dd>!${place}</dd></div>`),
+    item('time', 'performance', 'Time', html`${milliseconds(duration)}`, {
+      Handler: milliseconds(handlerDuration), 'Response ready': milliseconds(firstByte ?? duration)
+    }),
+    item(`logs ${problems[0]?.[0] ?? ''}`, 'logs', 'Log', problemHead.join(' ') || counted(logs, 'log'), {}),
+    exception === null
+      ? ''
+      : item('exception bad', 'exceptions', 'Exception', '<span class="label">exception</span>', {
+        Exception: cut(exception, MAX_EXCEPTION)
+      }),
+    calls.count === 0
+      ? ''
+      : item(`calls ${calls.failed > 0 ? 'bad' : ''}`, 'http-client', 'Outgoing calls', counted(calls.count, 'call'), {
+        'Outgoing calls': calls.count, Failed: calls.failed
+      })
   ]
 }
 
-function optionalItems ({ url, exception, calls }: ToolbarData): string[] {
-  const items: string[] = []
-  if (exception !== null) {
-    items.push(item('exception bad', 'exceptions', 'Exception', url, label('exception'), [
-      ['Exception', cut(exception, MAX_EXCEPTION)]
-    ]))
-  }
-  if (calls.count > 0) {
-    const mark = calls.failed > 0 ? 'bad' : ''
-    items.push(item(`calls ${mark}`, 'http-client', 'Outgoing calls', url, counted(calls.count, 'call'), [
-      ['Outgoing calls', calls.count], ['Failed', calls.failed]
-    ]))
-  }
-  return items
+/** The facts of a pop-up, by their names. */
+type Facts = Readonly<Record<string, string | number>>
+
+function counted (count: number, word: string): string {
+  return html`${count} <span class="label">${wordFor(count, word)}</span>`
 }

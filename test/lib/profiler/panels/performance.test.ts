@@ -5,6 +5,7 @@ import t from 'tap'
 import { hindsight } from '../../../../app/hindsight.js'
 import { toolbarOf } from '../../../../lib/profiler/pages/toolbar/toolbar.js'
 import { milliseconds, pending } from '../../../../lib/profiler/pages/components.js'
+import { overviewPanel } from '../../../../lib/profiler/panels/overview.js'
 import { performancePanel } from '../../../../lib/profiler/panels/performance.js'
 import { spansOf } from '../../../../lib/profiler/panels/waterfall.js'
 import { profile } from '../fixture.js'
@@ -138,10 +139,10 @@ t.test('durations are in microseconds below 1 ms', async t => {
   t.same([null, 0, 2].map(pending), ['<span class="none">pending</span>', '&#60; 1 µs', '2 ms'])
 })
 
-t.test('the time of a handler is the same in the waterfall, the table and the toolbar', async t => {
+t.test('the time of a handler is the same in the waterfall, the overview and the toolbar', async t => {
   const sent = { ...whole, collectors: { performance: { handlerStart: 2, handler: 7.5 } } }
   t.match(spansOf(sent).find(({ kind }) => kind === 'handler'), { start: 2, duration: 7.5 })
-  t.ok(texts(shown(performancePanel, sent), '.pairs tr').includes('Handler7.5 ms'))
+  t.match(texts(shown(overviewPanel, sent), '.tiles > div')[0], 'Handler 7.5 ms')
   t.equal(toolbarOf(sent, '').handlerDuration, 7.5)
 })
 
@@ -186,9 +187,4 @@ t.test('skipped listeners have no row, and invalid data has no bar', async t => 
   t.notMatch(root.querySelector('.waterfall')?.innerHTML, /NaN|Infinity|undefined/)
   t.equal(root.querySelectorAll('.waterfall a.name').length, 1)
   t.match(shown(performancePanel, profile('000001')).textContent, /No listener was reached\./)
-})
-
-t.test('the table lists the times', async t => {
-  const root = shown(performancePanel, profile('000001', { collectors: { performance: { handlerStart: 1, handler: 2, firstByte: 3.25 } } }))
-  t.same(texts(root, '.pairs tr'), ['Total1.25 ms', 'Response ready3.25 ms', 'Handler start1 ms', 'Handler2 ms'])
 })
