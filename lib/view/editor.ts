@@ -42,7 +42,9 @@ export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions)
 
   function link (file: string, line: number, column: number): string | null {
     if (!ABSOLUTE.test(file) || !file.isWellFormed()) return null
-    const path = mapped(file, paths).replaceAll('\\', '/').replace(/[^\w/.~!*'()-]/gu, encodeURIComponent)
+    const source = file.replaceAll('\\', '/')
+    const [from, to] = paths.find(([from]) => source.startsWith(from)) ?? ['', '']
+    const path = (to + source.slice(from.length)).replace(/[^\w/.~!*'()-]/gu, encodeURIComponent)
       // In a path `C:/…` needs a slash before it, in the value of a parameter it does not.
       .replace(/^([A-Za-z])%3A\//, template.includes('?') ? '$1:/' : '/$1:/')
     const values: Record<string, string> = { '%f': path, '%l': String(line || 1), '%c': String(column || 1) }
@@ -78,17 +80,13 @@ function checked (template: string): string {
   return template
 }
 
-/** The folders and their replacements without slashes at the end, the longest first. */
+/** Folders and their replacements, with `/` between segments and at the end; the longest folder is first. */
 function mappings (editorPaths: Record<string, string>): Array<[from: string, to: string]> {
+  const folder = (path: string): string => path.replaceAll('\\', '/').replace(/\/*$/, '/')
   return Object.entries(editorPaths).map(([from, to]): [string, string] => {
     if (!ABSOLUTE.test(from) || !ABSOLUTE.test(to)) {
       throw new Error(`Option "editorPaths": "${from}" to "${to}" is not a pair of absolute paths`)
     }
-    return [from.replace(/[\\/]+$/, ''), to.replace(/[\\/]+$/, '')]
+    return [folder(from), folder(to)]
   }).sort(([a], [b]) => b.length - a.length)
-}
-
-function mapped (file: string, paths: ReadonlyArray<[from: string, to: string]>): string {
-  const found = paths.find(([from]) => file.startsWith(from) && /^(?:[\\/]|$)/.test(file.slice(from.length)))
-  return found === undefined ? file : found[1] + file.slice(found[0].length)
 }

@@ -56,15 +56,14 @@ async function sendStoreError (error: Error, request: FastifyRequest, reply: Fas
     return reply.type('application/problem+json').send(visibleJson(body))
   }
   const { searchPage } = await import('../../lib/profiler/pages/list.js')
-  const view = { fields: {}, problem, counters, lastLoss, profiles: [], next: null, now: Date.now() }
-  return await sendPage(request, reply, (options) => searchPage(view, options))
+  return await sendPage(request, reply, (options) => searchPage({ problem, counters, lastLoss }, options))
 }
 
 /** Sends a stylesheet or a script of the toolbar or of the pages. */
 async function sendAsset (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { name } = request.params as { name: string }
-  const { findAsset } = await import('../../lib/profiler/pages/assets.js')
-  const asset = findAsset(name)
+  const { assets } = await import('../../lib/profiler/pages/assets.js')
+  const asset = assets.find((asset) => asset.name === name)
   if (asset === undefined) throw new NotAvailableError(`Asset "${name}" was not found: load the page again.`)
   return reply
     // Private: a shared cache would serve it to clients that may not see the profiler.

@@ -49,13 +49,12 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const page = await found(request)
     const { profiler } = request.server.hindsight
     const { counters, lastLoss } = profiler
-    const view = { ...page, fields, stats: await profiler.stats(), counters, lastLoss, now: Date.now() }
+    const view = { ...page, fields, stats: await profiler.stats(), counters, lastLoss }
     return await sendPage(request, reply, (options) => searchPage(view, options))
   } catch (error) {
     const { statusCode, message } = error as FastifyError
     if (statusCode !== 400) throw error
-    const view = { fields, problem: message, profiles: [], next: null, now: Date.now() }
-    return await sendPage(request, reply.code(400), (options) => searchPage(view, options))
+    return await sendPage(request, reply.code(400), (options) => searchPage({ fields, problem: message }, options))
   }
 }
 

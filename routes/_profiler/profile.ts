@@ -39,10 +39,11 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const { panelsOf } = await import('../../lib/profiler/panels/index.js')
   const panels = panelsOf(profile)
   const panel = panels.find(({ name }) => name === (query.panel ?? 'overview'))
-  const names = panels.map(({ name }) => name).join(', ')
-  const sentence = `Panel "${String(query.panel)}" was not found; this profile has: ${names}.`
+  if (panel === undefined) {
+    const names = panels.map(({ name }) => name).join(', ')
+    throw new NotAvailableError(`Panel "${String(query.panel)}" was not found; this profile has: ${names}.`)
+  }
   const format = formatOf(request, reply)
-  if (panel === undefined && format !== 'html') throw new NotAvailableError(sentence)
   if (format === 'json') return profile
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
@@ -55,7 +56,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     (await profiler.search({ criteria, limit })).profiles
   // A store of the application may hold anything; the success is found by the time.
   const isDated = !Number.isNaN(Date.parse(profile.time))
-  const showsDifferences = isDated && hasFailed(profile) && panel?.name === 'overview'
+  const showsDifferences = isDated && hasFailed(profile) && panel.name === 'overview'
   const [[summary], [parent = null], children, success] = await Promise.all([
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),
@@ -71,10 +72,8 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     query,
     editor
   }
-  const { missingPanel, profilePage } = await import('../../lib/profiler/pages/profile.js')
-  if (panel === undefined) reply.code(404)
-  return await sendPage(request, reply, (options) =>
-    profilePage(profile, panel ?? missingPanel(sentence), { ...options, ...view }))
+  const { profilePage } = await import('../../lib/profiler/pages/profile.js')
+  return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, ...view }))
 }
 
 /** Sends how a request differs from the last success of its route: as a part of other pages, or as JSON. */

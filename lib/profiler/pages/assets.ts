@@ -4,7 +4,7 @@ import { script, style } from '../../view/asset.js'
 import * as theme from '../../view/theme.js'
 
 /** A file whose name contains a hash of its content, so that browsers may cache it forever. */
-interface HashedAsset {
+interface Asset {
   /** The last segment of its URL. */
   name: string
   type: string
@@ -12,7 +12,7 @@ interface HashedAsset {
 }
 
 /** The stylesheet and script of a kind of page. */
-type AssetPair = Readonly<Record<'style' | 'script', HashedAsset>>
+type AssetPair = Readonly<Record<'style' | 'script', Asset>>
 
 /** The assets of the profiler's pages. Each part of the script has a scope of its own. */
 export const pageAssets = assetPair(
@@ -25,10 +25,7 @@ export const toolbarAssets = assetPair(
   script(import.meta.url, './toolbar/script.js')
 )
 
-/** The asset with that name. */
-export function findAsset (name: string): HashedAsset | undefined {
-  return [pageAssets, toolbarAssets].flatMap((pair) => Object.values(pair)).find((asset) => asset.name === name)
-}
+export const assets: readonly Asset[] = [pageAssets, toolbarAssets].flatMap((pair) => Object.values(pair))
 
 /** The URLs of a pair; `base` is the path of the profiler's routes, without a trailing slash. */
 export function addressesOf ({ style, script }: AssetPair, base: string): Record<'style' | 'script', string> {
@@ -36,13 +33,12 @@ export function addressesOf ({ style, script }: AssetPair, base: string): Record
 }
 
 function assetPair (style: string, script: string): AssetPair {
-  return {
-    style: hashedAsset('css', 'text/css; charset=utf-8', style),
-    script: hashedAsset('js', 'text/javascript; charset=utf-8', script)
+  const asset = (extension: string, type: string, content: string): Asset => {
+    const hash = createHash('sha256').update(content).digest('hex').slice(0, 16)
+    return { name: `${hash}.${extension}`, type, content }
   }
-}
-
-function hashedAsset (extension: string, type: string, content: string): HashedAsset {
-  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16)
-  return { name: `${hash}.${extension}`, type, content }
+  return {
+    style: asset('css', 'text/css; charset=utf-8', style),
+    script: asset('js', 'text/javascript; charset=utf-8', script)
+  }
 }

@@ -9,21 +9,19 @@ import { layout, type PageOptions } from './layout.js'
 const MAX_VALUE = 4_000
 const MAX_ROWS = 200
 
-/** The page of two profiles: the differences by section, then what is equal, then volatile values. */
+/** The page of two profiles: the differences by section, then the volatile values that differ. */
 export function comparePage (comparison: Comparison, options: PageOptions): string {
   const { a, b, differences, equal, sections } = comparison
   const differing = sections.filter((one) => one.differences.length > 0)
   const volatile = sections.flatMap((one) =>
     one.always.map((difference) => ({ ...difference, what: `${one.label}: ${difference.what}` })))
-  const verdict = differences === 0
-    ? lead(`No differences; ${counted(equal, 'value is', 'values are')} equal.`, 'good')
-    : lead(`${counted(differences, 'difference')}, ${counted(equal, 'value is', 'values are')} equal.`)
+  const verdict = `${counted(differences, 'difference')}, ${counted(equal, 'value is', 'values are')} equal.`
   const volatileTable = sidesTable('Ignored (volatile)', volatile)
-  const volatileFold = fold('Times, ids, nonces and tokens', volatileTable, volatile.length)
+  const volatileFold = fold(`Times, ids, nonces and tokens (${volatile.length})`, volatileTable)
   return layout(options, `${a.token} and ${b.token}`, html`<main id="content" class="compare">
 <h1>Comparison</h1>
 <div class="compared">!${card('A', a, options)}!${card('B', b, options)}</div>
-!${verdict}
+!${lead(verdict, differences === 0 ? 'good' : 'plain')}
 !${differing.map(({ name, label, differences, equal }) => section(
   label,
   sidesTable(label, differences) + (equal === 0 ? '' : note(`${counted(equal, 'more is', 'more are')} equal.`)),

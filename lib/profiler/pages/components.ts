@@ -51,21 +51,17 @@ export function fields (title: string, data: Readonly<Record<string, unknown>>):
   return pairsSection(title, plain) + parts.join('')
 }
 
-/** Objects as the rows of a table; `columns` are titles by field. */
-export function rows (
-  label: string,
+/** A part of a panel that is a table with a row for each object; `columns` are titles by field. */
+export function rowsSection (
+  title: string,
   columns: Readonly<Record<string, string>>,
   data: ReadonlyArray<Readonly<Record<string, unknown>>>,
   empty = 'None.'
 ): string {
-  if (data.length === 0) return note(empty)
-  return table(label, Object.values(columns), data.map((row) => html`<tr>!${Object.keys(columns).map((name) =>
-    html`<td>!${row[name] === null || row[name] === undefined ? '' : cell(row[name])}</td>`)}</tr>`))
-}
-
-/** A part of a panel that is a table of objects. */
-export function rowsSection (...[title, ...table]: Parameters<typeof rows>): string {
-  return section(title, rows(title, ...table))
+  if (data.length === 0) return section(title, note(empty))
+  const rows = data.map((row) => html`<tr>!${Object.keys(columns).map((name) =>
+    html`<td>!${row[name] === null || row[name] === undefined ? '' : cell(row[name])}</td>`)}</tr>`)
+  return section(title, table(title, Object.values(columns), rows))
 }
 
 /** A table of rows that are markup; a column in brackets is numeric. */
@@ -88,9 +84,8 @@ export function json (value: unknown): string {
 }
 
 /** Content that is hidden until its label is activated. */
-export function fold (label: string, content: string, count?: number): string {
-  const number = count === undefined ? '' : html` <span class="count">${count}</span>`
-  return html`<details><summary>${label}!${number}</summary>!${content}</details>`
+export function fold (label: string, content: string): string {
+  return html`<details><summary>${label}</summary>!${content}</details>`
 }
 
 /** A region that scrolls horizontally, by keyboard too. */
@@ -124,19 +119,19 @@ export function statusClass (status: unknown): string {
   return first >= 1 && first <= 5 ? String(first) : '0'
 }
 
-/** A time (ISO 8601); with `now` (ms since the epoch) as its age, with the time as a tooltip. */
-export function moment (time: string, now?: number): string {
-  const readable = String(time).replace('T', ' ').replace('Z', ' UTC')
-  const then = Date.parse(time)
-  if (now === undefined || Number.isNaN(then)) return html`<time datetime="${time}">${readable}</time>`
-  return html`<time datetime="${time}" title="${readable}">${ageOf(now - then)}</time>`
+/** A time (ISO 8601). */
+export function moment (time: string): string {
+  return html`<time datetime="${time}">${String(time).replace('T', ' ').replace('Z', ' UTC')}</time>`
 }
 
-function ageOf (ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000))
-  if (seconds < 60) return `${seconds} s ago`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
-  return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h ago` : `${Math.floor(seconds / 86_400)} d ago`
+/** The age of something that happened at a time (ISO 8601), with the time as a tooltip. */
+export function age (time: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000))
+  if (Number.isNaN(seconds)) return moment(time)
+  const [number, unit] = seconds < 60
+    ? [seconds, 's']
+    : seconds < 3600 ? [seconds / 60, 'min'] : seconds < 86_400 ? [seconds / 3600, 'h'] : [seconds / 86_400, 'd']
+  return html`<time datetime="${time}" title="${time}">${Math.floor(number)} ${unit} ago</time>`
 }
 
 /** A select element with its label; `options` are texts by value. */

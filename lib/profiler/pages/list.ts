@@ -5,7 +5,7 @@ import { DEFAULT_LIMIT } from '../search-query.js'
 import type { StorageStats } from '../storage/storage.js'
 import { isNoise, type ProfileSummary } from '../summary.js'
 import type { WriteCounters } from '../write-queue.js'
-import { bytes, milliseconds, moment, note, scrollable, select, statusBadge } from './components.js'
+import { age, bytes, milliseconds, note, scrollable, select, statusBadge } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
 /** The fields of a search, as in the query. */
@@ -13,18 +13,16 @@ export type Fields = Readonly<Record<string, string>>
 
 /** The result of a search, or why it failed. */
 export interface SearchResult {
-  fields: Fields
+  fields?: Fields
   problem?: string
   /** In the order of the search. */
-  profiles: readonly ProfileSummary[]
+  profiles?: readonly ProfileSummary[]
   /** The cursor of the next page; null: this is the last. */
-  next: string | null
+  next?: string | null
   stats?: StorageStats
   counters?: Readonly<WriteCounters>
   /** The reason of the last lost profile. */
   lastLoss?: string
-  /** Milliseconds since the epoch. */
-  now: number
 }
 
 /** The text fields of the form: label and placeholder by name. */
@@ -53,7 +51,7 @@ const MAX_TEXT = 60
 
 /** The list of stored profiles that match a search. */
 export function searchPage (result: SearchResult, options: PageOptions): string {
-  const { fields, problem, profiles, next, stats } = result
+  const { fields = {}, problem, profiles = [], next = null, stats } = result
   const isSearch = criteriaOf(fields).length > 0
   const title = isSearch ? 'Search' : 'Profiles'
   const controls = problem === undefined ? liveControl(fields, options) + compareForm(options) : ''
@@ -61,7 +59,7 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
     ? 'No profiles match.'
     : 'No request has been profiled yet. Send one to the application, then load this page again.'
   const content = problem === undefined
-    ? table(result, options) + (profiles.length === 0 ? html`<div class="empty">!${note(empty)}</div>` : '')
+    ? table(profiles, fields, options) + (profiles.length === 0 ? html`<div class="empty">!${note(empty)}</div>` : '')
     : html`<p class="failure" role="alert">${problem}</p>`
   return layout(options, title, html`<main id="content">
 <div class="title-row"><h1>${title}</h1>!${controls}</div>
@@ -117,7 +115,7 @@ function searchForm (fields: Fields, { base }: PageOptions): string {
 !${texts}
 !${select('Outcome', 'error', OUTCOMES, error)}
 !${select('Results per page', 'limit', LIMITS, limit ?? '')}
-<div class="actions"><button type="submit">Search</button> <a href="${base}/">Reset</a></div>
+<a href="${base}/">Reset</a>
 </div></details></form>`
 }
 
@@ -129,7 +127,7 @@ function lossNotice ({ counters, lastLoss = '' }: SearchResult): string {
     html`${failed} because the store or their data failed. ${lastLoss && `Last reason: ${lastLoss}`}</p>`
 }
 
-function table ({ profiles, fields, now }: SearchResult, { base }: PageOptions): string {
+function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: PageOptions): string {
   if (profiles.length === 0) return ''
   const head = (label: string, column: string, className = ''): string => {
     const { cursor: _, sort: current, ...others } = fields
@@ -147,7 +145,7 @@ function table ({ profiles, fields, now }: SearchResult, { base }: PageOptions):
       : html`<label class="equal"><input type="checkbox" class="hidden-visually">` +
         html` × ${group.length}<span class="hidden-visually"> equal failures</span></label>`
     return html`<tbody>!${group.map((profile, i) =>
-      row(profile, hasOneOrigin, now, i === 0 ? toggle + remarks(profile) : ''))}</tbody>`
+      row(profile, hasOneOrigin, i === 0 ? toggle + remarks(profile) : ''))}</tbody>`
   })
   return scrollable('Stored profiles', html`<table class="rows profiles">
 <thead><tr><th scope="col">Token</th>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>
@@ -173,7 +171,7 @@ function failureKey ({ token, error, method, status, route, exception }: Profile
 }
 
 // The addresses are relative to the list: a page is smaller.
-function row (profile: ProfileSummary, hasOneOrigin: boolean, now: number, details: string): string {
+function row (profile: ProfileSummary, hasOneOrigin: boolean, details: string): string {
   const { token, status, error, warnings, pinned, method, url, route, duration, time } = profile
   const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
   const target = hasOneOrigin ? url.slice(originOf(url).length) || '/' : url
@@ -184,7 +182,7 @@ function row (profile: ProfileSummary, hasOneOrigin: boolean, now: number, detai
     html`<a href="${token}">${token}</a>!${pinned ? star : ''}</th>
 <td>!${statusBadge(status)}</td><td>${shorten(method)}</td><td class="text">${shorten(target)}!${details}</td>
 <td>${shorten(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')}</td>` +
-    html`<td class="duration">${milliseconds(duration)}</td><td>!${moment(time, now)}</td></tr>`
+    html`<td class="duration">${milliseconds(duration)}</td><td>!${age(time)}</td></tr>`
 }
 
 function originOf (url: string): string {

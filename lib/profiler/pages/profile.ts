@@ -3,10 +3,10 @@ import { wordFor } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { groupsOf } from '../panels/index.js'
-import { addressOf, blockedSentences, createPanel, isProblem } from '../panels/panel.js'
+import { addressOf, blockedSentences, isProblem } from '../panels/panel.js'
 import type { Panel, PanelView, Problems } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import { milliseconds, moment, note, postForm, statusClass } from './components.js'
+import { milliseconds, moment, postForm, statusClass } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
 export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'problems'> {
@@ -17,11 +17,6 @@ export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' 
 
 /** The formats of a request: the last segment of the URL, and the text of the link. */
 const FORMATS = [['curl', 'curl'], ['fetch', 'fetch'], ['test', 'test'], ['http', 'HTTP file'], ['har', 'HAR']] as const
-
-/** The panel in place of one that a profile does not have. */
-export function missingPanel (sentence: string): Panel {
-  return createPanel('missing', 'Panel not found', 'overview', { render: () => note(sentence) })
-}
 
 /** The page of one profile: a summary, the menu of panels, and one panel. */
 export function profilePage (profile: Profile, panel: Panel, options: ProfilePageOptions): string {

@@ -20,15 +20,6 @@ const MAX_TEXT = 500
 /** Fields of a context that its summary names. */
 const MAX_FIELDS = 4
 
-interface Filter {
-  /** The least severe level that is shown. */
-  level: string
-  /** Text that the line contains, regardless of case. */
-  text: string
-  /** Whether the notifications of listeners are shown, too. */
-  events: boolean
-}
-
 /** The log lines of the request. */
 export const logsPanel = createPanel('logs', 'Logs', 'overview', {
   always: true,
@@ -51,8 +42,13 @@ function logTable ({ logs, time }: Profile, filter: Filter): string {
       'rows logs')
 }
 
-// Fields without a valid value count as absent.
-function filterOf ({ query }: PanelView): Filter {
+type Filter = ReturnType<typeof filterOf>
+
+/**
+ * The filter of a query: the least severe level, a text that lines contain, regardless of case, and whether
+ * notifications of listeners are shown, too. Fields without a valid value count as absent.
+ */
+function filterOf ({ query }: PanelView) {
   const fieldOf = (name: string): string => String([query[name]].flat().at(-1) ?? '')
   const level = fieldOf('level')
   return {

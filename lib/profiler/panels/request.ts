@@ -26,7 +26,7 @@ function requestPart (data: Data, profile: Profile): string {
   }
   return pairsSection('Request', line) +
     pairsSection('Query parameters', query, 'The URL has no query.') +
-    section('Request body', bodyOf(request, headers)) +
+    section('Request body', bodyOf(request)) +
     pairsSection('Cookies', cookies, 'The client sent no cookies.') +
     pairsSection('Request headers', headers, 'No headers were recorded.') +
     (attributes === undefined ? '' : pairsSection('Attributes', attributes)) +
@@ -43,18 +43,16 @@ function responsePart (profile: Profile): string {
     ...(size !== undefined && { Size: size === null ? 'unknown' : bytes(size) })
   }
   return pairsSection('Response', line) +
-    section('Response body', bodyOf(response, headers)) +
+    section('Response body', bodyOf(response)) +
     pairsSection('Response headers', headers, 'No headers were recorded.')
 }
 
-function bodyOf ({ body, bodyNote }: Data, headers: unknown): string {
+function bodyOf ({ body, bodyNote }: Data): string {
   if (body === undefined || body === null) {
     return note(typeof bodyNote === 'string' ? `The body was ${bodyNote}` : 'No body was recorded.')
   }
-  const type = isObject(headers) ? headers['content-type'] : undefined
-  const facts = typeof type === 'string' ? html`<p class="facts">${type}</p>` : ''
   const isFlat = isObject(body) && Object.values(body).every((value) => typeof value !== 'object' || value === null)
-  if (isFlat) return facts + pairs('Body', body, 'An empty object.')
+  if (isFlat) return pairs('Body', body, 'An empty object.')
   const markup = json(body)
-  return facts + (markup.length <= MAX_OPEN ? markup : fold(`Body, ${bytes(markup.length)} of text`, markup))
+  return markup.length <= MAX_OPEN ? markup : fold(`Body, ${bytes(markup.length)} of text`, markup)
 }

@@ -1,4 +1,4 @@
-import { fields, lead, note, pairs, pairsSection, rowsSection, section } from '../pages/components.js'
+import { fields, note, pairsSection, rowsSection } from '../pages/components.js'
 import { createPanel, isObject, listOf, type Data } from './panel.js'
 
 const DENIED = new Set([401, 403, 429])
@@ -12,15 +12,14 @@ export const securityPanel = createPanel('security', 'Security', 'security', {
   always: true,
   count: (_, { collectors }) => collectors.security === undefined ? 0 : undefined,
   errors: (_, { collectors, status }) => collectors.security !== undefined && DENIED.has(status),
-  render: (data, { collectors, status }) => {
-    const { firewall, authenticators, rule, expression, decisions } = data
+  render: (data, { collectors }) => {
+    const { firewall, authenticators, user, rule, expression, decisions } = data
     if (collectors.security === undefined) {
       return note('No firewall ran: none is configured, or the request ended before it.')
     }
     return [
-      verdict(data, status),
       pairsSection('Firewall', firewall, 'No firewall protects this path.'),
-      section('User', userOf(data)),
+      pairsSection('User', isObject(user) ? userFields(user, data) : {}, 'Not logged in.'),
       rowsSection('Authenticators', AUTHENTICATOR_COLUMNS, listOf(authenticators), 'No authenticator ran.'),
       pairsSection('Access rule', rule, 'No rule of accessControl matches this request.'),
       pairsSection('Expression', expression, 'The route declares none.'),
@@ -29,18 +28,8 @@ export const securityPanel = createPanel('security', 'Security', 'security', {
   }
 })
 
-function verdict ({ user }: Data, status: number): string {
-  const state = isObject(user) ? `Logged in as ${String(user.identifier)}` : 'Not logged in'
-  if (DENIED.has(status)) return lead(`${state}, denied with ${status}.`, 'bad')
-  return lead(`${state}.`, isObject(user) ? 'good' : 'plain')
-}
-
-function userOf ({ user, authenticatedBy, roles, inheritedRoles }: Data): string {
-  if (!isObject(user)) return note('Not logged in.')
-  const { identifier, attributes } = user
-  return pairs('User', {
-    identifier, 'authenticated by': authenticatedBy, roles, 'inherited roles': inheritedRoles, attributes
-  })
+function userFields ({ identifier, attributes }: Data, { authenticatedBy, roles, inheritedRoles }: Data): Data {
+  return { identifier, 'authenticated by': authenticatedBy, roles, 'inherited roles': inheritedRoles, attributes }
 }
 
 /** A decision with each of its votes. */

@@ -2,16 +2,13 @@ import type { RequestState } from '../../lifecycle/request-state.js'
 import type { Profile } from '../profile.js'
 import { addressOf, dataOf, isFailedCall, listOf, type Data } from './panel.js'
 
-/** The collector `performance`: times since the request arrived, and a duration, in milliseconds. */
-interface PerformanceRecord {
-  handlerStart?: number
-  /** The duration of the handler. */
-  handler?: number
-  /** When the response was ready to be sent. */
-  firstByte?: number
-}
-
-export function performanceRecord ({ startedAt, handlerStart, handlerEnd, headAt }: RequestState): PerformanceRecord {
+/**
+ * The collector `performance`, in milliseconds: the duration of the handler, when it began, and when the response was
+ * ready to be sent, both since the request arrived.
+ */
+export function performanceRecord (
+  { startedAt, handlerStart, handlerEnd, headAt }: RequestState
+): { handlerStart?: number, handler?: number, firstByte?: number } {
   const between = (from: number, to: number): number => Math.round((to - from) * 1000) / 1000
   return {
     ...(handlerEnd !== 0 && {

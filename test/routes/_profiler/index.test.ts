@@ -144,9 +144,8 @@ t.test('an unknown panel is an error that lists the panels', async t => {
   app.hindsight.profiler.save(profile('000001'))
   const response = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: html })
   t.equal(response.statusCode, 404)
-  t.equal(page(response.body).querySelectorAll('.menu a').length, 8, 'the menu is there')
   const sentence = 'Panel "__proto__" was not found; this profile has: overview, request, exceptions, logs, performance, events, router, security.'
-  t.equal(page(response.body).querySelector('.panel .note')?.textContent, sentence)
+  t.equal(page(response.body).querySelector('.lead')?.textContent, sentence)
   const asJson = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: json })
   t.match([asJson.statusCode, asJson.json()], [404, { message: sentence }])
 })

@@ -43,10 +43,10 @@ export function insertToolbar (
   const { mayReadDebug, originOf, base, warn } = app.hindsight
 
   function insert (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | undefined {
-    const profile = app.hindsight.profiles?.profileOf(request) ?? null
+    const profile = app.hindsight.profiles?.profileOf(request)
     const page = textOf(payload)
     const end = [...page.matchAll(BODY_END)].at(-1)?.index
-    if (profile === null || end === undefined) return
+    if (profile == null || end === undefined) return
     const isFull = app.hindsight.mode === 'full'
     const origin = originOf(request)
     const policies = POLICY_HEADERS.flatMap((name) => valuesOf(reply, name))
