@@ -72,7 +72,6 @@ const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
   ['HTML', '<input type="hidden" name="csrf_token" value="#">'],
   ['curl', "curl -s -u 'ada:#' https://a.test"],
   ['mysql', 'mysql -u root -p# shop'],
-  ['docker', 'docker login -u ada -p # registry.test'],
   ['a quote in a bare value', 'DB_PASSWORD=#"#'],
   ['an apostrophe in a bare value', "password: #'#"],
   ['a backtick in a bare value', 'password=#`#'],
