@@ -1,8 +1,10 @@
+import { extname } from 'node:path'
 import type { FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { percentDecoded } from '../mask/names.js'
 import { nearMisses, patternMatches } from '../routing/tried-routes.js'
 import type { RouteTable } from '../routing/route-table.js'
 import { contextOf } from '../security/context.js'
@@ -74,23 +76,17 @@ function nearRoutes (request: FastifyRequest): HintedRoute[] {
 
 /** A route that would answer the request, and where to add it; none where no such route can be written. */
 function routeToPaste (request: FastifyRequest, title: string, purpose = 'To declare it'): Hint[] {
-  const { routeTable, mask, mode } = servicesOf(request)
+  const { mask, mode } = servicesOf(request)
   const path = pathnameOf(request)
   // A path with a secret in it does not become a pattern.
   if (mask.text(path) !== path) return []
-  const typescript = usesTypeScript(routeTable)
-  const route = routeCode(request.method, path, typescript)
+  const route = routeCode(request.method, path)
   if (route === null) return []
   if (mode === 'observe') return [{ title, text: `${purpose}, add this route to your application:`, code: route.code }]
-  const file = `routes/${route.file}${typescript ? '.ts' : '.js'}`
-  return [{ title, text: `${purpose}, save these lines as ${file}:`, code: pluginOf(route, typescript) }]
-}
-
-// By the first route of the application; without one by the extension of this module.
-function usesTypeScript (routeTable: RouteTable): boolean {
-  const declaredAt = routeTable.own()[0]?.declaredAt ?? null
-  const place = declaredAt === null ? null : declaredPlace(declaredAt)
-  return /\.[cm]?tsx?(?::\d+)?$/.test(place?.source ?? import.meta.url)
+  // The service runs its sources, which are TypeScript.
+  const extension = extname(import.meta.url)
+  const file = `routes/${route.file}${extension}`
+  return [{ title, text: `${purpose}, save these lines as ${file}:`, code: pluginOf(route, extension === '.ts') }]
 }
 
 /** The methods that a Fastify instance has a function for. */
@@ -112,25 +108,20 @@ export interface RouteCode {
  * Writes a route that matches a path: segments that look like identifiers become parameters, and all other segments
  * become part of a string literal. Null where the router would not match the path, or where it needs escapes.
  */
-export function routeCode (method: string, path: string, typescript: boolean): RouteCode | null {
-  const decoded = decode(path)
+export function routeCode (method: string, path: string): RouteCode | null {
+  const decoded = percentDecoded(path)
   if (decoded === null || NEEDS_ESCAPES.test(decoded) || path.length > MAX_PATH || !METHODS.has(method)) return null
-  const names: string[] = []
-  const pattern = decoded.split('/').map((segment, i, all) => {
+  let parameters = 0
+  const pattern = decoded.split('/').map((segment) => {
     if (!IDENTIFIER.test(segment)) return segment.replaceAll(':', '::')
-    names.push(nameFor(all[i - 1] ?? '', names))
-    return `:${names.at(-1)}`
+    parameters++
+    return parameters === 1 ? ':id' : `:id${parameters}`
   }).join('/')
   if (!patternMatches(pattern, method, path)) return null
-  const types = names.length === 0 ? '' : `<{ Params: { ${names.map((name) => `${name}: string`).join(', ')} } }>`
-  const fields = names.join(', ')
-  const body = names.length === 0
-    ? "return { hello: 'world' }"
-    : `const { ${fields} } = request.params\n  return { ${fields} }`
   return {
     file: /^\/([a-z][\w-]*)/i.exec(decoded)?.[1]?.toLowerCase() ?? 'home',
-    code: `app.${method.toLowerCase()}${typescript ? types : ''}('${pattern}', async (request, reply) => {
-  ${body}
+    code: `app.${method.toLowerCase()}('${pattern}', async (request, reply) => {
+  return ${parameters === 0 ? "{ hello: 'world' }" : 'request.params'}
 })
 `
   }
@@ -163,18 +154,4 @@ export interface HintedRoute {
   path?: string
   /** Where the route was declared, `file:line`. */
   source?: string
-}
-
-function nameFor (before: string, used: readonly string[]): string {
-  const singular = /^[a-z]{2,20}$/i.test(before) ? before.toLowerCase().replace(/s$/, '') : ''
-  const name = used.length === 0 || singular === '' ? 'id' : `${singular}Id`
-  return used.includes(name) ? `${name}${used.length + 1}` : name
-}
-
-function decode (path: string): string | null {
-  try {
-    return decodeURI(path)
-  } catch {
-    return null
-  }
 }

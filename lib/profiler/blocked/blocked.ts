@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { parseSetCookie, type Cookie } from 'set-cookie-parser'
 import { refusalOf } from '../../errors/refusal.js'
@@ -67,7 +66,7 @@ function corsRefusal (origin: string, isPreflight: boolean, reason: string, opti
   const what = isPreflight
     ? `The preflight of ${origin} was refused`
     : `The page of ${origin} may not read the response`
-  return { kind: 'cors', sentence: `${what}: ${reason}; the option ${option} decides.`, rule: option, option }
+  return { kind: 'cors', sentence: `${what}: ${reason}; the option ${option} decides.`, option }
 }
 
 function cookieBlocks (request: FastifyRequest, sent: Sent): Refusal[] {
@@ -104,7 +103,7 @@ export function droppedCookies (header: unknown, context: CookieContext): Refusa
       : `${attribute} of the cookie`
     const name = cut(visibleLine(cookie.name), 100)
     const sentence = `The browser drops the cookie "${name}": ${rule}; the option ${option} decides.`
-    return [{ kind: 'cookie', sentence, rule, option }]
+    return [{ kind: 'cookie', sentence, option }]
   })
 }
 
@@ -138,6 +137,5 @@ function isLoopback (host: string): boolean {
 
 // RFC 6265bis, section 5.1.3. Of the public suffixes only those of one label are recognized.
 function isAllowedDomain (host: string, domain: string): boolean {
-  if (host === domain) return true
-  return isIP(host.replace(/^\[|\]$/g, '')) === 0 && domain.includes('.') && host.endsWith(`.${domain}`)
+  return host === domain || (domain.includes('.') && host.endsWith(`.${domain}`))
 }

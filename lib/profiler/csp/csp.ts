@@ -35,7 +35,7 @@ export function readReport (body: unknown, mask: Mask): Refusal | null {
   const place = file === '' ? '' : ` (${file}${Number.isSafeInteger(line) ? `:${String(line)}` : ''})`
   const sentence = `${isReportOnly ? 'Reported, not blocked,' : 'Blocked'} by Content Security Policy: ` +
     `${['', 'inline'].includes(blocked) ? 'inline code' : blocked}${place}, by ${rule}. The option is ${option}.`
-  return { kind: 'csp', sentence, rule, option }
+  return { kind: 'csp', sentence, option }
 }
 
 /** A copy of the profile with a violation of its page. Equal ones, and further ones than 10, are left out. */
@@ -51,7 +51,6 @@ function violationsOf ({ collectors }: Profile): Data[] {
   return listOf(collectors.blocked).filter(({ kind }) => kind === 'csp')
 }
 
-const VIOLATION_COLUMNS = { rule: 'Directive', sentence: 'Violation' }
 
 /** The policies of the response, and the violations that browsers have reported. */
 export const cspPanel = createPanel('csp', 'Content Security Policy', 'security', {
@@ -59,7 +58,7 @@ export const cspPanel = createPanel('csp', 'Content Security Policy', 'security'
   render: ({ ofRoute, ofDiagnosticPage, nonces }, profile) =>
     (violationsOf(profile).length === 0
       ? ''
-      : rowsSection('Blocked by Content Security Policy', VIOLATION_COLUMNS, violationsOf(profile))) +
+      : rowsSection('Blocked by Content Security Policy', { sentence: 'Violation' }, violationsOf(profile))) +
     pairsSection('Policy', {
       'set by the route': ofRoute ?? [],
       'of the diagnostic page': ofDiagnosticPage === true ? 'yes' : 'no',
