@@ -1,7 +1,7 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { renderFallback, renderProductionError } from '../lib/error-page/plain-pages.js'
+import { plainStack, renderShortError } from '../lib/error-page/plain-pages.js'
 import { ownFrame } from '../lib/errors/declared-place.js'
 import { loggedError } from '../lib/errors/flatten-error.js'
 import { representation } from '../lib/errors/negotiate.js'
@@ -47,23 +47,15 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   ) {
     const state = stateOf(request)
     if (state.errorAnswer === 'sending') {
-      // A hook of the application has failed at the page, and Fastify sends its own error: the hook is not called
-      // again.
-      return answerSecond(state.raised, errorOfAnswer(payload, state.others), request, reply)
+      // A hook of the application has failed for the page, and Fastify sends its own error: the hook is not called
+      // again. In debug mode the error is recorded.
+      return answerSecond(state.raised, state.others.at(-1) ?? new Error(String(payload)), request, reply)
     }
     if (state.errorAnswer === 'made') state.errorAnswer = 'sending'
     state.responses++
     done(null, payload)
   }))
   app.setErrorHandler(diagnosticHandler)
-  const { errorHandler: ours } = app
-  app.addHook('onReady', function checkErrorHandler (done) {
-    if (app.errorHandler !== ours) {
-      app.log.warn({ channel: 'request' }, 'The application has replaced the error handler of Hindsight: its errors ' +
-        'have no diagnostic page. Set an error handler in a plugin of its own, or use lifecycle: \'observe\'')
-    }
-    done()
-  })
 
   function runErrorPass (request: FastifyRequest, reply: FastifyReply): unknown {
     stateOf(request).pass = 'error'
@@ -117,7 +109,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     reply.header('content-type', contentType)
     addVary(reply, 'Accept')
     if (pages === null || !mayReadDebug(request)) {
-      return renderProductionError(reply.statusCode, reason, type, referenceOf(request))
+      return renderShortError(reply.statusCode, reason, type, { token: referenceOf(request) })
     }
     const profile = profiles?.profileOf(request) ?? null
     if (profile !== null) state.profile = profile
@@ -128,7 +120,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     return body
   }
 
-  /** Answers with one small page with both errors, where the page of the first could not be made or sent. */
+  /** Answers with a short error that has both errors, where the page of the first could not be made or sent. */
   function answerSecond (raised: unknown, second: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
     if (!state.others.includes(second)) state.others.push(second)
@@ -136,9 +128,11 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const { mask, mayReadDebug } = servicesOf(request)
     const status = statusOf(raised, reply.statusCode)
     const { type, contentType } = representation(request.headers.accept)
-    const body = pages !== null && mayReadDebug(request)
-      ? renderFallback(raised, second, type, mask.text)
-      : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
+    const detail = pages !== null && mayReadDebug(request)
+      ? mask.text(`${plainStack(raised)}\n\nRaised while this error was answered:\n${plainStack(second)}`)
+      : undefined
+    const token = referenceOf(request)
+    const body = renderShortError(status, STATUS_CODES[status] ?? 'Error', type, { token, detail })
     dropEntityHeaders(reply)
     reply.code(status).headers({
       'cache-control': 'no-cache, private',
@@ -148,17 +142,6 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     sendDirectly(request, reply, body)
   }
 }, { fastify: '5.x', name: 'hindsight/error-handler' })
-
-/** The error that Fastify answers by default: one that was recorded, or else its message. */
-function errorOfAnswer (payload: unknown, recorded: readonly unknown[]): unknown {
-  let message = 'A hook failed while an error was being answered'
-  try {
-    message = String((JSON.parse(String(payload)) as { message?: unknown }).message ?? message)
-  } catch {
-    // The answer of a thrown value that is no error is no JSON.
-  }
-  return recorded.find((error) => messageOf(error) === message) ?? new Error(message)
-}
 
 /** Sends a response without the hooks of the application. */
 function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: string): void {
@@ -182,22 +165,17 @@ function referenceOf (request: FastifyRequest): string | undefined {
 
 // The wording is that of the observed service's log.
 function logUncaught (raised: unknown, request: FastifyRequest, status: number): void {
-  const last = stateOf(request).exceptions?.at(-1)
+  const { exceptions } = stateOf(request)
+  const { name, message } = exceptions?.at(-1) ?? { name: nameOf(raised), message: messageOf(raised) }
+  const frame = exceptions === undefined ? null : ownFrame(request)
+  const place = frame === null ? '' : ` at ${frame.file}:${frame.line}`
+  const line = `Uncaught ${name}: "${message.slice(0, MAX_DEBUG_HEADER)}"${place}`
   const { profiles, profilerUrl } = servicesOf(request)
   // Not the address in the profile: that has the `Host` of the client.
   const token = profilerUrl === undefined ? undefined : profiles?.profileOf(request)?.token
-  const fields = token === undefined ? {} : { profile: `${profilerUrl}${token}` }
-  if (last === undefined) {
-    const message = messageOf(raised)
-    if (status >= 500) logError(request, raised, fields, message)
-    else request.log.info({ statusCode: status, ...fields }, `${nameOf(raised)}: ${message}`)
-    return
-  }
-  const frame = ownFrame(request)
-  const place = frame === null ? '' : ` at ${frame.file}:${frame.line}`
-  const line = `Uncaught ${last.name}: "${last.message.slice(0, MAX_DEBUG_HEADER)}"${place}`
-  if (status >= 500) logError(request, raised, { channel: 'request', ...fields }, line)
-  else request.log.warn({ statusCode: status, channel: 'request', ...fields }, line)
+  const fields = { channel: 'request', ...(token !== undefined && { profile: `${profilerUrl}${token}` }) }
+  if (status >= 500) logError(request, raised, fields, line)
+  else request.log[exceptions === undefined ? 'info' : 'warn']({ statusCode: status, ...fields }, line)
 }
 
 function logError (request: FastifyRequest, error: unknown, fields: object, message: string): void {

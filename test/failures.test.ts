@@ -243,7 +243,7 @@ t.test('if an onSend hook always throws, the fallback page names both errors', a
   const answer = await get(port, '/boom')
   t.equal(statusOf(answer), 409)
   t.equal(headerOf(answer, 'content-type'), 'text/html; charset=utf-8')
-  for (const text of ['An error occurred while an error was explained', 'the first one', 'always &#60;b&#62;thrown']) t.ok(answer.includes(text), text)
+  for (const text of ['Raised while this error was answered', 'the first one', 'always &#60;b&#62;thrown']) t.ok(answer.includes(text), text)
   t.notOk(answer.includes('<b>thrown'))
   const profile = await newest(app)
   t.equal(profile.status, 409)

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { representation } from '../../lib/errors/negotiate.js'
-import { renderProductionError } from '../../lib/error-page/plain-pages.js'
+import { renderShortError } from '../../lib/error-page/plain-pages.js'
 
 const ACCEPT_OF: Readonly<Record<string, string>> = {
   json: 'application/json', txt: 'text/plain', md: 'text/markdown', html: 'text/html'
@@ -18,7 +18,7 @@ export default async function errorPreview (app: FastifyInstance): Promise<void>
     const as = representation(format === undefined ? request.headers.accept : ACCEPT_OF[format])
     reply.code(status).header('content-type', as.contentType)
     if (format === undefined) reply.header('vary', 'Accept')
-    return renderProductionError(status, STATUS_CODES[status] ?? 'Error', as.type)
+    return renderShortError(status, STATUS_CODES[status] ?? 'Error', as.type)
   }
 }
 

@@ -151,15 +151,13 @@ t.test('an error handler of a part of the application answers, and the profile h
   t.equal(profile.events.find(({ listener }) => listener === 'router')?.reason, 'no route matched, and the application answers that itself')
 })
 
-t.test('an error handler at the root that replaces ours is reported', async (t) => {
-  const lines: string[] = []
-  const app = Fastify({ pluginTimeout: 60_000, logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
+t.test('an error handler at the root replaces ours', async (t) => {
+  const app = Fastify({ pluginTimeout: 60_000 })
   t.teardown(() => app.close())
   await app.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } })
   app.setErrorHandler((error, _request, reply) => reply.code(500).send({ own: (error as Error).message }))
   app.get('/fails', async () => { throw new Error('broken') })
   t.same((await app.inject({ url: '/fails', headers: HTML })).json(), { own: 'broken' })
-  t.match(lines.join(''), /has replaced the error handler of Hindsight/)
 })
 
 t.test('a not-found handler at the root before full mode stops the start', async (t) => {

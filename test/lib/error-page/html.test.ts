@@ -99,7 +99,7 @@ t.test('an error without a frame of the application has no such place', async (t
 t.test('the copied Markdown has the report', async (t) => {
   const report = sampleReport()
   const { document } = new JSDOM(renderReport(report, 'html', NONCE)).window
-  t.equal(document.querySelector('#as-markdown')?.textContent, renderReport(report, 'markdown', NONCE))
+  t.equal(document.querySelector('#as-markdown')?.textContent, renderReport(report, 'text', NONCE))
   t.same(texts(document, '.copies-of a'), ['Copy for an AI assistant'])
 })
 

@@ -1,6 +1,6 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { renderFallback, renderProductionError } from '../../../lib/error-page/plain-pages.js'
+import { plainStack, renderShortError } from '../../../lib/error-page/plain-pages.js'
 import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
 import { flattenError } from '../../../lib/errors/flatten-error.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
@@ -10,7 +10,7 @@ const NONCE = { script: 'a', style: 'b' }
 const HINT = { title: 'Add a route', text: 'Like this.', code: 'app.get()' }
 const NEAR = { title: 'Near', text: 'By little.', routes: [{ methods: ['GET', 'PUT'], pattern: '/a_*', why: 'a <b>' }] }
 
-function told (type: 'json' | 'text' | 'markdown', changes: Partial<ErrorReport> = {}): string {
+function told (type: 'json' | 'text', changes: Partial<ErrorReport> = {}): string {
   return renderReport(sampleReport(changes), type, NONCE)
 }
 
@@ -41,10 +41,9 @@ t.test('odd values are serialized safely in the problem document', async (t) => 
   t.equal(JSON.parse(told('json', { logsOmitted: { lines: 500, failures: 0 } })).logsOmitted, 500)
 })
 
-t.test('plain text is the same Markdown, without control characters', async (t) => {
+t.test('plain text is Markdown without control characters', async (t) => {
   const changes = { exceptions: flattenError('thrown'), hints: [HINT], logs: [record('info', '\x1b[31mred\r\nnew line', { a: 1 })] }
   const text = told('text', changes)
-  t.equal(text, told('markdown', changes))
   t.match(text, '05:56:30.123 INFO  [request] ␛[31mred␍␊new line { a: 1 }')
   t.notMatch(text, /[^\P{Cc}\n\t]/u, 'no control sequence for a terminal')
 })
@@ -54,18 +53,18 @@ t.test('the text of many log lines has the number of omitted lines', async (t) =
 })
 
 t.test('Markdown has the report, escaped', async (t) => {
-  const text = told('markdown', { hints: [HINT] })
+  const text = told('text', { hints: [HINT] })
   t.match(text, /^# No route found for "GET http:\/\/127\.0\.0\.1:3000\/robots\.txt"\n\n\*\*404 Not Found\*\* · `GET http/)
   t.match(text, /### \\\[1\/2\\\] RouteLookupError\n\n```text\nNo routes found/)
   t.match(text, /```ts\n(.*\n)*> {1,3}\d+ \| .*new Error\('No routes found/)
   t.match(text, '## Hint: Add a route\n\nLike this.\n\n```ts\napp.get()\n```')
-  t.match(told('markdown', { hints: [NEAR] }), '## Hint: Near\n\nBy little.\n\n- `GET, PUT /a_*`: a \\<b\\>\n')
-  t.match(told('markdown', { exceptions: flattenError(new AggregateError(['inner'], 'all')), logs: [] }), '#### \\[1/1\\] error 1, \\[1/1\\] Thrown string')
+  t.match(told('text', { hints: [NEAR] }), '## Hint: Near\n\nBy little.\n\n- `GET, PUT /a_*`: a \\<b\\>\n')
+  t.match(told('text', { exceptions: flattenError(new AggregateError(['inner'], 'all')), logs: [] }), '#### \\[1/1\\] error 1, \\[1/1\\] Thrown string')
 })
 
 t.test('hostile text cannot end a fenced block', async (t) => {
   const hostile = '`````\n# injected\n<script>alert(1)</script>\n~~~\n```'
-  const text = told('markdown', {
+  const text = told('text', {
     exceptions: [{ name: hostile, message: hostile, stack: '', frames: [{ file: `/${hostile}.ts`, line: 1, column: 1, function: hostile, own: true, excerpt: { start: 1, lines: hostile.split('\n') } }] }],
     logs: [record('info', hostile)],
     request: { method: 'GET', url: `http://x/${hostile}`, ip: hostile, headers: [['x', hostile]] },
@@ -90,20 +89,23 @@ function outsideOfFences (markdown: string): string {
   return lines.join('\n').replace(/\\./g, '').replace(/(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)/g, '')
 }
 
-t.test('the production page has the status and the reference, and no detail', async (t) => {
-  const { document } = new JSDOM(renderProductionError(503, 'Service <b>', 'html', 'abc123')).window
+t.test('the short error has the status and the reference, and no detail', async (t) => {
+  const { document } = new JSDOM(renderShortError(503, 'Service <b>', 'html', { token: 'abc123' })).window
   t.equal(document.title, 'An Error Occurred: Service <b>')
   t.match(document.body.textContent, /503 Service <b>[^]*Reference: abc123/)
   t.equal(document.querySelectorAll('style, script, link, [style], b').length, 0)
-  t.same(JSON.parse(renderProductionError(500, 'Internal Server Error', 'json')), { type: 'about:blank', title: 'Internal Server Error', status: 500 })
-  t.match(renderProductionError(404, 'Not Found', 'text'), /^An Error Occurred: Not Found\n\n404 Not Found\n/)
-  t.match(renderProductionError(404, 'Not *Found*', 'markdown', 't'), /^# An Error Occurred: Not \\\*Found\\\*\n[^]*Reference: t\n$/)
+  t.same(JSON.parse(renderShortError(500, 'Internal Server Error', 'json')), { type: 'about:blank', title: 'Internal Server Error', status: 500 })
+  t.match(renderShortError(404, 'Not Found', 'text'), /^An Error Occurred: Not Found\n\n404 Not Found\n/)
+  t.match(renderShortError(404, 'Not Found', 'text', { token: 't' }), /\nReference: t\n$/)
 })
 
-t.test('the fallback page names both errors, whatever they are', async (t) => {
-  const { document } = new JSDOM(renderFallback(new Error('first <b>'), 'second')).window
-  t.match([...document.querySelectorAll('pre')].map((pre) => pre.textContent), [/^Error: first <b>\n/, 'second'])
+t.test('the short error has the detail that it is given, whatever was raised', async (t) => {
+  const detail = [new Error('first <b>'), 'second'].map(plainStack).join('\n\n')
+  const { document } = new JSDOM(renderShortError(500, 'Error', 'html', { detail })).window
+  t.match(document.querySelector('pre')?.textContent, /^Error: first <b>\n[^]*\nsecond$/)
+  t.equal(JSON.parse(renderShortError(500, 'Error', 'json', { detail })).detail, detail)
+  t.match(renderShortError(500, 'Error', 'text', { detail }), /\n {4}Error: first <b>\n[^]*\n {4}second\n$/)
   const throwing = () => { throw new Error('no') }
   const odd = [null, undefined, Symbol('s'), Object.create(null), { toString: throwing }, Object.defineProperty(new Error('x'), 'stack', { get: throwing }), new Proxy({}, { get: throwing })]
-  for (const value of odd) t.match(renderFallback(value, value), '<h2>')
+  for (const value of odd) t.type(plainStack(value), 'string')
 })
