@@ -191,30 +191,20 @@ export function recordingLogger (
     return recordingLogger(child as FastifyBaseLogger, log, makeChild)
   }
 
-  const recording = new Proxy(logger, {
+  return new Proxy(logger, {
     get (target, key) {
       const value: unknown = Reflect.get(target, key, target)
-      if (typeof value !== 'function' || isFixed(target, key)) return value
-      // With the properties of the method.
-      return new Proxy(value, {
-        apply (_method, _self, args: unknown[]) {
-          const call = (): unknown => Reflect.apply(value, target, args)
-          if (LEVELS.has(key)) return record(key as Level, args, call)
-          if (key === 'child') return recordingChild(call(), args as ChildArguments)
-          // A method that the application added to the logger calls those that record.
-          return Object.hasOwn(target, key) ? Reflect.apply(value, recording, args) : call()
-        }
-      })
+      // A proxy must return a fixed property as it is (ECMA-262, 10.5.8); its calls are not recorded.
+      const isFixed = Reflect.getOwnPropertyDescriptor(target, key)?.configurable === false
+      if (typeof value !== 'function' || isFixed || key === 'constructor') return value
+      return (...args: unknown[]): unknown => {
+        const call = (): unknown => Reflect.apply(value, target, args)
+        if (LEVELS.has(key)) return record(key as Level, args, call)
+        return key === 'child' ? recordingChild(call(), args as ChildArguments) : call()
+      }
     },
     set: (target, key, value) => Reflect.set(target, key, value, target)
   })
-  return recording
-}
-
-/** Whether a proxy has to return the property as it is (ECMA-262, 10.5.8); its calls cannot be recorded then. */
-function isFixed (target: object, key: PropertyKey): boolean {
-  const property = Reflect.getOwnPropertyDescriptor(target, key)
-  return property?.configurable === false && property.writable === false
 }
 
 // The application's logger may take fields, bindings and options that pino refuses.
