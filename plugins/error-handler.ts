@@ -3,7 +3,6 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { plainStack, renderShortError } from '../lib/error-page/plain-pages.js'
 import { ownFrame } from '../lib/errors/declared-place.js'
-import { loggedError } from '../lib/errors/flatten-error.js'
 import { representation } from '../lib/errors/negotiate.js'
 import { messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
 import { percentEncoded } from '../lib/http/header-text.js'
@@ -180,7 +179,7 @@ function logUncaught (raised: unknown, request: FastifyRequest, status: number):
 
 function logError (request: FastifyRequest, error: unknown, fields: object, message: string): void {
   try {
-    request.log.error({ err: loggedError(error), ...fields }, message)
+    request.log.error({ err: error, ...fields }, message)
   } catch {
     // The logger serializes the error, whose getters may throw.
     request.log.error(fields, message)

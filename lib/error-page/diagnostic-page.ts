@@ -24,7 +24,7 @@ export function diagnosticPage (
   return { body, exception: report.exceptions.at(-1) as FlattenedException }
 }
 
-/** Renders a report. HTML needs the nonces of its policy; `editor` makes links to source. */
+/** Renders a report; plain text is Markdown. HTML needs the nonces of its policy; `editor` makes links to source. */
 export function renderReport (
   report: ErrorReport, type: Representation['type'], nonce: Nonce, editor: EditorLink | null = null
 ): string {

@@ -67,7 +67,7 @@ function renderMembers (errors: readonly FlattenedException[][], view: Exception
 }
 
 /** The frames of an exception. Those outside the application are folded. */
-function renderFrames ({ frames, framesDropped }: FlattenedException, view: ExceptionsView): string {
+function renderFrames ({ frames }: FlattenedException, view: ExceptionsView): string {
   if (frames.length === 0) return '<p class="note none">No stack trace available.</p>'
   const isAbove = frames.some((frame) => frame.excerpt && view.shown.has(placeOf(frame)))
   const open = isAbove ? undefined : frames.find((frame) => frame.own && frame.excerpt)
@@ -80,8 +80,7 @@ function renderFrames ({ frames, framesDropped }: FlattenedException, view: Exce
   const items = groups.map((group) => group[0]?.own === true
     ? group.map((frame) => `<li class="own">${frameItem(frame, frame === open, view)}</li>`).join('')
     : vendorFrames(group, view))
-  const dropped = framesDropped ? html`<p class="note none">${framesDropped} more frames are left out.</p>` : ''
-  return html`<ol class="frames">!${items}</ol>!${dropped}`
+  return html`<ol class="frames">!${items}</ol>`
 }
 
 /** Frames outside the application in a row; those of a call that is listed already are counted only. */

@@ -26,9 +26,7 @@ export function shownSource (report: ErrorReport): { frame: StackFrame, title: s
   const frame = shownCause(report)?.frame ?? firstOwnFrame(exceptions)
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
   if (handler === undefined) return null
-  if (report.input !== undefined) return { frame: handler, title: 'Route' }
-  const isThrown = frame === undefined && report.thrownByHandler === true
-  return { frame: handler, title: isThrown ? 'Thrown by the route handler' : 'Route handler' }
+  return { frame: handler, title: report.input === undefined ? 'Route handler' : 'Route' }
 }
 
 interface ChainLine { before: string, frame: StackFrame | undefined, index: number }

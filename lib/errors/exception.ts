@@ -27,9 +27,7 @@ export interface FlattenedException {
   frames: StackFrame[]
   /** The stack as plain text. */
   stack: string
-  /** The number of frames that were left out after the last one. */
-  framesDropped?: number
-  /** What was left out, such as causes or members. */
+  /** What was left out, such as frames, causes or members. */
   note?: string
   /** The members of an AggregateError, each with its own chain (root cause first). */
   errors?: FlattenedException[][]

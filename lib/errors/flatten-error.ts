@@ -18,7 +18,6 @@ const MAX_ALL_EXCERPTS = 100
 const MAX_MESSAGE = 20_000
 const MAX_STACK = 40_000
 const MAX_PARSED_STACK = 100_000
-const MAX_LOGGED = 500_000
 
 /** The state of one call of `flattenError`: what may still be added, and the errors that were listed. */
 interface Walk {
@@ -35,31 +34,6 @@ interface Walk {
 export function flattenError (raised: unknown): FlattenedException[] {
   const limits = { exceptions: MAX_EXCEPTIONS, excerpts: MAX_ALL_EXCERPTS }
   return flattenChain(raised, { ...limits, seen: new Set(), excerptOf: excerptReader() }, 0)
-}
-
-/**
- * An error for the log, whose serializer has no bounds: the error itself, or a bounded copy where it has more than 100
- * causes and members or very long texts.
- */
-export function loggedError (raised: unknown): unknown {
-  if (!isError(raised) || isLoggable(raised)) return raised
-  const { name, message, code, stack } = flattenError(raised).at(-1) as FlattenedException
-  const note = 'Its causes and members are left out.'
-  return Object.assign(new Error(message), { name, stack, ...(code !== undefined && { code }), note })
-}
-
-function isLoggable (raised: unknown): boolean {
-  const seen = new Set([raised])
-  let length = 0
-  // The loop also visits what is added to the set while it runs.
-  for (const error of seen) {
-    for (const text of [read(error, 'message'), read(error, 'stack')]) {
-      if (typeof text === 'string') length += text.length
-    }
-    if (seen.size > MAX_EXCEPTIONS || length > MAX_LOGGED) return false
-    for (const other of [read(error, 'cause'), ...membersOf(error).members]) if (isObject(other)) seen.add(other)
-  }
-  return true
 }
 
 function flattenChain (raised: unknown, walk: Walk, depth: number): FlattenedException[] {
@@ -119,7 +93,8 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const syntax = syntaxFrame(text, message)
   exception.frames = syntax === null ? shown : [syntax, ...shown]
   addExcerpts(exception.frames, walk)
-  if (all.length > shown.length) exception.framesDropped = all.length - shown.length
+  const out = all.length - shown.length
+  if (out > 0) addNote(exception, `${counted(out, 'more frame is', 'more frames are')} left out.`)
 }
 
 // Only the frames of the application have excerpts, and of frames at one line the first: a function may call itself.

@@ -2,8 +2,7 @@ import { namesHtml, preferredType } from '../http/accept.js'
 
 /** A format of an error response. */
 export interface Representation {
-  /** Plain text is Markdown. */
-  type: 'html' | 'json' | 'text'
+  type: 'html' | 'json' | 'text' | 'markdown'
   contentType: string
 }
 
@@ -15,7 +14,7 @@ const OFFERS = new Map<string, Representation>([
   ['application/problem+json', { type: 'json', contentType: 'application/problem+json' }],
   ['application/json', { type: 'json', contentType: 'application/json' }],
   ['text/plain', { type: 'text', contentType: 'text/plain; charset=utf-8' }],
-  ['text/markdown', { type: 'text', contentType: 'text/markdown; charset=utf-8' }]
+  ['text/markdown', { type: 'markdown', contentType: 'text/markdown; charset=utf-8' }]
 ])
 const MEDIA_TYPES = [...OFFERS.keys()]
 

@@ -50,8 +50,6 @@ export interface ErrorReport {
   summary?: string
   /** The handler of the route with its source; where a schema rejected the request, the declaration of the route. */
   handler?: StackFrame
-  /** Whether the handler threw: not a hook, a parser or the serialization. */
-  thrownByHandler?: boolean
   /** What a schema or the JSON parser rejected. */
   input?: RejectedInput
   /** The listener that raised (`kernel.request`, `router`), where one did. */
@@ -85,9 +83,8 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
         [values].flat().map((value): [string, string] => [name, value]))
     },
     hints: hintsFor(request, status),
-    summary: mask.text(whatHappened(request, { exceptions, events, handler, input })),
+    summary: mask.text(whatHappened(request, exceptions, handler, input)),
     ...(handler !== null && { handler: maskFrame(handler, mask) }),
-    ...(hasThrown(state, events) && { thrownByHandler: true }),
     ...(input !== null && { input }),
     ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
     ...(state.controller !== null && { controller: state.controller }),
@@ -120,41 +117,32 @@ export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: M
   return { ...rest, message: mask.text(message), context: known.context }
 }
 
-/** What the sentence about a failure is made of. */
-interface Facts {
-  exceptions: readonly FlattenedException[]
-  events: readonly ListenerEvent[]
-  handler: StackFrame | null
-  input: RejectedInput | null
-}
-
 /** What happened, in one sentence. */
-function whatHappened (request: FastifyRequest, { exceptions, events, handler, input }: Facts): string {
+function whatHappened (
+  request: FastifyRequest, exceptions: readonly FlattenedException[], handler: StackFrame | null,
+  input: RejectedInput | null
+): string {
   const state = stateOf(request)
   const miss = missSentence(request, state)
   if (miss !== null) return miss
   const place = handler === null ? '' : ` (${placeOf(handler)})`
   const { url } = request.routeOptions
   const route = `${request.method} ${url ?? pathnameOf(request)}`
-  const name = thrownAs(exceptions.at(-1)?.name ?? 'Error')
-  const { raisedBy, handlerStart } = state
-  const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.fields !== undefined) {
     return `The schema of ${route}${place} rejected the ${input.part}; the handler did not run.`
   }
-  const cause = causeClause(exceptions)
+  const { raisedBy, handlerStart, serializeStart } = state
+  const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
+  const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
   if (raisedBy !== null && raisedBy.stage !== 'handler') {
     const what = raisedBy.stage.startsWith('kernel.') ? 'listener' : 'hook'
-    return `The ${what} ${raisedBy.listener} of ${raisedBy.stage} raised ${name}${cause}${notRun}.`
+    return `The ${what} ${raisedBy.listener} of ${raisedBy.stage} raised ${failure}${notRun}.`
   }
-  if (handlerStart === 0) {
-    return url === undefined ? `${route} failed with ${name}${cause}.` : `${name} was raised${cause}${notRun}.`
-  }
-  if (!hasThrown(state, events)) {
-    return `The handler of ${route}${place} had returned when its response failed with ${name}${cause}.`
-  }
-  return `The handler of ${route}${place} threw ${name}${cause}.`
+  if (handlerStart === 0) return `${route} failed with ${failure}${notRun}.`
+  return serializeStart === 0
+    ? `The handler of ${route}${place} threw ${failure}.`
+    : `The handler of ${route}${place} had returned when its response failed with ${failure}.`
 }
 
 function missSentence (request: FastifyRequest, state: RequestState): string | null {
@@ -176,16 +164,4 @@ function causeClause (exceptions: readonly FlattenedException[]): string {
   if (root === null || (exceptions.length < 2 && root.name === exceptions[0]?.name)) return ''
   const place = root.frame === undefined ? '' : ` at ${placeOf(root.frame)}`
   return `; the root cause is ${thrownAs(root.name)}${place}`
-}
-
-/** Whether the handler of the route threw what the response is about. */
-function hasThrown (state: RequestState, events: readonly ListenerEvent[]): boolean {
-  const { failed, raisedBy, handlerStart } = state
-  const isRaisedBefore = raisedBy !== null && raisedBy.stage !== 'handler'
-  return failed && handlerStart !== 0 && !isRaisedBefore && !isSending(state, events)
-}
-
-function isSending ({ serializeStart }: RequestState, events: readonly ListenerEvent[]): boolean {
-  return serializeStart !== 0 || events.some(({ pass, stage, outcome }) =>
-    pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
 }

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { loggedError } from '../errors/flatten-error.js'
 import { requestContext, stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
@@ -118,7 +117,7 @@ function noteUncaught (raised: unknown, origin: string): void {
   if (state.others.includes(raised)) return
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
-  if (mode === 'full') request.log.fatal({ err: loggedError(raised), channel: 'process' }, message)
+  if (mode === 'full') request.log.fatal({ err: raised, channel: 'process' }, message)
   else note('fatal', message, raised instanceof Error ? raised.stack : inspected(raised))
   state.others.push(raised)
   if (reply.sent) {

@@ -17,7 +17,7 @@ t.test('the page names the handler or hook that raised the error', async (t) => 
   })
   for (const [method, url, said] of [
     ['GET', '/handler', /^The handler of GET \/handler \(.*\) threw Error\.$/],
-    ['GET', '/hook', /^Error was raised.*; the handler of GET \/hook \(.*\) did not run\.$/],
+    ['GET', '/hook', /^GET \/hook failed with Error.*; the handler of GET \/hook \(.*\) did not run\.$/],
     ['GET', '/serialized', /^The handler of GET \/serialized \(.*\) had returned when its response failed with Error/],
     ['POST', '/body', /^The body is not valid JSON; the handler of POST \/body \(.*\) did not run\.$/],
     ['GET', '/nowhere', /^No route matches GET \/nowhere; /]

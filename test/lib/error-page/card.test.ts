@@ -92,11 +92,11 @@ t.test('an error without a frame of the application shows the handler of the rou
     app.get('/string', async () => { throw 'a string' })
   })
   const document = await page(app, { url: '/invoice' })
-  t.match(texts(document, '.where h2'), [/^Thrown by the route handler: test\/lib\/error-page\/card\.test\.ts:\d+ getInvoice$/])
+  t.match(texts(document, '.where h2'), [/^Route handler: test\/lib\/error-page\/card\.test\.ts:\d+ getInvoice$/])
   t.match(texts(document, '.where mark .source'), [/^async function getInvoice/])
   const string = await page(app, { url: '/string' })
   t.same([texts(string, 'h1'), texts(string, '.cause')], [['a string'], ['Thrown string']])
-  t.match(texts(string, '.where h2'), [/^Thrown by the route handler: .*card\.test\.ts:\d+ the handler of GET \/string$/])
+  t.match(texts(string, '.where h2'), [/^Route handler: .*card\.test\.ts:\d+ the handler of GET \/string$/])
   t.match(texts(string, '.what'), [/ threw a value that is no Error \(string\)\.$/])
 })
 

@@ -70,7 +70,7 @@ t.test('own frames are listed, vendor frames are folded with their count', async
     frame('/x/node_modules/@scope/dep/a.js', false), frame('node:events', false), frame(`${process.cwd()}/routes/a.ts`, true),
     frame(`${process.cwd()}/routes/b.ts`, true), frame('/x/node_modules/fastify/b.js', false)
   ]
-  const document = page({ exceptions: [exception({ frames, framesDropped: 7 })] })
+  const document = page({ exceptions: [exception({ frames, note: '7 more frames are left out.' })] })
   t.same(texts(document, '.fold > details > summary'), ['2 vendor frames', '1 vendor frame'])
   t.equal(document.querySelectorAll('.fold > details[open]').length, 0)
   t.same(texts(document, '.own summary'), ['routes/b.ts:3:5 fn'], 'the first frame is shown above, with its source')
