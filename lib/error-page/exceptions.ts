@@ -110,10 +110,14 @@ function label (frame: StackFrame, editor: EditorLink | null): string {
 
 /** The file of a frame, with an editor as a link. */
 export function fileLink (frame: StackFrame, editor: EditorLink | null): string {
+  return linked(frame, editor, 'file', fileName(frame))
+}
+
+function linked (frame: StackFrame, editor: EditorLink | null, name: string, content: string): string {
   const href = editor?.(frame.file, frame.line, frame.column) ?? null
   return href === null
-    ? html`<span class="file">!${fileName(frame)}</span>`
-    : html`<a class="file" href="${href}">!${fileName(frame)}</a>`
+    ? html`<span class="${name}">!${content}</span>`
+    : html`<a class="${name}" href="${href}">!${content}</a>`
 }
 
 function fileName (frame: StackFrame): string {
@@ -122,11 +126,10 @@ function fileName (frame: StackFrame): string {
   return html`${folder}<b>${name}</b>${position(frame)}`
 }
 
+/** The whole path, which can be copied. */
 function tools (frame: StackFrame, editor: EditorLink | null): string {
-  const href = editor?.(frame.file, frame.line, frame.column) ?? null
-  const link = href === null ? '' : html`<a class="open" href="${href}">Open in editor</a> `
-  const path = visibleLine(frame.file) + position(frame)
-  return html`<p class="tools">!${link}<span class="path" data-copy="Copy path">${path}</span></p>`
+  const path = linked(frame, editor, 'open', html`${visibleLine(frame.file)}${position(frame)}`)
+  return html`<p class="tools"><span class="path" data-copy="Copy path">!${path}</span></p>`
 }
 
 function position ({ line, column }: StackFrame): string {

@@ -109,13 +109,11 @@ function chain (report: ErrorReport, editor: EditorLink | null): string {
 }
 
 function facts (report: ErrorReport): string[] {
-  const { request, raisedBy, controller, profile } = report
+  const { request, controller, profile } = report
   const target = cut(visibleLine(`${request.method} ${request.url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_TARGET)
   const url = profileUrl(report)
   return [
     html`<li><a href="#request"><code>${target}</code></a></li>`,
-    raisedBy &&
-      html`<li class="raiser">raised by <code>${raisedBy.listener}</code> in <code>${raisedBy.stage}</code></li>`,
     controller && html`<li class="controller">handled by <code>${visibleLine(controller.name)}</code></li>`,
     url && html`<li>profile <a href="${url}"><code>${profile?.token}</code></a></li>`
   ].filter((fact) => typeof fact === 'string')

@@ -25,7 +25,7 @@ const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 
 /** The report as one screen of Markdown, for a terminal, an issue, a chat or a language model. */
 export function renderText (report: ErrorReport): string {
-  const { status, reason, request, exceptions, raisedBy, controller, profile, hints, summary } = report
+  const { status, reason, request, exceptions, controller, profile, hints, summary } = report
   const definedAt = controller?.source == null ? '' : ` at ${code(controller.source)}`
   const source = shownSource(report)
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
@@ -37,7 +37,6 @@ export function renderText (report: ErrorReport): string {
     ...inputParts(report),
     ...(source === null ? [] : [`${source.title}: ${code(placeOf(source.frame))}`, excerptBlock(source.frame)]),
     ...hints.flatMap(hintParts),
-    ...(raisedBy ? [`Raised by ${code(raisedBy.listener)} in ${code(raisedBy.stage)}.`] : []),
     ...(controller ? [`Handled by ${code(controller.name)}${definedAt}.`] : []),
     ...(profile ? [`Profile: ${code(profile.url)}`] : []),
     '## Exceptions',

@@ -197,7 +197,7 @@ t.test('links open the default editor in debug mode, and a menu chooses another'
   t.match(document.querySelector('.where .open')?.getAttribute('href'), /^vscode:/)
   t.equal(document.querySelector('.editor-menu')?.hasAttribute('hidden'), true)
   const none = await page(await build(t, { editor: '' }, declare), { url: '/' })
-  t.equal(none.querySelector('.editor-menu, .open'), null)
+  t.equal(none.querySelector('.editor-menu, a.open'), null)
   const own = await page(await build(t, { editor: 'http://localhost:1/open?f=%f&l=%l' }, declare), { url: '/' })
   t.equal(own.querySelector('option[selected]')?.textContent, 'configured')
   t.equal(own.querySelector('option[selected]')?.getAttribute('value'), 'http://localhost:1/open?f=%f&l=%l')
