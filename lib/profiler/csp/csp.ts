@@ -51,7 +51,6 @@ function violationsOf ({ collectors }: Profile): Data[] {
   return listOf(collectors.blocked).filter(({ kind }) => kind === 'csp')
 }
 
-
 /** The policies of the response, and the violations that browsers have reported. */
 export const cspPanel = createPanel('csp', 'Content Security Policy', 'security', {
   warnings: (_, profile) => violationsOf(profile).length,
