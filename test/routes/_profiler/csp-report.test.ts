@@ -58,7 +58,7 @@ t.test('a report is attached to the profile of its page, which stays pinned', as
   const answers = await Promise.all(payloads.map((payload) => app.inject({ method: 'POST', url, headers: LEGACY, payload })))
   t.same(answers.map(({ statusCode }) => statusCode), [204, 204, 204, 204])
   const profile = await app.hindsight.profiler.find(token)
-  t.match(profile?.collectors.blocked, [{ kind: 'csp', rule: 'img-src' }, { kind: 'csp', rule: 'font-src', option: 'contentSecurityPolicy.reportOnly' }])
+  t.match(profile?.collectors.blocked, [{ kind: 'csp', sentence: /by img-src/ }, { kind: 'csp', sentence: /by font-src/, option: 'contentSecurityPolicy.reportOnly' }])
   t.equal((profile?.collectors.blocked as unknown[]).length, 2)
   await app.hindsight.profiler.flush()
   t.match(await app.hindsight.profiler.search({ criteria: { token }, limit: 1 }), { profiles: [{ token, pinned: true }] })
