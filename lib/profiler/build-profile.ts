@@ -46,7 +46,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const masked = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)
   const { exceptions, others } = errorsOf(request, masked)
   // The mask of a collector does not hide the path parameters of this request.
-  const ownData = collectedBy(state)
+  const ownData = Object.fromEntries(Object.keys(state.collected ?? {}).map((name) => [name, collectedBy(state, name)]))
   const collectors = mask === maskOfAll ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
   const blocked = debug ? blockedBy(request, reply, status, collectors) : []
   const { matched: route = null } = (collectors.router ?? {}) as { matched?: ProfiledRoute }
@@ -96,16 +96,14 @@ function logsOf ({ log }: RequestState, mask: Mask, maxBytes: number): LogRecord
   return fittingLogs(lines, maxBytes, reason).map((line) => maskLogRecord(line, mask))
 }
 
-function collectedBy (state: RequestState): Record<string, unknown> {
-  const collected: Record<string, unknown> = {}
-  for (const [name, data] of Object.entries(state.collected ?? {})) {
-    try {
-      collected[name] = typeof data === 'function' ? data() as unknown : data
-    } catch (error) {
-      collected[name] = { error: messageOf(error) }
-    }
+/** The data of a collector of Hindsight; `{ error }` if it fails. */
+export function collectedBy ({ collected }: RequestState, name: string): unknown {
+  const data = collected?.[name]
+  try {
+    return typeof data === 'function' ? data() as unknown : data
+  } catch (error) {
+    return { error: messageOf(error) }
   }
-  return collected
 }
 
 /** The profile of a message that never became a request: no route, no events, the refused bytes as masked text. */

@@ -45,13 +45,12 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   }
   const format = formatOf(request, reply)
   if (format === 'json') return profile
+  const { hasFailed, renderDifferences, successOf } = await import('../../lib/profiler/compare/last-success.js')
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
-    const { successOf } = await import('../../lib/profiler/compare/last-success.js')
     return reply.type('text/markdown; charset=utf-8')
       .send(profileMarkdown(profile, await successOf(profiler, profile)))
   }
-  const { hasFailed, renderDifferences, successOf } = await import('../../lib/profiler/compare/last-success.js')
   const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
     (await profiler.search({ criteria, limit })).profiles
   // A store of the application may hold anything; the success is found by the time.

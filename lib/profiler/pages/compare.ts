@@ -34,7 +34,7 @@ export function comparePage (comparison: Comparison, options: PageOptions): stri
 
 function card (letter: string, compared: Compared, { base }: PageOptions): string {
   const { token, time, method, url, status, duration, route, exception } = compared
-  return html`<section class="card" aria-label="Profile ${letter}"><p><strong class="letter">${letter}</strong> ` +
+  return html`<section class="card" aria-label="Profile ${letter}"><p><strong>${letter}</strong> ` +
     html`<a href="${base}/${token}">${token}</a> !${statusBadge(status)} !${moment(time)}</p>
 <p class="url">${method} ${visibleLine(url)}</p>
 <p class="facts">route ${route ?? 'none'}, ${milliseconds(duration)}</p>` +

@@ -2,7 +2,7 @@ import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { DEFAULT_LIMIT } from '../search-query.js'
-import type { StorageStats } from '../storage/storage.js'
+import type { ProfilePage, StorageStats } from '../storage/storage.js'
 import { isNoise, type ProfileSummary } from '../summary.js'
 import type { WriteCounters } from '../write-queue.js'
 import { age, bytes, milliseconds, note, scrollable, select, statusBadge } from './components.js'
@@ -12,13 +12,9 @@ import { layout, type PageOptions } from './layout.js'
 export type Fields = Readonly<Record<string, string>>
 
 /** The result of a search, or why it failed. */
-export interface SearchResult {
+export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
   fields?: Fields
   problem?: string
-  /** In the order of the search. */
-  profiles?: readonly ProfileSummary[]
-  /** The cursor of the next page; null: this is the last. */
-  next?: string | null
   stats?: StorageStats
   counters?: Readonly<WriteCounters>
   /** The reason of the last lost profile. */

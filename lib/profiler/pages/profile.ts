@@ -15,7 +15,7 @@ export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' 
   replayable: boolean
 }
 
-/** The formats of a request: the last segment of the URL, and the text of the link. */
+/** The formats of a request: the last segment of the URL, and the text of the link. The first three can be copied. */
 const FORMATS = [['curl', 'curl'], ['fetch', 'fetch'], ['test', 'test'], ['http', 'HTTP file'], ['har', 'HAR']] as const
 
 /** The page of one profile: a summary, the menu of panels, and one panel. */

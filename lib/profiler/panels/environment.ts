@@ -25,8 +25,7 @@ export const environmentPanels: readonly Panel[] = [
   }),
 
   createPanel('http-client', 'HTTP client', 'environment', {
-    errors: ({ calls }) => listOf(calls).filter((call) => isFailedCall(call) && !isRefusedCall(call)).length,
-    warnings: ({ calls }) => listOf(calls).filter(isRefusedCall).length,
+    errors: ({ calls }) => listOf(calls).filter(isFailedCall).length,
     render: ({ count, calls }) => entryTable('Requests', 'Status', listOf(calls).map(callRow), count)
   }),
 
@@ -42,10 +41,6 @@ export const environmentPanels: readonly Panel[] = [
   // Enough to distinguish two configurations.
   createPanel('config', 'Configuration', 'environment', { render: (data) => fields('Versions', data) })
 ]
-
-function isRefusedCall ({ status }: Data): boolean {
-  return typeof status === 'number' && status >= 400 && status < 500
-}
 
 /** A table of calls or spans; `count` is the number of all, of which the first are recorded. */
 function entryTable (label: string, second: string, rows: readonly string[], count: unknown): string {

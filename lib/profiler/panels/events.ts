@@ -63,7 +63,7 @@ function headerTable (profile: Profile, view: PanelView): string {
 }
 
 function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: PanelView): string {
-  const author = event === undefined ? html`<span class="by">${by}</span>` : html`<a href="#event-${event}">${by}</a>`
+  const author = event === undefined ? html`<strong>${by}</strong>` : html`<a href="#event-${event}">${by}</a>`
   const where = source === undefined ? '' : html` <span class="place">!${place(source, editor)}</span>`
   return html`<li>${action} by !${author}!${where}!${to === null ? '' : html`: <code>${to}</code>`}</li>`
 }

@@ -52,17 +52,11 @@ export function outsideChanges (recorder: EventRecorder, mask: Mask): { changes:
   return { changes }
 }
 
-/** One change of a response header; null: the header was not set. */
-export interface HeaderStep {
+/** One change of a response header. A listener or hook that made it is named in `by`, and has an event. */
+export interface HeaderStep extends Pick<ProfiledChange, 'by' | 'source' | 'from' | 'to'> {
   action: 'set' | 'changed' | 'removed'
-  /** The listener or hook, or what `ProfiledChange` has. */
-  by: string
-  /** The number of the event; absent for code without events. */
+  /** The number of the event. */
   event?: number
-  /** `file:line`; absent for listeners. */
-  source?: string
-  from: string | null
-  to: string | null
 }
 
 /** The changes of each response header in order; the headers are in the order of their first change. */

@@ -3,7 +3,7 @@ import type { FlattenedException } from '../../errors/exception.js'
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { lead, milliseconds, note, place, section, statusBadge } from '../pages/components.js'
+import { lead, milliseconds, note, place, placeOf, section, statusBadge } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { isFailure, type ProfileSummary } from '../summary.js'
 import { addressOf, createPanel, dataOf, isFailedCall, listOf, type PanelView } from './panel.js'
@@ -41,7 +41,7 @@ export function outcomeSentence (profile: Profile): string {
 
 function errorText ({ name, message, frames = [] }: FlattenedException): string {
   const frame = frames.find(({ own }) => own)
-  const where = frame === undefined ? '' : ` (${frame.file.replace(`${process.cwd()}/`, '')}:${frame.line})`
+  const where = frame === undefined ? '' : ` (${placeOf(`${frame.file}:${frame.line}`, null).shown})`
   return `${visibleLine(`${name}: ${message}`).slice(0, MAX_MESSAGE).replace(/\.$/, '')}${where}`
 }
 

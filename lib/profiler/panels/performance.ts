@@ -80,11 +80,12 @@ function item (row: Row, total: number): string {
   const cells = html`<svg class="bars" aria-hidden="true">!${bars}</svg>
 <span class="number start"><span class="hidden-visually">start </span>${milliseconds(start)}</span>
 <span class="number"><span class="hidden-visually">duration </span>!${pending(duration)}</span>`
-  return isStage
-    ? html`<li><details!${failed ? ' open' : ''}><summary class="row"><span class="name">${name} <small>` +
-      html`${counted(children.length, 'listener')}</small></span>!${cells}</summary>!${list}</details></li>`
-    : html`<li><div class="row"><a class="name" href="${link}" title="${visibleLine(detail)}">` +
-      html`${visibleLine(name).slice(0, MAX_NAME)}</a>!${cells}</div>!${list}</li>`
+  if (isStage) {
+    return html`<li><details!${failed ? ' open' : ''}><summary class="row"><span class="name">${name} ` +
+      html`<small>${counted(children.length, 'listener')}</small></span>!${cells}</summary>!${list}</details></li>`
+  }
+  return html`<li><div class="row"><a class="name" href="${link}" title="${visibleLine(detail)}">` +
+    html`${visibleLine(name).slice(0, MAX_NAME)}</a>!${cells}</div>!${list}</li>`
 }
 
 function bar ({ kind, start, duration, failed }: Span, total: number): string {

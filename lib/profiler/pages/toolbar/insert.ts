@@ -7,6 +7,7 @@ import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
+import { collectedBy } from '../../build-profile.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { watchStream } from '../../request-profiles.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
@@ -172,7 +173,7 @@ function dataOf (
   const { route, failed, raised, missed, others } = state
   const { mask } = servicesOf(request)
   const errors = failed ? [raised] : missed !== null ? [missed] : others.slice(0, 1)
-  const { matched } = (collectedBy(request, 'router') ?? {}) as { matched?: ProfiledRoute | null }
+  const { matched } = (collectedBy(state, 'router') ?? {}) as { matched?: ProfiledRoute | null }
   const now = performance.now()
   const handler = handlerStart === 0 ? {} : { handler: (handlerEnd === 0 ? now : handlerEnd) - handlerStart }
   return toolbarOf({
@@ -183,16 +184,6 @@ function dataOf (
     duration: now - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
     logs: log?.records() ?? [],
-    collectors: { 'http-client': collectedBy(request, 'http-client'), performance: handler }
+    collectors: { 'http-client': collectedBy(state, 'http-client'), performance: handler }
   }, url)
-}
-
-// A collector that throws is reported in the profile.
-function collectedBy (request: FastifyRequest, name: string): unknown {
-  const data = stateOf(request).collected?.[name]
-  try {
-    return typeof data === 'function' ? data() as unknown : data
-  } catch {
-    return null
-  }
 }

@@ -28,7 +28,8 @@ export function forbidsToolbar (page: string): boolean {
  * no reports. `withNonces`: whether the policies can be extended by `extendHeader`.
  */
 export function allowsToolbar (headers: readonly string[], origin: PageOrigin, withNonces: boolean): boolean {
-  return headers.flatMap(policiesIn).every((policy) => KINDS.every((kind) => {
+  // A comma separates policies (CSP3, section 3.1).
+  return headers.flatMap((header) => header.split(',')).every((policy) => KINDS.every((kind) => {
     const permission = permissionOf(policy, kind, origin)
     return permission === 'granted' || (withNonces && permission === 'with nonce')
   }))
@@ -36,17 +37,12 @@ export function allowsToolbar (headers: readonly string[], origin: PageOrigin, w
 
 /** A header's value with nonces in the directives that do not allow the toolbar without one. */
 export function extendHeader (header: string, nonces: ToolbarNonces, origin: PageOrigin): string {
-  return policiesIn(header).map((policy) => KINDS.reduce((extended, kind) => {
+  return header.split(',').map((policy) => KINDS.reduce((extended, kind) => {
     if (permissionOf(extended, kind, origin) !== 'with nonce') return extended
     const parts = extended.split(';').map((part) => part.trim()).filter((part) => part !== '')
     const name = directivesOf(extended).has(`${kind}-src-elem`) ? `${kind}-src-elem` : `${kind}-src`
     return withNonce(parts, name, nonces[kind]).join('; ')
   }, policy)).join(',')
-}
-
-// A comma separates policies (CSP3, section 3.1).
-function policiesIn (header: string): string[] {
-  return header.split(',')
 }
 
 // CSP3, sections 6.7.1.1 and 6.7.1.2: a script or stylesheet with an address, inserted by the parser.

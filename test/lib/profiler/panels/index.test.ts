@@ -68,7 +68,7 @@ t.test('the badges of the menu count errors and warnings', async t => {
     logs: { errors: 2, warnings: 2 },
     events: { errors: 1, warnings: 0 },
     csp: { errors: 0, warnings: 2 },
-    'http-client': { errors: 2, warnings: 1 },
+    'http-client': { errors: 3, warnings: 0 },
     spans: { errors: 1, warnings: 0 },
     mine: { errors: 1, warnings: 0 }
   })

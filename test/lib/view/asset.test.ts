@@ -1,10 +1,8 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Script } from 'node:vm'
 import t from 'tap'
 import { script, style } from '../../../lib/view/asset.js'
-import * as theme from '../../../lib/view/theme.js'
 import { testdir } from '../../support/folder.js'
 
 const folder = testdir(t, {})
@@ -23,7 +21,11 @@ t.test('comment lines are removed from a script', async (t) => {
   t.equal(script(base, './a.js'), 'foo("http://x") // stays\nbar()\n')
 })
 
-t.test('the theme switch is a hidden button with valid scripts', async (t) => {
-  t.equal(theme.render(), '<button type="button" class="theme-switch" hidden><span class="label">Theme: </span><span>system</span></button>')
-  for (const text of [theme.boot, theme.script]) t.doesNotThrow(() => new Script(text), 'it is a script')
+t.test('an asset that would end its element is refused', async (t) => {
+  const folder = testdir(t, { 'good.css': '/* why */\na {\n  b: c }\n', 'bad.js': 'x = "</script>"' })
+  mkdirSync(join(folder, 'sub'))
+  writeFileSync(join(folder, 'sub', 'base.ts'), '')
+  const base = pathToFileURL(join(folder, 'sub', 'base.ts')).href
+  t.equal(style(base, '../good.css'), 'a{b:c}')
+  t.throws(() => script(base, '../bad.js'), /would end/)
 })
