@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 /**
  * Reads a stylesheet beside a module (`base` is its `import.meta.url`), without comments and insignificant spaces.
- * Throws where the text would end the element that it is inlined into.
+ * Throws if the text would end the element into which it is inlined.
  */
 export function style (base: string, name: string): string {
   return read(base, name)

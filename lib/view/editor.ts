@@ -4,7 +4,7 @@ import { html } from './html.js'
 
 declare module '../lifecycle/services.js' {
   interface Services {
-    /** Makes links that open source in the editor; null where none is configured. */
+    /** Makes links that open source in the editor; null if none is configured. */
     readonly editor: EditorLink | null
   }
 }

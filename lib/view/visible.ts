@@ -1,9 +1,9 @@
-// Controls except line feed and tab, bidirectional marks, spaces without width, and noncharacters.
+// Controls except line feed and tab, bidirectional marks, zero-width spaces, and noncharacters.
 const HIDDEN = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff]/gu
 const LONE_SURROGATE = /\p{Surrogate}/gu
 const ONLY_ASCII = /^[\n\t -~]*$/
 
-/** Replaces characters that would vanish or reorder the text around them by visible ones; line feeds and tabs stay. */
+/** Replaces invisible characters, and those that reorder text, by visible ones; line feeds and tabs stay. */
 export function visible (text: string): string {
   return ONLY_ASCII.test(text) ? text : text.replace(LONE_SURROGATE, '\ufffd').replace(HIDDEN, symbol)
 }

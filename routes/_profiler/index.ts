@@ -17,7 +17,7 @@ const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOI
 const FORM = 'application/x-www-form-urlencoded'
 const FORM_LIMIT = 16 * 1024
 
-/** The profiler's pages: lists of profiles, single profiles, and what can be done with them. */
+/** The profiler's pages: lists of profiles, single profiles, comparisons and replays. */
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
   isolate(app)
   app.setReplySerializer((payload) => visibleJson(payload))
@@ -38,7 +38,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     return await sendPage(request, reply.code(statusCode), (options) => noticePage(options, title, message))
   })
   app.get('/assets/:name', routeOptions(app, '_profiler_asset'), sendAsset)
-  // In place of a parser of the application.
+  // Replaces a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
   for (const routes of [listRoutes, profileRoutes, replayRoutes, reportRoutes]) {
@@ -46,7 +46,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   }
 }
 
-/** Shows that the store is unavailable and how many profiles were lost, also to operators. */
+/** Logs that the store is unavailable, and shows it with the number of lost profiles. */
 async function sendStoreError (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { message: problem } = error
   const { counters, lastLoss } = request.server.hindsight.profiler

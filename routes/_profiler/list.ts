@@ -82,7 +82,7 @@ function addStream (app: FastifyInstance): void {
       follower.abort()
       followers.delete(follower)
     })
-    // A proxy would buffer the events, and a connection that is kept alive would delay the end of the service.
+    // Proxies must not buffer the events, and the connection must not delay the end of the process.
     return reply.type('text/event-stream; charset=utf-8')
       .headers({ 'x-accel-buffering': 'no', connection: 'close' })
       .send(events)

@@ -53,7 +53,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   }
   const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
     (await profiler.search({ criteria, limit })).profiles
-  // A store of the application may hold anything; the success is found by the time.
+  // A profile of an application's own store may have an invalid time, by which no success can be found.
   const isDated = !Number.isNaN(Date.parse(profile.time))
   const showsDifferences = isDated && hasFailed(profile) && panel.name === 'overview'
   const [[summary], [parent = null], children, success] = await Promise.all([

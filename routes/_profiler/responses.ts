@@ -67,7 +67,7 @@ export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => string
     .send(render({ script, style }))
 }
 
-/** Sends a page. Pages and panels are loaded with the first one: no start is slower. */
+/** Sends a page. Pages and panels are imported with the first one, so that the start is not slower. */
 export async function sendPage (
   request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string
 ): Promise<FastifyReply> {
@@ -77,7 +77,7 @@ export async function sendPage (
   return sendHtml(reply, (nonce) => render({ ...options, nonce }))
 }
 
-/** Sends a text as a file to save, which the browser must not display. */
+/** Sends a text as a file that the browser saves and does not display. */
 export function sendFile (reply: FastifyReply, name: string, type: string, text: string): FastifyReply {
   return reply
     .headers({ 'content-disposition': `attachment; filename="${name}"`, 'x-content-type-options': 'nosniff' })

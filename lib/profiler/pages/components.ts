@@ -113,7 +113,7 @@ export function statusBadge (status: number): string {
   return html`<span class="status status-!${statusClass(status)}">${status}</span>`
 }
 
-/** The class of a status code (RFC 9110, section 15): 1 to 5; 0 if it has none. */
+/** The class of a status code (RFC 9110, section 15): 1 to 5; 0 for other values. */
 export function statusClass (status: unknown): string {
   const first = Math.trunc(Number(status) / 100)
   return first >= 1 && first <= 5 ? String(first) : '0'
@@ -149,7 +149,7 @@ export function postForm (action: string, formToken: string, content: string, cl
     html`<input type="hidden" name="form_token" value="${formToken}">!${content}</form>`
 }
 
-/** A duration in milliseconds, for people: in microseconds below 1 ms. */
+/** Formats a duration (milliseconds); below 1 ms in microseconds. */
 export function milliseconds (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
   const microseconds = Math.round(value * 1000)
@@ -163,7 +163,7 @@ export function pending (duration: unknown): string {
   return duration === null ? '<span class="none">pending</span>' : html`${milliseconds(duration)}`
 }
 
-/** A size in bytes, for people. */
+/** Formats a size (bytes). */
 export function bytes (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
   const [size, unit] = value < 10_000

@@ -8,7 +8,7 @@ export interface PageOptions {
   /** The path of the profiler's routes, without a trailing slash. */
   base: string
   nonce: { script: string, style: string }
-  /** The hidden field `form_token` of forms that change something. */
+  /** The value of the hidden field `form_token` of forms that change something. */
   formToken: string
   /** The URLs of the stylesheet and of the script. */
   assets: { style: string, script: string }
@@ -21,7 +21,7 @@ export const ISOLATION: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin'
 }
 
-/** The Content-Security-Policy of a page, which allows its own nonces and streams. */
+/** The Content-Security-Policy of a page: elements with its nonces, and requests to its origin, are allowed. */
 export function pagePolicy (nonce: PageOptions['nonce']): string {
   return [
     "default-src 'none'",
@@ -35,7 +35,7 @@ export function pagePolicy (nonce: PageOptions['nonce']): string {
   ].join('; ')
 }
 
-/** A page in place of one that does not exist, with the reason. */
+/** The page that says why a requested page does not exist. */
 export function noticePage (options: PageOptions, title: string, sentence: string): string {
   return layout(options, title, html`<main id="content"><h1>${title}</h1><p class="lead">${sentence}</p>
 <p>The newest profiles are in the <a href="${options.base}/">list</a>. Old ones are removed, unless pinned.</p>

@@ -17,7 +17,7 @@ export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'ne
   problem?: string
   stats?: StorageStats
   counters?: Readonly<WriteCounters>
-  /** The reason of the last lost profile. */
+  /** Why the last lost profile was lost. */
   lastLoss?: string
 }
 
@@ -42,7 +42,7 @@ const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor'])
 const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
 /** The queries of the presets, by the text of their links. */
 const PRESETS = { All: '', Failures: 'error:1', '5xx': 'status:5xx', Slow: 'slow:>200ms', 'Last hour': 'from:1h' }
-/** Characters of markup of a URL or an exception in a row: a list of 50 stays below 40 kB. */
+/** Maximum characters of markup of a URL or an exception, so that a list of 50 has less than 40 kB. */
 const MAX_TEXT = 60
 
 /** The list of stored profiles that match a search. */
@@ -135,7 +135,7 @@ function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: P
   }
   const hasOneOrigin = new Set(profiles.map(({ url }) => originOf(url))).size === 1
   const bodies = groupsOf(profiles, fields).map((group) => {
-    // The check box expands the group, by the stylesheet alone.
+    // The stylesheet expands the group when this box is checked.
     const toggle = group.length === 1
       ? ''
       : html`<label class="equal"><input type="checkbox" class="hidden-visually">` +
@@ -149,7 +149,7 @@ function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: P
 !${head('Time', 'time')}</tr></thead>!${bodies}</table>`)
 }
 
-/** The rows of a page, equal failures together at the place of the first; in another order than by time, all alone. */
+/** The rows of a page. Sorted by time, equal failures are one group at the position of the first; otherwise none. */
 function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): ProfileSummary[][] {
   const groups = new Map<string, ProfileSummary[]>()
   for (const profile of profiles) {
@@ -159,14 +159,14 @@ function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): Profi
   return [...groups.values()]
 }
 
-/** Equal for failures of one route with the same status and exception, apart from numbers and identifiers. */
+/** The key of a group: failures of one route with the same status and exception, except for numbers and ids. */
 function failureKey ({ token, error, method, status, route, exception }: ProfileSummary): string {
   if (!error || (route === null && exception === null)) return token
   const message = exception?.replace(/\b(?=[\da-f-]*\d)[\da-f-]+\b/gi, '#')
   return [method, status, route, message].join(' ')
 }
 
-// The addresses are relative to the list: a page is smaller.
+// Relative URLs make the page smaller.
 function row (profile: ProfileSummary, hasOneOrigin: boolean, details: string): string {
   const { token, status, error, warnings, pinned, method, url, route, duration, time } = profile
   const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
@@ -185,7 +185,7 @@ function originOf (url: string): string {
   return /^https?:\/\/[^/?#]*/.exec(url)?.[0] ?? ''
 }
 
-/** Text on one line, without its middle where its markup is long. */
+/** Text on one line. The middle of a long text is left out. */
 function shorten (text: string): string {
   const line = visibleLine(text)
   const max = Math.floor(MAX_TEXT * line.length / Math.max(1, html`${line}`.length))

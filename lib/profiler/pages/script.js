@@ -1,4 +1,4 @@
-// Filters apply when they change; without this script, by their button.
+// Applies filters when they change. Without this script their button applies them.
 for (const form of document.querySelectorAll('form.filters')) {
   form.addEventListener('change', () => form.requestSubmit())
 }
@@ -49,7 +49,7 @@ if (live !== null) {
   let source = null
   let isOutdated = false
 
-  // The server renders the newest rows. They stay while one is selected, expanded, focused or pressed, or scrolled.
+  // Replaces the rows by the newest, unless the list is scrolled, or a row is selected, expanded, focused or pressed.
   const refresh = async function () {
     const isScrolled = results.getBoundingClientRect().top < 0
     const isInUse = isScrolled || results.querySelector(':checked, :focus, :active') !== null

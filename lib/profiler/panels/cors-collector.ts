@@ -1,6 +1,6 @@
 import type { Mask } from '../../mask/mask.js'
 
-/** The facts that decide about a request from another origin (Fetch, section 3.3). */
+/** The facts that decide whether a page of another origin may read a response (Fetch, section 3.3). */
 export interface CorsDecision {
   /** The rule of the path; null: none. */
   rule: { index: number, path: string, origin: string, methods: readonly string[], credentials: boolean } | null
@@ -32,7 +32,7 @@ export function corsVerdict (decision: CorsDecision, sent: Record<string, unknow
   return verdict(false, `the origin is not allowed here; allowed are ${rule.origin}`)
 }
 
-/** The origins of a rule in a few words. */
+/** The origins of a rule as text. */
 export function originsText (origin: unknown): string {
   if (origin === undefined || origin === false) return 'none'
   if (origin === true) return 'the origin of each request'

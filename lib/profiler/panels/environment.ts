@@ -38,7 +38,7 @@ export const environmentPanels: readonly Panel[] = [
   // The place of the request in a distributed trace (W3C Trace Context).
   createPanel('trace', 'Trace', 'environment', { render: (data) => fields('Trace', data) }),
 
-  // Enough to distinguish two configurations.
+  // Versions and a mark of the options: they distinguish two configurations.
   createPanel('config', 'Configuration', 'environment', { render: (data) => fields('Versions', data) })
 ]
 

@@ -21,7 +21,7 @@ function truncated (value: unknown): unknown {
   return typeof value === 'string' ? cut(value, MAX_VALUE) : value
 }
 
-/** A change of a response header by code that has no event in the profile: the collector `headers` has a list. */
+/** A change of a response header by code without an event. The collector `headers` stores a list of them. */
 export interface ProfiledChange {
   name: string
   /** Null: not set. */
@@ -52,7 +52,7 @@ export function outsideChanges (recorder: EventRecorder, mask: Mask): { changes:
   return { changes }
 }
 
-/** One change of a response header. A listener or hook that made it is named in `by`, and has an event. */
+/** One change of a response header. `by` is the listener or hook that made it, or what `ProfiledChange` has. */
 export interface HeaderStep extends Pick<ProfiledChange, 'by' | 'source' | 'from' | 'to'> {
   action: 'set' | 'changed' | 'removed'
   /** The number of the event. */

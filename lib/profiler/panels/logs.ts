@@ -14,10 +14,10 @@ const LEVEL_TEXTS: Readonly<Record<string, string>> = {
   error: 'Errors and above',
   fatal: 'Fatal only'
 }
-/** Lines that are shown at most. */
+/** Maximum lines that are shown. */
 const MAX_LINES = 1_000
 const MAX_TEXT = 500
-/** Fields of a context that its summary names. */
+/** Maximum fields of a context that its summary names. */
 const MAX_FIELDS = 4
 
 /** The log lines of the request. */

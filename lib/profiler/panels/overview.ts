@@ -11,7 +11,7 @@ import { spansOf, type Span } from './waterfall.js'
 
 const MAX_MESSAGE = 500
 
-/** The answers to the first questions about a request; every other panel has the details. */
+/** The main facts of a request. The other panels have the details. */
 export const overviewPanel = createPanel('overview', 'Overview', 'overview', {
   always: true,
   render: (_, profile, view) => {
@@ -71,7 +71,7 @@ function tilesOf (profile: Profile, { editor, problems = [] }: PanelView): Array
   return tiles.filter(([, value]) => value !== '')
 }
 
-// A handler waits for its outgoing calls: the slowest one is named beside it.
+// A handler waits for its outgoing calls: the slowest one is shown, too.
 function slowestPart (spans: readonly Span[]): string {
   const ended = spans.filter(({ duration }) => duration !== null)
     .sort((a, b) => Number(b.duration) - Number(a.duration))

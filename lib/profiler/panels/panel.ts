@@ -106,7 +106,7 @@ export function isProblem ({ errors, warnings }: Problems): boolean {
   return errors + warnings > 0
 }
 
-/** The data of a collector as an object; empty if it left none or something else. */
+/** The data of a collector as an object; empty if there are none, or they are no object. */
 export function dataOf (profile: Pick<Profile, 'collectors'>, collector: string): Data {
   const data = profile.collectors[collector]
   return isObject(data) ? data : {}
@@ -127,7 +127,7 @@ export function listOf (value: unknown): Data[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
-/** Whether an outgoing call had no response, or an error as its response. */
+/** Whether an outgoing call had an error, or a response with an error status. */
 export function isFailedCall ({ status, error }: Data): boolean {
   return error !== undefined || (typeof status === 'number' && status >= 400)
 }

@@ -9,7 +9,7 @@ import { spansOf, type Span } from './waterfall.js'
 
 /** The labels of the legend by the names of the bars' classes. */
 const LEGEND = { hook: 'application hook', call: 'outgoing HTTP call', span: 'OpenTelemetry span', failed: 'failed' }
-/** Hooks, calls and spans that are shown. */
+/** Maximum hooks, calls and spans that are shown. */
 const MAX_SPANS = 60
 const MAX_MARKS = 100
 const MAX_NAME = 120
@@ -21,7 +21,7 @@ export const performancePanel = createPanel('performance', 'Performance', 'overv
 })
 
 interface Row extends Span {
-  /** Of a stage its listeners; otherwise the calls and spans that were started by a handler, a hook or a span. */
+  /** The listeners of a stage, or the calls and spans that a handler, a hook or a span started. */
   children: Row[]
   isStage?: boolean
 }
@@ -59,15 +59,15 @@ function rowsOf (spans: readonly Span[]): Row[] {
     return { ...children[0] as Row, name: String(stage), duration, failed, children, isStage: true }
   })
   const top = rows.filter((row, i) => {
-    const starter = starterOf(row, rows.slice(0, i))
-    starter?.children.push(row)
-    return starter === undefined && row.kind !== 'listener'
+    const parent = parentOf(row, rows.slice(0, i))
+    parent?.children.push(row)
+    return parent === undefined && row.kind !== 'listener'
   })
   return [...stages, ...top].sort((a, b) => a.start - b.start)
 }
 
-// Only of earlier rows, so that there are no circles.
-function starterOf ({ kind, start, parentId }: Row, earlier: readonly Row[]): Row | undefined {
+// Only an earlier row can be the parent, so that there are no cycles.
+function parentOf ({ kind, start, parentId }: Row, earlier: readonly Row[]): Row | undefined {
   if (kind !== 'call' && kind !== 'span') return undefined
   return earlier.find(({ id }) => id !== undefined && id === parentId) ?? earlier.findLast((row) =>
     (row.kind === 'handler' || row.kind === 'hook') && start < row.start + Number(row.duration))

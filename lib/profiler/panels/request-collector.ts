@@ -19,7 +19,7 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
     const attributes = { ...attributesOf(request) }
     const headers = { ...request.headers }
     const query = { ...request.query as object }
-    // A part without a name may be a secret.
+    // A cookie without a name may be a secret.
     const cookies = (headers.cookie ?? '').split(';').filter((pair) => pair.includes('='))
       .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
     const body = snapshot(request.body ?? null, {
@@ -73,7 +73,7 @@ function parserError (raised: unknown): string | null {
   return typeof code === 'string' && code.startsWith('FST_ERR_CTP_') ? `not parsed: ${String(message)}` : null
 }
 
-/** Characters of a response body that are recorded. */
+/** Maximum characters of a response body that are recorded. */
 const MAX_BODY = 8_000
 const TEXT = /^text\/|json|xml|javascript/i
 
@@ -128,7 +128,7 @@ function shownText (text: string, length: number, mask: Mask): unknown {
     try {
       return mask.value(JSON.parse(text))
     } catch {
-      // It is no JSON.
+      // The text is not JSON.
     }
   }
   // Masked before it is truncated: a part of a secret may not be recognized.

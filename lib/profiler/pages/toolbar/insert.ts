@@ -16,14 +16,14 @@ import { toolbar, toolbarOf, type ToolbarData } from './toolbar.js'
 
 const BODY_END = /<\/body\s*>/gi
 const POLICY_HEADERS = ['content-security-policy', 'content-security-policy-report-only'] as const
-/** Headers about the original bytes: a page with a toolbar is different each time. */
+/** Headers that describe the original bytes, which the toolbar changes. */
 const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
-/** Bytes of a stream that is read. */
+/** Maximum bytes of a stream into which the toolbar is inserted. */
 const MAX_LENGTH = 1_000_000
 
 /**
- * Sets `X-Debug-Token-Link`, the absolute URL of the request's profile.
- * False, and no header: the request has no profile, or its client may not see the debug surface.
+ * Sets `X-Debug-Token-Link`, the absolute URL of the request's profile. Returns false, without setting it, if the
+ * request has no profile or its client may not see the debug surface.
  */
 export function setProfileLink (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
   const profile = app.hindsight.profiles?.profileOf(request) ?? null
@@ -33,10 +33,9 @@ export function setProfileLink (app: FastifyInstance, request: FastifyRequest, r
 }
 
 /**
- * Returns the function that inserts the toolbar into a response, for an `onSend` hook. It returns the new payload, or
- * undefined, without a change of headers, if the response gets no toolbar; a promise of the payload to send where it
- * reads a stream. In `full` mode it adds nonces to the policies of the response; in `observe` mode it leaves them as
- * they are, and removes the validators.
+ * Returns the function that inserts the toolbar into a response, for an `onSend` hook. It returns the new payload (a
+ * promise of it for a stream), or undefined, without a change of headers, if the response gets no toolbar. In `full`
+ * mode it adds nonces to the policies of the response. In `observe` mode it removes the validators instead.
  */
 export function insertToolbar (
   app: FastifyInstance
@@ -72,7 +71,7 @@ export function insertToolbar (
     }
     try {
       const whole = insert(request, reply, page)
-      // Those of a file: the browser would show the toolbar of an earlier request.
+      // With the validators of a file the browser would show the toolbar of an earlier request.
       if (whole !== undefined) removeValidators(reply)
       return whole ?? Readable.from([page])
     } catch (error) {
@@ -92,8 +91,8 @@ export function insertToolbar (
 }
 
 /**
- * Reads the body of a response that should have `length` bytes. Resolves to the bytes or, where the stream fails or has
- * another length, to a stream that continues as the original one does: first with what was read.
+ * Reads the body of a response that should have `length` bytes. Resolves to the bytes or, if the stream fails or has
+ * another length, to a stream with the same chunks and the same end.
  */
 async function readStream (
   stream: Readable, length: number, response: FastifyReply['raw']

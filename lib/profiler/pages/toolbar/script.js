@@ -20,7 +20,7 @@
     } catch {}
   }
 
-  // Without storage the state of the fold is not remembered.
+  // Storage is refused in a sandbox: the state of the fold is then not remembered.
   attempt(() => { fold.checked = localStorage[FOLDED] === 'folded' })
   fold.addEventListener('change', () => {
     attempt(() => { localStorage[FOLDED] = fold.checked ? 'folded' : '' })

@@ -16,7 +16,7 @@ export interface ToolbarSource
   exceptions: ReadonlyArray<{ name: string, message: string }>
 }
 
-/** What the toolbar shows of a request; null: unknown, or not part of the request. */
+/** What the toolbar shows of a request; null: there is none, or it is unknown. */
 export type ToolbarData = ReturnType<typeof toolbarOf>
 
 /** The toolbar's data of a profile; `url` is the URL of its page. Durations are milliseconds. */
@@ -60,8 +60,8 @@ const REQUESTS = '<li class="item requests"><button type="button" class="head">'
   '<div class="pop"><p>Requests of this page<span class="failed"></span></p><ol></ol></div></li>'
 
 /**
- * The toolbar as markup for any page: in a shadow root, so that neither affects the other. Its stylesheet shows it.
- * `nonces` are for policies that do not allow the URLs of the files. Pop-ups open by hover and focus.
+ * The markup of the toolbar. A shadow root separates its styles from those of the page. It is hidden until its
+ * stylesheet is loaded. `nonces` are for policies that do not allow the URLs of the files.
  */
 export function toolbar (
   data: ToolbarData, files: Readonly<Record<'style' | 'script', string>>, editor: EditorLink | null,
@@ -82,7 +82,7 @@ export function toolbar (
 </aside></template><script src="${files.script}"!${nonceOf('script')}></script></hindsight-toolbar>`
 }
 
-/** The items with facts of the request, as far as it has them. */
+/** The items for status, route, time and log, and those for an exception and outgoing calls if there are any. */
 function itemsOf (data: ToolbarData, editor: EditorLink | null): string[] {
   const { status, method, route, pattern, handler, duration, handlerDuration, firstByte } = data
   const { logs, errors, warnings, exception, calls } = data
