@@ -3,7 +3,6 @@ import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
 import { exceptionsOf, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { maskLogRecord } from '../errors/report.js'
-import { messageOf } from '../errors/thrown-value.js'
 import { ClientGoneError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
@@ -15,6 +14,7 @@ import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from './blocked/blocked.js'
 import { fittingLogs, plainCopy } from './bounds.js'
+import { collectedBy } from './collector.js'
 import { outsideChanges } from './panels/headers.js'
 import { performanceRecord } from './panels/waterfall.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
@@ -94,16 +94,6 @@ function logsOf ({ log }: RequestState, mask: Mask, maxBytes: number): LogRecord
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
   const lines = log?.records() ?? []
   return fittingLogs(lines, maxBytes, reason).map((line) => maskLogRecord(line, mask))
-}
-
-/** The data of a collector of Hindsight; `{ error }` if it fails. */
-export function collectedBy ({ collected }: RequestState, name: string): unknown {
-  const data = collected?.[name]
-  try {
-    return typeof data === 'function' ? data() as unknown : data
-  } catch (error) {
-    return { error: messageOf(error) }
-  }
 }
 
 /** The profile of a message that never became a request: no route, no events, the refused bytes as masked text. */

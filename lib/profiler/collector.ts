@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf } from '../errors/thrown-value.js'
 import { isPromise } from '../lifecycle/listener.js'
+import type { RequestState } from '../lifecycle/request-state.js'
 import { snapshot } from './snapshot.js'
 
 /**
@@ -66,4 +67,14 @@ export function collectData (
     }
   }
   return data
+}
+
+/** The data of a collector of Hindsight; `{ error }` if it fails. */
+export function collectedBy ({ collected }: RequestState, name: string): unknown {
+  const data = collected?.[name]
+  try {
+    return typeof data === 'function' ? data() as unknown : data
+  } catch (error) {
+    return { error: messageOf(error) }
+  }
 }
