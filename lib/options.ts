@@ -46,10 +46,7 @@ export interface HindsightOptions {
    * and an empty string for no links.
    */
   editor?: string
-  /**
-   * Pairs of a folder of the application and the same folder for the editor, such as `{ '/app': '/home/me/project' }`;
-   * in the environment `/app=/home/me/project`, separated by commas.
-   */
+  /** Folders of the application and of the editor: `{ '/app': '/home/me/project' }`, or `/app=/home/me/project`. */
   editorPaths?: Record<string, string>
   /** The locales of the application, as language tags. Default: any. */
   enabledLocales?: string[]
@@ -266,10 +263,7 @@ export interface ThrottlingSettings {
   maxAttempts?: number
   /** The period in milliseconds. Default: `60000`. */
   interval?: number
-  /**
-   * Makes the counters, for several processes that share them; `duration` is in seconds. Default: memory; PostgreSQL in
-   * the service, if `STORAGE_URL` names it.
-   */
+  /** Makes counters that processes share; `duration` in seconds. Default: memory; PostgreSQL with `STORAGE_URL`. */
   limiter?: (options: { keyPrefix: string, points: number, duration: number }) => RateLimiterAbstract
 }
 
@@ -373,8 +367,8 @@ export interface ServerSettings {
   /** How long a whole request may take to arrive, with its body (ms); then 408. Default: `60000`. */
   requestTimeout: number
   /**
-   * How long a connection with a request may be idle (ms); then it is closed without a response. Must be longer than
-   * `REQUEST_TIMEOUT`, and than any handler takes before it sends data. Default: `120000`.
+   * How long a connection with a request may be idle (ms); longer than `REQUEST_TIMEOUT` and any handler. Default:
+   * `120000`.
    */
   connectionTimeout: number
   /** How long a connection without a request is kept (ms); longer than the timeout of a proxy. Default: `72000`. */

@@ -24,8 +24,6 @@ declare module '../lib/lifecycle/services.js' {
 }
 
 const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
-/** Headers that need no permission (Fetch, section 2.2.2). */
-const SAFE_HEADERS = ['accept', 'accept-language', 'content-language', 'origin']
 const PROFILER_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/i
 const noRule = new Skip('no CORS rule for this path')
 const noOrigin = new Skip('the request has no Origin')
@@ -153,7 +151,7 @@ function preflightRefusal (
   }
   if (allowedHeaders === undefined || allowedHeaders.includes('*')) return null
   const { 'access-control-request-headers': names = '' } = headers
-  const allowed = new Set(['', ...SAFE_HEADERS, ...allowedHeaders.map((name) => name.toLowerCase())])
+  const allowed = new Set(['', ...allowedHeaders.map((name) => name.toLowerCase())])
   const refused = names.split(',').map((name) => name.trim().toLowerCase()).find((name) => !allowed.has(name))
   if (refused === undefined) return null
   return `CORS: the header ${refused} is not allowed here; allowed are ${allowedHeaders.join(', ')}.`

@@ -77,40 +77,22 @@ interface PageLink {
 }
 
 /** The pages around the current one, and its neighbors; null where there is no such page. */
-interface SlidingWindow {
-  first: PageLink
-  previous: PageLink | null
-  pages: PageLink[]
-  next: PageLink | null
-  last: PageLink
-}
+type SlidingWindow = ReturnType<Page['slidingWindow']>
 
 /** The texts of the markup. Default: `Pages`, `Previous`, `Next` and `…`. */
 type SlidingWindowLabels = Partial<Record<'label' | 'previous' | 'next' | 'gap', string>>
 
-/** The page that a request names, with the total number of items. */
-interface Page extends Pagination {
-  /** The number of all items. */
-  total: number
-  /** The number of pages: at least one, which may be empty. */
-  pages: number
-  /** The page before; the last page, if this one is after it. */
-  previous: number | null
-  next: number | null
-  /** The path and query of another page. */
-  url: (page: number) => string
-  /** Up to `size` pages around the current one; 7 by default. */
-  slidingWindow: (size?: number) => SlidingWindow
-  /** The sliding window as markup, every value escaped; empty where there is only one page. */
-  html: (size?: number, labels?: SlidingWindowLabels) => string
-}
+/** The page that a request names, among all. */
+type Page = ReturnType<typeof pageOf>
 
-function pageOf (request: FastifyRequest, pagination: Pagination, total: number): Page {
+function pageOf (request: FastifyRequest, pagination: Pagination, total: number) {
   if (!Number.isSafeInteger(total) || total < 0) {
     throw new Error(`paginate: the total must be a whole number from 0, not ${String(total)}`)
   }
   const { page, limit } = pagination
+  // One of no items is a page, too.
   const pages = Math.max(1, Math.ceil(total / limit))
+  // The page before one after the end is the last one.
   const previous = page > 1 ? Math.min(page - 1, pages) : null
   const next = page < pages ? page + 1 : null
   const { prefix } = servicesOf(request).originOf(request)
@@ -119,6 +101,7 @@ function pageOf (request: FastifyRequest, pagination: Pagination, total: number)
   // Two slashes at the start would be another host (RFC 3986, section 4.2).
   const base = prefix + (prefix === '' && path.startsWith('//') ? `/.${path}` : path)
 
+  /** The path and query of another page. */
   function url (page: number): string {
     query.set('page', String(page))
     return `${base}?${query.toString()}`
@@ -128,7 +111,8 @@ function pageOf (request: FastifyRequest, pagination: Pagination, total: number)
     return { page: number, url: url(number), current: number === page }
   }
 
-  function slidingWindow (size = 7): SlidingWindow {
+  /** Up to `size` pages around the current one. */
+  function slidingWindow (size = 7) {
     const length = Math.max(1, Math.min(size, pages))
     const start = Math.min(Math.max(1, Math.min(page, pages) - Math.floor(length / 2)), pages - length + 1)
     return {
@@ -140,6 +124,7 @@ function pageOf (request: FastifyRequest, pagination: Pagination, total: number)
     }
   }
 
+  /** The sliding window as markup, every value escaped; empty where there is only one page. */
   function html (size?: number, labels?: SlidingWindowLabels): string {
     return pages === 1 && page === 1 ? '' : slidingWindowHtml(slidingWindow(size), labels)
   }

@@ -43,18 +43,8 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   }
 })
 
-/** The session of a request, without its id and values. */
-interface SessionRecord {
-  used: boolean
-  /** Null: not used. */
-  origin: 'new' | 'loaded' | 'ended' | null
-  changed: boolean
-  /** The type of each value. */
-  keys: Record<string, string>
-}
-
-/** The record of a session before it is saved: undefined if it was not used, null if it was ended. */
-function sessionRecord (session: object | null | undefined, isLoaded: boolean): SessionRecord {
+/** The types of the values of a session, and its origin. `session`: undefined if it was not used, null if it ended. */
+function sessionRecord (session: object | null | undefined, isLoaded: boolean) {
   const { isModified } = (session ?? {}) as { isModified?: () => boolean }
   const values = Object.entries(session ?? {}).filter(([key]) => key !== 'cookie')
   const origin = session === null ? 'ended' : isLoaded ? 'loaded' : 'new'

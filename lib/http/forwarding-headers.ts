@@ -1,14 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 
-/** What the forwarding headers of a request name. A value that cannot be read is the empty string. */
-interface ForwardingNames {
-  /** Addresses of clients and proxies without ports; also `unknown` and obfuscated identifiers such as `_hidden`. */
-  addresses: string[]
-  /** Host names, addresses and pseudonyms of hosts and proxies, in lower case, without ports and brackets. */
-  hosts: string[]
-}
-
 /** `X-Forwarded-For`, `X-Real-IP`, `CF-Connecting-IP`, `X-Azure-ClientIP` and similar headers. */
 const ADDRESS_HEADER = new RegExp('(?:^x-forwarded-for|' +
   '(?:^|-)(?:client|real|remote|originating|connecting|connection|external|source|user)-?(?:ip(?:v6)?|addr(?:ess)?))$')
@@ -16,8 +8,11 @@ const HOST_HEADERS = ['x-forwarded-host', 'x-forwarded-server', 'x-original-host
 /** A longer header counts as one that cannot be read. */
 const MAX_LENGTH = 2_000
 
-/** The names in all forwarding headers, whether a proxy or a client sent them. */
-export function forwardingNames (headers: IncomingHttpHeaders): ForwardingNames {
+/**
+ * The addresses of clients and proxies, and the names of hosts and proxies, in all forwarding headers, whoever sent
+ * them; without ports. An empty string is a value that cannot be read.
+ */
+export function forwardingNames (headers: IncomingHttpHeaders) {
   const pairs = listOf(headers.forwarded, /[,;]/).map(forwardedPair)
   const valuesOf = (...names: string[]): string[] =>
     pairs.filter(([name]) => names.includes(name)).map(([, value]) => value)

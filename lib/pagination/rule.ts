@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '../http/http-errors.js'
 import type { PaginationSettings, RoutePagination } from '../options.js'
-import { cut } from '../view/visible.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -25,7 +24,6 @@ export interface Pagination {
 /** A route's pagination with all defaults. */
 export type PaginationRule = ReturnType<typeof paginationRule>
 
-const MAX_SHOWN = 100
 /** Larger page numbers could not be multiplied by a limit without loss. */
 const MAX_PAGE = 999_999_999
 
@@ -53,12 +51,12 @@ export function readPagination (rule: PaginationRule, { query }: FastifyRequest)
   if (sort !== undefined && !rule.sort.includes(sort)) {
     const problem = rule.sort.length === 0
       ? 'this route has no sortable fields'
-      : `"${cut(sort, MAX_SHOWN)}" is none of ${rule.sort.join(', ')}`
+      : `"${sort}" is none of ${rule.sort.join(', ')}`
     throw badRequest(`Invalid "sort": ${problem}.`)
   }
   const direction = readText(fields, 'direction') ?? rule.direction
   if (direction !== 'asc' && direction !== 'desc') {
-    throw badRequest(`Invalid "direction": "${cut(direction, MAX_SHOWN)}" is neither asc nor desc.`)
+    throw badRequest(`Invalid "direction": "${direction}" is neither asc nor desc.`)
   }
   return { page, limit, offset: (page - 1) * limit, sort: sort ?? rule.defaultSort, direction }
 }
@@ -67,7 +65,7 @@ function readNumber (fields: Record<string, unknown>, name: string, max: number)
   const text = readText(fields, name)
   if (text === undefined) return undefined
   if (/^[1-9]\d*$/.test(text) && Number(text) <= max) return Number(text)
-  throw badRequest(`Invalid "${name}": "${cut(text, MAX_SHOWN)}" is not a whole number from 1 to ${max}.`)
+  throw badRequest(`Invalid "${name}": "${text}" is not a whole number from 1 to ${max}.`)
 }
 
 function readText (fields: Record<string, unknown>, name: string): string | undefined {

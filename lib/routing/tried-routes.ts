@@ -9,25 +9,12 @@ const MAX_NEAR = 5
 /** The cost of a route that is not similar to the request. */
 const FAR = 1_000
 
-/** The request, as far as routing depends on it. */
-interface RequestLine {
-  method: string
-  path: string
-}
-
-/** The result for one route; the lower the cost, the nearer the route. */
-interface Comparison {
-  route: DeclaredRoute
-  why: string
-  cost: number
-}
-
 /**
  * Why each route did not match a request that matched none: fifty of them, the nearest first, and how many more there
  * are. `isNear`: only the method, a constraint or some characters differ.
  */
-export function triedRoutes (routes: readonly DeclaredRoute[], request: RequestLine) {
-  const compared = nearestFirst(routes, request)
+export function triedRoutes (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
+  const compared = nearestFirst(routes, method, segmentsOf(path))
   return {
     tried: compared.slice(0, MAX_TRIED).map(({ route: { name, methods, pattern }, why, cost }) =>
       ({ name, methods, pattern, why, isNear: cost < FAR })),
@@ -39,20 +26,18 @@ export function triedRoutes (routes: readonly DeclaredRoute[], request: RequestL
  * The routes that nearly matched a request, the nearest first. `path` would match, with the parameters of the request;
  * null where the request lacks a parameter.
  */
-export function nearMisses (routes: readonly DeclaredRoute[], request: RequestLine) {
-  const sent = segmentsOf(request.path)
-  return nearestFirst(routes, request).filter(({ cost }) => cost < FAR).slice(0, MAX_NEAR)
+export function nearMisses (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
+  const sent = segmentsOf(path)
+  return nearestFirst(routes, method, sent).filter(({ cost }) => cost < FAR).slice(0, MAX_NEAR)
     .map(({ route, why }) => ({ route, why, path: pathFor(route, sent) }))
 }
 
-function nearestFirst (routes: readonly DeclaredRoute[], request: RequestLine): Comparison[] {
-  const sent = segmentsOf(request.path)
-  return routes.map((route) => ({ route, ...compare(route, request.method, sent) })).sort((a, b) => a.cost - b.cost)
+function nearestFirst (routes: readonly DeclaredRoute[], method: string, sent: readonly string[]) {
+  return routes.map((route) => ({ route, ...compare(route, method, sent) })).sort((a, b) => a.cost - b.cost)
 }
 
-function compare (
-  { methods, pattern, constraints }: DeclaredRoute, method: string, sent: readonly string[]
-): Omit<Comparison, 'route'> {
+/** Why a route did not match, and the cost of the difference: the lower, the nearer is the route. */
+function compare ({ methods, pattern, constraints }: DeclaredRoute, method: string, sent: readonly string[]) {
   const declared = patternSegments(pattern)
   const differing = firstDifference(declared, sent)
   if (differing === null) {

@@ -15,14 +15,7 @@ const CSRF_FIELD = '_csrf_token'
 const BODY_LIMIT = 16 * 1024
 
 /** The data of a login page, whose form has the fields `_username`, `_password` and `_csrf_token`. */
-export interface LoginForm {
-  /** The URL of the form. */
-  action: string
-  /** Empty if the firewall does not check tokens. */
-  csrfToken: string
-  /** The message of the last failed attempt, once; null without one. */
-  error: string | null
-}
+export type LoginForm = ReturnType<typeof loginForm>
 
 /** Declares the login and logout routes of the firewalls, as the body is parsed after the firewall listener. */
 export async function loginRoutes (app: FastifyInstance, security: Security): Promise<void> {
@@ -95,8 +88,11 @@ async function logOut (
   return await reply.redirect(locationOf(request, logout.target), 302)
 }
 
-/** The data of the login page of a request's firewall; throws if the firewall has no login. */
-export function loginForm (request: FastifyRequest): LoginForm {
+/**
+ * The URL of the form of a request's firewall, its CSRF token (empty if none is checked), and the message of the last
+ * failed attempt, once. Throws if the firewall has no login.
+ */
+export function loginForm (request: FastifyRequest) {
   const firewall = contextOf(request)?.firewall
   if (!firewall?.login) throw new Error('request.loginForm(): no firewall with a login protects this path')
   const { name, login: { loginPath, csrf } } = firewall

@@ -1,4 +1,5 @@
 import type { FastifySessionOptions } from '@fastify/session'
+import { LruMap } from 'toad-cache'
 import { httpError } from '../http/http-errors.js'
 
 /** A session store, in the interface of @fastify/session. */
@@ -14,28 +15,21 @@ const MAX_SESSIONS = 10_000
 /** Milliseconds after which a session that is not used is removed. */
 const MAX_IDLE = 24 * 60 * 60 * 1_000
 
-/**
- * At most 10,000 sessions in memory, each for a day without use: the least recently used one is removed. They are kept
- * as JSON, so that no session references its request. Every method calls back synchronously, so that a session can be
- * read when it is first used.
- */
+/** Sessions in memory, as JSON: no session references its request. It calls back synchronously. */
 export class MemorySessionStore implements SessionStore {
-  readonly #sessions = new Map<string, { json: string, used: number }>()
+  readonly #sessions = new LruMap<string>(MAX_SESSIONS, MAX_IDLE)
 
   set (id: string, session: Stored, done: Callback): void {
-    this.#sessions.delete(id)
-    this.#sessions.set(id, { json: JSON.stringify(session), used: Date.now() })
-    // The least recently used one.
-    const [oldest = ''] = this.#sessions.keys()
-    if (this.#sessions.size > MAX_SESSIONS) this.#sessions.delete(oldest)
+    this.#sessions.set(id, JSON.stringify(session))
     done()
   }
 
   get (id: string, done: Callback): void {
-    const { json, used } = this.#sessions.get(id) ?? { json: 'null', used: 0 }
-    if (Date.now() - used > MAX_IDLE) return this.destroy(id, () => done(null, null))
-    const session = JSON.parse(json) as Stored
-    this.set(id, session, () => done(null, session))
+    const json = this.#sessions.get(id)
+    if (json === undefined) return done(null, null)
+    // Each use extends its time.
+    this.#sessions.set(id, json)
+    done(null, JSON.parse(json) as Stored)
   }
 
   destroy (id: string, done: Callback): void {

@@ -44,7 +44,7 @@ t.test('a preflight that requests more than the rule allows is refused', async t
     ['GET', '', 200, ''],
     ['get', '', 200, ''],
     ['PUT', 'X-One', 200, ''],
-    ['PUT', 'x-one,accept, Content-Language', 200, ''],
+    ['PUT', 'x-one, X-ONE', 200, ''],
     ['DELETE', '', 400, 'CORS: the method DELETE is not allowed here; allowed are GET, PUT.'],
     ['PUT', 'X-Two', 400, 'CORS: the header x-two is not allowed here; allowed are X-One.'],
     ['PUT', 'X-One, X-Two', 400, 'CORS: the header x-two is not allowed here; allowed are X-One.'],
