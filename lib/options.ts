@@ -72,10 +72,7 @@ export interface HindsightOptions {
    * or an object with the following options. Default: `all`.
    */
   profiler?: 'all' | 'errors' | ProfilerSettings | false
-  /**
-   * The policies of `Referrer-Policy`; the last one that a browser supports applies. Default: `no-referrer`,
-   * `strict-origin-when-cross-origin`.
-   */
+  /** The policies of `Referrer-Policy`. Default: `no-referrer`, `strict-origin-when-cross-origin`. */
   referrerPolicy?: Array<'no-referrer' | 'no-referrer-when-downgrade' | 'origin' | 'origin-when-cross-origin' |
     'same-origin' | 'strict-origin' | 'strict-origin-when-cross-origin' | 'unsafe-url'> |
     false

@@ -24,12 +24,6 @@ const { contentSecurityPolicy: helmetPolicy } = fastifyHelmet
 const onNotModified = new Skip('a 304 keeps the policy of the stored page, with different nonces')
 const kept = new Skip('the route has set a policy of its own')
 
-/** A policy: the middleware of helmet that sets its header. */
-interface Policy {
-  header: string
-  middleware: ReturnType<typeof helmetPolicy>
-}
-
 /** Makes `reply.cspNonce` available, with new nonces for each request; they are generated when they are first read. */
 export const contentSecurityPolicy = listener('kernel.request', 'content-security-policy', (app) => {
   app.decorateReply('cspNonce', { getter (this: FastifyReply) { return noncesOf(stateOf(this.request)) } })
@@ -83,7 +77,7 @@ function isDocument ({ ownPolicy }: RequestState, reply: FastifyReply): boolean 
 }
 
 // The profile has the values of the policies among the headers of the response.
-function collectPolicy (state: RequestState, ofRoute: Policy[]): void {
+function collectPolicy (state: RequestState, ofRoute: Array<{ header: string }>): void {
   state.collect('csp', () => ({
     ...(ofRoute.length > 0 && { ofRoute: ofRoute.map(({ header }) => header) }),
     ...(state.ownPolicy !== undefined && { ofDiagnosticPage: true }),
@@ -91,8 +85,8 @@ function collectPolicy (state: RequestState, ofRoute: Policy[]): void {
   }))
 }
 
-/** The policy of an option, or nothing. Throws with its name at invalid directives. */
-function policyOf (reportOnly: boolean, directives: CspDirectives | false | undefined): Policy[] {
+/** The header of an option and the middleware of helmet that sets it, or nothing. Throws at invalid directives. */
+function policyOf (reportOnly: boolean, directives: CspDirectives | false | undefined) {
   if (directives === undefined || directives === false || Object.keys(directives).length === 0) return []
   // Without default-src, a policy restricts only what it names (CSP3, section 6.1.3); helmet requires that explicitly.
   const hasDefault = 'default-src' in directives || 'defaultSrc' in directives

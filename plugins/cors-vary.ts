@@ -1,4 +1,4 @@
-import { ruleFinder, type PathRule } from '../lib/http/request-target.js'
+import { ruleFinder } from '../lib/http/request-target.js'
 import { addVary, isCacheable } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 
@@ -6,7 +6,7 @@ const noRule = new Skip('no CORS rule for this path')
 const notCacheable = new Skip('the response is not cacheable')
 
 /** Adds `Vary: Origin` to cacheable responses of paths under CORS (Fetch, section 3.3.5). */
-export const corsVary = listener('kernel.response', 'cors-vary', (_app, { cors = [] }: { cors?: PathRule[] }) => {
+export const corsVary = listener('kernel.response', 'cors-vary', (_app, { cors = [] }) => {
   if (cors.length === 0) return 'not configured'
   const ruleOf = ruleFinder(cors)
   return (request, reply) => {

@@ -10,19 +10,15 @@ declare module '../lifecycle/request-state.js' {
   }
 }
 
-/** The nonces of a response, generated when they are first read (CSP3, section 2.3.1). */
-export interface Nonces {
-  readonly script: string
-  readonly style: string
-}
+export type Nonces = ReturnType<typeof noncesOf>
 
 /** A nonce of 128 random bits (CSP3, section 7.1). */
 export function generateNonce (): string {
   return randomBytes(16).toString('base64')
 }
 
-/** The nonces that a response shares with its policy. */
-export function noncesOf (state: RequestState): Nonces {
+/** The nonces that a response shares with its policy, generated when they are first read (CSP3, section 2.3.1). */
+export function noncesOf (state: RequestState) {
   return {
     get script () { return (state.scriptNonce ||= generateNonce()) },
     get style () { return (state.styleNonce ||= generateNonce()) }

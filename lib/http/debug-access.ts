@@ -14,12 +14,7 @@ declare module '../lifecycle/request-state.js' {
   }
 }
 
-interface DebugAccess {
-  /** Whether the client of a request is a developer, who receives the token of the profile. */
-  maySeeDebug: (request: FastifyRequest) => boolean
-  /** Whether the response may contain details; not if the page of another site could read them by a CORS rule. */
-  mayReadDebug: (request: FastifyRequest) => boolean
-}
+type DebugAccess = ReturnType<typeof debugAccess>
 
 declare module '../lifecycle/services.js' {
   interface Services extends DebugAccess {}
@@ -40,16 +35,18 @@ export function debugAccess (
   debug: boolean,
   originOf: (request: FastifyRequest) => Origin,
   { debugClients = [], debugHosts = [] }: HindsightOptions
-): DebugAccess {
-  if (!debug) return { maySeeDebug: () => false, mayReadDebug: () => false }
+) {
   const isListed = addressRanges(debugClients, 'debugClients (DEBUG_CLIENTS)')
   const hosts = new Set(debugHosts.map((host) => host.toLowerCase()))
 
+  /** Whether the client of a request is a developer, who receives the token of the profile. */
   function maySeeDebug (request: FastifyRequest): boolean {
+    if (!debug) return false
     const state = stateOf(request)
     return (state.maySeeDebug ??= isInjection(request.raw) ? isInjectorAllowed(request) : isMessageAllowed(request))
   }
 
+  /** Whether the response may contain details; not if the page of another site could read them by a CORS rule. */
   function mayReadDebug (request: FastifyRequest): boolean {
     return maySeeDebug(request) && (isInjection(request.raw) || isPageAllowed(request))
   }

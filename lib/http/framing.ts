@@ -7,7 +7,7 @@ const lastMessages = new WeakMap<Socket, IncomingMessage>()
 
 /** Why the end of a message is uncertain (RFC 9112, section 6.1): no message after it is handled. Null if it is not. */
 export function framingProblem (message: IncomingMessage): Error | null {
-  const last = lastMessages.get(socketOf(message) as Socket)
+  const last = lastMessages.get(message.socket)
   if (last !== undefined && last !== message) {
     return badRequest('This message follows one on its connection whose end is not certain.')
   }
@@ -18,18 +18,14 @@ export function framingProblem (message: IncomingMessage): Error | null {
 
 /** Makes a message the last of its connection: those after it are refused, and its response closes the connection. */
 export function markAsLast (message: IncomingMessage): void {
-  const socket = socketOf(message)
-  if (socket !== null) lastMessages.set(socket, message)
+  // A request that a plugin of the application constructs may have no socket.
+  const socket = message.socket as Socket | null | undefined
+  if (socket) lastMessages.set(socket, message)
 }
 
 /** Whether a message is the last of its connection. */
 export function isLast (message: IncomingMessage): boolean {
-  return lastMessages.get(socketOf(message) as Socket) === message
-}
-
-// A request that a plugin of the application constructs may have no socket.
-function socketOf ({ socket }: { socket?: Socket | null }): Socket | null {
-  return socket ?? null
+  return lastMessages.get(message.socket) === message
 }
 
 // HTTP/2 has other connections, and HTTP/0.9 no headers: a false version can be an attempt to smuggle requests.

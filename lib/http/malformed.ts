@@ -7,7 +7,7 @@ import {
   badRequest, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError
 } from './http-errors.js'
 import { isOwnOrigin } from './origin.js'
-import { isRefused, refuse, responsesOf, trackResponses, type RefusedRequest } from './refused-message.js'
+import { refuse, refusedSockets, responsesOf, trackResponses, type RefusedRequest } from './refused-message.js'
 import type { ServerSettings } from '../options.js'
 import { messageState, setMessageState, pathOf } from './request-target.js'
 
@@ -132,7 +132,7 @@ function answerMalformed (app: FastifyInstance, error: ParserError, socket: Sock
   // A client that leaves before the end of a body: the profile of its request records that.
   const hasLeft = error.code === 'HPE_INVALID_EOF_STATE' && current !== null
   const isRefusal = error.code === TIMEOUT || (error.code?.startsWith('HPE_') === true && !hasLeft)
-  if (isRefusal && isRefused(socket)) return
+  if (isRefusal && refusedSockets.has(socket)) return
   // Browsers open connections in advance: one that has sent nothing is closed without an answer.
   if (!isRefusal || !socket.writable || socket.bytesRead === 0) {
     socket.destroy()

@@ -30,7 +30,8 @@ export interface RefusedRequest {
 const LINGER = 1_000
 
 const responses = new WeakMap<Socket, ServerResponse[]>()
-const refused = new WeakSet<Socket>()
+/** The connections of which a message was refused: what follows is read and discarded. */
+export const refusedSockets = new WeakSet<Socket>()
 const recorders = new WeakMap<FastifyInstance, (message: MalformedMessage) => void>()
 
 /** Sets the function that is called for each message of an application that is refused before it becomes a request. */
@@ -60,11 +61,6 @@ function openResponses (socket: Socket): ServerResponse[] {
   return responsesOf(socket).filter(({ closed }) => !closed)
 }
 
-/** Whether a message of this connection was refused: what follows is read and discarded. */
-export function isRefused (socket: Socket): boolean {
-  return refused.has(socket)
-}
-
 /** Answers, logs and records a message, and ends the connection. `current`: its response, if it became a request. */
 export function refuse (
   app: FastifyInstance,
@@ -73,7 +69,7 @@ export function refuse (
   current: ServerResponse | null,
   { method, target, host = 'localhost', packet }: RefusedRequest
 ): void {
-  refused.add(socket)
+  refusedSockets.add(socket)
   const { statusCode: status = 400, message } = error
   const { remoteAddress: ip = '' } = socket
   app.log.info({ statusCode: status, remoteAddress: ip, channel: 'request' }, message)

@@ -41,15 +41,10 @@ export function pathOf (url: string): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
-/** The part of a rule that limits it to paths. */
-export interface PathRule {
-  /** A prefix of the path, or an expression that it must match; without it the rule applies to every path. */
-  path?: string | RegExp
-}
-
-/** A function that finds the first rule that applies to the path of a request; null where none does. */
-export function ruleFinder<T extends PathRule> (rules: readonly T[]): (request: FastifyRequest) => T | null {
-  return (request) => rules.find(({ path }) => path === undefined || pathMatches(path, pathnameOf(request))) ?? null
+/** Returns the function that finds the first rule for the path of a request; a rule without `path` is for all. */
+export function ruleFinder<T extends { path?: string | RegExp }> (rules: readonly T[]) {
+  return (request: FastifyRequest) =>
+    rules.find(({ path }) => path === undefined || pathMatches(path, pathnameOf(request))) ?? null
 }
 
 /** Whether a rule with this `path` applies to a path. */

@@ -16,7 +16,7 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
   const providers = new Map(Object.entries(settings.providers ?? {})
     .map(([name, provider]) => [name, compileProvider(name, provider)]))
   const firewalls: Firewall[] = []
-  for (const one of settings.firewalls) firewalls.push(await compileFirewall(one, { app, paths, providers, hasher }))
+  for (const one of settings.firewalls) firewalls.push(await compileFirewall(one, app, paths, providers, hasher))
   checkFirewalls(firewalls)
   const rules = accessControl.map((rule, i) => compileRule(rule, i, paths))
   const policy = { voters, rolesOf: roleResolver(roleHierarchy) }
@@ -39,19 +39,14 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
   }
 }
 
-/** What all firewalls of an application use. */
-interface Shared {
-  app: FastifyInstance
-  paths: Paths
-  providers: ReadonlyMap<string, CompiledProvider>
-  hasher: PasswordHasher
-}
-
 /** A firewall as it is used. */
 export type Firewall = Awaited<ReturnType<typeof compileFirewall>>
 
 /** Compiles a firewall; rejects with an error that has its name. */
-async function compileFirewall (settings: FirewallSettings, { app, paths, providers, hasher }: Shared) {
+async function compileFirewall (
+  settings: FirewallSettings, app: FastifyInstance, paths: Paths, providers: ReadonlyMap<string, CompiledProvider>,
+  hasher: PasswordHasher
+) {
   const { name, pattern, authenticators = {}, throttling } = settings
   const where = `security.firewalls.${name}`
   const { custom = [], basic = false, bearer = false } = authenticators
