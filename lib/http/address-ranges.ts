@@ -7,11 +7,7 @@ export type Ranges = (address: string) => boolean
 /** RFC 4291, section 2.5.5.1: deprecated; the library reads such an address as IPv4-mapped, which is another one. */
 const IPV4_COMPATIBLE = /^::\d+\./
 
-/**
- * Compiles addresses, CIDR ranges and the names `loopback`, `linklocal` and `uniquelocal`. IPv4-mapped addresses
- * (RFC 4291, section 2.5.5.2) are in the ranges of their IPv4 address. Throws at an invalid range, with the option's
- * name.
- */
+/** Compiles addresses, CIDR ranges and the names of @fastify/proxy-addr. Throws with the option's name. */
 export function addressRanges (ranges: string[], option?: string): Ranges {
   if (ranges.length === 0) return () => false
   try {

@@ -25,11 +25,7 @@ const isPrivate = addressRanges(['loopback', 'linklocal', 'uniquelocal'])
 /** The name of a host; `unknown` and identifiers such as `_hidden` name none (RFC 7239, sections 6.2 and 6.3). */
 const HOST_NAME = /^(?!unknown$|_)[a-z0-9.:_-]+$/
 
-/**
- * Makes the functions that decide which clients see source, logs and headers: by the address of the client; by `Host`,
- * because a page of another site can give any name to a local address (DNS rebinding); and by forwarding headers. A
- * client of a Unix socket has no address.
- */
+/** Makes the functions that decide by address, `Host` and forwarding headers which clients see source and logs. */
 export function debugAccess (
   app: FastifyInstance,
   debug: boolean,
@@ -82,7 +78,8 @@ export function debugAccess (
 
   function isHostAllowed ({ host }: Origin, { raw: { headers } }: FastifyRequest): boolean {
     if (hosts.has('*')) return true
-    // A page of another site can choose the host that a trusted proxy forwards: both must be allowed.
+    // A page of another site can give any name to a local address (DNS rebinding), and can choose the host that a
+    // trusted proxy forwards: both must be allowed.
     return host !== '' && isNameAllowed(host) &&
       isAuthorityAllowed(headers.host) && isAuthorityAllowed(headers[':authority'])
   }

@@ -8,10 +8,7 @@ const HOST_HEADERS = ['x-forwarded-host', 'x-forwarded-server', 'x-original-host
 /** A longer header counts as one that cannot be read. */
 const MAX_LENGTH = 2_000
 
-/**
- * The addresses of clients and proxies, and the names of hosts and proxies, in all forwarding headers, whoever sent
- * them; without ports. An empty string is a value that cannot be read.
- */
+/** The addresses and hosts in all forwarding headers, without ports; empty where one cannot be read. */
 export function forwardingNames (headers: IncomingHttpHeaders) {
   const pairs = listOf(headers.forwarded, /[,;]/).map(forwardedPair)
   const valuesOf = (...names: string[]): string[] =>

@@ -1,7 +1,4 @@
-/**
- * The text of a header value: Node.js decodes its octets as ISO 8859-1, clients send UTF-8.
- * Octets that are no UTF-8 become U+FFFD (RFC 9110, section 5.5 calls them opaque).
- */
+/** The text of a header value: Node.js decodes it as ISO 8859-1, clients send UTF-8 (RFC 9110, section 5.5). */
 export function headerText (value: string): string {
   return /^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value, 'latin1').toString('utf8')
 }

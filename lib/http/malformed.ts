@@ -30,11 +30,7 @@ const CROSS_SITE = 'Cross-site method override: send it from a page of the same 
   'behind a proxy, set trustedProxies (TRUSTED_PROXIES).'
 const REQUEST_LINE = /^([A-Za-z-]{1,32}) (\S+)(?= HTTP\/|\r?\n|$)/
 
-/**
- * The server options that turn malformed messages into explained errors. They are given when the Fastify instance is
- * created (`npm start` does so, and fastify-cli with `--options`). Without the plugin, and in `observe` mode, they only
- * change how messages are answered that the parser refuses.
- */
+/** The server options that turn malformed messages into explained errors; Fastify is created with them. */
 export function messageOptions (
   { methodOverride = false }: Partial<Pick<ServerSettings, 'methodOverride'>> = {}
 ): FastifyServerOptions {
@@ -81,10 +77,7 @@ function routedTarget (app: FastifyInstance, message: IncomingMessage, methodOve
   return UNROUTABLE
 }
 
-/**
- * Gives a POST the method of its header `X-HTTP-Method-Override` or its query parameter `_method`. Returns why that is
- * refused, or null. Forms of other sites can send a POST, but no other unsafe method, and must not get one by this.
- */
+/** Gives a POST the method of `X-HTTP-Method-Override` or `_method`. Returns why that is refused, or null. */
 function overrideMethod (app: FastifyInstance, message: IncomingMessage): Error | null {
   const query = /\?.*/.exec(message.url ?? '')?.[0]
   const wanted = message.headers['x-http-method-override'] ?? new URLSearchParams(query).get('_method')

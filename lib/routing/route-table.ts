@@ -145,11 +145,7 @@ export class RouteTable {
     return this.#declared.filter(({ name }) => !name.startsWith('_'))
   }
 
-  /**
-   * Looks a path up under every method: the methods that it has, in the order of declaration, and the other
-   * trailing-slash form, where only that has a route for GET. Routes for debugging are hidden from clients that may not
-   * see the debug surface.
-   */
+  /** The methods of a path, in order of declaration, and its other trailing-slash form if only that has a GET route. */
   lookup (path: string, request: FastifyRequest) {
     const allowed = [...this.#methods]
       .flatMap((method) => this.#findVisible(method, path, request) ?? [])

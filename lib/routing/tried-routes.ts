@@ -9,10 +9,7 @@ const MAX_NEAR = 5
 /** The cost of a route that is not similar to the request. */
 const FAR = 1_000
 
-/**
- * Why each route did not match a request that matched none: fifty of them, the nearest first, and how many more there
- * are. `isNear`: only the method, a constraint or some characters differ.
- */
+/** Why each route did not match a request: the fifty nearest, and how many more there are. */
 export function triedRoutes (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
   const compared = nearestFirst(routes, method, segmentsOf(path))
   return {
@@ -22,10 +19,7 @@ export function triedRoutes (routes: readonly DeclaredRoute[], { method, path }:
   }
 }
 
-/**
- * The routes that nearly matched a request, the nearest first. `path` would match, with the parameters of the request;
- * null where the request lacks a parameter.
- */
+/** The routes that nearly matched, the nearest first; `path` has the request's parameters, null if one is missing. */
 export function nearMisses (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
   const sent = segmentsOf(path)
   return nearestFirst(routes, method, sent).filter(({ cost }) => cost < FAR).slice(0, MAX_NEAR)

@@ -88,10 +88,7 @@ async function logOut (
   return await reply.redirect(locationOf(request, logout.target), 302)
 }
 
-/**
- * The URL of the form of a request's firewall, its CSRF token (empty if none is checked), and the message of the last
- * failed attempt, once. Throws if the firewall has no login.
- */
+/** The URL of the form, its CSRF token, and the last failure, once. Throws if the firewall has no login. */
 export function loginForm (request: FastifyRequest) {
   const firewall = contextOf(request)?.firewall
   if (!firewall?.login) throw new Error('request.loginForm(): no firewall with a login protects this path')
