@@ -122,7 +122,7 @@ t.test('invalid expressions stop the start, and name the route', async t => {
   t.equal(await first(settings, declare('request.methd == "GET"')), 'Route GET /p/:name: config.security: No such key: methd')
   t.equal(await first(settings, declare('roles')), 'Route GET /p/:name: config.security: The expression returns list<string>, not bool')
   t.equal(await first(settings, declare('params.name + 1 == 2 || "a" + 1 == "b"')), 'Route GET /p/:name: config.security: no such overload: string + int')
-  t.equal(await first(settings, declare(true)), 'Route "GET /p/:name": config.security is true; it has to be an expression (CEL)')
+  t.equal(await first(settings, declare(true)), 'Route "GET /p/:name": Option "config.security" must be an expression (CEL), not a boolean')
   t.equal(await first(undefined, declare('user == null')), 'Route GET /p/:name: config.security needs the option security, which is not configured')
 })
 
