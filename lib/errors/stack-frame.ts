@@ -3,7 +3,7 @@ import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { visibleLine } from '../view/visible.js'
 import type { FlattenedException, StackFrame } from './exception.js'
-import { excerptReader, SourceCache } from './source-cache.js'
+import { excerptReader, sourceCache } from './source-cache.js'
 
 // The patterns of this file take quadratic time on a long line.
 const MAX_LINE_LENGTH = 2_000
@@ -44,7 +44,7 @@ function frameOf (line: string, root: string): StackFrame | null {
   const isAsync = open === -1 && call.startsWith('async ')
   const place = open === -1 ? call.slice(isAsync ? 6 : 0) : call.slice(open + 2, -1)
   const name = open === -1 ? `${isAsync ? 'async ' : ''}<anonymous>` : call.slice(0, open)
-  const known = places.get(`${root}\n${place}`, () => ownPlace(place, root))
+  const known = cachedPlace(`${root}\n${place}`, () => ownPlace(place, root))
   return known === UNKNOWN ? null : { ...known, function: name }
 }
 
@@ -52,7 +52,7 @@ function frameOf (line: string, root: string): StackFrame | null {
 type OwnPlace = Place & { own: boolean }
 
 const UNKNOWN: OwnPlace = { file: '', line: 0, column: 0, own: false }
-const places = new SourceCache<OwnPlace>(MAX_PLACES)
+const cachedPlace = sourceCache<OwnPlace>(MAX_PLACES)
 
 function ownPlace (place: string, root: string): OwnPlace {
   if (place === 'native') return { ...UNKNOWN }

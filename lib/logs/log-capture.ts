@@ -34,12 +34,12 @@ const formatter = pino({ level: 'debug', base: null, serializers: SERIALIZERS },
 
 const captures = new Set<LogCapture>()
 /**
- * The property of a logger that has the log of the request, or the capture of the application, whose lines it writes;
- * null where several requests share the logger. The children of a logger inherit it. It is no `WeakMap`: as the log of
- * a request leads to its logger, V8 would keep both until a full garbage collection.
+ * The property of a logger that has the log of the request whose lines it writes; null where several requests share
+ * the logger. The children of a logger inherit it. It is no `WeakMap`: as the log of a request leads to its logger, V8
+ * would keep both until a full garbage collection.
  */
 const kOwner = Symbol('hindsight.owner')
-type Owner = RequestLog | LogCapture | null
+type Owner = RequestLog | null
 /** First lines of requests that are neither opened nor reserved yet, by the request or by its logger. */
 const held = new WeakMap<object, HeldLine>()
 
@@ -57,7 +57,6 @@ export class LogCapture {
     this.#onLateError = onLateError
     this.current = current
     this.hasDestination = isPublished(app.log)
-    if (this.hasDestination) setOwner(app.log, this)
     if (captures.size === 0) subscribe(CHANNEL, onLine)
     captures.add(this)
   }
@@ -84,8 +83,6 @@ export class LogCapture {
   /** Ends the capture. */
   close (): void {
     captures.delete(this)
-    // Loggers may live longer than their application.
-    Reflect.deleteProperty(this.#app.log, kOwner)
     if (captures.size === 0) unsubscribe(CHANNEL, onLine)
   }
 
@@ -113,12 +110,12 @@ function onLine (message: unknown): void {
 
 function attribute ({ instance, arguments: [fields, message, level], result }: PublishedLine): void {
   if (typeof result !== 'string') return
-  const owner = ownerOf(instance)
+  const owner = (instance as { [kOwner]?: Owner })[kOwner] ?? null
   const { err, req } = fields as { err?: unknown, req?: unknown }
   if (message === LATE_ERROR) noteLate(owner, err)
-  if (owner instanceof RequestLog) return owner.add(level, result)
+  if (owner !== null) return owner.add(level, result)
   const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
-  if (message !== FIRST_LINE && request?.log !== instance) return logOfContext(owner)?.add(level, result)
+  if (message !== FIRST_LINE && request?.log !== instance) return logOfContext()?.add(level, result)
   // Fastify writes this line before the first hook, when a kept connection may have the context of its last request.
   const log = request === null ? undefined : knownStateOf(request)?.capturedLog
   if (log === undefined) held.set(request ?? instance, { level, text: result, at: performance.now() })
@@ -126,12 +123,8 @@ function attribute ({ instance, arguments: [fields, message, level], result }: P
 }
 
 function noteLate (owner: Owner, error: unknown): void {
-  const log = owner instanceof RequestLog ? owner : logOfContext(owner)
+  const log = owner ?? logOfContext()
   if (log !== undefined) log.onLateError?.(log.state, error)
-}
-
-function ownerOf (logger: { [kOwner]?: Owner }): Owner {
-  return logger[kOwner] ?? null
 }
 
 // Not enumerable, and without an error for a frozen logger.
@@ -139,9 +132,8 @@ function setOwner (logger: object, value: Owner): void {
   Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
 }
 
-function logOfContext (owner: LogCapture | null): RequestLog | undefined {
-  if (owner !== null) return owner.current()
-  // A logger that no application owns, such as one of a module.
+// For lines of a logger that belongs to no single request, such as that of the application or of a module.
+function logOfContext (): RequestLog | undefined {
   for (const capture of captures) {
     const log = capture.current()
     if (log !== undefined) return log

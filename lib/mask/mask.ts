@@ -162,18 +162,13 @@ function maskHeader (mask: Mask, name: string, value: string): string {
     return nonces.reduce<string>((shown, nonce) => shown.replace("'nonce-'", () => nonce),
       mask.text(value.replace(NONCE, "'nonce-'")))
   }
-  if (lower === 'cookie') return maskCookies(value)
+  if (lower === 'cookie') return value.split(';').map((pair) => maskCookie(pair.trim())).join('; ')
   if (lower === 'set-cookie') return value.replace(/^[^;]*/, maskCookie)
   const scheme = lower.endsWith('authorization') ? /^\s*([A-Za-z][\w-]*)\s+\S/.exec(value)?.[1] : undefined
   return scheme === undefined ? MASKED : `${scheme} ${MASKED}`
 }
 
-/** Masks the pairs of a `Cookie` header; their names stay. */
-function maskCookies (value: string): string {
-  return value.split(';').map((pair) => maskCookie(pair.trim())).join('; ')
-}
-
+/** Masks the value of a cookie; its name stays. */
 function maskCookie (pair: string): string {
-  const equals = pair.indexOf('=')
-  return equals < 0 ? (pair === '' ? '' : MASKED) : `${pair.slice(0, equals).trim()}=${MASKED}`
+  return pair.replace(/^([^=]*=)?[^]+/, `$1${MASKED}`)
 }
