@@ -3,7 +3,7 @@ import t from 'tap'
 import { highlight } from '../../../lib/error-page/excerpt.js'
 
 /** Lines with the classes of what is coloured: `k:const a = n:1`. */
-function told (lines: string[], file = 'a.ts', mark: Parameters<typeof highlight>[2] = null): string[] {
+function shown (lines: string[], file = 'a.ts', mark: Parameters<typeof highlight>[2] = null): string[] {
   return highlight(lines, file, mark).map((line) => {
     const { document } = new JSDOM(`<p>${line}</p>`).window
     return [...document.querySelector('p')?.childNodes ?? []].map((node) => {
@@ -21,15 +21,15 @@ t.test('tokens of the source are colored by their kind', async (t) => {
     ['JSX', ['return <B c="d">e</B>'], ['‹k:return› <‹t:B› ‹t:c›=‹s:"d"›>e</‹t:B›>'], 'a.jsx'],
     ['another language', ['const a = "b"'], ['const a = "b"'], 'a.vue']
   ]
-  for (const [name, lines, expected, file] of cases) t.same(told(lines, file), expected, name)
+  for (const [name, lines, expected, file] of cases) t.same(shown(lines, file), expected, name)
 })
 
 t.test('the excerpt marks the expression at the position of the frame', async (t) => {
-  t.same(told(['a()', '  here(1)'], 'a.ts', { line: 1, column: 3 }), ['a()', '  ‹at:here›(‹n:1›)'])
-  t.same(told(['throw new Error()'], 'a.ts', { line: 0, column: 7 }), ['‹k:throw› ‹k at:new› ‹t:Error›()'])
-  t.same(told(['x here y'], 'a.svelte', { line: 0, column: 3 }), ['x here y'], 'no mark in another language')
+  t.same(shown(['a()', '  here(1)'], 'a.ts', { line: 1, column: 3 }), ['a()', '  ‹at:here›(‹n:1›)'])
+  t.same(shown(['throw new Error()'], 'a.ts', { line: 0, column: 7 }), ['‹k:throw› ‹k at:new› ‹t:Error›()'])
+  t.same(shown(['x here y'], 'a.svelte', { line: 0, column: 3 }), ['x here y'], 'no mark in another language')
   for (const mark of [{ line: 0, column: 99 }, { line: 9, column: 1 }, { line: -1, column: 1 }, { line: 0, column: 2 }]) {
-    for (const file of ['a.ts', 'a.vue']) t.same(told(['x y'], file, mark), ['x y'], `${JSON.stringify(mark)} of ${file}`)
+    for (const file of ['a.ts', 'a.vue']) t.same(shown(['x y'], file, mark), ['x y'], `${JSON.stringify(mark)} of ${file}`)
   }
 })
 

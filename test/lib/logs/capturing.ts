@@ -16,7 +16,7 @@ export interface Capturing {
   messagesOf: (url: string) => string[]
 }
 
-interface Way {
+interface Setup {
   mode?: 'observe' | 'full'
   /** Whether requests are only reserved for. */
   reserve?: boolean
@@ -25,7 +25,7 @@ interface Way {
 }
 
 /** An application whose requests are captured, without the rest of Hindsight. */
-export async function capturing (t: Test, server: object, declare: (app: FastifyInstance) => unknown, { mode = 'full', reserve = false, before }: Way = {}): Promise<Capturing> {
+export async function capturing (t: Test, server: object, declare: (app: FastifyInstance) => unknown, { mode = 'full', reserve = false, before }: Setup = {}): Promise<Capturing> {
   const app = Fastify(server as FastifyServerOptions) as unknown as FastifyInstance
   const context = new AsyncLocalStorage<RequestLog>()
   const logs: Array<[url: string, log: RequestLog]> = []

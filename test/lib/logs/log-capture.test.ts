@@ -1,10 +1,18 @@
+import { hasSubscribers, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Agent, get } from 'node:http'
-import { Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import Fastify from 'fastify'
 import pino from 'pino'
 import t from 'tap'
+import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance, FastifyServerOptions } from 'fastify'
-import { RequestState } from '../../../lib/lifecycle/request-state.js'
-import { recordingLogger } from '../../../lib/logs/log-capture.js'
+import { hindsight } from '../../../app/hindsight.js'
+import { stateOf, RequestState } from '../../../lib/lifecycle/request-state.js'
+import { LogCapture, recordingLogger } from '../../../lib/logs/log-capture.js'
+import { capturing, output } from './capturing.js'
+import { Writable } from 'node:stream'
 import { RequestLog } from '../../../lib/logs/request-log.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { build, listen, profileOf } from '../../support/app.js'
@@ -90,10 +98,10 @@ t.test('"request completed" is captured as it was written, with any options of t
     const app = await build(t, {}, app => app.get('/', () => 'x'), withLogger('info', stream, more))
     const { logs } = await profileOf(app, await app.inject('/'))
     const written = lines.find(({ responseTime }) => responseTime !== undefined) as Line
-    const [told, ...others] = logs.filter(({ context }) => context.responseTime !== undefined)
+    const [completed, ...others] = logs.filter(({ context }) => context.responseTime !== undefined)
     t.same(others, [], name)
-    t.same(told?.context, context(written), name)
-    t.match(told, { level: 'info', channel: 'request', message }, name)
+    t.same(completed?.context, context(written), name)
+    t.match(completed, { level: 'info', channel: 'request', message }, name)
     await app.close()
   }
 })
@@ -240,7 +248,7 @@ function recorded (logger: object): Recorded {
   }
 }
 
-class PrivateLogger {
+class CountingLogger {
   static readonly brand = 'private'
   readonly #calls: unknown[][]
   readonly #bindings: object
@@ -266,11 +274,11 @@ class PrivateLogger {
   error (...args: unknown[]): string { return this.#write('error', args) }
   fatal (...args: unknown[]): string { return this.#write('fatal', args) }
   flush (): number { return this.#calls.length }
-  child (bindings: object): PrivateLogger { return new PrivateLogger(this.#calls, { ...this.#bindings, ...bindings }) }
+  child (bindings: object): CountingLogger { return new CountingLogger(this.#calls, { ...this.#bindings, ...bindings }) }
 }
 
 t.test('calls from the level debug on are recorded, and passed on unchanged', async (t) => {
-  const given = new PrivateLogger()
+  const given = new CountingLogger()
   const { logger, lines } = recorded(given)
   for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) {
     t.equal(logger[level]({ a: 1 }, 'a %s line', level) as unknown, 'written', 'the result is that of the logger')
@@ -280,7 +288,7 @@ t.test('calls from the level debug on are recorded, and passed on unchanged', as
 })
 
 t.test('all other members are those of the logger', async (t) => {
-  const given = new PrivateLogger()
+  const given = new CountingLogger()
   const { logger } = recorded(given)
   t.equal(logger.level, 'info')
   logger.level = 'warn'
@@ -288,17 +296,17 @@ t.test('all other members are those of the logger', async (t) => {
   logger.extra = 1
   t.equal((given as { extra?: number }).extra, 1)
   t.equal(logger.flush(), 0, 'a method has the logger as this')
-  t.ok(logger instanceof PrivateLogger)
-  const { constructor: Logger } = logger as unknown as { constructor: typeof PrivateLogger }
-  t.equal(Logger.name, 'PrivateLogger')
+  t.ok(logger instanceof CountingLogger)
+  const { constructor: Logger } = logger as unknown as { constructor: typeof CountingLogger }
+  t.equal(Logger.name, 'CountingLogger')
   t.equal(Logger.brand, 'private')
-  t.ok(new Logger() instanceof PrivateLogger)
+  t.ok(new Logger() instanceof CountingLogger)
   t.same(Object.keys(logger), ['extra'])
   t.ok('flush' in logger)
 })
 
 t.test('children are recorded with their bindings, and so are their children', async (t) => {
-  const given = new PrivateLogger()
+  const given = new CountingLogger()
   const { logger, lines } = recorded(given)
   const child = logger.child({ part: 'a' })
   child.info('one')
@@ -331,7 +339,7 @@ t.test('a method that a proxy must not replace is called, and not recorded', asy
 })
 
 t.test('a line that cannot be formatted does not throw', async (t) => {
-  const given = new PrivateLogger()
+  const given = new CountingLogger()
   const { logger, lines } = recorded(given)
   const unreadable = { get a () { throw new Error('unreadable') } }
   t.equal(logger.info(unreadable) as unknown, 'written')
@@ -351,4 +359,417 @@ t.test('a call that writes a line of pino is not recorded twice', async (t) => {
   const { logger, log, lines } = recorded({ info: (text: string) => log.add(30, JSON.stringify({ msg: text, by: 'pino' })) })
   logger.info('once')
   t.same(lines(), [['info', 'once', { by: 'pino' }]])
+})
+
+const CHANNEL = 'tracing:pino_asJson:end'
+const MODES = ['observe', 'full'] as const
+
+t.test('pino publishes its lines to the diagnostics channel', async (t) => {
+  const published: unknown[] = []
+  const collect = (message: unknown): void => { published.push(message) }
+  subscribe(CHANNEL, collect)
+  t.teardown(() => unsubscribe(CHANNEL, collect))
+  const logger = pino({ base: null, timestamp: false }, { write () {} })
+  logger.warn({ a: 1 }, 'said')
+  unsubscribe(CHANNEL, collect)
+  const [message] = published as Array<{ instance: unknown, arguments: unknown[], result: unknown }>
+  if (message === undefined) return t.fail(`pino ${pino.version} no longer publishes to the diagnostics channel "${CHANNEL}", by which lib/logs/log-capture.ts captures log lines: profiles would have none`)
+  t.equal(message.instance, logger, `the message of "${CHANNEL}" no longer has the logger as its "instance"`)
+  t.same([...message.arguments].slice(0, 3), [{ a: 1 }, 'said', 40], `the "arguments" of "${CHANNEL}" are no longer fields, message and level`)
+  t.equal(message.result, '{"level":40,"a":1,"msg":"said"}\n', `the "result" of "${CHANNEL}" is no longer the line`)
+})
+
+t.test('lines of a pino logger of the application and of its children are captured', async (t) => {
+  for (const mode of MODES) {
+    const { stream } = output()
+    const logger = pino({ level: 'info', base: { service: 'shop' } }, stream)
+    const { app, linesOf, messagesOf } = await capturing(t, { loggerInstance: logger }, (app) => app.get('/', (request) => {
+      request.log.debug('below the level')
+      request.log.info('own')
+      request.log.child({ part: 'child' }).child({ piece: 'grandchild' }).warn('of a child')
+      logger.error('of the instance that was given')
+      app.log.info('of the application')
+      pino({}, stream).info('of a module')
+      return 'x'
+    }), { mode })
+    const written = ['own', 'of a child', 'of the instance that was given', 'of the application', 'of a module']
+    await app.inject('/')
+    t.same(messagesOf('/'), mode === 'full' ? ['below the level', ...written] : written, mode)
+    t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { service: 'shop', part: 'child', piece: 'grandchild' })
+    if (mode === 'full') t.match(linesOf('/').find(({ message }) => message === 'below the level')?.context, { service: 'shop' })
+    t.same(linesOf('/').map(({ message }) => message).filter((message) => message.startsWith('request') || message.startsWith('incoming')), ['incoming request', 'request completed'])
+    await app.close()
+  }
+})
+
+t.test('in observe mode a pino logger of the application keeps its identity and level', async (t) => {
+  const { stream } = output()
+  let seen: unknown
+  const { app } = await capturing(t, { logger: { level: 'warn', stream } }, (app) => app.get('/', (request) => {
+    t.equal(request.log, seen)
+    t.equal(request.log.level, 'warn')
+    return 'x'
+  }), { mode: 'observe', before: (app) => app.addHook('onRequest', async (request) => { seen = request.log }) })
+  t.equal((await app.inject('/')).statusCode, 200)
+  await app.close()
+})
+
+t.test('the lines of a request are captured before it fails', async (t) => {
+  const { stream } = output()
+  const { app, linesOf } = await capturing(t, { logger: { level: 'info', stream } }, (app) => app.get('/', async (request) => {
+    request.log.debug('not written')
+    await sleep(1)
+    request.log.info('own')
+    request.log.child({ part: 'child' }).info('of a child')
+    app.log.info('a line of no request')
+    return 'x'
+  }), { reserve: true })
+  await app.inject('/')
+  t.same(linesOf('/').map(({ message }) => message), ['incoming request', 'own', 'of a child', 'request completed'])
+  await app.close()
+  const silent = await capturing(t, { logger: false }, (app) => app.get('/', () => 'x'), { reserve: true })
+  await silent.app.inject('/')
+  t.notOk(silent.capture.hasDestination)
+  t.same(silent.linesOf('/'), [], 'no line of a disabled logger is kept')
+  await silent.app.close()
+})
+
+class PrivateLogger {
+  readonly #pino: pino.Logger
+  #calls = 0
+  constructor (logger: pino.Logger) { this.#pino = logger }
+  get level (): string { return this.#pino.level }
+  set level (level: string) { this.#pino.level = level }
+  get calls (): number { return this.#calls }
+  trace (...args: unknown[]): void { this.#calls++; this.#pino.trace(...args as [string]) }
+  debug (...args: unknown[]): void { this.#calls++; this.#pino.debug(...args as [string]) }
+  info (...args: unknown[]): void { this.#calls++; this.#pino.info(...args as [string]) }
+  warn (...args: unknown[]): void { this.#calls++; this.#pino.warn(...args as [string]) }
+  error (...args: unknown[]): void { this.#calls++; this.#pino.error(...args as [string]) }
+  fatal (...args: unknown[]): void { this.#calls++; this.#pino.fatal(...args as [string]) }
+  child (bindings: object): PrivateLogger { return new PrivateLogger(this.#pino.child(bindings)) }
+}
+
+t.test('a logger with private fields works, and its lines through pino are captured once', async (t) => {
+  for (const mode of MODES) {
+    const { stream, text } = output()
+    const { app, linesOf, messagesOf } = await capturing(t, { loggerInstance: new PrivateLogger(pino({ level: 'info' }, stream)) }, (app) => app.get('/', (request) => {
+      const { log } = request as unknown as { log: PrivateLogger }
+      const before = log.calls
+      log.debug('below the level')
+      log.info('own')
+      log.child({ part: 'child' }).info('of a child')
+      t.equal(log.calls, before + 2)
+      t.equal(log.level, 'info')
+      return 'x'
+    }), { mode })
+    t.equal((await app.inject('/')).statusCode, 200)
+    t.same(messagesOf('/'), ['below the level', 'own', 'of a child'], mode)
+    t.same(linesOf('/').map(({ message }) => message).filter((message) => / request$|^request /.test(message)), ['incoming request', 'request completed'])
+    t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { part: 'child' })
+    t.same(text().trim().split('\n').map((line) => (JSON.parse(line) as { msg: string }).msg), ['incoming request', 'own', 'of a child', 'request completed'])
+    await app.close()
+  }
+})
+
+t.test('lines are captured with logging switched off, and with a logger other than pino', async (t) => {
+  const calls: string[] = []
+  const write = (text: string): void => { calls.push(text) }
+  const plain = { level: 'info', trace: write, debug: write, info: write, warn: write, error: write, fatal: write, silent () {}, child () { return this } }
+  for (const mode of MODES) {
+    for (const server of [{ logger: false }, { loggerInstance: plain, disableRequestLogging: true }]) {
+      calls.length = 0
+      const { app, capture, messagesOf } = await capturing(t, server, (app) => app.get('/', async (request) => {
+        for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) request.log[level](level)
+        await sleep(1)
+        request.log.child({ a: 1 }).info('of a child')
+        return 'x'
+      }), { mode })
+      await app.inject('/')
+      t.notOk(capture.hasDestination)
+      t.same(messagesOf('/'), ['debug', 'info', 'warn', 'error', 'fatal', 'of a child'], mode)
+      t.same(calls, 'loggerInstance' in server ? ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'of a child'] : [])
+      await app.close()
+    }
+  }
+})
+
+/** The output of an application whose request logs in many ways; what differs each time is made the same. */
+async function outputOf (t: Parameters<typeof capturing>[0], logger: object, mode?: 'observe' | 'full'): Promise<string> {
+  const { stream, text } = output()
+  const server = { logger: { ...logger, stream } }
+  const declare = (app: FastifyInstance): void => {
+    app.setErrorHandler((error, request, reply) => {
+      request.log.error({ err: error, req: request, res: reply }, 'handled')
+      reply.send(error)
+    })
+    app.get('/', { logLevel: (logger as { route?: 'error' }).route ?? '' as 'error' }, async (request) => {
+      for (const log of [request.log, app.log, request.log.child({ part: 'child' }, { msgPrefix: '> ', redact: ['secret'] }), request.log.child({}, { level: 'error' })]) {
+        for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) {
+          log[level]('plain')
+          log[level]({ secret: 'a', card: { number: '4111' }, big: 'x'.repeat(50) }, 'with %s and %d', 'fields', 3)
+          log[level](new TypeError(level))
+        }
+      }
+      request.log.level = 'fatal'
+      request.log.error('after the level was raised')
+      throw Object.assign(new Error('failed'), { stack: 'Error: failed' })
+    })
+  }
+  const app = mode === undefined ? Fastify(server) as unknown as FastifyInstance : (await capturing(t, server, declare, { mode })).app
+  if (mode === undefined) declare(app)
+  for (const url of ['/', '/', '/absent']) await app.inject(url)
+  await app.close()
+  const stack = /"stack":"(?:[^"\\]|\\.)*"/g
+  return text().replace(/"(time|pid|responseTime)":[\d.]+/g, '"$1":0').replace(/"(hostname|reqId)":"[^"]*"/g, '"$1":""').replace(stack, '"stack":""')
+}
+
+t.test('the log output of an application is the same as without Hindsight', async (t) => {
+  const loggers: Record<string, object> = {
+    silent: { level: 'silent' },
+    fatal: { level: 'fatal' },
+    warn: { level: 'warn' },
+    info: { level: 'info' },
+    debug: { level: 'debug' },
+    trace: { level: 'trace' },
+    'the level of a route': { level: 'info', route: 'error' },
+    'its own form': {
+      level: 'info',
+      redact: ['card.number'],
+      messageKey: 'text',
+      base: { service: 'shop' },
+      mixin: () => ({ part: 'shop' }),
+      formatters: { level: (label: string) => ({ level: label }), log: (fields: object) => ({ ...fields, formed: true }) },
+      serializers: { res: () => 'a reply' }
+    },
+    hooks: { level: 'info', hooks: { logMethod (this: unknown, args: [string], method: (...args: unknown[]) => void, level: number) { if (level > 30) method.apply(this, args) } } }
+  }
+  for (const [name, logger] of Object.entries(loggers)) {
+    const expected = await outputOf(t, logger)
+    for (const mode of MODES) t.equal(await outputOf(t, logger, mode), expected, `${name}, ${mode}`)
+    t.ok(expected.includes('plain'), 'the output has lines')
+  }
+})
+
+t.test('debug lines below the level are only in the profile', async (t) => {
+  const { stream, text } = output()
+  const { app, linesOf } = await capturing(t, { logger: { level: 'warn', stream } }, (app) => app.get('/', (request) => {
+    request.log.trace('traced')
+    request.log.debug({ a: 1 }, 'a %s line', 'debug')
+    request.log.child({ part: 'child' }).info('of a child')
+    request.log.child({}, { level: 'error' }).warn('below a level of its own')
+    request.log.debug({ get a () { throw new Error('unreadable') } }, 'unreadable')
+    request.log.warn('written')
+    return 'x'
+  }))
+  t.equal((await app.inject('/')).statusCode, 200)
+  t.match(linesOf('/'), [
+    { level: 'debug', message: 'a debug line', context: { a: 1 } },
+    { level: 'info', message: 'of a child', context: { part: 'child' } },
+    { level: 'warn', message: 'written' },
+    { level: 'info', channel: 'request', message: 'request completed', context: { res: { statusCode: 200 } } }
+  ])
+  t.equal(text().trim().split('\n').length, 1)
+  await app.close()
+})
+
+function fetchEach (port: number, paths: readonly string[], agent: Agent): Promise<unknown> {
+  return paths.reduce<Promise<unknown>>((before, path) => before.then(() => new Promise<void>((resolve, reject) => {
+    get({ port, path, agent }, (response) => response.resume().on('end', resolve)).on('error', reject)
+  })), Promise.resolve())
+}
+
+t.test('on a persistent connection the first line of a request is attributed to that request', async (t) => {
+  const variants: Record<string, { server?: object, before?: (app: FastifyInstance) => unknown, first?: string }> = {
+    'as Fastify comes': {},
+    'a hook before ours that waits': { before: (app) => app.addHook('onRequest', async () => { await sleep(2) }) },
+    'one logger for all requests': { server: { childLoggerFactory: (logger: FastifyBaseLogger) => logger } },
+    'another first line': {
+      server: { logController: new class extends (Fastify as unknown as { LogController: new () => { incomingRequest: unknown } }).LogController { override incomingRequest = (request: { log: FastifyBaseLogger }) => { request.log.info({ req: request }, 'came in') } }() },
+      first: 'came in'
+    }
+  }
+  for (const mode of MODES) {
+    for (const [name, { server = {}, before, first = 'incoming request' }] of Object.entries(variants)) {
+      const { stream } = output()
+      const { app, linesOf } = await capturing(t, { logger: { level: 'info', stream }, ...server }, (app) => app.get('/:n', async (request) => {
+        await sleep(1)
+        request.log.info(request.url)
+        return 'x'
+      }), { mode, ...(before !== undefined && { before }) })
+      await app.listen({ port: 0, host: '127.0.0.1' })
+      const { port } = app.server.address() as AddressInfo
+      const agents = [1, 2, 3].map(() => new Agent({ keepAlive: true, maxSockets: 1 }))
+      await Promise.all(agents.map((agent, i) => fetchEach(port, [1, 2, 3].map((n) => `/${i}${n}`), agent)))
+      for (const agent of agents) agent.destroy()
+      for (const url of agents.flatMap((_agent, i) => [1, 2, 3].map((n) => `/${i}${n}`))) {
+        const lines = linesOf(url)
+        t.same(lines.filter(({ message }) => message === first).map(({ context }) => (context.req as { url: string }).url), [url], `${name}, ${mode}: ${url}`)
+        t.same(lines.filter(({ message }) => message.startsWith('/')).map(({ message }) => message), [url])
+      }
+      await app.close()
+    }
+  }
+})
+
+t.test('a request has the lines of its logger outside of its asynchronous context, too', async (t) => {
+  for (const [server, logLevel] of [[{ logger: { level: 'warn', stream: output().stream } }], [{ logger: { stream: output().stream } }, 'warn'], [{ logger: false }]] as const) {
+    const kept: FastifyBaseLogger[] = []
+    const { app, messagesOf } = await capturing(t, server, (app) => app.get('/', { logLevel: logLevel ?? '' as 'warn' }, (request) => {
+      kept.push(request.log, request.log.child({}))
+      return 'x'
+    }))
+    await app.inject('/')
+    for (const log of kept) {
+      for (const level of ['debug', 'warn'] as const) log[level](`${level}, later`)
+    }
+    t.same(messagesOf('/'), ['debug, later', 'warn, later', 'debug, later', 'warn, later'])
+    await app.close()
+  }
+})
+
+t.test('a line of a shared logger is attributed to the request whose context is current', async (t) => {
+  const { stream } = output()
+  const variants: Record<string, (app: FastifyInstance) => FastifyBaseLogger> = {
+    'that of the application': (app) => app.log,
+    'one of a plugin': (app) => app.log.child({ plugin: 'shop' })
+  }
+  for (const [name, make] of Object.entries(variants)) {
+    let shared: FastifyBaseLogger
+    const { app, linesOf } = await capturing(t, { logger: { stream }, childLoggerFactory: () => shared }, (app) => {
+      app.get('/:n', async (request) => {
+        await sleep(1)
+        request.log.info(`log ${request.url}`)
+        shared.info({ req: request }, `req ${request.url}`)
+        return 'x'
+      })
+    }, { mode: 'observe', before: (app) => { shared = make(app) } })
+    const other = await capturing(t, { logger: { stream } }, (other) => other.get('/', () => {
+      app.log.info('of another application')
+      return 'x'
+    }))
+    await app.inject('/first')
+    await Promise.all(['/1', '/2', '/3'].map((url) => app.inject(url)))
+    for (const url of ['/1', '/2', '/3']) {
+      t.same(linesOf(url).map(({ message }) => message).filter((message) => message.includes('/')), [`log ${url}`, `req ${url}`], name)
+    }
+    await other.app.inject('/')
+    t.same(other.messagesOf('/'), ['of another application'])
+    await other.app.close()
+    await app.close()
+  }
+})
+
+t.test('a debug line of Hindsight is written only in full mode, if the logger has that level', async (t) => {
+  for (const mode of MODES) {
+    for (const level of ['debug', 'info']) {
+      const { stream, text } = output()
+      const { app, messagesOf, linesOf } = await capturing(t, { logger: { level, stream } }, (app) => app.get('/', (request) => {
+        stateOf(request).capturedLog?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
+        return 'x'
+      }), { mode })
+      await app.inject('/')
+      t.match(linesOf('/').filter(({ channel }) => channel === 'router'), [{ level: 'debug', message: 'ours', context: { route: 'home' } }])
+      t.same(messagesOf('/'), [])
+      t.equal(text().includes('ours'), mode === 'full' && level === 'debug', `${mode}, ${level}`)
+      await app.close()
+    }
+  }
+})
+
+t.test('a line with unreadable fields is not captured', async (t) => {
+  const { app, messagesOf } = await capturing(t, { logger: { stream: output().stream } }, (app) => app.get('/', () => {
+    app.log.info(Object.defineProperty({}, 'req', { get () { throw new Error('unreadable') } }), 'not captured')
+    app.log.info('captured')
+    return 'x'
+  }))
+  t.equal((await app.inject('/')).statusCode, 200)
+  t.same(messagesOf('/'), ['captured'])
+  await sleep(1)
+  await app.close()
+})
+
+t.test('two applications in one process capture the lines of their own requests', async (t) => {
+  const { stream } = output()
+  const shared = pino({ level: 'info' }, stream)
+  const second = await capturing(t, { loggerInstance: shared }, (app) => app.get('/b', async (request) => {
+    request.log.info('b of its request')
+    app.log.info('b of its application')
+    await sleep(1)
+    shared.info('the shared logger in b')
+    return 'x'
+  }))
+  const first = await capturing(t, { loggerInstance: shared }, (app) => app.get('/a', async (request) => {
+    request.log.info('a of its request')
+    second.app.log.info('b in the work of a')
+    await second.app.inject('/b')
+    await sleep(1)
+    shared.info('the shared logger in a')
+    return 'x'
+  }))
+  await Promise.all(Array.from({ length: 3 }, () => first.app.inject('/a')))
+  const times = <T>(...lines: T[]): T[] => lines.flatMap((line) => [line, line, line]).sort()
+  t.same(first.messagesOf('/a').sort(), times('a of its request', 'b in the work of a', 'the shared logger in a'))
+  t.same(second.messagesOf('/b').sort(), times('b of its request', 'b of its application', 'the shared logger in b'))
+  for (const [of, url] of [[first, '/a'], [second, '/b']] as const) {
+    t.same(of.linesOf(url).filter(({ message }) => message === 'incoming request').map(({ context }) => (context.req as { url: string }).url), times(url))
+  }
+  await first.app.close()
+  t.ok(hasSubscribers(CHANNEL), 'the other application still captures')
+  await second.app.inject('/b')
+  t.equal(second.linesOf('/b').filter(({ message }) => message === 'incoming request').length, 4)
+  await second.app.close()
+})
+
+t.test('after the last application is closed, the channel of pino has no subscriber', async (t) => {
+  t.notOk(hasSubscribers(CHANNEL))
+  const apps = [await capturing(t, { logger: false }, () => {}), await capturing(t, {}, () => {})]
+  t.ok(hasSubscribers(CHANNEL))
+  for (const { app } of apps) await app.close()
+  t.notOk(hasSubscribers(CHANNEL))
+})
+
+t.test('a closed application is garbage-collected, even if its loggers remain', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const kept: FastifyBaseLogger[] = []
+  const open = async (server: object, keeps: boolean): Promise<WeakRef<FastifyInstance>> => {
+    const app = Fastify(server) as unknown as FastifyInstance
+    app.decorate('hindsight', { mode: 'full' } as never)
+    const capture = new LogCapture(app, () => { app.hasDecorator('absent'); return undefined })
+    app.addHook('onRequest', async (request) => {
+      capture.open(request)
+      if (keeps) kept.push(request.log)
+    })
+    app.addHook('onClose', async () => capture.close())
+    app.get('/', () => 'x')
+    await app.inject('/')
+    if (keeps) kept.push(app.log)
+    await app.close()
+    return new WeakRef(app)
+  }
+  // The logger of an application without one holds it.
+  const closed = [await open({ logger: false }, false), await open({ logger: { level: 'silent' } }, true)]
+  for (let tries = 0; tries < 20 && closed.some((ref) => ref.deref() !== undefined); tries++) {
+    await sleep(10)
+    collect()
+  }
+  t.same(closed.map((ref) => ref.deref() === undefined), [true, true])
+  t.equal(kept.length, 2)
+})
+
+t.test('a line with the object of another library as its request adds nothing to that object', async (t) => {
+  const lines: string[] = []
+  const app = Fastify({ logger: { stream: { write: (line: string) => { lines.push(line) } } } }) as unknown as FastifyInstance
+  await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+  const foreign = Object.freeze({ id: 7 })
+  const open = { id: 8 }
+  app.get('/', async (request) => {
+    for (const req of [foreign, open]) request.log.info({ req }, 'incoming request')
+    return 'x'
+  })
+  t.equal((await app.inject('/')).statusCode, 200)
+  await app.close()
+  t.equal(lines.filter((line) => line.includes('incoming request')).length, 3)
+  t.same(Reflect.ownKeys(open), ['id'])
 })

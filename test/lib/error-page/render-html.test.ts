@@ -6,6 +6,8 @@ import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
 import type { FlattenedException, StackFrame } from '../../../lib/errors/exception.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
 import { record, sampleReport } from '../errors/sample.js'
+import { htmlChecker } from '../../support/html-checker.js'
+import { everyday, hostile } from './serve.js'
 
 const NONCE = { script: 'c2NyaXB0', style: 'c3R5bGU=' }
 
@@ -210,4 +212,20 @@ t.test('the text of a message is unchanged', async (t) => {
     t.equal(document.querySelector('h1')?.textContent, text)
     t.equal(document.title, `${text} (404 Not Found)`)
   }
+})
+
+const findings = htmlChecker({ 'require-csp-nonce': 'error' })
+
+t.test('the page is valid HTML', async (t) => {
+  const pages: Array<[name: string, changes: Partial<ErrorReport>]> = [
+    ['a missing route', {}],
+    ['a failure of everyday', everyday()],
+    ['hostile text everywhere', hostile()],
+    ['nothing known', { exceptions: [], logs: [], hints: [] }]
+  ]
+  for (const [name, changes] of pages) {
+    const body = renderReport(sampleReport(changes), 'html', { script: 'sc', style: 'st' })
+    t.same(await findings(body), [], name)
+  }
+  t.ok((await findings('<!DOCTYPE html><html lang="en"><head><title>x</title></head><body><p><div></div></p></body></html>')).length > 0, 'the checker reports invalid HTML')
 })

@@ -6,6 +6,8 @@ import t from 'tap'
 import type { ErrorReport } from '../../../lib/errors/report.js'
 import { testdir } from '../../support/folder.js'
 import { build } from '../../support/app.js'
+import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
+import { record, sampleReport } from '../errors/sample.js'
 
 const HTML = { accept: 'text/html' }
 
@@ -46,9 +48,9 @@ t.test('the root cause comes first, then the chain', async (t) => {
   const document = await page(app, { url: '/orders/7' })
   t.match(texts(document, 'h1'), [/JSON/])
   t.same(texts(document, '.cause'), ['SyntaxError'])
-  t.match(texts(document, '.chain li'), [/^rethrown at test\/lib\/error-page\/card\.test\.ts:\d+:\d+ as Error: The invoice cannot be shown$/])
+  t.match(texts(document, '.chain li'), [/^rethrown at test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+:\d+ as Error: The invoice cannot be shown$/])
   t.match(texts(document, '.where mark .source'), ["JSON.parse('{').total()"])
-  t.match(texts(document, '.what'), [/^The handler of GET \/orders\/:id \(test\/lib\/error-page\/card\.test\.ts:\d+\) threw Error; the root cause is SyntaxError at test\/lib\/error-page\/card\.test\.ts:\d+\.$/])
+  t.match(texts(document, '.what'), [/^The handler of GET \/orders\/:id \(test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+\) threw Error; the root cause is SyntaxError at test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+\.$/])
   t.equal(document.querySelector('[data-fragment]')?.getAttribute('data-fragment'), document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') + '/differences')
   const { body } = await app.inject({ url: '/orders/7', headers: { accept: 'text/markdown' } })
   t.match(body, /^# .*JSON.*\n\n[^\n]+\n\n\*\*SyntaxError\*\*\n\n- rethrown at `.*` as Error: The invoice[^]*In your code: [^]*## Exceptions/)
@@ -92,11 +94,11 @@ t.test('an error without a frame of the application shows the handler of the rou
     app.get('/string', async () => { throw 'a string' })
   })
   const document = await page(app, { url: '/invoice' })
-  t.match(texts(document, '.where h2'), [/^Route handler: test\/lib\/error-page\/card\.test\.ts:\d+ getInvoice$/])
+  t.match(texts(document, '.where h2'), [/^Route handler: test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+ getInvoice$/])
   t.match(texts(document, '.where mark .source'), [/^async function getInvoice/])
   const string = await page(app, { url: '/string' })
   t.same([texts(string, 'h1'), texts(string, '.cause')], [['a string'], ['Thrown string']])
-  t.match(texts(string, '.where h2'), [/^Route handler: .*card\.test\.ts:\d+ the handler of GET \/string$/])
+  t.match(texts(string, '.where h2'), [/^Route handler: .*diagnostic-page\.test\.ts:\d+ the handler of GET \/string$/])
   t.match(texts(string, '.what'), [/ threw a value that is no Error \(string\)\.$/])
 })
 
@@ -121,8 +123,8 @@ t.test('the card shows the fields that a schema refuses, masked', async (t) => {
   t.match((await rejected({ item: 'x', quantity: 'y'.repeat(5000) }))?.fields?.[0]?.received?.length, 200 + '… (4,802 more characters)'.length)
   const document = await page(app, { method: 'POST', url: '/orders/7', payload: { item: 'x', quantity: 0 } })
   t.same(texts(document, '.hint td, .hint tbody th'), ['quantity', '0', 'minimum', '>= 1'])
-  t.match(texts(document, '.what'), [/^The schema of POST \/orders\/:id \(.*card\.test\.ts:\d+\) rejected the body; the handler did not run\.$/])
-  t.match(texts(document, '.where h2'), [/^Route: .*card\.test\.ts:\d+ /])
+  t.match(texts(document, '.what'), [/^The schema of POST \/orders\/:id \(.*diagnostic-page\.test\.ts:\d+\) rejected the body; the handler did not run\.$/])
+  t.match(texts(document, '.where h2'), [/^Route: .*diagnostic-page\.test\.ts:\d+ /])
   const { body } = await app.inject({ method: 'POST', url: '/orders/7', payload: { item: 'x', quantity: 0 }, headers: { accept: 'text/markdown' } })
   t.match(body, '- `body.quantity`: received `0`, rule `minimum`, expected \\>= 1\n')
 })
@@ -161,10 +163,10 @@ t.test('404 and 405 show the HTTP error and the routes with their places, and no
   t.same(texts(missing, '.where, .excerpt, [data-fragment]'), [])
   t.same(texts(missing, '.what'), ['No route matches GET /oders/7; 3 routes are declared.'])
   t.equal(missing.querySelector('.routes a')?.getAttribute('href'), '/orders/7')
-  t.match(missing.querySelector('.routes a.file')?.getAttribute('href'), /^vscode:\/\/file\/.*card\.test\.ts:\d+:1$/)
+  t.match(missing.querySelector('.routes a.file')?.getAttribute('href'), /^vscode:\/\/file\/.*diagnostic-page\.test\.ts:\d+:1$/)
   const method = await page(app, { method: 'PUT', url: '/orders/7' })
   t.match(texts(method, '.what'), ['The path has routes for GET, and none for PUT.'])
-  t.match(texts(method, '.routes li'), [/^GET \/orders\/:id the method is GET, not PUT .*card\.test\.ts:\d+$/])
+  t.match(texts(method, '.routes li'), [/^GET \/orders\/:id the method is GET, not PUT .*diagnostic-page\.test\.ts:\d+$/])
   t.match(texts(await page(app, { url: '/handed-on' }), '.what'), ['GET /handed-on matched, and reply.callNotFound() was called.'])
 })
 
@@ -242,7 +244,7 @@ t.test('the header and the log line name a file of the application, or no file',
     app.get('/reported', async () => { throw Object.assign(new Error('reported', { cause: new Error('x') }), { stack: 'Error: reported' }) })
     app.post('/orders', { schema: { body: { type: 'object', required: ['item'] } } }, async () => 'x')
   })
-  const own = /card\.test\.ts:\d+$/
+  const own = /diagnostic-page\.test\.ts:\d+$/
   for (const [method, url, expected] of [
     ['GET', '/invoice', own], ['GET', '/parsed', own], ['GET', '/reported', own], ['POST', '/orders', own], ['GET', '/nowhere', undefined]
   ] as const) {
@@ -262,4 +264,82 @@ t.test('observe mode has the same card', async (t) => {
   t.match(texts(await page(app, { url: '/fails' }), '.what'), [/^The handler of GET \/fails \(/])
   const document = await page(app, { method: 'POST', url: '/json', payload: '{"a"', headers: { 'content-type': 'application/json' } })
   t.match(texts(document, '.where h2')[0], 'line 1, column 5')
+})
+
+function textsOf (body: string, selector: string): string[] {
+  return [...new JSDOM(body).window.document.querySelectorAll(selector)].map((element) => (element.textContent ?? '').replace(/\s+/g, ' ').trim())
+}
+
+t.test('the page names the handler or hook that raised the error', async (t) => {
+  const app = await build(t, {}, (app) => {
+    app.get('/handler', async () => { throw new Error('x') })
+    app.get('/hook', { preValidation: async () => { throw new Error('x') } }, async () => 'x')
+    app.get('/late', { onSend: async () => { throw new Error('x') } }, async () => 'x')
+    app.get('/serialized', { preSerialization: async () => { throw new Error('x') } }, async () => ({}))
+    app.post('/body', async () => 'x')
+  })
+  for (const [method, url, sentence] of [
+    ['GET', '/handler', /^The handler of GET \/handler \(.*\) threw Error\.$/],
+    ['GET', '/hook', /^GET \/hook failed with Error.*; the handler of GET \/hook \(.*\) did not run\.$/],
+    ['GET', '/serialized', /^The handler of GET \/serialized \(.*\) had returned when its response failed with Error/],
+    ['POST', '/body', /^The body is not valid JSON; the handler of POST \/body \(.*\) did not run\.$/],
+    ['GET', '/nowhere', /^No route matches GET \/nowhere; /]
+  ] as const) {
+    const { body } = await app.inject({ method, url, headers: { accept: 'text/html', ...(method === 'POST' && { 'content-type': 'application/json' }) }, ...(method === 'POST' && { payload: '{' }) })
+    t.match(textsOf(body, '.what'), [sentence], url)
+  }
+})
+
+t.test('the page has its policy, place, editor link and profile, no secret, and less than 60 kB', async (t) => {
+  const app = await build(t, { editor: 'vscode', editorPaths: { [import.meta.dirname]: '/home/me' } }, (app) => app.get('/', async (request) => {
+    request.log.info({ password: 'hunter' + 2 }, 'before it failed')
+    throw new Error('x', { cause: new TypeError('y') })
+  }))
+  const { body, headers } = await app.inject({ url: '/', headers: { accept: 'text/html', authorization: 'Bearer abcdef' + 123 } })
+  const nonces = /^default-src 'none'; style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'; /.exec(String(headers['content-security-policy']))
+  t.match(body, `<style nonce="${nonces?.[1]}">`)
+  t.equal(body.split(`<script nonce="${nonces?.[2]}">`).length, 3)
+  t.match(textsOf(body, '.where h2')[0], /^In your code: .*diagnostic-page\.test\.ts:\d+:\d+ Object\.<anonymous>$/)
+  t.match(body, /<a class="open" href="vscode:\/\/file\/home\/me\/diagnostic-page\.test\.ts:\d+:\d+">/)
+  t.match(textsOf(body, '.band a code'), ['GET /', headers['x-debug-token']])
+  t.notMatch(body, new RegExp(['hunter' + 2, 'abcdef' + 123].join('|')))
+  t.match(textsOf(body, '#request dd'), ['GET'])
+  t.ok(Buffer.byteLength(body) < 60_000, `${Buffer.byteLength(body)} bytes`)
+})
+
+t.test('an editor with an unsafe URL stops the start', async (t) => {
+  await t.rejects(build(t, { editor: 'javascript:alert(%f)' }), { message: /^Option "editor" \(EDITOR_URL\): the scheme "javascript:" is not allowed/ })
+})
+
+const HINT = { title: 'Add a route', text: 'Like this.', code: 'app.get()' }
+
+function problemOf (changes: Partial<ErrorReport>): string {
+  return renderReport(sampleReport(changes), 'json', { script: 'a', style: 'b' })
+}
+
+t.test('the problem document has the fields of RFC 9457 and the report', async (t) => {
+  const document = JSON.parse(problemOf({ hints: [HINT] }))
+  t.match(document, {
+    type: 'about:blank',
+    title: 'Not Found',
+    status: 404,
+    detail: 'No route found for "GET http://127.0.0.1:3000/robots.txt"',
+    instance: '/robots.txt',
+    exceptions: [{ name: 'RouteLookupError' }, { name: 'NotFoundError', statusCode: 404 }],
+    hints: [HINT],
+    raisedBy: { stage: 'kernel.request', listener: 'router' },
+    profile: { token: '3fa94c' }
+  })
+  t.same(document.logs.map((line: { level: string }) => line.level), ['debug', 'error'])
+})
+
+t.test('odd values are serialized safely in the problem document', async (t) => {
+  const circle: Record<string, unknown> = { big: 1n }
+  circle.self = circle
+  const body = problemOf({ logs: [record('info', '</script>', circle), record('info', 'next', { fn () {} })], request: { method: 'GET', url: '%', ip: '', headers: [] } })
+  t.notMatch(body, '<', 'no markup for content sniffing')
+  const document = JSON.parse(body)
+  t.match(document.logs, [{ message: '</script>', context: /Circular/ }, { context: { fn: '[Function: fn]' } }])
+  t.equal(document.instance, undefined)
+  t.equal(JSON.parse(problemOf({ logsOmitted: { lines: 500, failures: 0 } })).logsOmitted, 500)
 })
