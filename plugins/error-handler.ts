@@ -16,8 +16,8 @@ import { noteFailure } from '../lib/profiler/observation.js'
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
-    /** Whether the answer of the error handler was made, and whether its `onSend` hooks have begun. */
-    errorAnswer?: 'made' | 'sending'
+    /** Whether the error handler has answered. */
+    errorAnswered?: true
   }
 }
 
@@ -45,12 +45,11 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
   ) {
     const state = stateOf(request)
-    if (state.errorAnswer === 'sending') {
+    if (state.errorAnswered === true && state.responses > 0) {
       // A hook of the application has failed for the page, and Fastify sends its own error: the hook is not called
       // again. In debug mode the error is recorded.
       return answerSecond(state.raised, state.others.at(-1) ?? new Error(String(payload)), request, reply)
     }
-    if (state.errorAnswer === 'made') state.errorAnswer = 'sending'
     state.responses++
     done(null, payload)
   }))
@@ -81,7 +80,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       logUncaught(raised, request, reply.statusCode)
       const body = bodyOf(request, reply)
       if (state.responses === 0) {
-        state.errorAnswer = 'made'
+        state.errorAnswered = true
         return body
       }
       // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.

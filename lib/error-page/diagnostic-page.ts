@@ -32,28 +32,18 @@ export function renderReport (
   return type === 'json' ? renderJson(report) : renderText(report)
 }
 
-/** The report as a problem document (RFC 9457); exceptions, logs and hints are extension members. */
+/** The report as a problem document (RFC 9457); its other parts are extension members. */
 function renderJson (report: ErrorReport): string {
-  const { status, reason, exceptions, logs, logsOmitted, hints, raisedBy, controller, profile, request } = report
-  const { summary, handler, input } = report
+  const { reason, request, logs, ...members } = report
   // The path stays as the client sent it, unlike that of a parsed URL.
   const instance = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*([^?#]+)/i.exec(request.url)?.[1]
   return safeJson({
     type: 'about:blank',
     title: reason,
-    status,
     detail: detail(report),
-    summary,
     instance,
-    exceptions,
+    ...members,
     // Each context by itself: one that cannot be serialized must not replace the document.
-    logs: logs.map((record) => ({ ...record, context: JSON.parse(safeJson(record.context)) as unknown })),
-    logsOmitted: logsOmitted?.lines,
-    hints,
-    raisedBy,
-    controller,
-    handler,
-    input,
-    profile
+    logs: logs.map((record) => ({ ...record, context: JSON.parse(safeJson(record.context)) as unknown }))
   }, 2).replaceAll('<', '\\u003c')
 }

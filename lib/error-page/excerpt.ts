@@ -3,16 +3,14 @@ import type { CodeExcerpt, StackFrame } from '../errors/exception.js'
 import { ofExcerpt } from '../errors/source-cache.js'
 import { text } from '../view/html.js'
 
-/** The files that are highlighted; `<` begins an element in all but TypeScript. */
+/** The files that are highlighted; `<` begins an element in those that end in `x`. */
 const SOURCE = /\.(?:[cm]?[jt]s|[jt]sx|json)$/i
-const NO_JSX = /\.(?:[cm]?ts|json)$/i
 const KEYWORDS = new Set([
   'as async await break case catch class const continue debugger default delete do else enum export extends false',
   'finally for from function if implements import in instanceof interface keyof let namespace new null of private',
   'protected public readonly return satisfies static super switch this throw true try type typeof undefined var void',
   'while with yield'
 ].join(' ').split(' '))
-const MAX_LENGTH = 20_000
 
 /** The source around a frame, at most `around` lines before and after, with its line marked; empty without source. */
 export function render (frame: StackFrame, around = Infinity): string {
@@ -42,10 +40,10 @@ export interface Mark { line: number, column: number }
  */
 export function highlight (lines: readonly string[], file: string, mark: Mark | null): string[] {
   const source = lines.join('\n')
-  if (!SOURCE.test(file) || source.length > MAX_LENGTH) return lines.map(text)
+  if (!SOURCE.test(file)) return lines.map(text)
   try {
     // The types of the package have an overload for `true` only.
-    return highlightTokens(jsTokens(source, { jsx: !NO_JSX.test(file) } as { jsx: true }), mark)
+    return highlightTokens(jsTokens(source, { jsx: /x$/i.test(file) } as { jsx: true }), mark)
   } catch {
     return lines.map(text)
   }

@@ -212,7 +212,7 @@ function omission (report: ErrorReport): string {
   if (report.logsOmitted === undefined) return ''
   const url = profileUrl(report)
   const link = url === undefined ? '' : html` <a href="${url}">The profile of this request</a> has more of them.`
-  const lines = counted(report.logsOmitted.lines, 'line is', 'lines are')
+  const lines = counted(report.logsOmitted, 'line is', 'lines are')
   return html`<p class="note omission">${lines} left out here, the oldest and least severe.!${link}</p>`
 }
 
@@ -236,11 +236,8 @@ function contentOf ({ message, context }: LogRecord): string {
   const names = Object.keys(context)
   const text = html`<span>${cut(message, MAX_TEXT)}</span>`
   if (names.length === 0) return text
+  // As JSON, with the line breaks of texts such as stacks.
+  const fields = safeJson(context, 2).replace(/(?<!\\)((?:\\\\)*)\\n/g, '$1\n      ')
   return html`!${text}
-<details><summary>${cut(names.join(', '), 80)}</summary><pre>${cut(contextText(context), MAX_TEXT)}</pre></details>`
-}
-
-/** The fields of a line as JSON, with the line breaks of their texts, such as stacks. */
-function contextText (context: LogRecord['context']): string {
-  return safeJson(context, 2).replace(/(?<!\\)((?:\\\\)*)\\n/g, '$1\n      ')
+<details><summary>${cut(names.join(', '), 80)}</summary><pre>${cut(fields, MAX_TEXT)}</pre></details>`
 }

@@ -43,14 +43,10 @@ export function chainLines (report: ErrorReport): ChainLine[] {
   })
 }
 
-/**
- * The number of lines that were logged and of the errors among them, including those that the report does not hold;
- * notifications of listeners are not counted.
- */
-export function logCounts ({ logs, logsOmitted }: ErrorReport): { lines: number, failures: number } {
-  const { lines = 0, failures = 0 } = logsOmitted ?? {}
+/** The number of lines that were logged, omitted ones included, and of the errors among the others. */
+export function logCounts ({ logs, logsOmitted = 0 }: ErrorReport): { lines: number, failures: number } {
   const shown = logs.filter((line) => !isNotification(line))
-  return { lines: shown.length + lines, failures: shown.filter(isErrorOrWorse).length + failures }
+  return { lines: shown.length + logsOmitted, failures: shown.filter(isErrorOrWorse).length }
 }
 
 /** The address of the profile; undefined for one that a browser could run as a script. */

@@ -4,7 +4,7 @@ import { targetOf, pathnameOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import { stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { isErrorOrWorse, mostSevere, withNotifications, type LogRecord } from '../logs/log-record.js'
+import { mostSevere, withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { RequestLog } from '../logs/request-log.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
@@ -36,8 +36,8 @@ export interface ErrorReport {
   exceptions: FlattenedException[]
   /** By time. */
   logs: LogRecord[]
-  /** The lines that were left out (the oldest and least severe), and the number of errors among them. */
-  logsOmitted?: { lines: number, failures: number }
+  /** The number of lines that were left out: the oldest and least severe. */
+  logsOmitted?: number
   request: {
     method: string
     /** Absolute, with its query. */
@@ -99,9 +99,7 @@ export function reportedLines (
   const all = log?.records() ?? []
   const shown = mostSevere(all, MAX_LOGS)
   const logs = withNotifications(shown.map((line) => maskLogRecord(line, mask)), events, start)
-  if (shown.length === all.length) return { logs }
-  const failures = all.filter(isErrorOrWorse).length - shown.filter(isErrorOrWorse).length
-  return { logs, logsOmitted: { lines: all.length - shown.length, failures } }
+  return shown.length === all.length ? { logs } : { logs, logsOmitted: all.length - shown.length }
 }
 
 /** The page and the profile of a request show the same lines. */

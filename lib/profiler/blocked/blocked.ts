@@ -17,17 +17,13 @@ export function blockedBy (
   status: number,
   { cors, security }: Readonly<Record<string, unknown>>
 ): Refusal[] {
-  const verdict = isObject(cors) && 'allowed' in cors ? cors as unknown as CorsVerdict : null
-  const record = isObject(security) && 'authenticators' in security ? security as unknown as SecurityRecord : null
+  const verdict = 'allowed' in Object(cors) ? cors as CorsVerdict : null
+  const record = 'authenticators' in Object(security) ? security as SecurityRecord : null
   const sent = stateOf(request).sentHeaders ?? reply.getHeaders()
   // A preflight that CORS refuses has no other reason.
   const isRefusedPreflight = verdict?.preflight === true && verdict.allowed === false
   const refusal = isRefusedPreflight ? null : refusalOf(request, reply, status, record)
   return [refusal, corsBlock(request, sent, verdict), ...cookieBlocks(request, sent)].filter((one) => one !== null)
-}
-
-function isObject (value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }
 
 type Sent = Readonly<Record<string, unknown>>

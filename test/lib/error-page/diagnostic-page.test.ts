@@ -341,5 +341,5 @@ t.test('odd values are serialized safely in the problem document', async (t) => 
   const document = JSON.parse(body)
   t.match(document.logs, [{ message: '</script>', context: /Circular/ }, { context: { fn: '[Function: fn]' } }])
   t.equal(document.instance, undefined)
-  t.equal(JSON.parse(problemOf({ logsOmitted: { lines: 500, failures: 0 } })).logsOmitted, 500)
+  t.equal(JSON.parse(problemOf({ logsOmitted: 500 })).logsOmitted, 500)
 })
