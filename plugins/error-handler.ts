@@ -48,7 +48,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     if (state.errorAnswered === true && state.responses > 0) {
       // A hook of the application has failed for the page, and Fastify sends its own error: the hook is not called
       // again. In debug mode the error is recorded.
-      return answerSecond(state.raised, state.others.at(-1) ?? new Error(String(payload)), request, reply)
+      return answerWithBoth(state.raised, state.others.at(-1) ?? new Error(String(payload)), request, reply)
     }
     state.responses++
     done(null, payload)
@@ -89,12 +89,12 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       if (isPromise(sending)) {
         return sending.then(
           (payload) => { sendDirectly(request, reply, payload as string) },
-          (second: unknown) => { answerSecond(raised, second, request, reply) }
+          (second: unknown) => { answerWithBoth(raised, second, request, reply) }
         ) as Promise<undefined>
       }
       sendDirectly(request, reply, sending as string)
     } catch (second) {
-      answerSecond(raised, second, request, reply)
+      answerWithBoth(raised, second, request, reply)
     }
   }
 
@@ -119,7 +119,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   }
 
   /** Answers with a short error that has both errors, where the page of the first could not be made or sent. */
-  function answerSecond (raised: unknown, second: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  function answerWithBoth (raised: unknown, second: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
     if (!state.others.includes(second)) state.others.push(second)
     logError(request, second, { channel: 'request' }, 'An error was raised while another one was being answered')

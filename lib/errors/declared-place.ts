@@ -18,8 +18,8 @@ export interface DeclaredPlace {
 
 const FRAMEWORK: ReadonlySet<string> = new Set(['fastify', 'avvio', 'fastify-plugin'])
 
-/** The same function, which runs once for each object. */
-function once<K extends object, T> (run: (key: K) => T): (key: K) => T {
+/** The same function, whose results are cached by its argument. */
+function cached<K extends object, T> (run: (key: K) => T): (key: K) => T {
   const results = new WeakMap<K, { result: T }>()
   return (key) => {
     let known = results.get(key)
@@ -32,7 +32,7 @@ function once<K extends object, T> (run: (key: K) => T): (key: K) => T {
  * The first call in the stack of a declaration that is neither Hindsight's nor Fastify's; null without one. Each
  * profile has the places of its route and hooks: reading their stacks each time is a fifth of its cost.
  */
-export const declaredPlace: (declaration: Error) => DeclaredPlace | null = once(firstOutside)
+export const declaredPlace: (declaration: Error) => DeclaredPlace | null = cached(firstOutside)
 
 function firstOutside ({ stack = '', message }: Error): DeclaredPlace | null {
   for (const { file, line } of stackFrames(splitStack(stack, message).frames)) {
@@ -85,7 +85,7 @@ const urls = new Map<string, string>()
  * Where a function is defined, `file:line` in the source; null for a function of the runtime. The inspector takes half
  * a millisecond.
  */
-export const functionPlace: (callable: object) => string | null = once(inspectedPlace)
+export const functionPlace: (callable: object) => string | null = cached(inspectedPlace)
 
 function inspectedPlace (callable: object): string | null {
   const globals = globalThis as unknown as Record<symbol, unknown>

@@ -54,12 +54,12 @@ function tooLarge (request: FastifyRequest): Refusal {
 }
 
 function unsupportedType (request: FastifyRequest): Refusal {
-  const type = shown(request, request.headers['content-type'] ?? '')
+  const type = maskedLine(request, request.headers['content-type'] ?? '')
   return byOption('type', `No parser accepts a body of the type "${type}" here`, 'addContentTypeParser of Fastify')
 }
 
 function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
-  const allow = shown(request, String(allowed ?? 'others'))
+  const allow = maskedLine(request, String(allowed ?? 'others'))
   const what = `No route accepts ${request.method} at this path: its routes accept ${allow}`
   return byOption('method', what, 'method of the route')
 }
@@ -137,10 +137,10 @@ function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['ki
   const frame = frames.find(({ file }) =>
     isAbsolute(file) && !isInternal(file) && !PLATFORM.has(packageOf(file) ?? ''))
   const place = frame === undefined ? 'by the framework' : `at ${placeOf(frame)}`
-  const sentence = `${status} was raised ${place} (${name}: ${shown(request, message)}): ${none}`
+  const sentence = `${status} was raised ${place} (${name}: ${maskedLine(request, message)}): ${none}`
   return { kind, sentence, option: null }
 }
 
-function shown (request: FastifyRequest, text: string): string {
+function maskedLine (request: FastifyRequest, text: string): string {
   return cut(visibleLine(servicesOf(request).mask.text(text)), 200)
 }

@@ -5,7 +5,7 @@ import { firstOwnFrame } from './stack-frame.js'
 const MAX_MESSAGES = 3
 const MAX_KINDS = 4
 
-/** The error that a chain goes back to. */
+/** The deepest cause of a chain of errors. */
 export interface RootCause {
   name: string
   message: string
@@ -17,8 +17,8 @@ export interface RootCause {
 }
 
 /**
- * The root cause of a chain (root cause first): its deepest cause. Of an AggregateError whose members go back to errors
- * of one kind it is that error; otherwise the members are counted by kind. Null for an empty chain.
+ * The root cause of a chain, which begins with it; null for an empty chain. Where it is an AggregateError whose members
+ * have root causes of one kind, the result is that cause; for several kinds the members are counted by kind.
  */
 export function rootCause (chain: readonly FlattenedException[]): RootCause | null {
   const [root] = chain

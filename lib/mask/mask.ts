@@ -1,5 +1,5 @@
 import { maskAssignments } from './assignments.js'
-import { MASKED, nameTest, percentDecoded, remembered, type MaskPattern } from './names.js'
+import { MASKED, nameTest, percentDecoded, cached, type MaskPattern } from './names.js'
 import { maskMarkup, maskRows } from './notations.js'
 import { maskShapes } from './shapes.js'
 import { maskValue } from './value.js'
@@ -42,8 +42,8 @@ function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): 
   const mask: Mask = {
     hides,
     redact: (text) => secrets.reduce((shown, secret) => shown.replace(secret, MASKED), text),
-    text: remembered((text) => maskText(mask, text), isUnchanged),
-    url: remembered((url) => maskUrl(mask, url), isUnchanged),
+    text: cached((text) => maskText(mask, text), isUnchanged),
+    url: cached((url) => maskUrl(mask, url), isUnchanged),
     value: (value) => maskValue(mask, value),
     header: (name, value) => maskHeader(mask, name, value),
     headers (record) {

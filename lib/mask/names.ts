@@ -74,7 +74,7 @@ export function nameTest (patterns: readonly MaskPattern[]): (name: string) => b
     // A sticky or global expression would start where it stopped before.
     : new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')))
   const isSecret = (name: string): boolean => isSecretName(name) || own.some((pattern) => pattern.test(name))
-  return remembered((name) => {
+  return cached((name) => {
     if (NEVER_MASKED.test(name)) return false
     if (isSecret(name)) return true
     const plain = percentDecoded(name) ?? name
@@ -84,14 +84,14 @@ export function nameTest (patterns: readonly MaskPattern[]): (name: string) => b
   })
 }
 
-const MAX_REMEMBERED = 1_000
-const MAX_REMEMBERED_LENGTH = 500
+const MAX_CACHED = 1_000
+const MAX_CACHED_LENGTH = 500
 
 /**
- * The same function, which runs once for each of the last texts if `isKept`: names of fields and values of headers
+ * The same function, with a cache of the results for which `isKept` holds: names of fields and values of headers
  * repeat. Without it a profile costs a third more.
  */
-export function remembered<T> (
+export function cached<T> (
   run: (text: string) => T, isKept: (result: T, text: string) => boolean = () => true
 ): (text: string) => T {
   const results = new Map<string, T>()
@@ -99,8 +99,8 @@ export function remembered<T> (
     const known = results.get(text)
     if (known !== undefined) return known
     const result = run(text)
-    if (text.length > MAX_REMEMBERED_LENGTH || !isKept(result, text)) return result
-    if (results.size >= MAX_REMEMBERED) results.clear()
+    if (text.length > MAX_CACHED_LENGTH || !isKept(result, text)) return result
+    if (results.size >= MAX_CACHED) results.clear()
     results.set(text, result)
     return result
   }
