@@ -183,20 +183,23 @@ export function recordingLogger (
     return recordingLogger(child as FastifyBaseLogger, log, makeChild)
   }
 
-  return new Proxy(logger, {
+  const recording: FastifyBaseLogger = new Proxy(logger, {
     get (target, key) {
       const value: unknown = Reflect.get(target, key, target)
       // A proxy must return a fixed property as it is (ECMA-262, 10.5.8); its calls are not recorded.
       const isFixed = Reflect.getOwnPropertyDescriptor(target, key)?.configurable === false
       if (typeof value !== 'function' || isFixed || key === 'constructor') return value
       return (...args: unknown[]): unknown => {
-        const call = (): unknown => Reflect.apply(value, target, args)
-        if (LEVELS.has(key)) return record(key as Level, args, call)
-        return key === 'child' ? recordingChild(call(), args as ChildArguments) : call()
+        const call = (self: object): unknown => Reflect.apply(value, self, args)
+        if (LEVELS.has(key)) return record(key as Level, args, () => call(target))
+        if (key === 'child') return recordingChild(call(target), args as ChildArguments)
+        // A method that the application added to the logger calls those that record.
+        return call(Object.hasOwn(target, key) ? recording : target)
       }
     },
     set: (target, key, value) => Reflect.set(target, key, value, target)
   })
+  return recording
 }
 
 // The application's logger may take fields, bindings and options that pino refuses.

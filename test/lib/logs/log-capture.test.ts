@@ -316,6 +316,22 @@ t.test('children are recorded with their bindings, and so are their children', a
   t.same(given.calls, [['info', { part: 'a' }, 'one'], ['warn', { part: 'a', piece: 'b' }, 'two'], ['warn', {}, 'below the level that was given']])
 })
 
+t.test('methods that were added to a logger call the recorded methods', async (t) => {
+  const added = { audit (this: FastifyBaseLogger, what: string) { this.info(`audited: ${what}`) } }
+  for (const logger of [new CountingLogger(), { info () {} }]) {
+    const { logger: recording, lines } = recorded(Object.assign(logger, added))
+    recording.audit('it')
+    t.same(lines(), [['info', 'audited: it', {}]])
+  }
+  const given = Object.assign(pino({ level: 'silent' }), added)
+  const { logger, lines } = recorded(given)
+  logger.audit('it')
+  t.same(lines(), [['info', 'audited: it', {}]])
+  logger.setBindings({ a: 1 })
+  t.same(given.bindings(), { a: 1 })
+  t.equal(logger.isLevelEnabled('info'), false)
+})
+
 t.test('methods of a plain object are recorded', async (t) => {
   const calls: unknown[] = []
   const { logger, lines } = recorded({ info: (...args: unknown[]) => { calls.push(args) }, child: () => undefined })
