@@ -2,7 +2,9 @@ import { MASKED } from './names.js'
 
 const NAME = '[\\w\\u00c0-\\u1fff\\u3040-\\ud7ff.:[\\]-]{1,128}'
 // An element: its start tag, and its text or CDATA.
-const ELEMENT = new RegExp(`(<(${NAME})(?:\\s[^<>]{0,1000})?>)(\\s*<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*|[^<]+)`, 'g')
+const ELEMENT = new RegExp(`<(${NAME})(\\s[^<>]{0,1000})?>(\\s*<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*|[^<]*)`, 'g')
+const NAME_ATTRIBUTE = /\s(?:key|name|id)=["']([^"']{1,128})["']/
+const VALUE_ATTRIBUTE = /(?<=\s(?:value|content)=)(["'])[^<>]*?\1/g
 const LINE_END = '(?:\\r?\\n|\\\\r\\\\n|\\\\n)'
 // A part of a multipart body (RFC 7578), as it is or with escaped line ends.
 const PART = new RegExp('(?<=\\bname=\\\\?"?)([\\w.[\\]-]{1,128})(\\\\?"?(?:;[^\\r\\n]{0,200})?' +
@@ -12,15 +14,18 @@ const PAIR = new RegExp(`(?<![\\w-])((?:name|key|id|field|header)["']?\\s*[=:]\\
   '(?:[\\s,;]{1,40}|[\\s,;][^{}<>]{0,200}?[\\s,;])["\']?(?:value|content)["\']?\\s*[=:]\\s*)' +
   '("(?:[^"\\\\]|\\\\[^])*"?|\'(?:[^\'\\\\]|\\\\[^])*\'?|[^\\s,;}\\]]+)', 'gi')
 
-/** Masks values whose names are in a tag, in the header of a part or in another field. */
+/** Masks values whose names are in a tag, in an attribute, in the header of a part or in another field. */
 export function maskMarkup (hides: (name: string) => boolean, text: string): string {
   let shown = text
   if (shown.includes('<')) {
-    shown = shown.replace(ELEMENT, (all, tag: string, name: string, content: string, at: number) => {
+    shown = shown.replace(ELEMENT, (all, name: string, attributes = '', content = '', at: number) => {
+      const isNamed = hides(NAME_ATTRIBUTE.exec(attributes)?.[1] ?? '')
+      const tag = isNamed ? attributes.replace(VALUE_ATTRIBUTE, `"${MASKED}"`) : attributes
       // `/profiles/<token>` is a placeholder: an element ends with a tag, or is truncated.
       const end = at + all.length
       const isElement = /^(?:\]\]>)?<\//.test(text.slice(end, end + 5)) || (end === text.length && text.includes('</'))
-      return isElement && hides(name) && content.trim() !== '' ? tag + MASKED : all
+      const isSecret = isElement && content.trim() !== '' && (isNamed || hides(name))
+      return `<${name}${tag}>${isSecret ? MASKED : content}`
     })
   }
   if (shown.includes('name=')) {

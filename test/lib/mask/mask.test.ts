@@ -322,6 +322,8 @@ const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
   ['XML, an attribute', '<add key="Password" value="#"/>'],
   ['XML, a nested element', '<soap:Header><AuthToken>#</AuthToken></soap:Header>'],
   ['HTML', '<input type="hidden" name="csrf_token" value="#">'],
+  ['HTML, the value first', '<input value="#" type="hidden" name="csrf_token">'],
+  ['XML, an element with a name', '<param name="password">#</param>'],
   ['curl', "curl -s -u 'ada:#' https://a.test"],
   ['mysql', 'mysql -u root -p# shop'],
   ['a quote in a bare value', 'DB_PASSWORD=#"#'],
