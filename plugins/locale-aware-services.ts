@@ -1,5 +1,6 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
-import { listener } from '../lib/lifecycle/listener.js'
+import { afterBody } from '../lib/http/responses.js'
+import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 declare module 'fastify' {
@@ -11,29 +12,51 @@ declare module 'fastify' {
   }
 }
 
-const SHARED = 'the services of a locale are shared by its requests'
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** The services for a locale that is not among the enabled ones. */
+    localeServices?: object | undefined
+  }
+}
+
+const shared = new Skip('the services of the locale are shared')
 
 /** Makes the services for the locale of this request available as `request.services`. */
 export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (app, options) => {
   const { localeAwareServices: makers, defaultLocale = 'en', enabledLocales = [] } = options
   if (makers === undefined) return 'not configured'
 
+  async function servicesFor (locale: string): Promise<object> {
+    const made = Object.entries(makers ?? {}).map(async ([name, make]) => [name, await make(locale)] as const)
+    return Object.freeze(Object.fromEntries(await Promise.all(made)))
+  }
+
   // Their locale never changes: concurrent requests share them. A service that fails for a locale stops the start.
   const byLocale = new Map<string, object>()
-  for (const locale of new Set([defaultLocale, ...enabledLocales])) {
-    const made = Object.entries(makers).map(async ([name, make]) => [name, await make(locale)] as const)
-    byLocale.set(locale, Object.freeze(Object.fromEntries(await Promise.all(made))))
-  }
+  for (const locale of new Set([defaultLocale, ...enabledLocales])) byLocale.set(locale, await servicesFor(locale))
   app.decorateRequest('services', {
     getter (this: FastifyRequest): LocaleAwareServices {
-      const { locale = '' } = stateOf(this)
-      return (byLocale.get(locale) ?? byLocale.get(defaultLocale)) as LocaleAwareServices
+      const { locale = '', localeServices } = stateOf(this)
+      return (byLocale.get(locale) ?? localeServices ?? byLocale.get(defaultLocale)) as LocaleAwareServices
     }
   })
-  return SHARED
+  // Without enabled locales, a route may have any.
+  if (enabledLocales.length > 0) return 'the services of a locale are shared by its requests'
+  return (request) => {
+    const state = stateOf(request)
+    const { locale = defaultLocale } = state
+    if (byLocale.has(locale)) return shared
+    return servicesFor(locale).then((services) => { state.localeServices = services })
+  }
 })
 
-/** Has nothing to release: the locale listener resets the locale, and with it the services. */
-export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (
-  _app, { localeAwareServices }
-) => localeAwareServices === undefined ? 'not configured' : SHARED)
+/** Releases the services: of a stream, when it has been sent. */
+export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (_app, options) => {
+  if (options.localeAwareServices === undefined) return 'not configured'
+  if ((options.enabledLocales ?? []).length > 0) return 'the services of a locale are shared by its requests'
+  return (request, reply, payload) => {
+    const state = stateOf(request)
+    if (state.localeServices === undefined) return shared
+    afterBody(reply, payload, () => { state.localeServices = undefined })
+  }
+})
