@@ -20,7 +20,7 @@ export interface HindsightOptions {
   acceptLanguage?: boolean
   /** The front end that Vite has built. */
   assets?: AssetSettings
-  /** Whether text without a charset is sent with `charset=utf-8`. Default: `false`; `true` in the service. */
+  /** Whether text without a charset gets `charset=utf-8`. Default: `false`; `true` in the service. */
   charset?: boolean
   /** Which pages may be framed (`X-Frame-Options`). Default: `DENY` everywhere. */
   clickjacking?: FrameRule[] | false
@@ -30,34 +30,25 @@ export interface HindsightOptions {
   converters?: OwnConverters
   /** CORS rules by path; the first that matches decides. */
   cors?: CorsRule[]
-  /**
-   * Whether clients that may see the debug surface receive explanations. Default: unless `NODE_ENV` is `production`.
-   */
+  /** Whether there is a debug surface, for clients that may see it. Default: unless `NODE_ENV` is `production`. */
   debug?: boolean
   /** Further addresses or CIDR ranges that may see the debug surface. */
   debugClients?: string[]
-  /** Further host names that the debug surface accepts, in `Host` and `Origin`; `*` for any. */
+  /** Further names of hosts, and of origins of pages, for the debug surface; `*` for any. */
   debugHosts?: string[]
   /** The locale of a request without one. Default: `en`. */
   defaultLocale?: string
-  /**
-   * The editor of links to source: `vscode`, `vscode-insiders`, `vscodium`, `cursor`, `windsurf`, `zed`, `webstorm`,
-   * `idea`, `sublime`, or a URL with `%f`, `%l` and `%c` for file, line and column; in debug mode `vscode` by default,
-   * and an empty string for no links.
-   */
+  /** The editor of links to source, or an empty string. Default: `vscode` in debug mode. */
   editor?: string
-  /** Folders of the application and of the editor: `{ '/app': '/home/me/project' }`, or `/app=/home/me/project`. */
+  /** Folders of the application and the same folders for the editor: `{ '/app': '/home/me/project' }`. */
   editorPaths?: Record<string, string>
   /** The locales of the application, as language tags. Default: any. */
   enabledLocales?: string[]
-  /** Whether there are the health checks `/livez` and `/readyz`. Default: `false`. */
+  /** Whether there are health checks: `/livez` and `/readyz`. Default: `false`. */
   health?: boolean
   /** In `full` mode, the names of listeners that do nothing, as another plugin does the same job. */
   leave?: string[]
-  /**
-   * `observe` records requests and runs a listener only if its option is given. `full` runs all 42 listeners, and sets
-   * the error handler and the not-found handler. Default: `observe`; `full` in the service.
-   */
+  /** `observe`: only listeners with an option run; `full`: all 42 run. Default: `observe`; `full` in the service. */
   lifecycle?: 'observe' | 'full'
   /** The members of `request.services`: by name, a function of the locale, which may return a promise. */
   localeAwareServices?: Record<string, (locale: string) => unknown>
@@ -67,18 +58,15 @@ export interface HindsightOptions {
   noIndex?: boolean
   /** The defaults of routes with pagination. Default: 20 items a page, and 100 at most. */
   pagination?: PaginationSettings
-  /**
-   * Which requests are profiled: `all`; `errors`: only those with status 500 or higher, in production too; false: none;
-   * or an object with the following options. Default: `all`.
-   */
+  /** Requests to profile: `all`, `errors` (500 and higher, in production too), false, or an object. Default: `all`. */
   profiler?: 'all' | 'errors' | ProfilerSettings | false
-  /** The policies of `Referrer-Policy`. Default: `no-referrer`, `strict-origin-when-cross-origin`. */
+  /** The policies, the preferred one last. Default: `no-referrer`, `strict-origin-when-cross-origin`. */
   referrerPolicy?: Array<'no-referrer' | 'no-referrer-when-downgrade' | 'origin' | 'origin-when-cross-origin' |
     'same-origin' | 'strict-origin' | 'strict-origin-when-cross-origin' | 'unsafe-url'> |
     false
   /** Firewalls, users, access rules and voters. */
   security?: SecuritySettings
-  /** Whether responses have `Server-Timing`, for clients of the debug surface. Default: `false`. */
+  /** Whether responses have `Server-Timing`, for clients that may see the debug surface. Default: `false`. */
   serverTiming?: boolean
   /** Sessions, and with them `request.cookies` and `reply.setCookie()`. Default: none; on in the service. */
   session?: SessionSettings | false
@@ -88,9 +76,9 @@ export interface HindsightOptions {
   template?: TemplateSettings
   /** Whether pages have the toolbar, in debug mode. Default: `true`. */
   toolbar?: boolean
-  /** The host names of the application: names, `*.example.com`, or regular expressions. Default: any. */
+  /** Host names of the application, `*.example.com` for all below it, or regular expressions. Default: any. */
   trustedHosts?: Array<string | RegExp>
-  /** The proxies whose headers are used: addresses, ranges, `loopback`, `linklocal` or `uniquelocal`. */
+  /** Addresses, CIDR ranges, or `loopback`, `linklocal`, `uniquelocal`, of proxies whose headers are used. */
   trustedProxies?: string[]
   /** The value of `X-XSS-Protection`. Default: `0`. */
   xssProtection?: '0' | '1' | '1; mode=block' | false
@@ -117,7 +105,7 @@ export interface ContentSecurityPolicySettings {
   enforce?: false | Record<string, string | readonly string[] | null>
   /** Directives that are only reported. */
   reportOnly?: false | Record<string, string | readonly string[] | null>
-  /** Whether violations are reported to the profile of the page, in debug mode. Default: `true`. */
+  /** Whether browsers report violations to the profile of the page, in debug mode. Default: `true`. */
   report?: boolean
 }
 
@@ -174,7 +162,7 @@ export interface ProfilerSettings {
   maxBytes?: number
   /** How many bytes one profile may take, as JSON. Default: 512 KiB. */
   maxProfileBytes?: number
-  /** Whether each profile also becomes spans of `@opentelemetry/api`. Default: `false`. */
+  /** Whether profiles also become spans of OpenTelemetry. Default: `false`. */
   openTelemetry?: boolean
   /** How many profiles may wait to be written; further ones are dropped and counted. Default: `4000`. */
   maxQueue?: number
@@ -260,7 +248,7 @@ export interface ThrottlingSettings {
   maxAttempts?: number
   /** The period in milliseconds. Default: `60000`. */
   interval?: number
-  /** Makes counters that processes share; `duration` in seconds. Default: memory; PostgreSQL with `STORAGE_URL`. */
+  /** Makes the counters (`duration` in seconds). Default: memory, or PostgreSQL in the service. */
   limiter?: (options: { keyPrefix: string, points: number, duration: number }) => RateLimiterAbstract
 }
 
@@ -271,7 +259,7 @@ export interface AccessRule {
   methods?: string[]
   /** The addresses or ranges of the rule. Default: all. */
   ips?: string[]
-  /** The role or attribute that is needed; of several, one is enough. */
+  /** The role or attribute that is needed, or several of which one is enough; `PUBLIC_ACCESS`: none. */
   roles: string | string[]
 }
 
@@ -280,15 +268,13 @@ export interface SessionSettings {
   secret?: string | string[] | undefined
   /** The name of the cookie. Default: `sessionId`. */
   cookieName?: string
-  /** The attributes of the cookie; `maxAge` in milliseconds. Default: `HttpOnly`, `SameSite=Lax`, `Secure` on https. */
+  /** Attributes of the cookie; `maxAge` in milliseconds. Default: `HttpOnly`, `SameSite=Lax`, `Secure` on https. */
   cookie?: NonNullable<FastifySessionOptions['cookie']>
   /** Whether each use of a session renews its cookie. Default: `false`. */
   rolling?: boolean
   /** Makes the ids of sessions. Default: 24 random bytes. */
   idGenerator?: NonNullable<FastifySessionOptions['idGenerator']>
-  /**
-   * The session store, as for @fastify/session. Default: memory; PostgreSQL in the service, if `STORAGE_URL` names it.
-   */
+  /** The session store: see @fastify/session. Default: memory, or PostgreSQL in the service. */
   store?: SessionStore
 }
 
@@ -363,18 +349,15 @@ export interface ServerSettings {
   headersTimeout: number
   /** How long a whole request may take to arrive, with its body (ms); then 408. Default: `60000`. */
   requestTimeout: number
-  /**
-   * How long a connection with a request may be idle (ms); longer than `REQUEST_TIMEOUT` and any handler. Default:
-   * `120000`.
-   */
+  /** How long a connection with a request may be idle (ms); longer than any handler. Default: `120000`. */
   connectionTimeout: number
   /** How long a connection without a request is kept (ms); longer than the timeout of a proxy. Default: `72000`. */
   keepAliveTimeout: number
-  /** How many bytes a parsed body may have, unless its route has another limit. Default: `1048576`. */
+  /** How many bytes a parsed body may have; a larger one is answered with 413. Default: `1048576`. */
   bodyLimit: number
   /** How many connections may be open at once; further ones are closed; 0: no limit. Default: `10000`. */
   maxConnections: number
-  /** Whether `X-HTTP-Method-Override` or `_method` gives a `POST` another method. Default: `false`. */
+  /** Whether a `POST` may have another method: see method override. Default: `false`. */
   methodOverride: boolean
 }
 
@@ -386,7 +369,7 @@ export interface ProcessSettings {
   port: number
   /** The level of the log. Default: `info`. */
   logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
-  /** Milliseconds between a signal and the close of the server; `/readyz` answers with 503. Default: `0`. */
+  /** Milliseconds from a signal to the close of the server, in which `/readyz` answers with 503. Default: `0`. */
   closeDelay: number
   /** Milliseconds that open requests then have to end. Default: `10000`. */
   closeTimeout: number
