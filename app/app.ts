@@ -46,10 +46,7 @@ const MAX_CONNECTIONS = 10
 /** Milliseconds until an unused session ends, where its cookie has no other time. */
 const SESSION_TIME = 24 * 3_600_000
 
-/**
- * The options of a service whose profiles are in PostgreSQL: sessions and failed logins are stored there, too, so that
- * any instance can answer any request. Stores that the options name stay. The server may be unavailable at the start.
- */
+/** Stores sessions and failed logins in PostgreSQL, too, where profiles are: any instance can answer any request. */
 async function withSharedState (app: FastifyInstance, options: HindsightOptions): Promise<HindsightOptions> {
   const { profiler, session, security } = options
   const url = typeof profiler === 'object' ? profiler.storage : undefined

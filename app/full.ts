@@ -15,10 +15,7 @@ import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 import type { HindsightOptions } from '../lib/options.js'
 
-/**
- * Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of
- * the profiler.
- */
+/** Opens `full` mode: the 42 listeners, the handlers of errors and missing routes, and the pages of the profiler. */
 export async function openFull (app: FastifyInstance, plan: Plan): Promise<void> {
   const { options, settings } = plan
   const { debug, observed, fromBeginning } = app.hindsight
@@ -132,11 +129,7 @@ const CONFLICTS: readonly Conflict[] = [
   }
 ]
 
-/**
- * Stops the start of an application in `full` mode that registers a plugin which does what a listener does: before
- * Hindsight, or in a plugin of its own. A plugin that is registered beside Hindsight afterwards is refused by Fastify
- * where both decorate the same names.
- */
+/** Stops the start where a plugin does what a listener does: one registered before Hindsight, or in a child. */
 function checkConflicts (app: FastifyInstance, options: HindsightOptions): void {
   const configured = CONFLICTS.filter(({ isConfigured }) => isConfigured(options))
   const instances = [app]

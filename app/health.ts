@@ -6,10 +6,7 @@ import { settlesWithin } from '../lib/profiler/write-queue.js'
 /** Milliseconds after which a check that has not settled counts as failed. */
 const TIMEOUT = 2_000
 
-/**
- * Adds the health-check endpoints. They respond before the first listener: they need no host, no login and no session,
- * leave no profile and no log line, and contain no information but their status.
- */
+/** Adds the health checks. They respond before the first listener: without login, session, profile and log line. */
 export function openHealth (app: FastifyInstance, { health = false }: HindsightOptions): void {
   if (!health) return
   const { needs } = app.hindsight

@@ -70,10 +70,7 @@ function begin (app: FastifyInstance, given: HindsightOptions): Begun {
   return { plan, observation: mode === 'observe' && observed ? beginObservation(app, plan) : null }
 }
 
-/**
- * Begins to observe an application when it is made, and registers the plugin: what the preload does, as routes and
- * hooks may be declared before Fastify runs the first plugin.
- */
+/** Observes an application from its creation, before its hooks and routes, and registers the plugin: the preload. */
 export function preload (app: FastifyInstance, options: HindsightOptions): void {
   begun.set(app, begin(app, options))
   app.register(hindsight, options)

@@ -23,10 +23,7 @@ const LEVELS: Readonly<Record<LogLevel, RecordLevel>> = {
   fatal: 'fatal', error: 'error', warn: 'warn', log: 'info', debug: 'debug', verbose: 'trace'
 }
 
-/**
- * A module for NestJS on `@nestjs/platform-fastify`: profiles have exceptions and the method of the controller, and
- * the diagnostic page replaces Nest's default response to an exception.
- */
+/** A module for NestJS on Fastify: profiles have exceptions and controllers, and browsers get the diagnostic page. */
 export class HindsightModule implements NestModule {
   readonly #config: ApplicationConfig
 

@@ -17,11 +17,7 @@ const OWN_PATHS = ['/_profiler', '/_profiler/*', '/_wdt/*', '/_error/*']
 
 type Sent = (error: null, payload: unknown) => void
 
-/**
- * Begins `observe` mode: profiles and, for clients that may see the debug surface, the diagnostic page in place of
- * Fastify's default errors, the toolbar and two headers. Nothing else of the application changes. The hooks are added
- * at once; what they do is in `observer.ts`, which is loaded at the same time.
- */
+/** Begins `observe` mode. The hooks are added at once; what they do is in `observer.ts`, which is loaded meanwhile. */
 export function beginObservation (app: FastifyInstance, plan: Plan) {
   const { debug, fromBeginning, base, warn } = app.hindsight
   let observer: Observer | undefined

@@ -51,10 +51,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
     }
   }
 
-  /**
-   * Records a response, and returns its payload, which the diagnostic page or the toolbar may have changed; a promise,
-   * which does not reject, where a stream is read for the toolbar.
-   */
+  /** Records a response; returns its payload, maybe changed, or a promise of it, which does not reject. */
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
     const state = stateOf(request)
     state.responses++

@@ -14,9 +14,8 @@ export function isPageServer (): boolean {
 }
 
 /**
- * Makes the function that answers requests for the profiler's pages by a private Fastify instance: the application has
- * no route, hook or schema of them. It returns false where a request is for another page, or its client may not see the
- * debug surface.
+ * Makes the function that passes requests for the profiler's pages to a private Fastify instance, so that the
+ * application has no route of them. False: the request is for another page, or its client may not see these.
  */
 export function pageServer (app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => boolean {
   const { base, closing, mayReadDebug, warn } = app.hindsight

@@ -20,10 +20,7 @@ export interface Plan {
   settings: ProfilerSettings | null
 }
 
-/**
- * Checks the values of options, and adds the services of requests: masking, their origin, who may see the debug
- * surface, and links to the editor. Throws at an invalid value, with the option's name.
- */
+/** Checks the values of options, and adds the services that requests need. Throws an error with the option's name. */
 export function prepare (app: FastifyInstance, { options, settings }: Plan): void {
   if (settings !== null) {
     collectPolicy(settings)

@@ -61,10 +61,7 @@ const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const
 /** Milliseconds in which further signals count as the first one: npm repeats a signal to its process group. */
 const REPEAT_INTERVAL = 1_000
 
-/**
- * Closes the application at a signal and at an uncaught error: requests under way are answered, profiles are written,
- * stores are closed. A second signal, after a second or more, ends the process at once.
- */
+/** Closes the application at a signal or an uncaught error. A later signal (after 1 s) ends the process at once. */
 function closeInOrder (app: FastifyInstance, { closeDelay, closeTimeout }: CloseOptions): void {
   let failed = false
   let signal: NodeJS.Signals | undefined

@@ -4,10 +4,7 @@ import { isPromise } from '../lifecycle/listener.js'
 import type { RequestState } from '../lifecycle/request-state.js'
 import { snapshot } from './snapshot.js'
 
-/**
- * How the data of a collector are shown. `T` is the return type of `collect`; the functions receive it as plain JSON
- * data, masked, null instead of undefined.
- */
+/** How a collector's data are shown. The functions receive the result of `collect` (`T`) as masked JSON data. */
 export interface CollectorPanel<T = any> {
   /** The text of the panel's menu entry; default: the name of the collector. */
   label?: string

@@ -23,10 +23,7 @@ const MAX_BATCH = 1_000
 /** How many of the newest failures may be skipped. */
 const MAX_SKIPPED = 20
 
-/**
- * Yields new profiles that match, oldest first, whichever process stores them, until the signal aborts. A store that is
- * unavailable is searched again.
- */
+/** Yields new profiles that match, oldest first, until the signal aborts. A store that fails is searched again. */
 export async function * follow (store: Searchable, options: FollowOptions): AsyncGenerator<ProfileSummary[]> {
   const { criteria = {}, signal, interval = 400, heartbeat = 15_000 } = options
   let { after } = options
@@ -46,10 +43,7 @@ export async function * follow (store: Searchable, options: FollowOptions): Asyn
   }
 }
 
-/**
- * The newest profile that matches. Of failures, a 404 that is no problem of the application is skipped, unless the
- * newest 20 are all such.
- */
+/** The newest profile that matches. Failures that are noise are skipped, unless the newest 20 are all such. */
 export async function newestOf (store: Searchable, criteria: Criteria): Promise<ProfileSummary | undefined> {
   const { profiles } = await store.search({ criteria, limit: MAX_SKIPPED })
   return profiles.find((profile) => criteria.error !== true || !isNoise(profile)) ?? profiles[0]

@@ -47,10 +47,7 @@ export interface RecordedCall {
 
 let watchers = 0
 
-/**
- * Records HTTP requests of `node:http`, undici and `fetch` for the request in whose asynchronous context they are sent.
- * The returned function ends this.
- */
+/** Records HTTP requests of `node:http`, undici and `fetch` that are sent in the asynchronous context of a request. */
 export function watchOutgoing (): () => void {
   if (watchers++ === 0) for (const [channel, subscriber] of SUBSCRIBERS) subscribe(channel, subscriber)
   return () => {

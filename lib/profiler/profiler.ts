@@ -136,10 +136,7 @@ export class Profiler {
     return await this.#queryAll(() => this.#storage.purge(criteria, options))
   }
 
-  /**
-   * Changes a stored profile, which keeps its pin and becomes the newest. False where there is none, or the queue is
-   * full.
-   */
+  /** Changes a stored profile, which stays pinned and becomes the newest; false: not found, or the queue is full. */
   async amend (token: string, change: (profile: Profile) => Profile): Promise<boolean> {
     const profile = await this.#stored(token)
     if (profile === undefined) return false

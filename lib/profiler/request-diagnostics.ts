@@ -12,10 +12,7 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-/**
- * Captures the log of each observed request, warnings, unhandled rejections and uncaught exceptions that occur in its
- * asynchronous context, and the HTTP requests that are sent there. Ends with the application.
- */
+/** Captures the log, process events and outgoing calls of each observed request, until the application is closed. */
 export function openDiagnostics (app: FastifyInstance) {
   const { fromBeginning, mode, originOf } = app.hindsight
   const capture = new LogCapture(app, () => {
@@ -79,11 +76,9 @@ process.on('warning', onWarning).on('uncaughtExceptionMonitor', onUncaught)
 
 let fullApplications = 0
 
-/**
- * Attributes unhandled rejections to the request that caused them, until the returned function is called. Not in
- * `observe` mode: with a listener, Node.js would not turn rejections into uncaught exceptions.
- */
+/** Attributes unhandled rejections to requests, until the returned function is called. */
 function watchRejections (mode: Mode): () => void {
+  // With a listener, Node.js would not turn rejections into uncaught exceptions.
   if (mode === 'observe') return () => {}
   if (fullApplications++ === 0) process.on('unhandledRejection', onRejection)
   return () => {

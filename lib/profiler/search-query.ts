@@ -68,10 +68,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
 
 const CRITERIA: readonly string[] = Object.keys(FIELDS)
 
-/**
- * Reads a search; an empty field counts as missing. The field `q` has criteria as one text. Throws a
- * `BadCriterionError` at the first invalid field.
- */
+/** Reads a search: fields, and `q` with criteria as one text. Throws a `BadCriterionError` at an invalid field. */
 export function readSearch ({ q, ...given }: Fields, maxLimit = MAX_LIMIT): SearchQuery {
   const known = [...CRITERIA, 'q', 'sort', 'limit', 'cursor']
   for (const field of Object.keys(given)) {

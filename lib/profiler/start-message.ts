@@ -9,10 +9,7 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-/**
- * Prints the address of the profiler when the server listens: in `full` mode to the log; in `observe` mode, where the
- * log belongs to the application, to standard error, if that is a terminal.
- */
+/** Prints the address of the profiler: in `full` mode to the log, in `observe` mode to a terminal. */
 export function addStartMessage (
   app: FastifyInstance, stderr: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> = process.stderr
 ): void {

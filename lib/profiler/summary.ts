@@ -30,10 +30,7 @@ export interface ProfileSummary {
 /** What an engine indexes of a profile: its summary, and text that is searched but not shown. */
 export interface IndexEntry {
   summary: ProfileSummary
-  /**
-   * Names and messages, one exception a line: of the whole chain, root cause first, then of the other errors; empty
-   * where nothing was thrown.
-   */
+  /** Names and messages, one exception a line: of the chain, root cause first, then of other errors; may be empty. */
   exceptions: string
 }
 

@@ -114,10 +114,7 @@ export interface PurgeOptions {
  * that cannot reach its data rejects within seconds.
  */
 export interface ProfileStorage {
-  /**
-   * Stores profiles, oldest first. A stored profile with the same token is replaced, and no longer pinned; but a pinned
-   * profile of another request (another `time`) stays, and the new one is not stored.
-   */
+  /** Replaces profiles with the same tokens, unpinned. A pinned one of another request (`time`) stays instead. */
   put (profiles: readonly ProfileRecord[]): Awaitable<void>
   get (token: string): Awaitable<Profile | undefined>
   /** The summaries that match, in the order of the search. */
