@@ -58,21 +58,20 @@ export function collectPolicy (options: ProfilerSettings) {
     return sampling === 1 || (stateOf(request).sample ??= Math.random()) < sampling
   }
 
-  return {
-    /** Whether the request leaves a profile, as far as its outcome is known. */
-    isCollected (request: FastifyRequest, given: FastifyReply | null = null): boolean {
-      const state = stateOf(request)
-      if (state.demanded === true) return true
-      const reply = given ?? state.reply
-      const isCounted = reply === null || state.others.length > 0 || reply.statusCode >= minStatus
-      if (!hasFailed(request, reply) || !isCounted) return !onlyExceptions && isSelected(request) && isSampled(request)
-      return errors || isSelected(request)
-    },
-    /** Whether the request leaves a profile even if it succeeds, as far as is known at its beginning. */
-    isWanted (request: FastifyRequest): boolean {
-      return stateOf(request).demanded === true || (!onlyExceptions && isSelected(request) && isSampled(request))
-    }
+  /** Whether the request leaves a profile even if it succeeds, as far as is known at its beginning. */
+  function isWanted (request: FastifyRequest): boolean {
+    return stateOf(request).demanded === true || (!onlyExceptions && isSelected(request) && isSampled(request))
   }
+
+  /** Whether the request leaves a profile, as far as its outcome is known. */
+  function isCollected (request: FastifyRequest, given: FastifyReply | null = null): boolean {
+    const { reply: known, others } = stateOf(request)
+    const reply = given ?? known
+    const isCounted = reply === null || others.length > 0 || reply.statusCode >= minStatus
+    return isWanted(request) || (hasFailed(request, reply) && isCounted && (errors || isSelected(request)))
+  }
+
+  return { isCollected, isWanted }
 }
 
 /** Whether something was raised, the client closed the connection, or the response is a server error. */

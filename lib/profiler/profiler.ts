@@ -156,7 +156,11 @@ export class Profiler {
     // A store of the application may throw synchronously.
     const put = async (): Promise<void> => await this.#storage.put(records)
     if (records.length > 0) put().catch(() => {})
-    this.#storage.settle?.(EXIT_TIMEOUT)
+    try {
+      this.#storage.settle?.(EXIT_TIMEOUT)
+    } catch {
+      // The other applications of the process write their profiles, too.
+    }
   }
 
   /** Writes what is queued and closes the store. */

@@ -57,15 +57,7 @@ const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 /** One listener for all applications: Node.js warns of more than ten. */
 const onExit = new Set<(code: number) => void>()
 // Before the listener of the database's thread, which ends it.
-process.prependListener('exit', (code) => {
-  for (const callback of onExit) {
-    try {
-      callback(code)
-    } catch {
-      // The process exits: an error must change neither its exit code nor the callbacks of other applications.
-    }
-  }
-})
+process.prependListener('exit', (code) => { for (const callback of onExit) callback(code) })
 
 /**
  * Queues a profile of each request that the options select, after its response. `options` are all options of the
@@ -122,11 +114,9 @@ export function openRequestProfiles (
   }
 
   // The request that ends the process leaves its profile, too.
-  function keepExiting (code: number): void {
-    const { request, reply } = requestContext.getStore() ?? {}
-    if (request === undefined || reply === undefined || servicesOf(request) !== app.hindsight) return
+  const keepExiting = (code: number): typeof keep => (request, reply) => {
     const state = stateOf(request)
-    if (state.isKept === true) return
+    if (state.isKept === true || servicesOf(request) !== app.hindsight) return
     if (mode === 'full' && !reply.sent) reply.code(500)
     if (!reply.raw.writableEnded && !state.failed && state.others.length === 0) {
       state.others.push(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
@@ -135,11 +125,9 @@ export function openRequestProfiles (
   }
 
   function exit (code: number): void {
-    try {
-      keepExiting(code)
-    } finally {
-      profiler.exit()
-    }
+    const context = requestContext.getStore()
+    if (context !== undefined) safely(keepExiting(code))(context.request, context.reply)
+    profiler.exit()
   }
 
   function keepClosed (request: FastifyRequest, reply: FastifyReply): void {
@@ -156,7 +144,7 @@ export function openRequestProfiles (
     keep(request, reply)
   }
 
-  // An exception in a listener of the response would end the process.
+  // An exception in a listener of the response or of the process would end the process.
   const safely = (work: typeof keep): typeof keep => (request, reply) => {
     try {
       work(request, reply)
