@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { Profiler } from '../../../../../lib/profiler/profiler.js'
-import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
-import { profile, tokens } from '../../fixture.js'
-import { connection, isConsistent, listed, opened, place, put, recordsOf, run } from '../support.js'
+import { Profiler } from '../../../../lib/profiler/profiler.js'
+import { SqliteStorage } from '../../../../lib/profiler/storage/sqlite.js'
+import { profile, tokens } from '../fixture.js'
+import { connection, isConsistent, listed, opened, place, put, recordsOf, run } from './support.js'
 
 const workers: Worker[] = []
 diagnostics.subscribe('worker_threads', (message) => { workers.push((message as { worker: Worker }).worker) })
