@@ -64,7 +64,7 @@ function isProduction ({ NODE_ENV }: Variables): boolean {
   return NODE_ENV === 'production'
 }
 
-// In production nothing is profiled unless a variable says so.
+// In production nothing is profiled unless a variable is set.
 function profilerOf (source: Variables): false | ProfilerSettings {
   const which = read(PROFILER, source)
   if (which === 'off') return false
@@ -106,10 +106,7 @@ function list (text: string): string[] {
   return text.split(',').map((part) => part.trim()).filter((part) => part !== '')
 }
 
-/**
- * The secret that signs session cookies: `SESSION_SECRET`; in development otherwise one that is generated once and kept
- * in the data directory, so that sessions survive a restart. Throws in production without one.
- */
+/** The secret that signs session cookies: the given one; in development otherwise one that the data directory keeps. */
 export function sessionSecret (given: string, production: boolean, dataDir: string): string {
   if (given !== '' && given.length < MIN_LENGTH) {
     throw new Error(`SESSION_SECRET is too short: ${given.length} characters, at least ${MIN_LENGTH} are needed`)

@@ -19,11 +19,7 @@ interface Begun {
 /** Applications whose observation has begun before the plugin is registered: those of the preload. */
 const begun = new WeakMap<FastifyInstance, Begun>()
 
-/**
- * The plugin. In `observe` mode, the default, it shows what the application does and changes nothing; with `lifecycle:
- * 'full'` the application runs the documented lifecycle of 42 listeners. Rejects at an option that is unknown or has a
- * wrong value, with the option's name.
- */
+/** The plugin, in `observe` or `full` mode. Rejects at an option that is unknown or wrong, with the option's name. */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
   const { plan, observation } = begun.get(app) ?? begin(app, options)
   begun.delete(app)

@@ -34,8 +34,7 @@ export class HindsightModule implements NestModule {
   }
 
   configure (): void {
-    // After those that the application has set: the global filter that is called first. No interceptor: Nest answers
-    // routes that have one differently.
+    // The last global filter is called first. Interceptors would change how Nest responds.
     this.#config.useGlobalFilters(new ExceptionObserver())
   }
 }
@@ -50,7 +49,7 @@ class NoException {
   }
 }
 
-/** Sees what reaches Nest's filters, and catches nothing: the same filter answers, in every kind of context. */
+/** A filter that catches nothing, so that Nest's choice of a filter stays the same. */
 class ExceptionObserver {
   catch (): void {}
 }

@@ -42,9 +42,9 @@ export function beginObservation (app: FastifyInstance, plan: Plan) {
     } catch (error) {
       warn('A request is not observed', error)
     }
-    const goOn = (): void => requestContext.run(context, done)
-    if (recording === undefined) goOn()
-    else recording.then(goOn, goOn)
+    const next = (): void => requestContext.run(context, done)
+    if (recording === undefined) next()
+    else recording.then(next, next)
   }
 
   // The hooks of the application receive what the handler has sent.

@@ -38,7 +38,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
   const insert = toolbar && debug ? insertToolbar(app) : null
   const recordCpu = fromBeginning && debug ? recordCpuProfiles(app) : null
 
-  /** Records what came in, once. */
+  /** Records the incoming request, once. */
   function collectRequest (request: FastifyRequest): void {
     const state = stateOf(request)
     if (!state.observed || state.collected?.request !== undefined) return
@@ -51,7 +51,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
     }
   }
 
-  /** Records a response; returns its payload, maybe changed, or a promise of it, which does not reject. */
+  /** Records a response; returns its payload, which may be changed, or a promise of it that does not reject. */
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
     const state = stateOf(request)
     state.responses++

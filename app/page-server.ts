@@ -13,10 +13,7 @@ export function isPageServer (): boolean {
   return isOpening
 }
 
-/**
- * Makes the function that passes requests for the profiler's pages to a private Fastify instance, so that the
- * application has no route of them. False: the request is for another page, or its client may not see these.
- */
+/** Makes the function that passes requests to a private Fastify instance; false: the request is not for its pages. */
 export function pageServer (app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => boolean {
   const { base, closing, mayReadDebug, warn } = app.hindsight
   let pages: Promise<FastifyInstance> | null = null

@@ -4,7 +4,6 @@ import { originResolver } from '../lib/http/origin.js'
 import { onMalformed } from '../lib/http/refused-message.js'
 import { createMask } from '../lib/mask/mask.js'
 import { malformedRecorder } from '../lib/profiler/build-profile.js'
-import { collectPolicy } from '../lib/profiler/collect-policy.js'
 import { checkCollectors } from '../lib/profiler/collector.js'
 import type { Profile } from '../lib/profiler/profile.js'
 import { Profiler } from '../lib/profiler/profiler.js'
@@ -23,7 +22,6 @@ export interface Plan {
 /** Checks the values of options, and adds the services that requests need. Throws an error with the option's name. */
 export function prepare (app: FastifyInstance, { options, settings }: Plan): void {
   if (settings !== null) {
-    collectPolicy(settings)
     checkCollectors(settings.collectors ?? [])
     checkStorageSetting(settings.storage)
   }
@@ -31,7 +29,7 @@ export function prepare (app: FastifyInstance, { options, settings }: Plan): voi
   Object.assign(app.hindsight, {
     mask: createMask(options.mask ?? []),
     originOf,
-    // The environment of the service gives `undefined` where it has no value.
+    // The environment of the service sets it to `undefined` where its variable is missing.
     editor: editorLink({ ...options, editor: options.editor ?? (app.hindsight.debug ? 'vscode' : '') }),
     ...debugAccess(app, app.hindsight.debug, originOf, options)
   })

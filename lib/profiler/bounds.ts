@@ -68,7 +68,7 @@ export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reas
   return [{ time, offset, level: 'warn', channel: 'profiler', message, context: {} }, ...shown]
 }
 
-/** A copy of any value as JSON can represent it; `shown` makes what is stored of a text. */
+/** A copy of any value as plain JSON data; `shown` replaces each text. */
 export function plainCopy (
   given: unknown, shown: (text: string) => string, ancestors: readonly object[] = []
 ): unknown {

@@ -26,13 +26,10 @@ export function isFromBeginning (settings: ProfilerSettings): boolean {
   return !onlyExceptions && (collect || collectParameter !== undefined)
 }
 
-/** Makes the functions that decide whether a request is profiled; throws at invalid options. */
+/** Makes the functions that decide whether a request is profiled. */
 export function collectPolicy (options: ProfilerSettings) {
   const { collect = true, errors = false, collectParameter, onlyExceptions = false, minStatus = 0 } = options
   const { matcher, sampling = 1 } = options
-  if (collectParameter !== undefined && !/^[\w.-]+$/.test(collectParameter)) {
-    throw new Error(`profiler.collectParameter: "${collectParameter}" is not the name of a query parameter`)
-  }
 
   function isSelected (request: FastifyRequest): boolean {
     return (choiceOf(request) ?? collect) && matches(request)
@@ -41,7 +38,7 @@ export function collectPolicy (options: ProfilerSettings) {
   function choiceOf (request: FastifyRequest): boolean | undefined {
     if (collectParameter === undefined) return undefined
     const value = (request.query as Record<string, unknown> | undefined)?.[collectParameter]
-    return value === '1' ? true : value === '0' ? false : undefined
+    return value === '1' || value === '0' ? value === '1' : undefined
   }
 
   function matches (request: FastifyRequest): boolean {

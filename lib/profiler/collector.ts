@@ -16,10 +16,7 @@ export interface CollectorPanel<T = any> {
   render?: (data: T) => string
 }
 
-/**
- * Collects the data of one panel of the application's own, after the response. With a type argument,
- * `Collector<{ tenant: string }>`, the functions of the panel are checked against the return type of `collect`.
- */
+/** Collects the data of one panel of the application, after the response. `T` is the type that `collect` returns. */
 export interface Collector<T = any> {
   /** The key in `profile.collectors`, and the value of `?panel=`. */
   name: string
@@ -57,7 +54,7 @@ export function collectData (
         result.then(undefined, () => {})
         throw new Error('it returned a promise')
       }
-      // A copy, as the application may go on to change its data.
+      // A copy: the application may change its data later.
       data[name] = result === undefined ? null : snapshot(result)
     } catch (error) {
       data[name] = { error: messageOf(error) }

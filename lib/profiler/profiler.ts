@@ -150,7 +150,7 @@ export class Profiler {
     return await this.#queryAll(() => this.#storage.stats())
   }
 
-  /** Writes what is queued in a process that exits; blocks until it is stored, for at most half a second. */
+  /** Writes the queued profiles in a process that exits; blocks until they are stored, for at most half a second. */
   exit (): void {
     const records = this.#queue.drain()
     // A store of the application may throw synchronously.
@@ -163,7 +163,7 @@ export class Profiler {
     }
   }
 
-  /** Writes what is queued and closes the store. */
+  /** Writes the queued profiles and closes the store. */
   async close (): Promise<void> {
     if (this.#closed) return
     this.#closed = true

@@ -26,11 +26,11 @@ declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The data of the application's collectors: they run once, however often the profile is written. */
     applicationData?: Record<string, unknown>
-    /** Whether a profile was queued, and whether it became spans. */
-    isKept?: boolean
+    /** Whether a profile was queued, and whether spans were created from it. */
+    isQueued?: boolean
     isTraced?: boolean
     token?: string
-    /** Whether the end of its response is awaited. */
+    /** Whether its profile will be queued at the end of its response. */
     followed?: boolean
     /** The status that was sent. */
     sentStatus?: number
@@ -59,10 +59,7 @@ const onExit = new Set<(code: number) => void>()
 // Before the listener of the database's thread, which ends it.
 process.prependListener('exit', (code) => { for (const callback of onExit) callback(code) })
 
-/**
- * Queues a profile of each request that the options select, after its response. `options` are all options of the
- * application, which profiles summarize. `collectRequest` records what came in, unless a listener does.
- */
+/** Queues profiles of the selected requests. Profiles summarize `options`; `collectRequest` records the request. */
 export function openRequestProfiles (
   app: FastifyInstance,
   settings: ProfilerSettings,
@@ -94,7 +91,7 @@ export function openRequestProfiles (
     if (!isProfiled(request, reply)) return
     observe(request, reply)
     const state = stateOf(request)
-    state.isKept = true
+    state.isQueued = true
     const token = newTokenOf(request)
     // Not recorded yet where the reply was sent or hijacked before the handler.
     collectRequest(request)
@@ -116,7 +113,7 @@ export function openRequestProfiles (
   // The request that ends the process leaves its profile, too.
   const keepExiting = (code: number): typeof keep => (request, reply) => {
     const state = stateOf(request)
-    if (state.isKept === true || servicesOf(request) !== app.hindsight) return
+    if (state.isQueued === true || servicesOf(request) !== app.hindsight) return
     if (mode === 'full' && !reply.sent) reply.code(500)
     if (!reply.raw.writableEnded && !state.failed && state.others.length === 0) {
       state.others.push(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
@@ -154,7 +151,7 @@ export function openRequestProfiles (
   }
 
   onExit.add(exit)
-  // Last, after the store is closed: a process that exits earlier writes what is queued.
+  // Last, after the store is closed: a process that exits earlier writes the queued profiles.
   app.hindsight.closing.unshift(() => { onExit.delete(exit) })
   const profiles = {
     isProfiled,
@@ -166,7 +163,7 @@ export function openRequestProfiles (
       return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
     },
     tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? newTokenOf(request) : null,
-    /** Queues the profile again, after an error that came after the response. */
+    /** Queues the profile again, after an error that was raised after the response. */
     keepLate: safely(keep),
     /** Queues the profile at the end of the response. */
     follow (request: FastifyRequest, reply: FastifyReply): void {

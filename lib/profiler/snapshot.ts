@@ -8,7 +8,7 @@ const MAX_TEXT = 9_000
 interface SnapshotOptions {
   /** The media type, for the description of binary content. */
   type?: string | undefined
-  /** Returns what is shown in place of an object. */
+  /** Returns the replacement of an object. */
   replace?: (value: object) => unknown
 }
 

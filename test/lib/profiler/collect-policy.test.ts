@@ -78,7 +78,7 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['a share that is no number', { sampling: Number.NaN }, 'Option "profiler.sampling" must be a number from 0 to 1, not NaN'],
   ['signed requests', { onDemand: { secret: 'x'.repeat(32) } }, 'Option "profiler.onDemand" was removed. Signed requests for a profile are gone: in debug mode all requests have one; outside it set profiler.production, with collectParameter, matcher or sampling.'],
   ['an exporter of traces', { otlp: true }, 'Option "profiler.otlp" was removed. Set profiler.openTelemetry: true; the OpenTelemetry SDK of the application exports the spans.'],
-  ['a parameter that cannot be one', { collectParameter: 'a b' }, 'profiler.collectParameter: "a b" is not the name of a query parameter']
+  ['a parameter that cannot be one', { collectParameter: 'a b' }, 'Option "profiler.collectParameter" must be the name of a query parameter, not another string']
 ]
 
 for (const [name, options, message] of mistakes) {
