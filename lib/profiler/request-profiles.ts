@@ -156,6 +156,7 @@ export function openRequestProfiles (
   const profiles = {
     isProfiled,
     isWanted,
+    watchStream,
     /** The token and the address of the request's profile; null: it leaves none. */
     profileOf (request: FastifyRequest): { token: string, url: string } | null {
       if (!isProfiled(request)) return null
@@ -194,7 +195,7 @@ export function openRequestProfiles (
 }
 
 /** Records that a stream fails while it is sent. */
-export function watchStream (request: FastifyRequest, reply: FastifyReply, stream: Readable): void {
+function watchStream (request: FastifyRequest, reply: FastifyReply, stream: Readable): void {
   stream.once('error', (error) => {
     // Otherwise another response is sent. In this case Fastify closes the connection, not the client.
     if (!reply.raw.headersSent) return

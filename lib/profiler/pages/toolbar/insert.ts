@@ -9,7 +9,6 @@ import { isRedirect } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
 import { collectedBy } from '../../collector.js'
 import type { ProfiledRoute } from '../../profile.js'
-import { watchStream } from '../../request-profiles.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
 import { allowsToolbar, extendHeader, forbidsToolbar, type ToolbarNonces } from './policy.js'
 import { toolbar, toolbarOf, type ToolbarData } from './toolbar.js'
@@ -66,7 +65,7 @@ export function insertToolbar (
   ): Promise<string | Readable> {
     const page = await readStream(stream, length, reply.raw)
     if (!Buffer.isBuffer(page)) {
-      watchStream(request, reply, page)
+      app.hindsight.profiles?.watchStream(request, reply, page)
       return page
     }
     try {
