@@ -20,12 +20,6 @@ const CLOSE_TIMEOUT = 5_000
 const STACK_DEPTH = 50
 const CHANNEL = 'fastify.initialization'
 
-/** An application that a file created, and the record of its hooks and routes. */
-interface Loaded {
-  app: FastifyInstance
-  order: HookOrder
-}
-
 export const lifecycle: Command = {
   args: '<file>',
   summary: 'print the hooks of each route in order, or check them',
@@ -47,11 +41,11 @@ async function orderOf (file: string, route: string | undefined): Promise<string
   const { write } = stdout
   stdout.write = stderr.write.bind(stderr) as typeof write
   try {
-    const { app, order } = await loadApplication(file)
+    const order = await loadApplication(file)
     try {
       return order.lines(route)
     } finally {
-      await within(CLOSE_TIMEOUT, app.close().then(() => {}, () => {}))
+      await within(CLOSE_TIMEOUT, order.app.close().then(() => {}, () => {}))
     }
   } finally {
     stdout.write = write
@@ -74,19 +68,19 @@ async function compare (file: string, lines: readonly string[], terminal: Termin
  * Loads the application of a file until it is ready; it does not listen. The file exports a plugin, as for fastify-cli,
  * a function that makes an application, or makes one itself. Throws with the reason when that fails.
  */
-export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Promise<Loaded> {
-  const made: Loaded[] = []
-  let onListen: (one: Loaded) => void = () => {}
-  const listening = new Promise<Loaded>((resolve) => { onListen = resolve })
+export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Promise<HookOrder> {
+  const made: HookOrder[] = []
+  let onListen: (order: HookOrder) => void = () => {}
+  const listening = new Promise<HookOrder>((resolve) => { onListen = resolve })
   const record = (message: unknown): void => {
     const { fastify: app } = message as { fastify: FastifyInstance }
-    const one = { app, order: new HookOrder(app) }
-    made.push(one)
+    const order = new HookOrder(app)
+    made.push(order)
     // The output of the command may be redirected to a file.
     if (app.log.level !== undefined) app.log.level = 'silent'
     // All routes are declared. What the file does after it has begun to listen does not run.
     app.listen = () => {
-      onListen(one)
+      onListen(order)
       return new Promise(() => {})
     }
   }
@@ -101,13 +95,13 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
       const { default: Fastify } = await import('fastify')
       await Fastify({ pluginTimeout: PLUGIN_TIMEOUT }).register(exported as FastifyPluginAsync).ready()
     }
-    const one = made.find(({ app }) => app === exported) ??
+    const order = made.find(({ app }) => app === exported) ??
       (isFunction ? undefined : await within(timeout, listening)) ??
       // The function may have made an application of its own: then the one that it is registered in has no routes.
-      made.find(({ order }) => order.lines().length > 0) ?? made[0]
-    if (one === undefined) throw new Error('it makes no Fastify instance and exports no plugin.')
-    await one.app.ready()
-    return one
+      made.find((one) => one.lines().length > 0) ?? made[0]
+    if (order === undefined) throw new Error('it makes no Fastify instance and exports no plugin.')
+    await order.app.ready()
+    return order
   } catch (error) {
     throw new Error(`${file} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`)
   } finally {
@@ -158,11 +152,13 @@ const HEAD_HOOK = 'headRouteOnSendHandler'
 
 /** Records the hooks and routes of an application. Create it before the first of them is added. */
 class HookOrder {
+  readonly app: FastifyInstance
   /** In the order in which Fastify runs them. */
   readonly #hooks: Array<{ instance: FastifyInstance, name: string, text: string }> = []
   readonly #routes: DeclaredRoute[] = []
 
   constructor (app: FastifyInstance) {
+    this.app = app
     const hooks = this.#hooks
     const routes = this.#routes
     const { addHook } = app

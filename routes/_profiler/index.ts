@@ -1,4 +1,3 @@
-import createError from '@fastify/error'
 import formbody from '@fastify/formbody'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../../lib/errors/negotiate.js'
@@ -7,10 +6,7 @@ import reportRoutes from './csp-report.js'
 import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
-import { formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf, tokenOf } from './responses.js'
-
-const NotSendableRequestError =
-  createError('HINDSIGHT_NOT_SENDABLE', 'The request of profile "%s" cannot be replayed: %s', 409)
+import { formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
 
 /** Errors that a page states in a sentence: what was requested is not stored. */
 const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE)$/
@@ -29,8 +25,6 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   })
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     const { code, statusCode = 500, message } = error
-    const { NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
-    if (error instanceof NotSendableError) throw new NotSendableRequestError(tokenOf(request), message)
     if (statusCode === 503) return await sendStoreError(error, request, reply)
     if (!NOTICES.test(code) || !prefersHtml(request.headers.accept)) throw error
     const { noticePage } = await import('../../lib/profiler/pages/layout.js')

@@ -117,8 +117,8 @@ async function compareChosen (request: FastifyRequest, reply: FastifyReply): Pro
   const tokens = [profile ?? []].flat().map(String)
   const [one = '', other = ''] = tokens
   if (tokens.length !== 2) throw new BadChoiceError(tokens.length === 1 ? 'one was' : `${tokens.length} were`)
-  const { inOrder } = await import('../../lib/profiler/compare/compare.js')
-  const [older, newer] = inOrder(await profileOf(request, one), await profileOf(request, other))
+  const [a, b] = [await profileOf(request, one), await profileOf(request, other)]
+  const [older, newer] = a.time <= b.time ? [a, b] : [b, a]
   return reply.redirect(`${baseOf(request)}/${older.token}/compare/${newer.token}`, 302)
 }
 

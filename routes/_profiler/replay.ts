@@ -1,4 +1,3 @@
-import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import { CPU_HEADER } from '../../lib/profiler/cpu/record.js'
@@ -7,8 +6,6 @@ import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
 import type { MaskedValue } from '../../lib/profiler/replay/stored-request.js'
-
-const ReplayError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay of profile "%s" failed: %s', 502)
 
 const VALUE = 'value.'
 
@@ -42,7 +39,7 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
 async function replayRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { server: app } = request
   const { storedRequest, isSafe } = await import('../../lib/profiler/replay/stored-request.js')
-  const { replay, ReplayFailedError } = await import('../../lib/profiler/replay/replay.js')
+  const { replay } = await import('../../lib/profiler/replay/replay.js')
   const fields = formOf(request)
   const profile = await profileOf(request)
   const { token } = profile
@@ -55,9 +52,7 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   // The request that is injected from here on finds the token in the context of this one.
   stateOf(request).replays = token
   if (fields.cpu === '1') stored.headers.push([CPU_HEADER, '1'])
-  const again = await replay(app.hindsight.app, stored, values).catch((error: unknown) => {
-    throw error instanceof ReplayFailedError ? new ReplayError(token, error.message) : error
-  })
+  const again = await replay(app.hindsight.app, stored, values)
   if (formatOf(request, reply) !== 'json') {
     const target = fields.cpu === '1' ? `${again.token}?panel=cpu` : `${token}/compare/${again.token}`
     return reply.redirect(`${baseOf(request)}/${target}`, 303)

@@ -27,6 +27,11 @@ async function lifecycle (...args: string[]): Promise<{ code: number, out: strin
   return { code, out: await text(out), err: await text(err) }
 }
 
+async function loaded (path: string, timeout?: number): Promise<{ app: FastifyInstance, order: Awaited<ReturnType<typeof loadApplication>> }> {
+  const order = await loadApplication(path, timeout)
+  return { app: order.app, order }
+}
+
 const folders = new WeakSet<Test>()
 
 function file (t: Test, name: string, content: string): string {
@@ -103,7 +108,7 @@ for (const [mode, options] of [
   ['production', '{ debug: false, profiler: { storage: "memory", production: true } }']
 ] as const) {
   t.test(`the printed order is the order of execution, in ${mode} mode`, async (t) => {
-    const { app, order } = await loadApplication(file(t, 'app.js', application(options)))
+    const { app, order } = await loaded(file(t, 'app.js', application(options)))
     t.teardown(() => app.close())
     const routes = routesOf(order.lines())
     t.same(routes.map(({ name }) => name), ['GET /', 'GET /admin/users/:id', 'POST /admin/deep'])
@@ -162,7 +167,7 @@ export default async function application (app) {
 
 t.test('hooks are printed in the order in which Fastify runs them', async (t) => {
   const path = file(t, 'ordered.mjs', ORDERED)
-  const { app, order } = await loadApplication(path)
+  const { app, order } = await loaded(path)
   t.teardown(() => app.close())
   const { ran } = await import(pathToFileURL(path).href) as { ran: string[] }
   const routes = routesOf(order.lines())
@@ -254,7 +259,7 @@ t.test('a file exports a plugin, an application or a function, or listens itself
     ['function.mjs', 'import Fastify from "fastify"\nexport default () => { const app = Fastify(); app.get("/", async () => 1); return app }'],
     ['compiled.cjs', 'exports.__esModule = true\nexports.default = async (app) => { app.get("/", async () => 1) }']
   ] as const) {
-    const { app, order } = await loadApplication(file(t, name, content), NEVER)
+    const { app, order } = await loaded(file(t, name, content), NEVER)
     t.same(routesOf(order.lines()).map(({ name }) => name), ['GET /'], name)
     t.equal(app.server.listening, false)
     await app.close()

@@ -48,11 +48,6 @@ export function compareProfiles (a: Profile, b: Profile): Comparison {
   }
 }
 
-/** Two profiles, the older one first. */
-export function inOrder (one: Profile, other: Profile): [older: Profile, newer: Profile] {
-  return one.time <= other.time ? [one, other] : [other, one]
-}
-
 function comparedOf (profile: Profile): Compared {
   const { token, time, method, url, status, duration, route } = profile
   const last = listOf(profile.exceptions).at(-1)

@@ -17,11 +17,7 @@ const MAX_DURATION = 30_000
 const MAX_CALLS = 2_000
 
 /** V8 profiles the whole process, so there is at most one recording, whichever application it belongs to. */
-let current: Recording | undefined
-
-export function currentRecording (): Recording | undefined {
-  return current
-}
+export let current: Recording | undefined
 
 /** Records the CPU profile of the process for one request, from its construction on. */
 class Recording {

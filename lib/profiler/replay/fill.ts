@@ -29,11 +29,10 @@ export function fillRequest (request: StoredRequest, values: ReadonlyMap<string,
   const cookies = request.cookies.flatMap((pair) => put(pair) ?? [])
   if (cookies.length > 0) headers.set('cookie', cookies.join('; '))
   const query = request.query.flatMap((pair) => put(pair, percentEncoded) ?? [])
-  const path = request.path.map((segment) => put(segment, percentEncoded) ?? '')
   const body = request.body && bodyText(request.body, put)
   return {
     method: request.method,
-    target: `/${path.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`,
+    target: `${put(request.path, percentEncoded) ?? '/'}${query.length === 0 ? '' : `?${query.join('&')}`}`,
     headers: Object.fromEntries(headers),
     ...(body !== undefined && { body })
   }

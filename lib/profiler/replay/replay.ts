@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
+import createError from '@fastify/error'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Profile } from '../profile.js'
 import { fillRequest } from './fill.js'
@@ -12,13 +13,13 @@ const PROFILE_TIMEOUT = 5_000
 const POLL_INTERVAL = 20
 
 /** The request had no response, or one without a profile. */
-export class ReplayFailedError extends Error {}
+const ReplayFailedError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay failed: %s', 502)
 
 /** Why the request cannot be replayed. */
 export function replayProblem ({ bodyProblem, path }: StoredRequest): string | undefined {
   if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
-  const [first = ''] = path.map(decoded).filter((segment) => segment !== '')
-  return /^_(?:profiler|wdt|error)$/i.test(first) ? 'It is a request of the profiler itself.' : undefined
+  const [first = ''] = path.split('/').filter((segment) => segment !== '')
+  return /^_(?:profiler|wdt|error)$/i.test(decoded(first)) ? 'It is a request of the profiler itself.' : undefined
 }
 
 /**

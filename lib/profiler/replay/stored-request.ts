@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import createError from '@fastify/error'
 import { MASKED } from '../../mask/mask.js'
 import { dataOf, isObject, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
@@ -25,8 +26,8 @@ export interface StoredRequest {
   method: string
   /** Scheme and authority. */
   origin: string
-  /** Percent-encoded segments of the path, without the slashes. */
-  path: string[]
+  /** Percent-encoded. */
+  path: string
   /** Percent-encoded `name=value` pairs. */
   query: string[]
   /** Without `cookie` and the headers of the connection. */
@@ -43,8 +44,8 @@ export interface StoredRequest {
   ip?: string
 }
 
-/** The profile has no request that could be sent again. */
-export class NotSendableError extends Error {}
+export const NotSendableError =
+  createError('HINDSIGHT_NOT_SENDABLE', 'The request of this profile cannot be sent again: %s', 409)
 
 /** Begins each placeholder. It is random, so that no request can contain it. */
 const MARK = `masked${randomBytes(8).toString('hex')}`
@@ -85,7 +86,7 @@ export function storedRequest (profile: Profile): StoredRequest {
   const segments = path.replace(/^\//, '').split('/').map(percentEncoded)
   const pairs = (search?.split('&') ?? []).map(percentEncoded)
   const read = {
-    path: segments.map((text, i) => placeholders.put(text, `path.${i + 1}`, true)),
+    path: `/${segments.map((text, i) => placeholders.put(text, `path.${i + 1}`)).join('/')}`,
     query: pairs.map((pair) => placeholders.putInPair(pair, 'query')),
     ...readHeaders(data.headers, placeholders, notes),
     ...readBody(data, placeholders)
@@ -115,13 +116,13 @@ class Placeholders {
   readonly masked: MaskedValue[] = []
 
   /** Texts without a masked value are returned unchanged. */
-  put (text: string, name: string, required = false): string {
+  put (text: string, name: string): string {
     if (!text.includes(MASKED)) return text
     const plain = name.replace(/[^\w.[\]-]/g, '_').slice(0, 80)
     let [free, number] = [plain, 1]
     while (this.masked.some(({ env }) => env === envOf(free))) free = `${plain}_${++number}`
     const env = envOf(free)
-    this.masked.push({ name: free, env, required })
+    this.masked.push({ name: free, env, required: name.startsWith('path.') })
     return text.replaceAll(MASKED, placeholderOf(env))
   }
 

@@ -30,7 +30,7 @@ t.test('unknown formats, tokens and requests that cannot be sent are errors', as
     ['3fa94c/as/python', 404, 'A profile is not available as "python"; the formats are: curl, fetch, http, har, test.'],
     ['3fa94c/as/__proto__', 404, /is not available as "__proto__"/],
     ['ffffff/as/curl', 404, 'Token "ffffff" was not found.'],
-    ['00000a/as/curl', 409, 'The request of profile "00000a" cannot be replayed: It was refused by the HTTP parser.']
+    ['00000a/as/curl', 409, 'The request of this profile cannot be sent again: It was refused by the HTTP parser.']
   ] as const) {
     const response = await app.inject({ url: `/_profiler/${url}`, headers: { accept: 'application/json' } })
     t.match([response.statusCode, response.json().detail], [status, detail], url)

@@ -98,7 +98,7 @@ t.test('a request that cannot be sent, or an invalid field, is an error', async 
   app.hindsight.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000c' })
   app.hindsight.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
   for (const [token, fields, status, message] of [
-    ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be replayed: Its body is not stored as a whole: it was truncated.'],
+    ['00000a', { confirm: '1' }, 409, 'The request of this profile cannot be sent again: Its body is not stored as a whole: it was truncated.'],
     ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request requires it.'],
     ['00000b', { 'value.nix': 'x' }, 400, 'Invalid "value.nix": nothing of that name is masked; masked are value.path.2, value.x-key.'],
     ['00000b', { 'value.path.2': 'x', 'value.x-key': 'a\r\nb: c' }, 400, 'Invalid "value.x-key": it has a line break.'],
@@ -119,7 +119,7 @@ t.test('a response that does not end is aborted', async (t) => {
   const { app } = await start(t)
   // The timeout does not keep a process running.
   await listen(app)
-  await t.rejects(replay(app, storedRequest(requested({ target: '/never' })), new Map(), 100), { message: 'No response within 0.1 seconds.' })
+  await t.rejects(replay(app, storedRequest(requested({ target: '/never' })), new Map(), 100), { message: 'The replay failed: No response within 0.1 seconds.' })
   t.match(await replay(app, storedRequest(requested({ target: '/always' })), new Map(), 200), { url: /\/always$/ })
 })
 

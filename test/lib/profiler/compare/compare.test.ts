@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compareProfiles, inOrder, type Comparison } from '../../../../lib/profiler/compare/compare.js'
+import { compareProfiles, type Comparison } from '../../../../lib/profiler/compare/compare.js'
 import { normalizeVolatile } from '../../../../lib/profiler/compare/section-builder.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
 import { failure, profile } from '../fixture.js'
@@ -65,11 +65,6 @@ t.test('comparing a failure with a success lists the exception and the status', 
   t.match(comparison.a, { token: '000001', status: 200, exception: null })
   t.match(comparison.b, { token: '000002', status: 404, exception: 'NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"' })
   t.same(told(comparison).map((one) => one.split(' | ', 2).join(' | ')), ['outcome | status', 'exceptions | LookupError', 'exceptions | NotFoundError'])
-})
-
-t.test('the older profile comes first', async (t) => {
-  const [old, young] = [profile('00000b'), profile('00000a', { time: '2026-05-05T00:00:00.000Z' })]
-  t.same(inOrder(young, old).map(({ token }) => token), ['00000b', '00000a'])
 })
 
 t.test('profiles of any content are compared, and a profile does not differ from itself', async (t) => {

@@ -6,7 +6,7 @@ import { runInThisContext } from 'node:vm'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { callTreeOf, cpuProfileOf, readCpuRecord, type CpuRecord } from '../../../../lib/profiler/cpu/record.js'
-import { aggregate, currentRecording, functionOf } from '../../../../lib/profiler/cpu/recorder.js'
+import { aggregate, current, functionOf } from '../../../../lib/profiler/cpu/recorder.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
 import { build as buildApplication, listen, profileOf, type BuildOptions } from '../../../support/app.js'
 import { limitsAt, NEVER } from '../../../support/timers.js'
@@ -53,6 +53,7 @@ function recordOf ({ collectors: { cpu } }: Profile): CpuRecord {
   return record
 }
 
+const isRecording = (): boolean => current !== undefined
 const keep = (text: string): string => text
 const frame = (functionName: string, lineNumber = 0, url = 'file:///app/a.js') => ({ functionName, scriptId: '1', url, lineNumber, columnNumber: 0 })
 
@@ -83,7 +84,7 @@ t.test('a busy function is among the heaviest, with its place, also in the expor
     const spins = new Set(file.nodes.filter(({ callFrame: { functionName } }) => functionName === 'spin').map(({ id }) => id))
     t.ok(file.samples.some((id) => spins.has(id)))
   }
-  t.equal(currentRecording(), undefined)
+  t.equal(current, undefined)
 })
 
 t.test('requests without the flag or without access are not recorded', async (t) => {
@@ -99,7 +100,7 @@ t.test('requests without the flag or without access are not recorded', async (t)
     t.equal((await profileOf(app, await app.inject({ url, headers }))).collectors.cpu, undefined, name)
   }
   t.equal((await app.inject({ url: '/unseen', headers: ASKED })).body, 'done')
-  t.equal(currentRecording(), undefined)
+  t.equal(current, undefined)
   const port = await listen(app)
   const socket = connect(port, '127.0.0.1')
   socket.end('GET /quick HTTP/1.1\r\nHost: evil.example\r\nX-Hindsight-Cpu: 1\r\nConnection: close\r\n\r\n')
@@ -129,7 +130,7 @@ t.test('one recording runs at a time: the second profile has a note, the first h
   })
   const first = app.inject({ url: '/waits', headers: ASKED })
   await begun.promise
-  const token = currentRecording()?.token
+  const token = current?.token
   const second = await profileOf(app, await app.inject({ url: '/busy', headers: ASKED }))
   t.same(second.collectors.cpu, { refused: `A CPU profile was being recorded for ${token}, and only one runs at a time. Try again.` })
   waiting.resolve('done')
@@ -155,7 +156,7 @@ t.test('a recording ends after 30 seconds, and the next one may begin', async (t
   const sessions = t.capture(Session.prototype, 'disconnect', Session.prototype.disconnect)
   const first = app.inject({ url: '/waits', headers: ASKED })
   await begun.promise
-  while (currentRecording() !== undefined) await sleep(5)
+  while (isRecording()) await sleep(5)
   t.equal(sessions().length, 1, 'the inspector is closed during the request')
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/busy', headers: ASKED }))))
   waiting.resolve('done')
@@ -163,7 +164,7 @@ t.test('a recording ends after 30 seconds, and the next one may begin', async (t
   t.same([answer.statusCode, answer.body], [200, 'done'], 'the response is unchanged')
   const record = recordOf(await profileOf(app, answer))
   t.ok(callTreeOf(record).heaviest.slice(0, 10).some(({ function: { name } }) => name === 'spin'), 'the profile has the functions until then')
-  t.equal(currentRecording(), undefined)
+  t.equal(current, undefined)
   t.equal(moments.length, 0)
 })
 
@@ -181,12 +182,12 @@ t.test('a recording ends with the connection', async (t) => {
   const socket = connect(port, '127.0.0.1')
   socket.write('GET /never HTTP/1.1\r\nHost: localhost\r\nX-Hindsight-Cpu: 1\r\n\r\n')
   await begun.promise
-  t.not(currentRecording(), undefined)
+  t.not(current, undefined)
   socket.destroy()
   await once(socket, 'close')
   let found: string | undefined
   for (; found === undefined; await sleep(10)) found = (await app.hindsight.profiler.search({ criteria: { url: 'never' }, limit: 1 })).profiles[0]?.token
-  t.equal(currentRecording(), undefined)
+  t.equal(current, undefined)
   const profile = await app.hindsight.profiler.find(found)
   t.match(profile, { status: 499 })
   t.ok(recordOf(profile as Profile))
