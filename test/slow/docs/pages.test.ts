@@ -12,7 +12,7 @@ const PAGES = ['README.md', ...['docs', 'examples', 'packaging'].flatMap((folder
 const COMPARED: Readonly<Record<string, string>> = {
   'docs/explanation/lifecycle.md': 'test/docs/guide.test.ts',
   'docs/how-to/add-a-listener.md': 'test/docs/guide.test.ts',
-  'docs/how-to/lifecycle-contract.md': 'test/cli/lifecycle.test.ts',
+  'docs/how-to/lifecycle-contract.md': 'test/cli/commands/lifecycle.test.ts',
   'docs/how-to/opentelemetry.md': 'test/docs/opentelemetry.test.ts',
   'docs/how-to/production-failures.md': 'test/slow/docs/shown.test.ts',
   'docs/how-to/proxy.md': 'test/slow/docs/recipes.test.ts',

@@ -7,14 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { loadApplication } from '../../cli/commands/lifecycle.js'
-import { COMMANDS, execute } from '../../cli/run.js'
-import type { Profile } from '../../lib/profiler/profile.js'
-import { testdir } from '../support/folder.js'
-import { newest } from '../support/app.js'
-import { snippetsOf } from '../support/snippets.js'
+import { loadApplication } from '../../../cli/commands/lifecycle.js'
+import { COMMANDS, execute } from '../../../cli/run.js'
+import type { Profile } from '../../../lib/profiler/profile.js'
+import { testdir } from '../../support/folder.js'
+import { newest } from '../../support/app.js'
+import { snippetsOf } from '../../support/snippets.js'
 
-const ROOT = join(import.meta.dirname, '../..')
+const ROOT = join(import.meta.dirname, '../../..')
 const NEVER = 60_000
 
 /** A command as the shell would run it. */

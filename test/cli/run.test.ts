@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { COMMANDS, execute } from '../../cli/run.js'
+import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { readProfile } from '../../lib/profiler/stored-events.js'
 import { openStorage } from '../../lib/profiler/storage/open.js'
@@ -88,6 +89,7 @@ t.test('every criterion is a flag', async (t) => {
 t.test('show prints a profile on one screen', async (t) => {
   const dataDir = await stored(t, [sample('\u001b[31mred')])
   const { out } = await hindsight(dataDir, ['show', '3fa94c'])
+  t.equal(out, profileMarkdown(sample('\u001b[31mred')), 'the Markdown of the route')
   for (const part of ['## Exceptions', '## Last log lines', '## Request', '3fa94c', '␛[31mred']) t.match(out, part)
   t.notMatch(out, '\u001b')
   t.equal((await hindsight(dataDir, ['show', 'latest'])).out, out)
