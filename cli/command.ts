@@ -28,7 +28,7 @@ export interface CommandContext {
 
 /** One command. */
 export interface Command {
-  /** The arguments as the help shows them: `<required>` and `[optional]`. They are counted, too. */
+  /** The arguments as the help shows them: `<required>` and `[optional]`. Their number is checked. */
   args: string
   summary: string
   options?: CommandOptions

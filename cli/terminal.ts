@@ -30,7 +30,7 @@ export class Terminal {
     // `hasColors` reads NO_COLOR, FORCE_COLOR and TERM.
     const hasColors = isTerminal && out.hasColors?.() === true
     this.#out = out
-    // A terminal that does not know its width reports 0.
+    // A terminal of unknown width reports 0.
     this.columns = isTerminal ? out.columns || 80 : Infinity
     // By default, styleText checks the standard output of the process.
     this.style = (style, text) =>

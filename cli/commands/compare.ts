@@ -10,7 +10,7 @@ import { requestLines, shorten, type Formatter } from '../terminal.js'
 const MAX_VALUE = 1_000
 /** Differences of a section. */
 const MAX_SHOWN = 20
-const FORMS = FORMATS.map(({ name }) => name).join(', ')
+const NAMES = FORMATS.map(({ name }) => name).join(', ')
 const DEFAULT_URL = 'http://127.0.0.1:3000'
 /** Milliseconds. */
 const TIMEOUT = 60_000
@@ -62,12 +62,12 @@ function textOf (value: unknown): string {
 }
 
 export const to: Command = {
-  args: '<form> <token | latest>',
-  summary: `write a request as ${FORMS}`,
+  args: '<format> <token | latest>',
+  summary: `write a request as ${NAMES}`,
   options: CRITERIA,
-  run: async ({ args: [form = '', token = ''], flags, terminal, open }) => {
-    const format = FORMATS.find(({ name }) => name === form)
-    if (format === undefined) throw new Error(`"${form}" is not a form; the forms are ${FORMS}.`)
+  run: async ({ args: [wanted = '', token = ''], flags, terminal, open }) => {
+    const format = FORMATS.find(({ name }) => name === wanted)
+    if (format === undefined) throw new Error(`"${wanted}" is not a format; the formats are ${NAMES}.`)
     const profile = await findProfile(await open(), token, searchOf(flags).criteria)
     await terminal.lines([writeAs(format, profile).text.trimEnd()])
   }

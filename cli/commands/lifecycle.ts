@@ -117,7 +117,7 @@ async function importFile (file: string): Promise<unknown> {
   return typeof compiled === 'function' ? compiled : exported
 }
 
-// Undefined after the timeout, which keeps the process running until then.
+// Returns undefined after the timeout (ms). The timer keeps the process running until then.
 async function within<T> (timeout: number, promise: Promise<T>): Promise<T | undefined> {
   const timer = new AbortController()
   try {
@@ -206,7 +206,7 @@ function textOf (hook: Hook, place: readonly string[]): string | null {
   return visibleLine(`${hook.name || 'anonymous'}${suffix}`)
 }
 
-// The first call of the stack that is neither Hindsight's nor Fastify's has added the hook or the route.
+// The hook or route was added by the first function of the stack that is neither Hindsight's nor Fastify's.
 function placeHere (instance: FastifyInstance): string[] {
   const { plugin, source } = placeOf(new Error('Added here'), nameOfPlugin(instance))
   const file = source === undefined || packageOf(source) !== null

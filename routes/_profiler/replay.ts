@@ -9,7 +9,7 @@ import type { MaskedValue } from '../../lib/profiler/replay/stored-request.js'
 
 const VALUE = 'value.'
 
-/** Replays stored requests: in debug mode only, whatever role an operator may have elsewhere. */
+/** Replays stored requests, in debug mode only: no role permits it in production. */
 export default async function replayRoutes (app: FastifyInstance): Promise<void> {
   if (!app.hindsight.debug) return
   app.get('/:token/replay', routeOptions(app, '_profiler_replay_form'), showRequest)
@@ -46,10 +46,9 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   const stored = storedRequest(profile)
   const values = valuesOf(fields, stored.masked)
   if (!isSafe(stored.method) && fields.confirm !== '1') {
-    const rule = 'send confirm=1 when the request as it will be sent is what you want'
-    throw new BadFieldError('confirm', `${stored.method} is no safe method (RFC 9110, section 9.2.1): ${rule}`)
+    throw new BadFieldError('confirm', `${stored.method} is not safe (RFC 9110, section 9.2.1): send confirm=1, too`)
   }
-  // The request that is injected from here on finds the token in the context of this one.
+  // The injected request reads the token from the asynchronous context of this one.
   stateOf(request).replays = token
   if (fields.cpu === '1') stored.headers.push([CPU_HEADER, '1'])
   const again = await replay(app.hindsight.app, stored, values)

@@ -93,7 +93,7 @@ export function recordCpuProfiles (
   function begin (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
     if (!isRequested(request)) return
     const state = stateOf(request)
-    // Keeps the profile whatever the options leave out.
+    // The profile is kept even if the options exclude the request.
     state.demanded = true
     const token = app.hindsight.profiles?.tokenOf(request)
     if (token === undefined || token === null) return
@@ -123,7 +123,7 @@ export function recordCpuProfiles (
     if (headers[CPU_HEADER] !== '1' && parameter !== '1') return false
     const state = stateOf(request)
     if (!state.observed || !app.hindsight.maySeeDebug(request)) return false
-    // Pages of other sites must not start recordings (Fetch Metadata, section 2.4); a replay has the headers of then.
+    // Pages of other sites must not start recordings (Fetch Metadata, section 2.4). A replay repeats earlier headers.
     const site = headers['sec-fetch-site']
     return state.replayOf !== undefined || site === undefined || site === 'same-origin' || site === 'none'
   }

@@ -72,10 +72,10 @@ function valueOf (headers: readonly NamedValue[], wanted: string): string {
   return headers.find(({ name }) => name === wanted)?.value ?? ''
 }
 
-/** The forms of a request, in the order of the menu. */
+/** In the order of the menu. */
 export const FORMATS: readonly Format[] = [curl, fetchFormat, httpFile, har, test]
 
-/** Writes the request of a profile in one form; throws a `NotSendableError` when the profile has none. */
+/** Writes the request of a profile in a format; throws a `NotSendableError` if the profile has no such request. */
 export function writeAs (format: Format, profile: Profile): { file: string, type: string, text: string } {
   const request = storedRequest(profile)
   const message = requestWithPlaceholders(request)

@@ -17,11 +17,11 @@ export interface FormatInput {
   /** The headers, a repeated one more than once, without a `host` that the URL implies. */
   headers: ReadonlyArray<readonly [name: string, value: string]>
   profile: Profile
-  /** Lines that say where the request is from, and what is different now. None of them has a line break. */
+  /** Comments: the profile of the request, and the differences from the original. None has a line break. */
   head: string[]
 }
 
-/** One form in which a request is written. */
+/** A format in which a request is written. */
 export interface Format {
   name: string
   /** The end of the file's name. */

@@ -138,7 +138,7 @@ function bounded (parts: readonly string[], limit = MAX_SECTION): string[] {
   return [...parts.slice(0, end), `${counted(parts.length - end, 'more block is', 'more blocks are')} left out here.`]
 }
 
-/** Hints that help with a failure; only those that the profile proves. */
+/** Hints about a failure, only from data of the profile. */
 function hintsOf (profile: Profile): Hint[] {
   const calls = listOf(dataOf(profile, 'http-client').calls).filter(isFailedCall)
     .map(({ method, url, status, error }) => `${String(method)} ${String(url)}: ${String(error ?? status)}`)

@@ -10,10 +10,10 @@ export interface FilledRequest {
   body?: string
 }
 
-/** Puts values into a text, in an encoding; undefined where one is missing. */
+/** Replaces the placeholders of a text by encoded values; undefined if a value is missing. */
 type Put = (text: string, encode?: (value: string) => string) => string | undefined
 
-/** Puts values, by the names of the masked ones, into a request. Parts without a value are left out. */
+/** Replaces the placeholders of a request by values, which are found by name. Parts without a value are left out. */
 export function fillRequest (request: StoredRequest, values: ReadonlyMap<string, string>): FilledRequest {
   const byEnv = new Map(request.masked.map(({ name, env }) => [env, values.get(name) ?? '']))
   const put: Put = (text, encode = (value) => value) => {

@@ -4,7 +4,7 @@ import { MASKED } from '../../mask/mask.js'
 import { dataOf, isObject, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 
-/** A value that the profile has masked, and that has to be given when the request is sent again. */
+/** A value that is masked in the profile: it has to be entered again to be sent. */
 export interface MaskedValue {
   /** Its place, unique within the request: `authorization`, `cookie.sid`, `query.key`, `body.user.password`. */
   name: string
@@ -14,14 +14,14 @@ export interface MaskedValue {
   required: boolean
 }
 
-/** A body in the form in which it is written again. */
+/** A body before it is serialized. */
 export type Body =
   | { kind: 'json', value: unknown }
   /** Encoded `name=value` pairs. */
   | { kind: 'form', pairs: string[] }
   | { kind: 'text', text: string }
 
-/** The request of a profile, as far as it can be sent again. In its texts, placeholders stand for masked values. */
+/** The request of a profile with placeholders for its masked values. */
 export interface StoredRequest {
   method: string
   /** Scheme and authority. */
@@ -38,7 +38,7 @@ export interface StoredRequest {
   /** Why the body cannot be replayed. */
   bodyProblem?: string
   masked: MaskedValue[]
-  /** Other differences from the original request. */
+  /** Other differences from the original request, as sentences. */
   notes: string[]
   /** The address of the client, unless a header names it. */
   ip?: string

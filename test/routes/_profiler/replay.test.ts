@@ -67,7 +67,7 @@ t.test('an unsafe method needs a confirmation', async (t) => {
   t.same([...page.querySelectorAll('.masked-value input')].map((input) => input.getAttribute('name')), ['value.cookie.sid', 'value.cookie.theme', 'value.body.password'])
   t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])
   const refused = await send(app, first.token, {})
-  t.match([refused.statusCode, refused.json().detail], [400, /^Invalid "confirm": POST is no safe method/])
+  t.match([refused.statusCode, refused.json().detail], [400, /^Invalid "confirm": POST is not safe/])
   t.equal(orders.length, 1, 'nothing was sent')
   const answer = (await send(app, first.token, { confirm: '1', 'value.body.password': 'hun"ter', 'value.cookie.sid': 'new', 'value.cookie.theme': '' })).json()
   t.match(answer, { replayOf: first.token, status: 200, comparison: { a: { token: first.token }, b: { token: answer.token } } })
