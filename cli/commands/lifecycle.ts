@@ -42,11 +42,9 @@ async function orderOf (file: string, route: string | undefined): Promise<string
   stdout.write = stderr.write.bind(stderr) as typeof write
   try {
     const order = await loadApplication(file)
-    try {
-      return order.lines(route)
-    } finally {
-      await within(CLOSE_TIMEOUT, order.app.close().then(() => {}, () => {}))
-    }
+    const lines = order.lines(route)
+    await within(CLOSE_TIMEOUT, order.app.close().then(() => {}, () => {}))
+    return lines
   } finally {
     stdout.write = write
   }

@@ -74,13 +74,8 @@ export interface Call {
   callees: Call[]
 }
 
-/** The times of one function in microseconds. */
-export interface FunctionTime {
-  function: CpuFunction
-  self: number
-  /** With the calls that it made; recursive calls count once. */
-  total: number
-}
+/** The times of one function. Recursive calls count once in the total. */
+export type FunctionTime = Pick<Call, 'function' | 'self' | 'total'>
 
 /** A record with what is derived from its calls. */
 export interface CallTree {

@@ -1,5 +1,5 @@
 import type { Profiler, Session, Runtime } from 'node:inspector'
-import { isAbsolute, relative, sep } from 'node:path'
+import { isAbsolute, relative } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lifecycle/request-state.js'
@@ -7,7 +7,7 @@ import {
   CPU_HEADER, CPU_PARAMETER, type CpuRecord, type CpuRefusal, callTreeOf, type CodeKind, type CpuFunction,
   type StoredCall
 } from './record.js'
-import { isInternal, originalPlace, toPath } from '../../errors/stack-frame.js'
+import { isInternal, isOwn, originalPlace, toPath } from '../../errors/stack-frame.js'
 import { cut } from '../../view/visible.js'
 
 /** Microseconds between two samples. */
@@ -218,14 +218,13 @@ export function functionOf (
     file: cut(mask(path), MAX_FILE),
     line,
     column,
-    kind: url === '' && scriptId === NO_SCRIPT ? 'engine' : kindOf(file, path, url)
+    kind: url === '' && scriptId === NO_SCRIPT ? 'engine' : kindOf(file, url, root)
   }
 }
 
-function kindOf (file: string, path: string, url: string): CodeKind {
+function kindOf (file: string, url: string, root: string): CodeKind {
   if (url.startsWith('node:')) return 'node'
-  // Code without a file is generated at run time, such as the validators of Fastify.
-  if (!isAbsolute(file)) return 'dependency'
   if (isInternal(file)) return 'hindsight'
-  return isAbsolute(path) || path.split(sep).includes('node_modules') ? 'dependency' : 'own'
+  // Code without a file is generated at run time, such as the validators of Fastify.
+  return isOwn(file, root) ? 'own' : 'dependency'
 }

@@ -91,5 +91,5 @@ export function writeAs (format: Format, profile: Profile): { file: string, type
     .flatMap(([name, values]) => [values].flat().map((value) => [name, value] as const))
     .filter(([name, value]) => name !== 'host' || value !== impliedHost)
   const text = format.write({ request, message, url: origin + message.target, headers, profile, head })
-  return { file: `hindsight-${token}${format.extension}`, type: format.type, text }
+  return { file: `hindsight-${token}${format.extension}`, type: format.type ?? 'text/plain; charset=utf-8', text }
 }

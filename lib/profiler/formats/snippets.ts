@@ -26,18 +26,15 @@ export interface Format {
   name: string
   /** The end of the file's name. */
   extension: string
-  /** The media type. */
-  type: string
+  /** The media type; plain text without one. */
+  type?: string
   write: (input: FormatInput) => string
 }
-
-const TEXT = 'text/plain; charset=utf-8'
 
 /** A command for POSIX shells. */
 export const curl: Format = {
   name: 'curl',
   extension: '.sh',
-  type: TEXT,
   write: ({ request: { masked }, message: { method, body }, url, headers, head }) => {
     const has = (wanted: string): boolean => headers.some(([name]) => name === wanted)
     // A word of a shell cannot contain NUL, and a terminal would interpret other controls.
@@ -74,7 +71,6 @@ function shellWord (text: string): string {
 export const fetchFormat: Format = {
   name: 'fetch',
   extension: '.mjs',
-  type: TEXT,
   write: ({ request, message: { method, body }, url, headers, head }) => [
     ...head.map((line) => `// ${line}`),
     ...maskedFunction(request.masked),
@@ -97,7 +93,6 @@ export const fetchFormat: Format = {
 export const test: Format = {
   name: 'test',
   extension: '.test.mjs',
-  type: TEXT,
   write: ({ request, message: { method, target, headers, body }, profile, head }) => {
     const { status, route, url } = profile
     const failed = isFailure(profile) && status >= 400
@@ -139,7 +134,6 @@ export const test: Format = {
 export const httpFile: Format = {
   name: 'http',
   extension: '.http',
-  type: TEXT,
   write: ({ request: { masked }, message: { method, body = '' }, url, headers, head }) => {
     if (!/^[A-Z][A-Z-]*$/.test(method)) throw new NotSendableError('An HTTP file cannot have its method.')
     const write = (text: string): string =>
