@@ -1,6 +1,6 @@
 import { compareProfiles, type Comparison } from '../../lib/profiler/compare/compare.js'
 import type { Difference } from '../../lib/profiler/compare/section-builder.js'
-import { lastSuccess, sourceOf } from '../../lib/profiler/compare/last-success.js'
+import { lastSuccess } from '../../lib/profiler/compare/last-success.js'
 import { FORMATS, writeAs } from '../../lib/profiler/formats/formats.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import { counted } from '../../lib/view/counted.js'
@@ -22,7 +22,7 @@ export const compare: Command = {
   run: async ({ args: [first = '', second], flags, terminal, print, open }) => {
     const store = await open()
     const profile = await findProfile(store, first, searchOf(flags).criteria)
-    const token = second ?? (await lastSuccess(sourceOf(store), profile))?.summary.token
+    const token = second ?? (await lastSuccess(store, profile))?.summary.token
     if (token === undefined) throw new Error(`No success of the same route is stored before "${first}".`)
     const other = await findProfile(store, token)
     const comparison = second === undefined ? compareProfiles(other, profile) : compareProfiles(profile, other)

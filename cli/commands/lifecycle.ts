@@ -145,9 +145,6 @@ interface DeclaredRoute {
   place: string[]
 }
 
-/** The name of the `onSend` hook of HEAD routes that Fastify adds. */
-const HEAD_HOOK = 'headRouteOnSendHandler'
-
 /** Records the hooks and routes of an application. Create it before the first of them is added. */
 class HookOrder {
   readonly app: FastifyInstance
@@ -219,11 +216,11 @@ function nameOf ({ method, url }: RouteOptions, { supportedMethods }: FastifyIns
   return visibleLine(`${isAny ? 'ANY' : methods.join('|')} ${url}`)
 }
 
-// The other routes are pages of Hindsight, and HEAD routes that Fastify added.
+// The other routes are pages of Hindsight, and HEAD routes that Fastify added, with an `onSend` hook of this name.
 function isDeclared ({ route }: DeclaredRoute): boolean {
   const { ownOriginOnly, debugOnly } = (route.config ?? {}) as { ownOriginOnly?: boolean, debugOnly?: boolean }
   return ownOriginOnly !== true && debugOnly !== true &&
-    !hooksOf(route, 'onSend').some(({ name }) => name === HEAD_HOOK)
+    !hooksOf(route, 'onSend').some(({ name }) => name === 'headRouteOnSendHandler')
 }
 
 // Encapsulated instances inherit the hooks of their parent, also later ones. The prototype of a child is its parent.

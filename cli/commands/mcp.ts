@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { compareProfiles } from '../../lib/profiler/compare/compare.js'
-import { sourceOf, successOf } from '../../lib/profiler/compare/last-success.js'
+import { successOf } from '../../lib/profiler/compare/last-success.js'
 import { ownVersion } from '../../lib/profiler/configuration.js'
 import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
 import { readSearch } from '../../lib/profiler/search-query.js'
@@ -65,7 +65,7 @@ export const TOOLS: readonly ProfileTool[] = [
     run: async (store, { token = 'latest', error, part }) => {
       const profile = await findProfile(store, String(token), typeof error === 'boolean' ? { error } : {})
       if (part === undefined) {
-        return profileMarkdown(profile, await successOf(sourceOf(store), profile))
+        return profileMarkdown(profile, await successOf(store, profile))
       }
       return fence(cut(visibleJson(partOf(profile, String(part)), 1), MAX_PART), 'json')
     }

@@ -1,4 +1,4 @@
-import { sourceOf, successOf } from '../../lib/profiler/compare/last-success.js'
+import { successOf } from '../../lib/profiler/compare/last-success.js'
 import { follow } from '../../lib/profiler/follow.js'
 import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
 import { headerHistory, type HeaderStep } from '../../lib/profiler/panels/headers.js'
@@ -73,7 +73,7 @@ export const show: Command = {
     const { flags, terminal, print, open } = context
     const profile = await profileOf(context)
     if (flags.panel !== undefined) return await terminal.json(partOf(profile, String(flags.panel)), 2)
-    const success = await successOf(sourceOf(await open()), profile)
+    const success = await successOf(await open(), profile)
     await print(profile, () => [profileMarkdown(profile, success).trimEnd()])
   }
 }

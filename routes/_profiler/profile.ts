@@ -1,5 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ProfileSource } from '../../lib/profiler/compare/last-success.js'
 import type { Criteria } from '../../lib/profiler/storage/criteria.js'
 import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import {
@@ -49,7 +50,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
     return reply.type('text/markdown; charset=utf-8')
-      .send(profileMarkdown(profile, await successOf(profiler, profile)))
+      .send(profileMarkdown(profile, await successOf(sourceOf(request), profile)))
   }
   const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
     (await profiler.search({ criteria, limit })).profiles
@@ -60,7 +61,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),
     find({ parent: token }, MAX_CHILDREN),
-    showsDifferences ? successOf(profiler, profile) : null
+    showsDifferences ? successOf(sourceOf(request), profile) : null
   ])
   const view = {
     pinned: summary?.pinned === true,
@@ -75,12 +76,17 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, ...view }))
 }
 
+/** The profiles of the application, also those that wait to be stored. */
+function sourceOf ({ server: { hindsight: { profiler } } }: FastifyRequest): ProfileSource {
+  return { search: (options) => profiler.search(options), get: (token) => profiler.find(token) }
+}
+
 /** Sends how a request differs from the last success of its route: as a part of other pages, or as JSON. */
 async function sendDifferences (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { profiler, debug } = request.server.hindsight
+  const { debug } = request.server.hindsight
   const profile = await profileOf(request)
   const { lastSuccess, renderDifferences } = await import('../../lib/profiler/compare/last-success.js')
-  const found = await lastSuccess(profiler, profile)
+  const found = await lastSuccess(sourceOf(request), profile)
   if (formatOf(request, reply) === 'json') {
     const { summary = null, differences = [] } = found ?? {}
     return { token: profile.token, lastSuccess: summary, differences }

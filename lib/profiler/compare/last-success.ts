@@ -3,7 +3,7 @@ import { cut, visibleLine } from '../../view/visible.js'
 import { moment, note, statusBadge, table } from '../pages/components.js'
 import { dataOf, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions } from '../storage/storage.js'
+import type { ProfileStorage } from '../storage/storage.js'
 import type { ProfileSummary } from '../summary.js'
 import { leavesOf, SectionBuilder, type Values } from './section-builder.js'
 import { splitUrl } from './sections.js'
@@ -17,16 +17,8 @@ export interface LastSuccess {
   differences: Difference[]
 }
 
-/** Where profiles are read: `Profiler`, or a store with its `get` as `find`. */
-export interface ProfileSource {
-  search: (options: SearchOptions) => Awaitable<ProfilePage>
-  find: (token: string) => Awaitable<Profile | undefined>
-}
-
-/** A store as a source. */
-export function sourceOf (store: ProfileStorage): ProfileSource {
-  return { search: (options) => store.search(options), find: (token) => store.get(token) }
-}
+/** Where profiles are read, such as a store. */
+export type ProfileSource = Pick<ProfileStorage, 'search' | 'get'>
 
 const MAX_DIFFERENCES = 5
 /** How many older profiles are searched for a success. */
@@ -57,7 +49,7 @@ export async function lastSuccess (source: ProfileSource, profile: Profile): Pro
   const older = profiles.slice(profiles.findIndex((one) => one.token === token) + 1)
   const summary = older.find((one) => one.status < 400 && (route !== null || pathOf(one.url) === path))
   // The store may have evicted it since the search.
-  const success = summary && await source.find(summary.token)
+  const success = summary && await source.get(summary.token)
   if (summary === undefined || success === undefined) return null
   const differences = orderedDifferences(success, profile).slice(0, MAX_DIFFERENCES)
     .map(({ what, before, now }) => {

@@ -141,9 +141,7 @@ export const httpFile: Format = {
     const lines = headers.map(([name, value]) => `${name}: ${value}`)
     const comments = [
       ...head,
-      ...lines.filter((line) => !isLiteral(line)).map((line) =>
-        `The header ${line.split(':', 1).join()} is left out: this format would interpret it.`),
-      ...isLiteral(body) ? [] : ['The body is left out: this format would interpret it.'],
+      ...[...lines, body].every(isLiteral) ? [] : ['Headers or the body are left out: editors would interpret them.'],
       ...masked.length === 0 ? [] : ['The profile has these masked: write them here, encoded as in the request.']
     ]
     return [

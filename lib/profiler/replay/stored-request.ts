@@ -77,10 +77,7 @@ export function storedRequest (profile: Profile): StoredRequest {
   if (data.rawMessage !== undefined) throw new NotSendableError('It was refused by the HTTP parser.')
   const placeholders = new Placeholders()
   const notes: string[] = []
-  if (!isObject(data.headers)) notes.push('The profile does not have the headers of the request.')
   const [, authority = '', rest = '/'] = /^(https?:\/\/[^/?#]*)?([^]*)$/i.exec(url) ?? []
-  const hasOrigin = ORIGIN.test(authority)
-  if (!hasOrigin) notes.push('The profile does not have the host of the request.')
   const target = typeof data.target === 'string' && data.target.startsWith('/') ? data.target : rest
   const [, path = '', search] = /^([^?]*)(?:\?([^]*))?$/.exec(target) ?? []
   const segments = path.replace(/^\//, '').split('/').map(percentEncoded)
@@ -93,7 +90,7 @@ export function storedRequest (profile: Profile): StoredRequest {
   }
   return {
     method,
-    origin: hasOrigin ? authority : 'http://localhost',
+    origin: ORIGIN.test(authority) ? authority : 'http://localhost',
     ...read,
     masked: placeholders.masked,
     notes,

@@ -1,6 +1,6 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { hasFailed, lastSuccess, renderDifferences, sourceOf, type Difference } from '../../../../lib/profiler/compare/last-success.js'
+import { hasFailed, lastSuccess, renderDifferences, type Difference } from '../../../../lib/profiler/compare/last-success.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
 import { MemoryStorage } from '../../../../lib/profiler/storage/memory.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
@@ -51,7 +51,7 @@ function failed (changes: Changes = {}): Profile {
 async function differencesOf (before: Profile, now: Profile): Promise<Difference[] | undefined> {
   const store = new MemoryStorage()
   await store.put([recordOf(before), recordOf(now)])
-  return (await lastSuccess(sourceOf(store), now))?.differences
+  return (await lastSuccess(store, now))?.differences
 }
 
 const user = (identifier: string, roles: string[]): object => ({ user: { identifier, attributes: {} }, roles })
@@ -129,9 +129,9 @@ t.test('the last success is of the same route and method, before the failure, wi
     order('00000a', at(1)), order('00000b', at(2)), order('00000c', at(3, { status: 404 })), order('00000d', at(4, { method: 'PUT' })),
     order('00000e', at(5, { route: { ...route, name: 'other' } })), failed({ profile: { token: '00000f', time: '2026-01-02T03:06:00.000Z' } }), now, order('000010', at(9))
   ].map(recordOf))
-  t.equal((await lastSuccess(sourceOf(store), now))?.summary.token, '00000b')
-  t.equal(await lastSuccess(sourceOf(store), order('00000a', at(1))), null)
-  t.equal(await lastSuccess({ ...sourceOf(store), find: () => undefined }, now), null, 'evicted since the search')
+  t.equal((await lastSuccess(store, now))?.summary.token, '00000b')
+  t.equal(await lastSuccess(store, order('00000a', at(1))), null)
+  t.equal(await lastSuccess({ search: (options) => store.search(options), get: () => undefined }, now), null, 'evicted since the search')
   t.same([order('1'), now, order('1', { profile: { status: 400 } }), profile('1', { exceptions: null as never })].map(hasFailed), [false, true, true, false])
 })
 
@@ -139,7 +139,7 @@ t.test('where no route matched, it is the last success of the path', async (t) =
   const store = new MemoryStorage()
   const now = failed({ profile: { route: null, status: 404 } })
   await store.put([order('00000a'), order('00000b', { profile: { url: 'http://a:1/orders/9', route: { ...route, name: 'one' } } }), now].map(recordOf))
-  const found = await lastSuccess(sourceOf(store), now)
+  const found = await lastSuccess(store, now)
   t.match(found, { summary: { token: '00000a' }, differences: [{ what: 'route', before: 'orders', now: 'none' }] })
 })
 
@@ -149,7 +149,7 @@ t.test('the fragment has the differences and their links, and text of requests i
   await store.put([recordOf(order('000001', { profile: changes }))])
   for (const text of ['plain', HOSTILE]) {
     const now = { ...sample(text), route: sample().route, time: '2026-03-01T00:00:00.000Z' }
-    const found = await lastSuccess(sourceOf(store), now)
+    const found = await lastSuccess(store, now)
     const { document } = new JSDOM(renderDifferences(found, '/_profiler')).window
     t.match(document.querySelector('h2')?.textContent, /^Differences from the last success 000001$/)
     t.same([...document.querySelectorAll('thead th')].map((head) => head.textContent), ['What', 'Before', 'Now'])
