@@ -81,6 +81,8 @@ function response (profile: Profile): Values {
 
 function logs (section: SectionBuilder, a: Profile, b: Profile): void {
   const nameOf = ({ level, channel }: LogRecord): string => `${level} ${channel}`
+  // Log lines of the events repeat the section of the events.
+  const linesOf = ({ logs }: Profile): LogRecord[] => objects(logs).filter(({ channel }) => channel !== 'event')
   const pairs = align(linesOf(a), linesOf(b), (line, side) =>
     `${nameOf(line)} ${section.normalized(line.message, side)}`)
   for (const [one, other] of pairs) {
@@ -91,11 +93,6 @@ function logs (section: SectionBuilder, a: Profile, b: Profile): void {
     const contextOf = ({ context }: LogRecord): Values => leavesOf({ ...context, err: undefined }, prefix)
     section.values(contextOf(one), contextOf(other))
   }
-}
-
-// Log lines of the events repeat the section of the events.
-function linesOf ({ logs }: Profile): LogRecord[] {
-  return objects(logs).filter(({ channel }) => channel !== 'event')
 }
 
 // The same listeners handle a success in the main pass and a failure in the error pass: the name has no pass.

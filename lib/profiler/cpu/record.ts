@@ -42,11 +42,6 @@ export interface CpuRecord {
   calls: StoredCall[]
 }
 
-/** Stored in place of a record if the request could not be recorded. */
-export interface CpuRefusal {
-  refused: string
-}
-
 /** Returns stored data if they have the form of a record; otherwise null. */
 export function readCpuRecord (data: unknown): CpuRecord | null {
   const { functions, calls } = (data ?? {}) as Partial<CpuRecord>
@@ -55,9 +50,9 @@ export function readCpuRecord (data: unknown): CpuRecord | null {
   return isValid ? data as CpuRecord : null
 }
 
-/** The reason why there is no record, if one is stored. */
+/** The reason that is stored in place of a record, if the request could not be recorded. */
 export function refusalOf (data: unknown): string | undefined {
-  const { refused } = (data ?? {}) as Partial<CpuRefusal>
+  const { refused } = (data ?? {}) as { refused?: unknown }
   return typeof refused === 'string' ? refused : undefined
 }
 

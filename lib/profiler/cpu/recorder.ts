@@ -3,12 +3,11 @@ import { isAbsolute, relative } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lifecycle/request-state.js'
-import {
-  CPU_HEADER, CPU_PARAMETER, type CpuRecord, type CpuRefusal, callTreeOf, type CodeKind, type CpuFunction,
-  type StoredCall
-} from './record.js'
 import { isInternal, isOwn, originalPlace, toPath } from '../../errors/stack-frame.js'
 import { cut } from '../../view/visible.js'
+import {
+  CPU_HEADER, CPU_PARAMETER, callTreeOf, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall
+} from './record.js'
 
 /** Microseconds between two samples. */
 const INTERVAL = 250
@@ -99,7 +98,7 @@ export function recordCpuProfiles (
     if (token === undefined || token === null) return
     if (current !== undefined) {
       const refused = `A CPU profile was being recorded for ${current.token}, and only one runs at a time. Try again.`
-      state.collect('cpu', { refused } satisfies CpuRefusal)
+      state.collect('cpu', { refused })
       return
     }
     const recording = new Recording(token)
@@ -110,7 +109,7 @@ export function recordCpuProfiles (
     return nextTurn()
   }
 
-  function recordOf (recording: Recording): CpuRecord | CpuRefusal {
+  function recordOf (recording: Recording): CpuRecord | { refused: string } {
     recording.stop()
     const { profile, problem = 'the recorder failed' } = recording
     if (profile === undefined) return { refused: `The CPU profile could not be recorded: ${mask.text(problem)}.` }

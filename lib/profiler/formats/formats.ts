@@ -1,15 +1,12 @@
 import { STATUS_CODES } from 'node:http'
-import type { Profile } from '../profile.js'
-import { requestWithPlaceholders, maskedRequest } from '../replay/fill.js'
-import { storedRequest } from '../replay/stored-request.js'
-import { commentText, curl, fetchFormat, httpFile, test, type Format } from './snippets.js'
 import { visibleJson } from '../../view/json.js'
 import { dataOf, isObject } from '../panels/panel.js'
+import type { Profile } from '../profile.js'
+import { maskedRequest, requestWithPlaceholders } from '../replay/fill.js'
+import { storedRequest } from '../replay/stored-request.js'
+import { commentText, curl, fetchFormat, httpFile, test, type Format } from './snippets.js'
 
-interface NamedValue {
-  name: string
-  value: string
-}
+type NamedValue = Record<'name' | 'value', string>
 
 /** An HTTP archive, version 1.2: the request, and the response without its body. */
 export const har: Format = {
