@@ -136,10 +136,14 @@ function differencesOf (before: Values, now: Values, success: Profile, failure: 
   const isNamed = namedBy(failure)
   return builder.section.differences
     .map(({ what, kind, a, b }) => {
-      const order = isNamed(what, b) ? 0 : kind === 'only-a' ? 1 : kind === 'changed' && typeof a !== typeof b ? 2 : 3
+      // A call that was not sent explains less than one that has another result.
+      const isCall = what.startsWith('outgoing ')
+      const usual = kind === 'only-a' && !isCall ? 1 : kind === 'changed' && typeof a !== typeof b ? 2 : 3
+      const order = isNamed(what, b) ? 0 : kind === 'only-a' && isCall ? 4 : usual
       // In a body the number 2 and the text "2" are different.
       const text = what.startsWith(BODY) ? jsonOf : textOf
-      const [before, now] = [kind === 'only-b' ? ABSENT : text(a), kind === 'only-a' ? ABSENT : text(b)]
+      const absent = isCall ? 'not sent' : ABSENT
+      const [before, now] = [kind === 'only-b' ? absent : text(a), kind === 'only-a' ? absent : text(b)]
       return { order, difference: { what, before, now } }
     })
     .sort((one, other) => one.order - other.order)

@@ -71,7 +71,7 @@ const PLANTED: ReadonlyArray<readonly [name: string, before: Changes, now: Chang
   ['a value of the session', { request: {}, profile: {} }, {}, { what: 'session value cart', before: '****** (object)', now: 'absent' }],
   ['an outgoing call that fails', {}, { call: { status: 500 } }, { what: 'outgoing GET http://stock/items/*', before: '200', now: '500' }],
   ['an outgoing call without an answer', {}, { call: { status: null, error: 'connect ECONNREFUSED 10.0.0.1:80' } }, { what: 'outgoing GET http://stock/items/*', before: '200', now: 'connect ECONNREFUSED 10.0.0.1:80' }],
-  ['another server', {}, { call: { url: 'http://test/items/18' } }, { what: 'outgoing GET http://test/items/*', before: 'absent', now: '200' }],
+  ['another server', {}, { call: { url: 'http://test/items/18' } }, { what: 'outgoing GET http://test/items/*', before: 'not sent', now: '200' }],
   ['another revision', {}, { config: { revision: 'bbbbbbbbbbbb' } }, { what: 'code revision (git)', before: 'aaaaaaaaaaaa', now: 'bbbbbbbbbbbb' }],
   ['another Node.js', {}, { config: { node: '24.0.0', id: 'bbb' } }, { what: 'Node.js', before: '22.1.0', now: '24.0.0' }],
   ['another dependency', {}, { config: { dependencies: 'fastify@5.1.0 pg@8.1.0' } }, { what: 'dependency pg', before: '8.0.0', now: '8.1.0' }],
