@@ -41,7 +41,12 @@ async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstan
   pages.setErrorHandler(({ statusCode = 500, message }: FastifyError, request, reply) => {
     return answer(statusCode, request, reply, statusCode < 500 ? message : undefined)
   })
-  pages.setNotFoundHandler((request, reply) => answer(404, request, reply))
+  pages.setNotFoundHandler((request, reply) => {
+    const list = `${hindsight.base}/_profiler`
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (!isRead || request.url.split('?')[0] !== list) return answer(404, request, reply)
+    return reply.redirect(`${list}/${request.url.slice(list.length)}`, 301)
+  })
   await registerPages(pages, hindsight.base)
   await pages.ready()
   return pages

@@ -3,7 +3,7 @@ import { hindsight } from '../../app/hindsight.js'
 
 /** What each route answers, by its name. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
-  _profiler_home: 'The list of profiles, also at `/_profiler/`',
+  _profiler_home: 'The list of profiles. `/_profiler` redirects here',
   _profiler_search: 'The profiles that match the [criteria](search.md), as a page, or as JSON by `Accept`',
   _profiler_search_json: 'The same as JSON',
   _profiler_latest: 'Redirects to the newest profile that matches the criteria. `panel` selects a panel',

@@ -16,7 +16,8 @@ const MAX_FOLLOWERS = 50
 
 /** Lists of profiles: the newest, pages of a search, and the stream of new ones. */
 export default async function listRoutes (app: FastifyInstance): Promise<void> {
-  app.get('/', routeOptions(app, '_profiler_home'), showProfiles)
+  // `/_profiler` is redirected, as in the observed service.
+  app.get('/', { prefixTrailingSlash: 'slash', ...routeOptions(app, '_profiler_home') }, showProfiles)
   app.get('/search', routeOptions(app, '_profiler_search'), showProfiles)
   app.get('/search.json', routeOptions(app, '_profiler_search_json'), showProfiles)
   for (const suffix of ['', '.json', '.md']) {

@@ -34,7 +34,7 @@ const shows = (answer: string): boolean => reveals(answer.replace(/^x-debug-toke
 /** Ways to write paths of the profiler, and whether a developer comes to see something by it where the router is strict, and where it is lax. */
 const PATHS: Array<[target: string, strict: boolean, lax: boolean]> = [
   ['/_profiler/', true, true],
-  ['/_profiler', true, true],
+  ['/_profiler', false, true],
   ['/_profiler/search.json', true, true],
   ['/_profiler/latest', true, true],
   [`/_profiler/${TOKEN}`, true, true],

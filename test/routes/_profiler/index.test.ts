@@ -396,7 +396,7 @@ t.test('the routes have names, and are not profiled', async t => {
   t.teardown(() => app.close())
   t.match(configs, [
     ['/_profiler/assets/:name', { name: '_profiler_asset', profile: false }],
-    ['/_profiler', { name: '_profiler_home', profile: false }],
+    ['/_profiler/', { name: '_profiler_home', profile: false }],
     ['/_profiler/search', { name: '_profiler_search', profile: false }],
     ['/_profiler/search.json', { name: '_profiler_search_json', profile: false }],
     ['/_profiler/latest', { name: '_profiler_latest', profile: false }],
