@@ -70,7 +70,8 @@ export class WriteQueue {
   /** Adds a function that builds a record; false when the queue is full. */
   add (token: string, build: () => ProfileRecord): boolean {
     const { maxWaiting, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
-    const isFull = this.waiting >= maxWaiting && !this.#isWaiting(token)
+    const isFull = this.waiting >= maxWaiting &&
+      !this.#waiting.has(token) && !this.#unbuilt.some((one) => one.token === token)
     if (isFull || this.#bytes > maxWaitingBytes) {
       this.counters.dropped++
       this.#countLost('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
@@ -79,10 +80,6 @@ export class WriteQueue {
     if (this.#unbuilt.length === 0) setImmediate(() => this.#build())
     this.#unbuilt.push({ token, build })
     return true
-  }
-
-  has (token: string): boolean {
-    return this.#isWaiting(token) || this.#batch.has(token)
   }
 
   /** The record of a profile that is not written yet. */
@@ -107,10 +104,6 @@ export class WriteQueue {
     const records = [...this.#waiting.values()]
     this.#waiting.clear()
     return records
-  }
-
-  #isWaiting (token: string): boolean {
-    return this.#waiting.has(token) || this.#unbuilt.some((one) => one.token === token)
   }
 
   #build (): void {
