@@ -2,12 +2,10 @@ import { isAuthorizationCode, isHarmless, isPlaceholder, MASKED } from './names.
 
 const QUOTE = String.raw`\\{0,7}["']|&quot;`
 const CHAR = String.raw`[\w\u00c0-\u1fff\u3040-\ud7ff.[\]%-]`
-// A name, the quote and the bracket after it, and what connects it with its value: a sign, or words (`password is`).
-const NAME = new RegExp(`(?<!${CHAR})(?<name>(?:api|access|private|secret|session|recovery|card) ` +
-  `(?:keys?|codes?|number|phrase|id)|${CHAR}{1,128})` +
-  `(?<quote>${QUOTE})?]?(?<sign>` +
+// A name, the quote and the brackets after it, and what connects it with its value: a sign, or words (`password is`).
+const NAME = new RegExp(`(?<!${CHAR})(?<name>${CHAR}{1,128})(?<quote>${QUOTE})?(?<brackets>[\\])]{0,2})(?<sign>` +
   String.raw`(?:\s+(?:provided|given|received|for\s[^\s:=]{1,64}))?\s*` +
-  String.raw`(?:[=!<>:+?|]{0,2}=>?|[<-]>|:\s?string\s?=(?=\s?["'])|:(?!:)|(?<=["']),(?=\s*["']))\s*|` +
+  String.raw`(?:[=!<>:+?|]{0,2}=>?|[<-]>|:\s?string\s?=(?=\s?["'])|:(?!:)|,(?=\s*(?:${QUOTE})))\s*|` +
   String.raw`\s+(?:(?:for|of)\s\S{1,64}\s)?(?:is|was)\s+|[ \t]+)`, 'gi')
 // With the prefixes of literals in Python and SQL: `u'…'`, `N'…'`.
 const OPENING = new RegExp(`[ubrfn]{0,2}(${QUOTE})`, 'iy')
@@ -16,12 +14,12 @@ const BARE = new RegExp(String.raw`(?:\\\S|[^\s,;&"'${'`'}\])}<\\]|[,;&"'${'`'}\
   String.raw`(?!quot;|[lg]t;|(?:amp;)?${CHAR}{1,128}(?:${QUOTE})?\s?[=:]))+`, 'iy')
 // `{…}`, `Some(…)`, `Set(2) { … }`
 const BRACKETED = /(?:[A-Z][A-Za-z.]{0,60}(?:\(\d{0,9}\))? |[A-Za-z.]{1,60})?[([{]/y
-const BRACKET_OR_STRING = /[([{]|[\])}]|"(?:[^"\\]|\\[^])*"|(?<!\w)'(?:[^'\\]|\\[^])*'/g
 /** Characters that are read for the end of a value in brackets or quotes. */
 const MAX_BRACKETED = 2_000
 const MAX_QUOTED = 10_000
 // A longer value without quotes is masked, so that names within it do not read it again.
 const MAX_JUDGED = 1_000
+const CODE = /(\\{0,7}["']?)([\w~./+%-]+={0,2})/y
 const HEADER = /^(?:(?:set-)?cookie|(?:proxy-)?authorization)$/i
 const LINE = /[^\r\n]*/y
 // What follows a single value: the end, a closing sign, or the next name.
@@ -31,21 +29,26 @@ const PLAIN_WORD = new RegExp('^(?:missing|required|invalid|expired|unknown|wron
 // Not a word: letters and digits mixed, or the digits of a code.
 const OPAQUE = /^(?:\d{4,8}|\d{3}-\d{2}-\d{4}|(?=[^\d]{0,200}\d)(?=[^a-z]{0,200}[a-z])[^\s()/]{6,})$/i
 const FILE = /\.(?:[cm]?[jt]sx?|json|html|eta|hbs|ejs|vue|node)$/i
+// Words that are secret names with the word before them: `API key`, `session id`.
+const SECOND_WORD = /^(?:keys?|codes?|number|string|phrase|id)$/i
 
-/** A name in a text, and what follows it. */
 interface Assignment {
   text: string
   /** Where the name and the value start. */
   index: number
   start: number
   name: string
+  /** The quote after the name. */
+  quote: string
   sign: string
   /** Only after `=` and similar signs any word is a value. */
   kind: 'equals' | 'colon' | 'comma' | 'words'
 }
 
-/** Where a secret starts and ends in its text. */
-interface Secret { from: number, end: number, shown?: string }
+interface Found { shown: string, end: number }
+
+/** Bounds the cost of a text: after so many characters were read for closing brackets, a value ends with its line. */
+interface Budget { left: number }
 
 interface AssignmentMask {
   hides: (name: string) => boolean
@@ -54,23 +57,32 @@ interface AssignmentMask {
 
 /** Masks values after secret names: `password=…`, `'password' => '…'`, `--password …`, `the password is …`. */
 export function maskAssignments (mask: AssignmentMask, text: string): string {
+  const budget = { left: MAX_BRACKETED + 4 * text.length }
   let [shown, done] = ['', 0]
   NAME.lastIndex = 0
   for (let match = NAME.exec(text); match !== null; match = NAME.exec(text)) {
-    const { index, 0: all, groups: { name = '', quote, sign = '' } = {} } = match
-    let secret: Secret | null = null
-    // A name that ends in a full stop is the end of a sentence.
-    if ((mask.hides(name) || /^code$/i.test(name)) && !name.endsWith('.')) {
-      const given = { text, index, start: index + all.length, name, sign, kind: kindOf(sign, name) }
-      secret = (quote === undefined ? headerOf(mask, given) : null) ?? secretOf(given)
+    const { index, 0: all, groups: { name = '', quote = '', brackets = '', sign = '' } = {} } = match
+    const start = index + all.length
+    let found: Found | null = null
+    if (!isHidden(mask, text, name, index)) found = maskedCode(text, name, start)
+    // Not at the end of a sentence, and not for the parameters of an arrow function.
+    else if (!name.endsWith('.') && !(brackets.includes(')') && sign.includes('=>'))) {
+      const given = { text, index, start, name, quote, sign, kind: kindOf(sign, name) }
+      found = maskedHeader(mask, given) ?? maskedValue(given, budget)
     }
     // What follows a name without a secret is read again, for the names in it: `Error: token=…`.
-    NAME.lastIndex = secret?.end ?? index + name.length
-    if (secret === null) continue
-    shown += text.slice(done, secret.from) + (secret.shown ?? MASKED)
-    done = secret.end
+    NAME.lastIndex = found?.end ?? index + name.length
+    if (found === null) continue
+    shown += text.slice(done, start) + found.shown
+    done = found.end
   }
   return shown + text.slice(done)
+}
+
+function isHidden ({ hides }: AssignmentMask, text: string, name: string, index: number): boolean {
+  if (hides(name)) return true
+  const before = SECOND_WORD.test(name) && /([A-Za-z-]{2,20}) $/.exec(text.slice(Math.max(0, index - 24), index))
+  return before ? hides((`${before[1]}${name}`).toLowerCase()) : false
 }
 
 function kindOf (sign: string, name: string): Assignment['kind'] {
@@ -80,86 +92,105 @@ function kindOf (sign: string, name: string): Assignment['kind'] {
   return name.startsWith('-') ? 'equals' : 'words'
 }
 
-/** The value of a header of credentials: the rest of its line, with those that continue it, or of its quotation. */
-function headerOf (mask: AssignmentMask, { text, index, start, name, kind }: Assignment): Secret | null {
-  if (kind !== 'colon' || !HEADER.test(name) || /["'{[]/.test(text.charAt(start))) return null
+function maskedCode (text: string, name: string, start: number): Found | null {
+  if (!/^code$/i.test(name)) return null
+  const [all = '', opening = '', code = ''] = matchAt(CODE, text, start) ?? []
+  return isAuthorizationCode(name, code) ? { shown: opening + MASKED, end: start + all.length } : null
+}
+
+/** The value of a header of credentials: the rest of its line, or of its quotation. */
+function maskedHeader (mask: AssignmentMask, { text, index, start, name, quote, kind }: Assignment): Found | null {
+  if (quote !== '' || kind !== 'colon' || !HEADER.test(name) || /["'{[]/.test(text.charAt(start))) return null
   const [opening = ''] = /["']/.exec(text.charAt(index - 1)) ?? []
-  const value = matchAt(new RegExp(`[^\\r\\n${opening}]+(?:\\r?\\n[ \\t][^\\r\\n]+)*`, 'y'), text, start)
-  return value === null ? null : { from: start, end: start + value.length, shown: mask.header(name, value) }
+  const [rest = ''] = matchAt(new RegExp(`[^\\r\\n${opening}]*`, 'y'), text, start) ?? []
+  return rest === '' ? null : { shown: mask.header(name, rest), end: start + rest.length }
 }
 
-function secretOf (given: Assignment): Secret | null {
-  const { text, start, name, kind } = given
-  OPENING.lastIndex = start
-  const [prefix = '', quote] = OPENING.exec(text) ?? []
-  if (quote !== undefined) {
-    const from = start + prefix.length
-    const end = closingQuote(text, from, quote)
-    return isQuotedSecret(given, text.slice(from, end)) ? { from, end } : null
+function maskedValue (given: Assignment, budget: Budget): Found | null {
+  const { text, start, kind } = given
+  const opening = matchAt(OPENING, text, start)
+  if (opening !== null) return quoted(given, opening[1] as string, start + opening[0].length)
+  if (kind === 'comma') return null
+  const bracket = kind === 'words' ? null : matchAt(BRACKETED, text, start)
+  return bracket === null ? bare(given) : bracketed(given, start + bracket[0].length - 1, budget)
+}
+
+function quoted (given: Assignment, opening: string, from: number): Found | null {
+  const { text, start, name, quote, kind } = given
+  // In prose, a list of quoted words contains names only.
+  if (kind === 'comma' && !(/["']$/.test(quote) && /^x-|cookie|authorization/i.test(name))) return null
+  let end = closingQuote(text.slice(0, from + MAX_QUOTED), from, opening)
+  // If a quote is never closed, the value ends with its line: texts are cut off.
+  const isClosed = end !== -1
+  if (!isClosed) end = from + (matchAt(LINE, text, from)?.[0].length ?? 0)
+  const value = text.slice(from, end)
+  const after = end + (isClosed ? opening.length : 0)
+  if (kind === 'words' && !isOpaque(name, value)) {
+    const isPassword = /pass|pwd/i.test(name) && /^[^\s{}()]+$/.test(value) && !PLAIN_WORD.test(value)
+    if (!isPassword) return null
   }
-  const bracket = kind === 'words' || name === 'code' ? null : matchAt(BRACKETED, text, start)
-  return bracket === null ? bareSecret(given) : bracketedSecret(given, start + bracket.length - 1)
+  return { shown: text.slice(start, from) + MASKED + (isClosed ? opening : ''), end: after }
 }
 
-function isQuotedSecret ({ name, kind }: Assignment, value: string): boolean {
-  if (/^code$/i.test(name)) return isAuthorizationCode(name, value)
-  // In prose, a list of quoted words has names only.
-  if (kind === 'comma') return /^x-|cookie|authorization/i.test(name)
-  return kind !== 'words' || isOpaque(name, value) || (/pass|pwd/i.test(name) && /^[^\s{}()]+$/.test(value))
-}
-
-/**
- * The index of the closing quote; a doubled quote and one after a backslash close nothing. If a quote is never closed,
- * the value ends with its line: texts are truncated.
- */
+/** The index of the closing quote, -1 if there is none. A doubled quote and one after a backslash close nothing. */
 function closingQuote (text: string, from: number, quote: string): number {
-  const end = Math.min(text.length, from + MAX_QUOTED)
-  for (let at = text.indexOf(quote, from); at !== -1 && at < end; at = text.indexOf(quote, at + quote.length)) {
+  for (let at = text.indexOf(quote, from); at !== -1; at = text.indexOf(quote, at + quote.length)) {
     const backslashes = /\\*$/.exec(text.slice(Math.max(from, at - 16), at))?.[0].length ?? 0
     if (quote.startsWith('\\') ? backslashes > 0 : backslashes % 2 === 1) continue
     if (!/^["']$/.test(quote) || text[at + 1] !== quote) return at
     at++
   }
-  return from + (matchAt(LINE, text, from) ?? '').length
+  return -1
 }
 
-function bracketedSecret ({ text, start, kind }: Assignment, opening: number): Secret | null {
-  const end = closingBracket(text, opening)
-  if (end === -1) return { from: start, end: start + (matchAt(LINE, text, start) ?? '').length }
+function bracketed (
+  { text, start, kind, quote }: Assignment, opening: number, budget: Budget
+): Found | null {
+  const end = budget.left > 0 ? closingBracket(text, opening) : -1
+  if (end === -1) {
+    budget.left -= MAX_BRACKETED
+    if (kind !== 'equals' && quote === '') return null
+    const line = matchAt(LINE, text, start)?.[0] ?? ''
+    return { shown: MASKED, end: start + line.length }
+  }
   // `[]`, `z.string()`
   const isEmpty = /^.\s*.$/.test(text.slice(opening, end))
   if (isEmpty && !/[\w!#$%&*-]/.test(text.charAt(end))) return null
-  return { from: start, end: end + (kind === 'equals' ? matchAt(BARE, text, end) ?? '' : '').length }
+  return { shown: MASKED, end: end + (kind === 'equals' ? matchAt(BARE, text, end)?.[0].length ?? 0 : 0) }
 }
 
 /** The index after the bracket that closes the one at an index, -1 if there is none. */
 function closingBracket (text: string, opening: number): number {
   let depth = 0
-  for (const { 0: found, index } of text.slice(opening, opening + MAX_BRACKETED).matchAll(BRACKET_OR_STRING)) {
-    if (/[([{]/.test(found.charAt(0))) depth++
-    else if (found.length === 1) depth--
-    if (depth === 0) return opening + index + 1
+  let quote = ''
+  for (let at = opening; at < opening + MAX_BRACKETED && at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char === '\\') at++
+    else if (quote !== '') quote = char === quote ? '' : quote
+    else if (char === '"' || (char === "'" && !/\w/.test(text.charAt(at - 1)))) quote = char
+    else if (char === '[' || char === '(' || char === '{') depth++
+    else if (char === ']' || char === ')' || char === '}') depth--
+    if (depth === 0) return at + 1
   }
   return -1
 }
 
-function bareSecret ({ text, index, start, name, sign, kind }: Assignment): Secret | null {
-  const value = matchAt(BARE, text, start)
-  if (value === null) return null
-  const secret = { from: start, end: start + value.length }
-  if (value.length > MAX_JUDGED) return secret
-  if (/^code$/i.test(name)) return isAuthorizationCode(name, value) ? secret : null
+function bare (given: Assignment): Found | null {
+  const { text, index, start, name, sign, kind } = given
+  const value = matchAt(BARE, text, start)?.[0]
+  if (value === undefined) return null
+  const found = { shown: MASKED, end: start + value.length }
+  if (value.length > MAX_JUDGED) return found
   if (isHarmless(name, value) || isPlaceholder(value)) return null
-  if (kind === 'words') return isOpaque(name, value) ? secret : null
-  // The next option of a command is no value.
-  if (kind === 'equals') return value.startsWith('-') && name.startsWith('-') && !sign.includes('=') ? null : secret
+  if (kind === 'words') return isOpaque(name, value) ? found : null
+  if (kind === 'equals') return value.startsWith('-') && name.startsWith('-') && !sign.includes('=') ? null : found
   if (value.startsWith('/')) return null
   // `session.ts:12:3` and `//token.example:3000` are places.
   if (sign === ':' && /^\d/.test(value) && (FILE.test(name) || text.slice(index - 2, index) === '//')) return null
-  if (/\d/.test(value)) return secret
+  if (/\d/.test(value)) return found
   // `Invalid token: expected a number` is prose, `password: hunter` is not.
   if (PLAIN_WORD.test(value) || !/[^\W_]|[^\x00-\x7f]/.test(value)) return null
-  return matchAt(ALONE, text, secret.end) === null ? null : secret
+  return matchAt(ALONE, text, found.end) === null ? null : found
 }
 
 // `Token "3fa94c" was not found.` is about a profile.
@@ -167,8 +198,7 @@ function isOpaque (name: string, value: string): boolean {
   return OPAQUE.test(value) && !(/^[0-9a-f]{6}$/.test(value) && (/[a-f]/.test(value) || /^token$/i.test(name)))
 }
 
-/** What a sticky expression matches at an index. */
-function matchAt (expression: RegExp, text: string, index: number): string | null {
+function matchAt (expression: RegExp, text: string, index: number): RegExpExecArray | null {
   expression.lastIndex = index
-  return expression.exec(text)?.[0] ?? null
+  return expression.exec(text)
 }

@@ -1,6 +1,6 @@
 import { maskAssignments } from './assignments.js'
-import { MASKED, nameTest, percentDecoded, cached, type MaskPattern } from './names.js'
-import { maskMarkup, maskRows } from './notations.js'
+import { cached, isAuthorizationCode, MASKED, nameTest, percentDecoded, type MaskPattern } from './names.js'
+import { maskCommands, maskMarkup, maskRows } from './notations.js'
 import { maskShapes } from './shapes.js'
 import { maskValue } from './value.js'
 
@@ -21,8 +21,10 @@ export interface Mask {
   url (url: string): string
   /** Any value as plain JSON data, bounded in depth and size, its fields masked by their names. */
   value (value: unknown): unknown
-  /** Any text that may hold credentials: connection strings, bearer tokens, `password=…`, messages of HTTP. */
+  /** Prose that may hold credentials: connection strings, bearer tokens, `password=…`. */
   text (text: string): string
+  /** An HTTP/1.1 message as it was received, however malformed. */
+  message (raw: string): string
   /** Masks nothing but the values that were given to `hiding`. */
   redact (text: string): string
   /** Whether the value under a name is a secret. */
@@ -45,6 +47,7 @@ function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): 
     text: cached((text) => maskText(mask, text), isUnchanged),
     url: cached((url) => maskUrl(mask, url), isUnchanged),
     value: (value) => maskValue(mask, value),
+    message: (raw) => maskMessage(mask, raw),
     header: (name, value) => maskHeader(mask, name, value),
     headers (record) {
       const given = Object.entries(record).filter(([, value]) => value !== undefined && value !== null)
@@ -95,14 +98,14 @@ function maskPairs (mask: Mask, text: string): string {
 }
 
 function maskPlain (mask: Mask, text: string): string {
-  const shown = maskRows(mask.hides, maskShapes(text))
+  const shown = maskRows(mask.hides, maskCommands(maskShapes(text)))
   return maskAssignments(mask, maskMarkup(mask.hides, shown))
 }
 
 /** A parameter of a path segment: `;jsessionid=…`. */
 const MATRIX = /(?<=;)([^=;/]{1,128})=[^;/]*/g
-/** Characters of a parameter `code` that is masked. */
-const MIN_CODE = 8
+/** Parameters that are sent together with an authorization code (RFC 6749, section 4.1). */
+const OAUTH = /(?:^|&)(?:state|grant_type|redirect_uri|client_id|session_state|iss)=/
 
 /** Masks the values of query and fragment by their names, and the user information. */
 function maskUrl (mask: Mask, url: string): string {
@@ -116,6 +119,7 @@ function maskUrl (mask: Mask, url: string): string {
 
 /** Masks the `name=value` pairs of a query, a fragment or a form. */
 function maskParameters (mask: Mask, text: string): string {
+  const isOAuth = OAUTH.test(text)
   return text.split('&').map((pair) => {
     const equals = pair.indexOf('=')
     if (equals < 0) return pair
@@ -123,8 +127,7 @@ function maskParameters (mask: Mask, text: string): string {
     const value = formDecoded(pair.slice(equals + 1))
     const isEncodedTwice = /%[0-9a-f]{2}/i.test(value)
     if (isEncodedTwice || mask.hides(formDecoded(name))) return `${name}=${MASKED}`
-    // An authorization code (RFC 6749, section 4.1.2), unlike a status or a country.
-    if (name === 'code' && value.length >= MIN_CODE) return `code=${MASKED}`
+    if (name === 'code' && (isOAuth || isAuthorizationCode(name, value))) return `code=${MASKED}`
     const shown = maskPlain(mask, value)
     return shown === value ? pair : `${name}=${encodeURIComponent(shown)}`
   }).join('&')
@@ -171,4 +174,23 @@ function maskHeader (mask: Mask, name: string, value: string): string {
 /** Masks the value of a cookie; its name stays. */
 function maskCookie (pair: string): string {
   return pair.replace(/^([^=]*=)?[^]+/, `$1${MASKED}`)
+}
+
+/** Masks an HTTP/1.1 message as it was received, however malformed. */
+function maskMessage (mask: Mask, raw: string): string {
+  const end = raw.search(/\r?\n\r?\n/)
+  const head = end === -1 ? raw : raw.slice(0, end)
+  let last = ''
+  const lines = head.split(/(\r?\n)/).map((line, i) => {
+    if (i % 2 === 1 || line === '') return line
+    if (i === 0) return mask.text(line.replace(/(?<=^\S+ ).*?(?=(?: HTTP\/\S*)?$)/, (target) => mask.url(target)))
+    // RFC 9112, section 5.2: a line that begins with white space continues the line before it.
+    if (/^[ \t]/.test(line) && last !== '') return mask.hides(last) ? ` ${MASKED}` : mask.text(line)
+    const [, name = '', sign = '', value = ''] = /^([^\s:=]+)([\s:=]+)([^]*)$/.exec(line) ?? []
+    // The parser may have refused a character of the name.
+    last = name.replace(/[^\w.-]/g, '')
+    const isNamed = mask.hides(last) || URL_HEADERS.has(last.toLowerCase())
+    return isNamed && value !== '' ? name + sign + mask.header(last, value) : mask.text(line)
+  })
+  return lines.join('') + (end === -1 ? '' : mask.text(raw.slice(end)))
 }

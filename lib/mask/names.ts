@@ -34,12 +34,14 @@ const AS_WORDS = new RegExp(`(?<![a-z])${anyOf(`
 
 /** Words before `key` in names that are no secrets: `primary key`, `cache key`. */
 const HARMLESS_KEYS = anyOf(`
-  primary foreign public publishable site unique composite cache sort partition shard group row column idempotency index
-  map object record entity item list array json field form query param parameter message translation i18n locale label
-  text route event search lookup join ref bucket s3 file path meta ctrl shift alt hot shortcut registry dedup order
-  topic job task queue lock limit rate state prop property attribute tag feature flag config setting option env header
-  parent child first last next previous current duplicate missing unknown required invalid any all same other every
-  socket issue date time country language default symbol own extra unexpected the a of by on no err dict type name`)
+  primary foreign public publishable site unique natural surrogate composite candidate cache sort partition shard group
+  row column idempotency index map object record entity item list array json field form query param parameter message
+  translation i18n locale label text route routing event search lookup join ref reference bucket s3 file path arrow meta
+  ctrl control shift alt hot shortcut modifier registry dedup deduplication correlation ordering order topic job task
+  queue lock limit rate context state prop property attribute tag metric feature flag config setting option env header
+  template parent child first last next previous current duplicate missing unknown required invalid any all same other
+  each every websocket socket project issue date time country language default symbol own extra unexpected unrecognized
+  the a of by on no err dict type name string`)
 const LAST_WORD = new RegExp(`(?:(?<!(?:^|-)${HARMLESS_KEYS})-keys?(?:-(?:data|material|pem|base64|b64|value))?|` +
   String.raw`(?:^|-)assertion|(?:^|-)seeds?)(?:-\d+)*$`)
 
@@ -120,7 +122,7 @@ export function percentDecoded (text: string): string | null {
  * has small letters and digits, unlike `ENOENT`, `FST_ERR_NOT_FOUND`, `404` and `invalid_type`.
  */
 export function isAuthorizationCode (name: string, value: unknown): boolean {
-  return typeof value === 'string' && /^code$/i.test(name) && /^(?=\D*\d)(?=[^a-z]*[a-z])[\w~./+=%&-]{8,}$/.test(value)
+  return typeof value === 'string' && /^code$/i.test(name) && /^(?=\D*\d)(?=[^a-z]*[a-z])[\w~./+=%-]{8,}$/.test(value)
 }
 
 /** Whether a value under a secret name is no secret: `max_tokens: 512`, `seed: 42`, `session: null`. */

@@ -1,38 +1,57 @@
 import { MASKED } from './names.js'
+import { ARGUMENT } from './shapes.js'
 
 const NAME = '[\\w\\u00c0-\\u1fff\\u3040-\\ud7ff.:[\\]-]{1,128}'
-// An element: its start tag, and its text or CDATA.
-const ELEMENT = new RegExp(`<(${NAME})(\\s[^<>]{0,1000})?>(\\s*<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*|[^<]*)`, 'g')
+// A start tag and its text.
+const TAG = new RegExp(`<(${NAME})(\\s[^<>]{0,1000})?>(\\s*<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*|[^<]*)`, 'g')
 const NAME_ATTRIBUTE = /\s(?:key|name|id)=["']([^"']{1,128})["']/
 const VALUE_ATTRIBUTE = /(?<=\s(?:value|content)=)(["'])[^<>]*?\1/g
 const LINE_END = '(?:\\r?\\n|\\\\r\\\\n|\\\\n)'
 // A part of a multipart body (RFC 7578), as it is or with escaped line ends.
 const PART = new RegExp('(?<=\\bname=\\\\?"?)([\\w.[\\]-]{1,128})(\\\\?"?(?:;[^\\r\\n]{0,200})?' +
   `(?:${LINE_END}[\\w-]{1,40}:[^\\r\\n\\\\]{0,200}){0,5}${LINE_END}{2})(?:(?!${LINE_END}--)[^])+`, 'g')
-// `- name: PASSWORD`, `value: …`; `{ key: 'password', value: '…' }`; `<input name="password" value="…">`
-const PAIR = new RegExp(`(?<![\\w-])((?:name|key|id|field|header)["']?\\s*[=:]\\s*["']?(${NAME})["']?` +
-  '(?:[\\s,;]{1,40}|[\\s,;][^{}<>]{0,200}?[\\s,;])["\']?(?:value|content)["\']?\\s*[=:]\\s*)' +
-  '("(?:[^"\\\\]|\\\\[^])*"?|\'(?:[^\'\\\\]|\\\\[^])*\'?|[^\\s,;}\\]]+)', 'gi')
+// `- name: PASSWORD`, `value: …`; `{ key: 'password', value: '…' }`
+const PAIR = new RegExp(`(?<![\\w-])((?:name|key|field|header)(["']?)\\s*[=:]\\s*(["']?)(${NAME})\\3[\\s,;]{1,40}` +
+  '\\2value\\2\\s*[=:]\\s*)("(?:[^"\\\\]|\\\\[^])*"?|\'(?:[^\'\\\\]|\\\\[^])*\'?|[^\\s,;}\\]]+)', 'gi')
 
 /** Masks values whose names are in a tag, in an attribute, in the header of a part or in another field. */
 export function maskMarkup (hides: (name: string) => boolean, text: string): string {
   let shown = text
   if (shown.includes('<')) {
-    shown = shown.replace(ELEMENT, (all, name: string, attributes = '', content = '', at: number) => {
-      const isNamed = hides(NAME_ATTRIBUTE.exec(attributes)?.[1] ?? '')
-      const tag = isNamed ? attributes.replace(VALUE_ATTRIBUTE, `"${MASKED}"`) : attributes
-      // `/profiles/<token>` is a placeholder: an element ends with a tag, or is truncated.
+    shown = shown.replace(TAG, (all, name: string, attributes = '', content = '', at: number) => {
+      const named = NAME_ATTRIBUTE.exec(attributes)?.[1] ?? ''
+      const tag = hides(named) ? attributes.replace(VALUE_ATTRIBUTE, `"${MASKED}"`) : attributes
+      // `/profiles/<token>` is a placeholder: an element ends with a tag, or is cut off.
       const end = at + all.length
       const isElement = /^(?:\]\]>)?<\//.test(text.slice(end, end + 5)) || (end === text.length && text.includes('</'))
-      const isSecret = isElement && content.trim() !== '' && (isNamed || hides(name))
+      const isSecret = isElement && content.trim() !== '' && (hides(name) || hides(named))
       return `<${name}${tag}>${isSecret ? MASKED : content}`
     })
   }
   if (shown.includes('name=')) {
     shown = shown.replace(PART, (all, name: string, kept: string) => hides(name) ? name + kept + MASKED : all)
   }
-  if (!/value|content/i.test(shown)) return shown
-  return shown.replace(PAIR, (all, kept: string, name: string) => hides(name) ? `${kept}"${MASKED}"` : all)
+  if (!/value/i.test(shown)) return shown
+  return shown.replace(PAIR, (all, kept: string, _quote, _quoteOfName, name: string) =>
+    hides(name) ? `${kept}"${MASKED}"` : all)
+}
+
+const USER = String.raw`\s(?:-[a-zA-Z]{0,8}[uU]|--(?:proxy-)?user)[ =]?`
+/** The options that take a password, by the commands that have them. */
+const OPTIONS: ReadonlyArray<readonly [commands: string, option: string]> = [
+  ['curl|wget', String.raw`(${USER}["'][^:"']{0,100}:)[^"']+`],
+  ['curl|wget', String.raw`(${USER}[^\s:"']{0,100}:)[^\s"']+`],
+  ['docker|podman|helm', String.raw`(\slogin\s[^\n]{0,200}?(?<=\s)-p ?)(?!-)${ARGUMENT}`],
+  [String.raw`mysql\w*|mariadb\w*|mongo\w*|sshpass`, String.raw`(\s-p ?)(?!\d+:|-)${ARGUMENT}`],
+  ['redis-cli|valkey-cli', String.raw`(\s-a ?)${ARGUMENT}`]
+]
+const COMPILED = OPTIONS.map(([commands, option]) =>
+  [new RegExp(String.raw`(?<![\w.-])(?:${commands}) [^\n]{0,2000}`, 'g'), new RegExp(option, 'g')] as const)
+
+/** Masks the passwords in the options of commands: `curl -u user:…`, `mysql -p…`. */
+export function maskCommands (text: string): string {
+  return COMPILED.reduce((shown, [command, option]) =>
+    shown.replace(command, (all) => all.replace(option, `$1${MASKED}`)), text)
 }
 
 /** `(name, password) VALUES (`, and `(email, token)=(` of an error message. */

@@ -1,7 +1,7 @@
 import { MASKED } from './names.js'
 
 // A shell writes an apostrophe within apostrophes as `'\''`, SQL as `''`.
-const ARGUMENT = String.raw`(?:"(?:[^"\\]|\\[^])*"?|'(?:[^']|'(?:\\')?')*'?|[^\s"']\S*)`
+export const ARGUMENT = String.raw`(?:"(?:[^"\\]|\\[^])*"?|'(?:[^']|'(?:\\')?')*'?|[^\s"']\S*)`
 
 /**
  * A secret that is recognized by its shape. Every pattern starts at a literal or after a look-behind and is bounded
@@ -58,11 +58,7 @@ const SHAPES: readonly Shape[] = [
   [/bearer/i, new RegExp('(\\bBearer\\s+)(?!(?:realm|scope|error|charset)=|' +
     '(?:tokens?|scheme|auth\\w*)(?![\\w.~+/=-]))[\\w.~+/=-]+', 'gi'), AFTER_FIRST],
   [/basic/i, /(?<=\bBasic\s{1,9})[A-Za-z0-9+/]{4,}={0,2}/gi, MASKED, isBasicCredential],
-  // Passwords in the options of commands, and in statements of SQL.
-  [/curl|wget/, new RegExp('(\\b(?:curl|wget)(?= )[^\\n]{0,500}?\\s(?:-[a-zA-Z]{0,8}[uU]|--(?:proxy-)?user)[ =]?)' +
-    ARGUMENT, 'g'), AFTER_FIRST],
-  [/mysql|maria|mongo|sshpass|redis-cli/, new RegExp('(\\b(?:(?:mysql|mariadb|mongo)\\w*|sshpass|redis-cli)(?= )' +
-    `[^\\n]{0,500}?\\s-[ap] ?)(?!\\d+:|-)${ARGUMENT}`, 'g'), AFTER_FIRST],
+  // Passwords in statements of SQL.
   [/identified/i, new RegExp('(\\bIDENTIFIED\\s+(?:WITH\\s+\\S{1,64}\\s+)?(?:BY|AS)\\s+(?:PASSWORD\\s+)?)' +
     ARGUMENT, 'gi'), `$1'${MASKED}'`]
 ]
@@ -85,10 +81,14 @@ function hasRandomPart (token: string): boolean {
     (/\d\D*\d\D*\d/.test(part) && /[A-Z]/.test(part) && /^.(?![0-9A-F]*$)/.test(part))))
 }
 
-/** Whether the digits pass the check of Luhn (ISO/IEC 7812-1, annex B). */
+const CARD_ISSUER = new RegExp('^(?:4\\d{15}|5[0-8]\\d{14}|2[2-7]\\d{14}|3[47]\\d{13}|' +
+  '3(?:0[0-5]|[689]\\d)\\d{11}|35\\d{14}|6(?:011|[23567]\\d\\d|4[4-9]\\d)\\d{12})$')
+
+/** Whether the digits pass the check of Luhn (ISO/IEC 7812-1, annex B) and begin as those of an issuer of cards do. */
 function isCardNumber (text: string): boolean {
-  const digits = text.match(/\d/g) ?? []
-  const sum = digits.reverse().reduce((total, digit, i) => {
+  const digits = text.replace(/\D/g, '')
+  if (!CARD_ISSUER.test(digits)) return false
+  const sum = [...digits].reverse().reduce((total, digit, i) => {
     const value = Number(digit) * (i % 2 + 1)
     return total + (value > 9 ? value - 9 : value)
   }, 0)

@@ -112,7 +112,7 @@ function malformedProfile (refused: MalformedMessage, token: string, mask: Mask)
     exceptions: maskExceptions(flattenError(error), mask),
     logs: [],
     events: [],
-    collectors: { request: { rawMessage: mask.text(packet) } }
+    collectors: { request: { rawMessage: mask.message(packet) } }
   }
 }
 

@@ -208,8 +208,9 @@ t.test('a text of many megabytes exceeds no stack', async t => {
 
 t.test('hostile text is masked in linear time', async t => {
   for (const piece of ['://a:b', '://a:1/', 'a=', "a='b\"", 'eyJ-', 'Bearer ', 'x:', '"', '?a', 'a: ',
-    'token=', 'user[pass', '[', 'a%5B', '%', 'otpA', 'userOtp', 'a["', 'token="', 'token="\\"', "token='\"", 'token: ', 'token:\\"', 'Cookie: ', 'Cookie: a=', 'cookie: a=b;', '"Cookie: a', '?a=', '?a=b', 'password: x ', 'a  ', '\\"', 'Error: ', '<token>', '<a ', '://', '://a:', 'eyJaaaaa.', '-----BEGIN PRIVATE KEY-----', 'sk-', '$argon2i$', '://aaaaaaaaaaaaaaaaaaaa'
-  ] as const) {
+    'token=', 'user[pass', '[', 'a%5B', '%', 'otpA', 'userOtp', 'a["', 'token="', 'token="\\"', "token='\"", 'token: ', 'token:\\"', 'Cookie: ', 'Cookie: a=', 'cookie: a=b;', '"Cookie: a', '?a=', '?a=b', 'password: x ', 'a  ', '\\"', 'Error: ', '<token>', '<a ', '://', '://a:', 'eyJaaaaa.', '-----BEGIN PRIVATE KEY-----', 'sk-', '$argon2i$', '://aaaaaaaaaaaaaaaaaaaa',
+    'token={\n'.repeat(125) + '\\"'.repeat(500) + '\n'
+  ]) {
     const text = piece.repeat(120_000 / piece.length)
     t.type(mask.text(text), 'string', piece)
     t.type(mask.url(text), 'string')
@@ -217,16 +218,16 @@ t.test('hostile text is masked in linear time', async t => {
   }
 })
 
-t.test('a message of HTTP is masked, even if it is malformed', async t => {
-  const raw = (eol: string) => ['GET /x?token=S1&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=S2; sid=S3', ' S5', 'X-Api-Key: S4', 'Authorization: Token S6',
+t.test('a message is masked line by line, even if it is malformed', async t => {
+  const raw = (eol: string) => ['GET /x?token=S1&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=S2; sid=S3', 'X-Api-Key: S4', ' S5', 'Authorization: Token S6',
     'X-Auth-Token : S7', 'Referer: /a?token=S8', 'Cookie sid=S9: x', 'Cook\u0000ie: sid=SA', 'Bad Header: c', 'nocolon', '', 'password=SB&a=b'].join(eol)
   for (const eol of ['\r\n', '\n']) {
-    t.same(mask.text(raw(eol)).split(eol), ['GET /x?token=******&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=******; sid=******', 'X-Api-Key: ******',
-      'Authorization: Token ******', 'X-Auth-Token : ******', 'Referer: /a?token=******', 'Cookie ****** x', 'Cook\u0000ie: sid=******', 'Bad Header: c', 'nocolon', '', 'password=******&a=b'])
+    t.same(mask.message(raw(eol)).split(eol), ['GET /x?token=******&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=******; sid=******', 'X-Api-Key: ******', ' ******',
+      'Authorization: Token ******', 'X-Auth-Token : ******', 'Referer: /a?token=******', 'Cookie sid=******', 'Cook\u0000ie: sid=******', 'Bad Header: c', 'nocolon', '', 'password=******&a=b'])
   }
-  t.equal(mask.text(''), '')
-  t.notMatch(mask.text('GET / HTTP/1.1\rCookie: sid=S1\rX-Api-Key: S2\r\n'), /S[12]/)
-  t.equal(mask.text('GARBAGE'), 'GARBAGE')
+  t.equal(mask.message(''), '')
+  t.notMatch(mask.message('GET / HTTP/1.1\rCookie: sid=S1\rX-Api-Key: S2\r\n'), /S[12]/)
+  t.equal(mask.message('GARBAGE'), 'GARBAGE')
 })
 
 t.test('secret path parameters are masked in any text', async t => {
@@ -324,6 +325,13 @@ const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
   ['HTML', '<input type="hidden" name="csrf_token" value="#">'],
   ['HTML, the value first', '<input value="#" type="hidden" name="csrf_token">'],
   ['XML, an element with a name', '<param name="password">#</param>'],
+  ['JSON, an id before the name', '{"id":7,"name":"password","value":"#"}'],
+  ['YAML, an id before the name', '- id: 1\n  name: DB_PASSWORD\n  value: #'],
+  ['a name of two words', 'the encryption key: #'],
+  ['a name in parentheses', 'env(PASSWORD)=#'],
+  ['docker', 'docker login -u ada -p # registry.test'],
+  ['redis, a port before', 'redis-cli -h db -p 6379 -a #'],
+  ['curl, two users', 'curl -U "proxy:#" -u "admin:#" https://a.test'],
   ['curl', "curl -s -u 'ada:#' https://a.test"],
   ['mysql', 'mysql -u root -p# shop'],
   ['a quote in a bare value', 'DB_PASSWORD=#"#'],
