@@ -48,7 +48,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     if (state.errorAnswered === true && state.responses > 0) {
       // A hook of the application has failed for the page, and Fastify sends its own error: the hook is not called
       // again. In debug mode the error is recorded.
-      return answerWithBoth(state.raised, state.others.at(-1) ?? new Error(String(payload)), request, reply)
+      const message = messageIn(payload)
+      const second = state.others.find((error) => messageOf(error) === message) ?? new Error(message)
+      return answerWithBoth(state.raised, second, request, reply)
     }
     state.responses++
     done(null, payload)
@@ -140,6 +142,15 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     sendDirectly(request, reply, body)
   }
 }, { fastify: '5.x', name: 'hindsight/error-handler' })
+
+/** The message of the error that Fastify answers by default; of a thrown value that is no error its answer is text. */
+function messageIn (payload: unknown): string {
+  try {
+    return String((JSON.parse(String(payload)) as { message?: unknown }).message ?? payload)
+  } catch {
+    return String(payload)
+  }
+}
 
 /** Sends a response without the hooks of the application. */
 function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: string): void {

@@ -4,13 +4,14 @@ import { listener } from '../lib/lifecycle/listener.js'
 import { attributesOf, stateOf } from '../lib/lifecycle/request-state.js'
 import type { RouteAttributes } from '../lib/options.js'
 import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
-import { paramConversions, type ParamConversion } from '../lib/routing/param-conversion.js'
+import { checkConverters, paramConversions, type ParamConversion } from '../lib/routing/param-conversion.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 /** Converts path parameters, in the order of the route. A value that cannot be converted: 404. */
 export const paramConverter = listener('kernel.controller', 'param-converter', (app, { converters = {} }) => {
   const conversions = new WeakMap<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
   const { mask } = app.hindsight
+  checkConverters(converters)
   app.addHook('onRoute', function compileConversions (route) {
     const params = route.config?.params
     if (params !== undefined) conversions.set(params, paramConversions(routeName(route), route.url, params, converters))

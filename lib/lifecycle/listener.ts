@@ -139,7 +139,9 @@ function runListener (work: Work, request: FastifyRequest, reply: FastifyReply, 
     if (result instanceof Error) return raised(result, slot, pass, frame, request, reply)
     if (!isPromise(result)) return returned(result, frame, state, reply)
     return result.then(
-      (later) => returned(later, frame, state, reply),
+      (later) => later instanceof Error
+        ? raised(later, slot, pass, frame, request, reply)
+        : returned(later, frame, state, reply),
       (error: unknown) => raised(error, slot, pass, frame, request, reply)
     )
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { FlattenedException } from '../errors/exception.js'
+import { isWarningOrWorse } from '../logs/log-record.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { counted } from '../view/counted.js'
 import { cut } from '../view/visible.js'
@@ -11,6 +12,8 @@ const MAX_NAME = 500
 /** Characters of a text, if that is not enough. */
 const MAX_SHORT_STRING = 500
 const MAX_DEPTH = 24
+/** The share of the space of a log that is left to its end, whatever the levels there are. */
+const SHARE_OF_END = 1 / 4
 const NOTE_BYTES = 350
 
 /** The record of a profile; its JSON has at most `maxBytes`. */
@@ -37,9 +40,9 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
     () => fitLogs(maxBytes / 8),
     () => dropLargeCollectors(bounded, maxBytes / 8, reason),
     () => fitLogs(0),
+    () => Object.assign(bounded, plainCopy(bounded, (text) => cut(text, MAX_SHORT_STRING))),
+    () => dropLargeCollectors(bounded, 0, reason),
     () => {
-      Object.assign(bounded, plainCopy(bounded, (text) => cut(text, MAX_SHORT_STRING)))
-      dropLargeCollectors(bounded, 0, reason)
       const last = bounded.exceptions.slice(-10)
       bounded.exceptions = last.map(({ errors: _errors, ...one }) => ({ ...one, frames: one.frames.slice(0, 10) }))
       bounded.events = bounded.events.slice(0, 100)
@@ -52,20 +55,34 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
   return bounded
 }
 
-/** The newest lines of a log that fit into so many bytes of JSON, in their order, after a note of how many do not. */
+/**
+ * The lines of a log that fit into so many bytes of JSON, in their order, after a note of how many do not. Warnings and
+ * errors take precedence, then the newest lines.
+ */
 export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reason: string): LogRecord[] {
+  // The log may have been shortened before.
+  const countOf = ({ channel, context }: LogRecord): number =>
+    channel === 'profiler' && Number.isSafeInteger(context.linesLeftOut) ? Number(context.linesLeftOut) : 0
+  const own = lines.filter((line) => countOf(line) === 0)
+  const kept = new Set<LogRecord>()
   let left = maxBytes - NOTE_BYTES
-  const shown = lines.toReversed().filter((line) => {
-    const bytes = bytesOf(line) + 1
-    if (bytes > left) return false
-    left -= bytes
-    return true
-  }).reverse()
-  const dropped = lines.length - shown.length
+  const keep = (candidates: readonly LogRecord[], least: number): void => {
+    for (const line of candidates.toReversed()) {
+      const bytes = bytesOf(line) + 1
+      if (kept.has(line) || left - bytes < least) continue
+      kept.add(line)
+      left -= bytes
+    }
+  }
+  keep(own.filter(isWarningOrWorse), left * SHARE_OF_END)
+  keep(own, 0)
+  const shown = own.filter((line) => kept.has(line))
+  const dropped = lines.reduce((sum, line) => sum + countOf(line), own.length - shown.length)
   if (dropped === 0) return shown
-  const message = `${counted(dropped, 'line was', 'lines were')} left out, the oldest or longest: ${reason}.`
+  const message = `${counted(dropped, 'line was', 'lines were')} left out, of the oldest and least severe: ${reason}.`
   const { time = '', offset = 0 } = shown[0] ?? lines[0] ?? {}
-  return [{ time, offset, level: 'warn', channel: 'profiler', message, context: {} }, ...shown]
+  const context = { linesLeftOut: dropped }
+  return [{ time, offset, level: 'warn', channel: 'profiler', message, context }, ...shown]
 }
 
 /** A copy of any value as plain JSON data; `shown` replaces each text. */

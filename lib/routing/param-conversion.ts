@@ -45,6 +45,13 @@ const BUILT_IN: Converters = {
   }
 }
 
+/** Throws where a converter of the application has the name of a built-in one. */
+export function checkConverters (converters: Converters): void {
+  const name = Object.keys(converters).find((name) => name in BUILT_IN)
+  if (name === undefined) return
+  throw new Error(`converters.${name}: "${name}" is built in; give the application's own converter another name`)
+}
+
 /** The conversions that a route declares. Throws with its name at an unknown converter or parameter. */
 export function paramConversions (
   route: string, pattern: string, params: Readonly<Record<string, ParamAttribute>>, converters: Converters

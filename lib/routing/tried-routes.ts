@@ -73,6 +73,7 @@ function firstDifference (declared: readonly string[], sent: readonly string[]):
   for (const [i, segment] of declared.entries()) {
     const isRest = i === declared.length - 1 && isOpen(declared)
     const value = isRest && sent.length > i ? sent.slice(i).join('/') : sent[i]
+    if (value === undefined && segment.endsWith('?')) return null
     if (value === undefined || !matches(segment, value)) return i
     if (isRest) return null
   }
@@ -112,8 +113,9 @@ function matches (segment: string, value: string): boolean {
 }
 
 function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string | null {
-  const filled = patternSegments(pattern).map((segment, i) => isParameter(segment) ? sent[i] : segment)
-  if (filled.includes(undefined) || filled.includes('')) return null
+  const filled = patternSegments(pattern).map((segment, i) =>
+    isParameter(segment) ? sent[i] || undefined : segment.replaceAll('::', ':'))
+  if (filled.includes(undefined)) return null
   return `/${filled.map((segment) => encodeURIComponent(segment as string)).join('/')}`
 }
 

@@ -164,6 +164,11 @@ t.test('the profile has the sent and the converted values', async (t) => {
   t.notOk('params' in none.collectors)
 })
 
+t.test('a converter of the application cannot replace a built-in one', async (t) => {
+  const message = 'converters.int: "int" is built in; give the application\'s own converter another name'
+  await t.rejects(build(t, { converters: { int: () => 3 } as never }), { message })
+})
+
 t.test('an invalid converter stops the start', async (t) => {
   const cases: Array<[pattern: string, params: Record<string, unknown>, message: string]> = [
     ['/x/:id', { id: 'artcle' }, 'Route "GET /x/:id": config.params.id names the converter "artcle", which is unknown; known are int, date, uuid, article'],

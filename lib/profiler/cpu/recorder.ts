@@ -13,7 +13,7 @@ import {
 const INTERVAL = 250
 /** Milliseconds that a recording lasts at most. */
 const MAX_DURATION = 30_000
-const MAX_CALLS = 2_000
+const MAX_CALLS = 800
 
 /** V8 profiles the whole process, so there is at most one recording, whichever application it belongs to. */
 export let current: Recording | undefined

@@ -40,7 +40,7 @@ t.test('excerpts are removed first', async t => {
 })
 
 const note = (profile: Profile): number => {
-  const count = /^([\d,]+) lines were left out, the oldest or longest: the profile was larger than [\d,]+ bytes\.$/.exec(profile.logs[0]?.message ?? '')?.[1]
+  const count = /^([\d,]+) lines were left out, of the oldest and least severe: the profile was larger than [\d,]+ bytes\.$/.exec(profile.logs[0]?.message ?? '')?.[1]
   return Number(count?.replaceAll(',', ''))
 }
 
@@ -53,6 +53,19 @@ t.test('log lines are removed next, with a note of their number', async t => {
     t.equal(note(bounded), count - kept.length)
     t.same(kept.map(({ message }) => message.split(' ')[1]), Array.from({ length: kept.length }, (_, i) => String(count - kept.length + i)), 'the newest, in their order')
   }
+})
+
+t.test('errors and warnings are kept before other lines, and the last lines remain', async t => {
+  const severe = logs(2_000).map((line, i) => i === 3 ? { ...line, level: 'error' as const } : i === 4 ? { ...line, level: 'warn' as const } : line)
+  const bounded = boundProfile(profile('000001', { logs: severe }), LIMIT)
+  t.match(bounded.logs.slice(1, 4).map(({ level, message }) => `${level} ${message.slice(0, 7)}`), ['error line 3', 'warn line 4', /^info line 1/])
+  t.equal(note(bounded), 2_000 - bounded.logs.length + 1)
+
+  const loud = logs(2_000).map((line, i) => ({ ...line, level: i < 1_000 ? 'error' as const : 'info' as const }))
+  const { logs: kept } = boundProfile(profile('000001', { logs: loud }), LIMIT)
+  const infos = kept.filter(({ level }) => level === 'info').length
+  t.ok(infos > 40 && infos < 80, `${infos}`)
+  t.match(kept.at(-1)?.message, /^line 1999 /)
 })
 
 t.test('only the line that is too long is removed', async t => {
@@ -88,11 +101,14 @@ t.test('a profile of any content fits the limit', async t => {
   t.match(bounded.exceptions.at(-1)?.message, /^m/)
 })
 
-t.test('a log that fits is unchanged, and a note has the number of lines of one that does not', async (t) => {
+t.test('a log that fits is unchanged, and a log that was truncated twice has one note', async (t) => {
   t.same(fittingLogs(logs(100), LIMIT, 'it is too long'), logs(100))
   t.same(fittingLogs([], LIMIT, 'it is too long'), [])
   const first = fittingLogs(logs(1_000), LIMIT, 'it is too long')
-  t.match(first[0], { level: 'warn', channel: 'profiler', message: `${1_001 - first.length} lines were left out, the oldest or longest: it is too long.` })
+  t.match(first[0], { level: 'warn', channel: 'profiler', message: `${1_001 - first.length} lines were left out, of the oldest and least severe: it is too long.` })
+  const second = boundProfile(profile('000001', { logs: first }), LIMIT / 2)
+  t.equal(note(second), 1_001 - second.logs.length)
+  t.equal(second.logs.filter(({ channel }) => channel === 'profiler').length, 1)
   const [only, ...others] = fittingLogs(logs(3), 300, 'it is too long')
   t.match(only, { time: logs(1)[0]?.time, message: /^3 lines were left out/ })
   t.same(others, [])
