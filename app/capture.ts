@@ -21,22 +21,22 @@ declare module 'fastify' {
 }
 
 const MAX_CAPTURED = 25
-const CAPTURES_NOTHING: RequestHindsight = Object.freeze({ capture () {} })
+const NO_CAPTURE: RequestHindsight = Object.freeze({ capture () {} })
 
 function captureOf (this: FastifyRequest): RequestHindsight {
   return {
     capture: (error) => {
-      const { failed, raised, others, reply } = stateOf(this)
-      if ((failed && raised === error) || others.includes(error) || others.length >= MAX_CAPTURED) return
-      others.push(error)
+      const { failed, raised, otherErrors, reply } = stateOf(this)
+      if ((failed && raised === error) || otherErrors.includes(error) || otherErrors.length >= MAX_CAPTURED) return
+      otherErrors.push(error)
       // The profile was kept when the response ended.
       const isOver = reply?.raw.writableFinished === true || reply?.raw.destroyed === true
-      if (reply !== null && isOver) servicesOf(this).profiles?.keepLate(this, reply)
+      if (reply !== null && isOver) servicesOf(this).profiles?.queueAgain(this, reply)
     }
   }
 }
 
 /** Decorates the requests of an application with `hindsight`. */
 export function decorateRequests (app: FastifyInstance, isObserved: boolean): void {
-  app.decorateRequest('hindsight', { getter: isObserved ? captureOf : () => CAPTURES_NOTHING })
+  app.decorateRequest('hindsight', { getter: isObserved ? captureOf : () => NO_CAPTURE })
 }

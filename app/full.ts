@@ -3,11 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
 import { registerPages } from './page-server.js'
-import { openProfiler, prepare, type Plan } from './prepare.js'
+import { openProfiler, prepare, type ResolvedOptions } from './prepare.js'
 import { ownHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'
-import { setOutside, timeHandlers, type LastHook } from '../lib/profiler/handler-time.js'
+import { setCurrentCode, timeHandlers, type LastHook } from '../lib/profiler/handler-time.js'
 import { beginRequest } from '../lib/profiler/observation.js'
 import { addStartMessage } from '../lib/profiler/start-message.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
@@ -16,10 +16,10 @@ import { notFoundHandler } from '../plugins/not-found-handler.js'
 import type { HindsightOptions } from '../lib/options.js'
 
 /** Opens `full` mode: the 42 listeners, the handlers of errors and missing routes, and the pages of the profiler. */
-export async function openFull (app: FastifyInstance, plan: Plan): Promise<void> {
-  const { options, settings } = plan
+export async function openFull (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {
+  const { options, settings } = resolved
   const { debug, observed, fromBeginning } = app.hindsight
-  prepare(app, plan)
+  prepare(app, resolved)
   checkLeave(options.leave)
   checkConflicts(app, options)
   // Stacks show the source that was written.
@@ -38,7 +38,7 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   await app.register(notFoundHandler)
   await app.register(errorHandler)
   if (observed) {
-    await openProfiler(app, plan)
+    await openProfiler(app, resolved)
     if (settings !== null && debug) {
       const { recordCpuProfiles } = await import('../lib/profiler/cpu/recorder.js')
       const record = recordCpuProfiles(app)
@@ -57,8 +57,8 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
       request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
     ) {
       const state = stateOf(request)
-      if (state.observed && state.headAt === 0) state.headAt = performance.now()
-      setOutside(request, reply, 'route')
+      if (state.observed && state.responseReadyAt === 0) state.responseReadyAt = performance.now()
+      setCurrentCode(request, reply, 'route')
       done(null, payload)
     }))
   }
@@ -69,14 +69,16 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
 }
 
 /** Registers only the listeners of these names, in their order: those that options switch on in `observe` mode. */
-export async function registerListeners (app: FastifyInstance, plan: Plan, names: ReadonlySet<string>): Promise<void> {
+export async function registerListeners (
+  app: FastifyInstance, resolved: ResolvedOptions, names: ReadonlySet<string>
+): Promise<void> {
   // Where requests are observed, both are done already.
   if (!app.hindsight.observed) {
-    prepare(app, plan)
+    prepare(app, resolved)
     openRouteTable(app, false)
   }
   const listeners = Object.values(lifecycle).flat().filter(({ listener }) => names.has(listener))
-  for (const { plugin } of listeners) await app.register(plugin, plan.options)
+  for (const { plugin } of listeners) await app.register(plugin, resolved.options)
 }
 
 /** The listeners that the others depend on: without them no request can be recorded. */
@@ -86,14 +88,14 @@ const ESSENTIAL: ReadonlySet<string> = new Set([
 ])
 
 /** The listeners that can be left to the application, in their order. */
-export const LEAVABLE: readonly string[] =
+export const OPTIONAL_LISTENERS: readonly string[] =
   [...new Set(Object.values(lifecycle).flat().map(({ listener }) => listener))].filter((name) => !ESSENTIAL.has(name))
 
 /** Stops the start at a name that cannot be left to the application. */
 function checkLeave (names: readonly string[] = []): void {
-  const i = names.findIndex((name) => !LEAVABLE.includes(name))
+  const i = names.findIndex((name) => !OPTIONAL_LISTENERS.includes(name))
   if (i === -1) return
-  const known = LEAVABLE.join(', ')
+  const known = OPTIONAL_LISTENERS.join(', ')
   throw new Error(`Option "leave[${i}]": "${names[i]}" is no listener that can be left to the application: ${known}`)
 }
 

@@ -9,9 +9,9 @@ const TIMEOUT = 2_000
 /** Adds the health checks. They respond before the first listener: without login, session, profile and log line. */
 export function openHealth (app: FastifyInstance, { health = false }: HindsightOptions): void {
   if (!health) return
-  const { needs } = app.hindsight
+  const { readinessChecks } = app.hindsight
   const isReady = async (): Promise<boolean> => {
-    const checks = Promise.all(needs.map(async (check) => { await check() }))
+    const checks = Promise.all(readinessChecks.map(async (check) => { await check() }))
     return await settlesWithin(checks, TIMEOUT).catch(() => false) && !app.hindsight.isClosing
   }
   const checks = new Map([[`${app.prefix}/livez`, async () => true], [`${app.prefix}/readyz`, isReady]])

@@ -3,26 +3,26 @@ import { decorateRequests } from './capture.js'
 import { checkOptions, listenersOf } from '../lib/check-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from '../lib/options.js'
-import type { Plan } from './prepare.js'
+import type { ResolvedOptions } from './prepare.js'
 import { isFromBeginning, profilerSettings } from '../lib/profiler/collect-policy.js'
 import { openServices } from '../lib/lifecycle/services.js'
 import { require } from '../lib/require.js'
 
 const fp = require('fastify-plugin') as typeof import('fastify-plugin')
 
-interface Begun {
-  plan: Plan
+interface Startup {
+  resolved: ResolvedOptions
   /** Null in `full` mode, and where no request is observed. */
   observation: Observation | null
 }
 
 /** Applications whose observation has begun before the plugin is registered: those of the preload. */
-const begun = new WeakMap<FastifyInstance, Begun>()
+const preloaded = new WeakMap<FastifyInstance, Startup>()
 
 /** The plugin, in `observe` or `full` mode. Rejects at an option that is unknown or wrong, with the option's name. */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
-  const { plan, observation } = begun.get(app) ?? begin(app, options)
-  begun.delete(app)
+  const { resolved, observation } = preloaded.get(app) ?? begin(app, options)
+  preloaded.delete(app)
   const { mode, debug } = app.hindsight
   if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
     app.hindsight.warn('fastify-hindsight is registered in an encapsulated plugin: requests outside of it, and ' +
@@ -31,22 +31,22 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   }
   if (mode === 'full') {
     const { openFull } = await import('./full.js')
-    await openFull(app, plan)
+    await openFull(app, resolved)
     return
   }
-  if (plan.options.health !== undefined) (await import('./health.js')).openHealth(app, plan.options)
-  const listeners = listenersOf(plan.options)
+  if (resolved.options.health !== undefined) (await import('./health.js')).openHealth(app, resolved.options)
+  const listeners = listenersOf(resolved.options)
   if (listeners.size > 0) {
     const { registerListeners } = await import('./full.js')
     await observation?.prepared
-    await registerListeners(app, plan, listeners)
+    await registerListeners(app, resolved, listeners)
     observation?.addLastHooks()
   }
   await observation?.ready
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
 // Before anything is awaited: an application with a short timeout for plugins has hooks that are added at once.
-function begin (app: FastifyInstance, given: HindsightOptions): Begun {
+function begin (app: FastifyInstance, given: HindsightOptions): Startup {
   if (app.hasDecorator('hindsight')) {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +
       'fastify-hindsight/register')
@@ -62,12 +62,12 @@ function begin (app: FastifyInstance, given: HindsightOptions): Begun {
   const fromBeginning = debug || (observed && settings !== null && isFromBeginning(settings))
   openServices(app, options, observed, fromBeginning)
   decorateRequests(app, observed)
-  const plan = { options, settings }
-  return { plan, observation: mode === 'observe' && observed ? beginObservation(app, plan) : null }
+  const resolved = { options, settings }
+  return { resolved, observation: mode === 'observe' && observed ? beginObservation(app, resolved) : null }
 }
 
 /** Observes an application from its creation, before its hooks and routes, and registers the plugin: the preload. */
 export function preload (app: FastifyInstance, options: HindsightOptions): void {
-  begun.set(app, begin(app, options))
+  preloaded.set(app, begin(app, options))
   app.register(hindsight, options)
 }

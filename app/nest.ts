@@ -6,8 +6,8 @@ import { ApplicationConfig } from '@nestjs/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { functionPlace } from '../lib/errors/declared-place.js'
 import { isError, messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
-import { setOutside } from '../lib/profiler/handler-time.js'
-import { noteFailure } from '../lib/profiler/observation.js'
+import { setCurrentCode } from '../lib/profiler/handler-time.js'
+import { recordFailure } from '../lib/profiler/observation.js'
 import { requestContext, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { LogLevel as RecordLevel } from '../lib/logs/log-record.js'
@@ -30,7 +30,7 @@ export class HindsightModule implements NestModule {
   constructor (config: ApplicationConfig) {
     this.#config = config
     // Before the global guards of the application, which may refuse the request.
-    config.useGlobalGuards({ canActivate: noteController })
+    config.useGlobalGuards({ canActivate: recordController })
   }
 
   configure (): void {
@@ -44,7 +44,7 @@ Module({})(HindsightModule)
 /** A class without instances: `instanceof`, by which Nest selects filters, notes the exception. */
 class NoException {
   static [Symbol.hasInstance] (exception: unknown): boolean {
-    noteException(exception)
+    recordException(exception)
     return false
   }
 }
@@ -55,16 +55,16 @@ class ExceptionObserver {
 }
 Catch(NoException)(ExceptionObserver)
 
-function noteException (exception: unknown): void {
+function recordException (exception: unknown): void {
   const { request, reply } = requestContext.getStore() ?? {}
   if (request === undefined || reply === undefined || reply.sent) return
   const state = stateOf(request)
   state.defaultAnswers = defaultAnswers(exception)
   // Why no route matched is explained by the route table.
-  const missed = `Cannot ${request.method} ${request.originalUrl}`
-  const isMiss = request.is404 && exception instanceof NotFoundException && exception.message === missed
+  const notFoundMessage = `Cannot ${request.method} ${request.originalUrl}`
+  const isUnrouted = request.is404 && exception instanceof NotFoundException && exception.message === notFoundMessage
   // What Fastify has raised reaches the filters as an exception of Nest.
-  if (!isMiss && !state.failed) noteFailure(request, reply, exception)
+  if (!isUnrouted && !state.failed) recordFailure(request, reply, exception)
 }
 
 /** The bodies that Nest's own filter may send for an exception. */
@@ -83,7 +83,7 @@ function defaultAnswers (exception: unknown): string[] {
   }
 }
 
-function noteController (context: ExecutionContext): boolean {
+function recordController (context: ExecutionContext): boolean {
   const [request, reply] = context.getArgs<[FastifyRequest, FastifyReply]>()
   const { debug = false, observed = false } = context.getType() === 'http' ? servicesOf(request) ?? {} : {}
   // Requests that are profiled only if they fail have no context.
@@ -91,7 +91,7 @@ function noteController (context: ExecutionContext): boolean {
   if (!debug || !stateOf(request).observed) return true
   const method = context.getHandler()
   stateOf(request).controller = { name: `${context.getClass().name}.${method.name}`, source: functionPlace(method) }
-  setOutside(request, reply, 'handler')
+  setCurrentCode(request, reply, 'handler')
   return true
 }
 

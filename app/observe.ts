@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Observer } from './observer.js'
-import type { Plan } from './prepare.js'
+import type { ResolvedOptions } from './prepare.js'
 import { ownHook } from '../lib/lifecycle/listener.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'
@@ -18,15 +18,15 @@ const OWN_PATHS = ['/_profiler', '/_profiler/*', '/_wdt/*', '/_error/*']
 type Sent = (error: null, payload: unknown) => void
 
 /** Begins `observe` mode. The hooks are added at once; what they do is in `observer.ts`, which is loaded meanwhile. */
-export function beginObservation (app: FastifyInstance, plan: Plan) {
+export function beginObservation (app: FastifyInstance, resolved: ResolvedOptions) {
   const { debug, fromBeginning, base, warn } = app.hindsight
   let observer: Observer | undefined
   openRouteTable(app, debug)
 
-  const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, plan) })
+  const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, resolved) })
   const loading = prepared.then(async () => {
     const { openObserver } = await import('./observer.js')
-    observer = await openObserver(app, plan)
+    observer = await openObserver(app, resolved)
   })
   const loaded = loading.catch((error: unknown) => { warn('Requests are not profiled', error) })
   // An application may be closed before all is loaded.
@@ -83,7 +83,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan) {
     for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, notFound)
   }
   response.addTo(app)
-  if (debug && plan.settings !== null) addStartMessage(app)
+  if (debug && resolved.settings !== null) addStartMessage(app)
   const handler = fromBeginning ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response })
   // An application with a short timeout for plugins does not wait for the modules: its first request does.
@@ -91,7 +91,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan) {
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
   const loadedInTime = hasTime ? prepared.then(() => loaded) : Promise.resolve()
   // A missing package of OpenTelemetry stops the start.
-  const ready = plan.settings?.openTelemetry === true ? loading : loadedInTime
+  const ready = resolved.settings?.openTelemetry === true ? loading : loadedInTime
   // The plugin of the preload awaits it later.
   ready.catch(() => {})
   return {

@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pageServer } from './page-server.js'
-import { openProfiler, type Plan } from './prepare.js'
-import { diagnosticAnswer, missedRoute } from '../lib/error-page/observed-answer.js'
+import { openProfiler, type ResolvedOptions } from './prepare.js'
+import { diagnosticAnswer, routeErrorOf } from '../lib/error-page/observed-answer.js'
 import { isStream } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { requestCollector, responseCollector } from '../lib/profiler/panels/request-collector.js'
 import { routeCollector } from '../lib/profiler/panels/router-collector.js'
 import { recordCpuProfiles } from '../lib/profiler/cpu/recorder.js'
-import { endHandler, setOutside } from '../lib/profiler/handler-time.js'
-import { beginRequest, noteFailure, observe } from '../lib/profiler/observation.js'
+import { endHandler, setCurrentCode } from '../lib/profiler/handler-time.js'
+import { beginRequest, recordFailure, observe } from '../lib/profiler/observation.js'
 import { insertToolbar, setProfileLink } from '../lib/profiler/pages/toolbar/insert.js'
 import { openDiagnostics } from '../lib/profiler/request-diagnostics.js'
 import { openRequestProfiles } from '../lib/profiler/request-profiles.js'
@@ -25,12 +25,12 @@ declare module '../lib/lifecycle/request-state.js' {
 export type Observer = Awaited<ReturnType<typeof openObserver>>
 
 /** Opens the profiles of an application in `observe` mode: the functions that its hooks call. */
-export async function openObserver (app: FastifyInstance, plan: Plan) {
-  const { options, settings } = plan
-  const { debug, fromBeginning, maySeeDebug, mayReadDebug } = app.hindsight
+export async function openObserver (app: FastifyInstance, resolved: ResolvedOptions) {
+  const { options, settings } = resolved
+  const { debug, fromBeginning, isDebugClient, mayReceiveDetails } = app.hindsight
   const { toolbar = true, serverTiming = false } = options
   const diagnostics = openDiagnostics(app)
-  if (settings !== null) await openProfiler(app, plan)
+  if (settings !== null) await openProfiler(app, resolved)
   const profiles = settings === null ? null : openRequestProfiles(app, settings, options, collectRequest)
   const collectRoute = routeCollector(app)
   const collectIncoming = requestCollector(app)
@@ -56,7 +56,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
     const state = stateOf(request)
     state.responses++
     endHandler(request)
-    state.missed ??= missedRoute(request, reply)
+    state.routeError ??= routeErrorOf(request, reply)
     const isProfiled = profiles?.isProfiled(request, reply) === true
     if (!isProfiled && !state.observed) return payload
     observe(request, reply)
@@ -67,20 +67,20 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
     const isFirst = state.sendFailed !== true && (state.responses === 1 || state.streamed === true)
     state.streamed = isStream(payload)
     const page = debug && isFirst ? diagnosticAnswer(request, reply, payload) : null
-    if (page === null) state.recorder?.setOutside(reply, 'Hindsight')
+    if (page === null) state.recorder?.setCurrentCode(reply, 'Hindsight')
     let inserted: string | Promise<unknown> | undefined
     if (isProfiled) {
       const token = profiles.begin(request, reply, payload)
-      if (maySeeDebug(request)) reply.header('x-debug-token', token)
+      if (isDebugClient(request)) reply.header('x-debug-token', token)
       const hasLink = setProfileLink(app, request, reply)
       if (hasLink && page === null && request.method !== 'HEAD') inserted = insert?.(request, reply, payload)
     }
     const end = (sent: unknown): unknown => {
-      if (serverTiming && mayReadDebug(request)) addServerTiming(request, reply)
+      if (serverTiming && mayReceiveDetails(request)) addServerTiming(request, reply)
       collectResponse(request, reply, sent, payload)
-      state.headAt = performance.now()
+      state.responseReadyAt = performance.now()
       // Only hooks of the route come after this.
-      setOutside(request, reply, 'route')
+      setCurrentCode(request, reply, 'route')
       return sent
     }
     if (!(inserted instanceof Promise)) return end(inserted ?? page ?? payload)
@@ -107,7 +107,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
     collectRequest,
     fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
       collectRequest(request)
-      noteFailure(request, reply, error)
+      recordFailure(request, reply, error)
     },
     respond
   }

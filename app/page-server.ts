@@ -15,12 +15,12 @@ export function isPageServer (): boolean {
 
 /** Makes the function that passes requests to a private Fastify instance; false: the request is not for its pages. */
 export function pageServer (app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => boolean {
-  const { base, closing, mayReadDebug, warn } = app.hindsight
+  const { base, closing, mayReceiveDetails, warn } = app.hindsight
   let pages: Promise<FastifyInstance> | null = null
   closing.push(async () => { await pages?.then(async (instance) => { await instance.close() }, () => {}) })
   return (request, reply) => {
     const path = pathnameOf(request)
-    if (!path.startsWith(base) || !OWN_PATH.test(path.slice(base.length)) || !mayReadDebug(request)) return false
+    if (!path.startsWith(base) || !OWN_PATH.test(path.slice(base.length)) || !mayReceiveDetails(request)) return false
     reply.hijack()
     pages ??= openPages(app)
     pages.then((instance) => { instance.routing(request.raw, reply.raw) }, (error: unknown) => {

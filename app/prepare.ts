@@ -13,14 +13,14 @@ import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
 import { editorLink } from '../lib/view/editor.js'
 
 /** The options of an application, checked and completed. */
-export interface Plan {
+export interface ResolvedOptions {
   options: HindsightOptions & { debug: boolean }
   /** Null where the option `profiler` is false. */
   settings: ProfilerSettings | null
 }
 
 /** Checks the values of options, and adds the services that requests need. Throws an error with the option's name. */
-export function prepare (app: FastifyInstance, { options, settings }: Plan): void {
+export function prepare (app: FastifyInstance, { options, settings }: ResolvedOptions): void {
   if (settings !== null) {
     checkCollectors(settings.collectors ?? [])
     checkStorageSetting(settings.storage)
@@ -36,7 +36,7 @@ export function prepare (app: FastifyInstance, { options, settings }: Plan): voi
 }
 
 /** Opens the store of an application's profiles, and closes it with the application. */
-export async function openProfiler (app: FastifyInstance, { options, settings }: Plan): Promise<void> {
+export async function openProfiler (app: FastifyInstance, { options, settings }: ResolvedOptions): Promise<void> {
   const { warn } = app.hindsight
   const { debug, session, security, leave } = options
   const { maxQueue, maxProfileBytes, role: givenRole, ...others } = settings ?? { storage: 'memory' }

@@ -2,7 +2,7 @@ import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isOwnOrigin } from '../lib/http/origin.js'
 import { pathnameOf, ruleFinder } from '../lib/http/request-target.js'
-import { host, runHooks, type CaughtHook } from '../lib/lifecycle/hosting.js'
+import { collectHooks, runHooks, type CollectedHook } from '../lib/lifecycle/hosting.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
@@ -19,7 +19,7 @@ declare module 'fastify' {
 declare module '../lib/lifecycle/services.js' {
   interface Services {
     /** The hooks of @fastify/cors, where there are rules. */
-    corsHooks: CaughtHook[]
+    corsHooks: CollectedHook[]
   }
 }
 
@@ -39,8 +39,8 @@ export const cors = listener('kernel.request', 'cors', async (app, { cors: rules
   const delegator = (request: FastifyRequest, done: (error: null, options: FastifyCorsOptions) => void): void => {
     done(null, packageOptions(ruleOf(request) as CorsRule, isPreflight(request)))
   }
-  const hooks = await host(
-    app, fastifyCors as never, { delegator }, { name: 'hindsight/cors', withhold: ['corsPreflightEnabled'] }
+  const hooks = await collectHooks(
+    app, fastifyCors as never, { delegator }, { name: 'hindsight/cors', ownDecorators: ['corsPreflightEnabled'] }
   )
   app.hindsight.corsHooks = hooks.get('onRequest') ?? []
   return (request, reply) => {

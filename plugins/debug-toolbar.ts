@@ -10,7 +10,7 @@ export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (
   const { addServerTiming } = await import('../lib/profiler/server-timing.js')
   const insert = insertToolbar(app)
   return (request, reply, payload) => {
-    if (serverTiming && app.hindsight.mayReadDebug(request)) addServerTiming(request, reply)
+    if (serverTiming && app.hindsight.mayReceiveDetails(request)) addServerTiming(request, reply)
     if (!setProfileLink(app, request, reply)) return noProfile
     return toolbar ? insert(request, reply, payload) : undefined
   }

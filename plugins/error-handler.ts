@@ -12,7 +12,7 @@ import { runSlots, type Slot } from '../lib/lifecycle/lifecycle.js'
 import { isPromise, ownHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import { noteFailure } from '../lib/profiler/observation.js'
+import { recordFailure } from '../lib/profiler/observation.js'
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
@@ -36,7 +36,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   app.addHook('onError', ownHook(function startErrorPass (
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
-    noteFailure(request, reply, error)
+    recordFailure(request, reply, error)
     const running = runErrorPass(request, reply)
     if (isPromise(running)) running.then(() => done(), () => done())
     else done()
@@ -49,7 +49,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       // A hook of the application has failed for the page, and Fastify sends its own error: the hook is not called
       // again. In debug mode the error is recorded.
       const message = messageIn(payload)
-      const second = state.others.find((error) => messageOf(error) === message) ?? new Error(message)
+      const second = state.otherErrors.find((error) => messageOf(error) === message) ?? new Error(message)
       return answerWithBoth(state.raised, second, request, reply)
     }
     state.responses++
@@ -68,7 +68,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const state = stateOf(request)
     if (state.failed && state.raised === raised) return answer(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
-    noteFailure(request, reply, raised)
+    recordFailure(request, reply, raised)
     const running = runErrorPass(request, reply)
     return isPromise(running) ? running.then(() => answer(raised, request, reply)) : answer(raised, request, reply)
   }
@@ -102,13 +102,13 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
 
   function bodyOf (request: FastifyRequest, reply: FastifyReply): string {
     const state = stateOf(request)
-    const { mayReadDebug, profiles } = servicesOf(request)
+    const { mayReceiveDetails, profiles } = servicesOf(request)
     const reason = STATUS_CODES[reply.statusCode] ?? 'Error'
     const { type, contentType } = representation(request.headers.accept)
-    state.recorder?.setOutside(reply, 'diagnostic page')
+    state.recorder?.setCurrentCode(reply, 'diagnostic page')
     reply.header('content-type', contentType)
     addVary(reply, 'Accept')
-    if (pages === null || !mayReadDebug(request)) {
+    if (pages === null || !mayReceiveDetails(request)) {
       return renderShortError(reply.statusCode, reason, type, { token: referenceOf(request) })
     }
     const profile = profiles?.profileOf(request) ?? null
@@ -123,12 +123,12 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   /** Answers with a short error that has both errors, where the page of the first could not be made or sent. */
   function answerWithBoth (raised: unknown, second: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
-    if (!state.others.includes(second)) state.others.push(second)
+    if (!state.otherErrors.includes(second)) state.otherErrors.push(second)
     logError(request, second, { channel: 'request' }, 'An error was raised while another one was being answered')
-    const { mask, mayReadDebug } = servicesOf(request)
+    const { mask, mayReceiveDetails } = servicesOf(request)
     const status = statusOf(raised, reply.statusCode)
     const { type, contentType } = representation(request.headers.accept)
-    const detail = pages !== null && mayReadDebug(request)
+    const detail = pages !== null && mayReceiveDetails(request)
       ? mask.text(`${plainStack(raised)}\n\nRaised while this error was answered:\n${plainStack(second)}`)
       : undefined
     const token = referenceOf(request)

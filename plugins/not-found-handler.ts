@@ -7,9 +7,9 @@ export const notFoundHandler = fp(async function notFoundHandler (app: FastifyIn
   try {
     // Only for `reply.callNotFound()`: for all other requests the router listener has thrown before.
     app.setNotFoundHandler(function notFound (request, reply) {
-      const miss = explainNoMatch(request)
-      if ('error' in miss) throw miss.error
-      return reply.redirect(miss.redirect, 301)
+      const noMatch = explainNoMatch(request)
+      if ('error' in noMatch) throw noMatch.error
+      return reply.redirect(noMatch.redirect, 301)
     })
   } catch (cause) {
     const message = 'lifecycle: \'full\' sets the not-found handler, and the application has set one before. ' +

@@ -10,7 +10,7 @@ const notProfiled = new Skip('requests of the profiler itself, of routes with `p
 
 /** Assigns the token of the request's profile, and sends it to clients that may see the debug surface. */
 export const profiler = listener('kernel.response', 'profiler', async (app, given) => {
-  const { observed, maySeeDebug } = app.hindsight
+  const { observed, isDebugClient } = app.hindsight
   if (!observed) return 'not in debug mode'
   const settings = profilerSettings(given.profiler)
   if (settings === null) return 'not configured'
@@ -20,7 +20,7 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
     if (!profiles.isProfiled(request, reply)) return notProfiled
     if (!stateOf(request).observed) observeLate(request, reply, payload)
     const token = profiles.begin(request, reply, payload)
-    if (maySeeDebug(request)) reply.header('x-debug-token', token)
+    if (isDebugClient(request)) reply.header('x-debug-token', token)
   }
 })
 

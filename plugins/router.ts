@@ -23,7 +23,7 @@ const leftToApplication = new Skip('no route matched, and the application answer
 
 /** Publishes the route that matched; throws the not-found or method-not-allowed error where none did. */
 export const router = listener('kernel.request', 'router', (app) => {
-  const { mayReadDebug, originOf } = app.hindsight
+  const { mayReceiveDetails, originOf } = app.hindsight
   app.decorateRequest('route', {
     getter (this: FastifyRequest) { return stateOf(this).route },
     setter (this: FastifyRequest, route: RouteMatch | null) { stateOf(this).route = route }
@@ -31,9 +31,9 @@ export const router = listener('kernel.request', 'router', (app) => {
   app.decorateRequest('attributes', { getter (this: FastifyRequest) { return attributesOf(this) } })
   return (request, reply) => {
     const route = routeMatchOf(request)
-    if (route === null) return miss(app, request, reply)
+    if (route === null) return answerUnrouted(app, request, reply)
     const { debugOnly, httpsOnly } = routeConfigOf(request) ?? {}
-    if (debugOnly === true && !mayReadDebug(request)) return notFound(request)
+    if (debugOnly === true && !mayReceiveDetails(request)) return notFound(request)
     if (httpsOnly === true && originOf(request).scheme !== 'https') {
       return answer(explainInsecure(request), request, reply)
     }
@@ -51,11 +51,11 @@ export const routerFinish = listener('kernel.finish_request', 'router', () => (r
   stateOf(request).route = null
 })
 
-function miss (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Answer | Skip | Error {
+function answerUnrouted (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Answer | Skip | Error {
   const why = explainNoMatch(request)
   // The application has set a not-found handler below a prefix, in the instance of that prefix.
   if (request.server !== app) {
-    stateOf(request).missed = 'error' in why ? why.error : notFound(request)
+    stateOf(request).routeError = 'error' in why ? why.error : notFound(request)
     return leftToApplication
   }
   return answer(why, request, reply)

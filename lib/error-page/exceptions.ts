@@ -25,7 +25,7 @@ const MIN_STACK = 500
 const AROUND = 3
 
 /** The card of the frame where the failure happened, with its source. */
-export function renderWhere (title: string, frame: StackFrame, editor: EditorLink | null): string {
+export function renderSource (title: string, frame: StackFrame, editor: EditorLink | null): string {
   return html`<div class="where card">
 <h2>${title}: !${label(frame, editor)}</h2>
 !${tools(frame, editor)}

@@ -20,7 +20,7 @@ const REPLACED = [
 ]
 
 /** Why a request is answered as not found: no route matched, or a handler called `reply.callNotFound()`; else null. */
-export function missedRoute (request: FastifyRequest, reply: FastifyReply): Error | null {
+export function routeErrorOf (request: FastifyRequest, reply: FastifyReply): Error | null {
   if (reply.statusCode !== 404 || stateOf(request).failed || !request.is404) return null
   const why = explainNoMatch(request)
   return 'error' in why ? why.error : notFound(request)
@@ -33,9 +33,9 @@ export function missedRoute (request: FastifyRequest, reply: FastifyReply): Erro
 export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
   const { statusCode } = reply
   if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept)) return null
-  if (!servicesOf(request).mayReadDebug(request) || !isDefaultAnswer(request, reply, payload)) return null
+  if (!servicesOf(request).mayReceiveDetails(request) || !isDefaultAnswer(request, reply, payload)) return null
   const state = stateOf(request)
-  state.recorder?.setOutside(reply, 'diagnostic page')
+  state.recorder?.setCurrentCode(reply, 'diagnostic page')
   const { body } = diagnosticPage(request, reply, 'html', STATUS_CODES[statusCode] ?? 'Error')
   for (const name of REPLACED) reply.removeHeader(name)
   reply.headers({

@@ -11,9 +11,9 @@ import * as theme from '../view/theme.js'
 import { cut, visibleLine, timeOfDay } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
 import * as exceptions from './exceptions.js'
-import { fileLink, renderExceptions, renderStackTraces, renderWhere } from './exceptions.js'
+import { fileLink, renderExceptions, renderStackTraces, renderSource } from './exceptions.js'
 import {
-  chainLines, detail, everyException, headline, logCounts, profileUrl, shownCause, shownSource
+  chainLines, detail, everyException, headline, logCounts, profileUrl, mainCause, mainSource
 } from './report-facts.js'
 import { renderText } from './render-text.js'
 import { isErrorOrWorse, isNotification, type LogRecord } from '../logs/log-record.js'
@@ -39,7 +39,7 @@ export interface Nonce { script: string, style: string }
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
 export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLink | null = null): string {
   const title = `${cut(visibleLine(detail(report)), MAX_TITLE)} (${report.status} ${report.reason})`
-  const source = shownSource(report)
+  const source = mainSource(report)
   const hints = report.hints.map((hint) => hintCard(hint, editor))
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
   const head = html`<meta name="robots" content="noindex">
@@ -51,7 +51,7 @@ export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLin
 !${navigation(report)}
 <main class="wrap">
 !${report.input === undefined ? '' : inputCard(report.input)}
-!${source === null ? '' : renderWhere(source.title, source.frame, editor)}
+!${source === null ? '' : renderSource(source.title, source.frame, editor)}
 !${hints.length === 0 ? '' : html`<div class="hints">!${hints}</div>`}
 !${differences(report)}
 !${renderExceptions(report.exceptions, { editor, shown })}
@@ -86,7 +86,7 @@ function band (report: ErrorReport, editor: EditorLink | null): string {
 
 /** The class of the root cause, its code, and what the members of an AggregateError have in common. */
 function cause (report: ErrorReport): string {
-  const root = shownCause(report)
+  const root = mainCause(report)
   if (root === null) return ''
   const { name, code, members } = root
   const facts = [code === undefined ? undefined : `code ${code}`, members].filter((fact) => fact !== undefined)

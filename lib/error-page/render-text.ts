@@ -8,7 +8,7 @@ import { isNotification, mostSevere, type LogRecord } from '../logs/log-record.j
 import { counted } from '../view/counted.js'
 import { code, escapeMarkdown, fence } from '../view/markdown.js'
 import { cut, timeOfDay, visibleLine } from '../view/visible.js'
-import { chainLines, headline, logCounts, shownCause, shownSource } from './report-facts.js'
+import { chainLines, headline, logCounts, mainCause, mainSource } from './report-facts.js'
 
 const MAX_FRAMES = 8
 /** Where no frame is of the application. */
@@ -27,7 +27,7 @@ const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 export function renderText (report: ErrorReport): string {
   const { status, reason, request, exceptions, controller, profile, hints, summary } = report
   const definedAt = controller?.source == null ? '' : ` at ${code(controller.source)}`
-  const source = shownSource(report)
+  const source = mainSource(report)
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
   return [
     `# ${escapeMarkdown(cut(headline(report), MAX_TITLE))}`,
@@ -50,7 +50,7 @@ export function renderText (report: ErrorReport): string {
 
 /** The class of the root cause, and the errors that it was rethrown as. */
 function causeParts (report: ErrorReport): string[] {
-  const root = shownCause(report)
+  const root = mainCause(report)
   if (root === null) return []
   const facts = [root.code, root.members].filter((fact) => fact !== undefined)
     .map((fact) => ` · ${escapeMarkdown(fact)}`)

@@ -11,19 +11,19 @@ export function detail ({ exceptions, reason }: ErrorReport): string {
 }
 
 /** The root cause of a report; of 404 and 405 the HTTP error. Null without an exception. */
-export function shownCause ({ status, exceptions }: ErrorReport): RootCause | null {
+export function mainCause ({ status, exceptions }: ErrorReport): RootCause | null {
   return rootCause(status === 404 || status === 405 ? exceptions.slice(-1) : exceptions)
 }
 
 /** The headline of a report: the message of its root cause. */
 export function headline (report: ErrorReport): string {
-  return shownCause(report)?.message ?? detail(report)
+  return mainCause(report)?.message ?? detail(report)
 }
 
 /** The source that a report shows first: a frame of the application, otherwise the handler of the route. */
-export function shownSource (report: ErrorReport): { frame: StackFrame, title: string } | null {
+export function mainSource (report: ErrorReport): { frame: StackFrame, title: string } | null {
   const { handler, exceptions } = report
-  const frame = shownCause(report)?.frame ?? firstOwnFrame(exceptions)
+  const frame = mainCause(report)?.frame ?? firstOwnFrame(exceptions)
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
   if (handler === undefined) return null
   return { frame: handler, title: report.input === undefined ? 'Route handler' : 'Route' }

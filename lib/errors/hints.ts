@@ -5,7 +5,7 @@ import { pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { percentDecoded } from '../mask/names.js'
-import { nearMisses, patternMatches } from '../routing/tried-routes.js'
+import { nearestRoutes, patternMatches } from '../routing/tried-routes.js'
 import { contextOf } from '../security/context.js'
 import { wordFor } from '../view/counted.js'
 import { declaredPlace } from './declared-place.js'
@@ -16,13 +16,13 @@ const WELCOME = 'The application runs, and has no route for / yet. Every request
 
 /** Hints for a failure; none where none is certain. */
 export function hintsFor (request: FastifyRequest, status: number): Hint[] {
-  const { raisedBy, missed, route, reply } = stateOf(request)
+  const { raisedBy, routeError, route, reply } = stateOf(request)
   const refusal = refusalOf(request, reply, status, contextOf(request)?.record ?? null)
   if (refusal !== null && refusal.kind !== 'method') return [{ title: 'Why was this refused?', text: refusal.sentence }]
   // After `reply.callNotFound()` there is a route.
-  if (route !== null || (missed === null && raisedBy?.listener !== 'router')) return []
+  if (route !== null || (routeError === null && raisedBy?.listener !== 'router')) return []
   // In `observe` mode the status stays 404.
-  if (status === 405 || missed instanceof MethodNotAllowedError) return methodNotAllowed(request)
+  if (status === 405 || routeError instanceof MethodNotAllowedError) return methodNotAllowed(request)
   return status === 404 ? notFound(request) : []
 }
 
@@ -60,7 +60,7 @@ function methodNotAllowed (request: FastifyRequest): Hint[] {
 function nearRoutes (request: FastifyRequest): HintedRoute[] {
   const wanted = { method: request.method, path: pathnameOf(request) }
   const { mask, routeTable } = servicesOf(request)
-  return nearMisses(routeTable.own(), wanted).map(({ route, why, path }) => {
+  return nearestRoutes(routeTable.own(), wanted).map(({ route, why, path }) => {
     const { methods, pattern, declaredAt } = route
     const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
     return {

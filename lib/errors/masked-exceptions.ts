@@ -23,14 +23,14 @@ export function maskOf (request: FastifyRequest): Mask {
   const { mask } = servicesOf(request)
   // The token in the path of a profiler page is no secret to its reader.
   const isOwnPage = request.routeOptions.config?.debugOnly === true
-  return isOwnPage ? mask : mask.hiding(stateOf(request).sentParams ?? request.params)
+  return isOwnPage ? mask : mask.withParams(stateOf(request).sentParams ?? request.params)
 }
 
 /** The error that a response is about as a chain, root cause first, masked: the same on the page and in the profile. */
 export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   const state = stateOf(request)
   if (state.exceptions !== undefined) return state.exceptions
-  const exceptions = maskExceptions(flattenError(state.failed ? state.raised : state.missed), maskOf(request))
+  const exceptions = maskExceptions(flattenError(state.failed ? state.raised : state.routeError), maskOf(request))
   // No code of the application raised that no route matched, though its hooks may be in the stack.
   if (request.is404 && state.route === null) {
     for (const frame of exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt

@@ -27,8 +27,8 @@ const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
 export function refusalOf (
   request: FastifyRequest, reply: FastifyReply | null, status: number, security: SecurityRecord | null
 ): Refusal | null {
-  const { raised, raisedBy, missed } = stateOf(request)
-  if (missed instanceof MethodNotAllowedError) return wrongMethod(request, missed.headers.allow)
+  const { raised, raisedBy, routeError } = stateOf(request)
+  if (routeError instanceof MethodNotAllowedError) return wrongMethod(request, routeError.headers.allow)
   const kind = KINDS[status]
   if (kind === undefined) return null
   const code = read(raised, 'code')

@@ -52,7 +52,7 @@ interface MalformedPlace {
 }
 
 /** Keeps the JSON body of a request while it is read, so that an invalid one can be shown. */
-export function keepReceivedBody (request: FastifyRequest): void {
+export function bufferBody (request: FastifyRequest): void {
   const { raw, headers } = request
   if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return
   if (headers['content-encoding'] !== undefined || !(Number(headers['content-length'] ?? 0) <= MAX_BODY)) return

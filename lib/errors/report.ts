@@ -83,7 +83,7 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
         [values].flat().map((value): [string, string] => [name, value]))
     },
     hints: hintsFor(request, status),
-    summary: mask.text(whatHappened(request, exceptions, handler, input)),
+    summary: mask.text(failureSentence(request, exceptions, handler, input)),
     ...(handler !== null && { handler: maskFrame(handler, mask) }),
     ...(input !== null && { input }),
     ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
@@ -116,13 +116,13 @@ export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: M
 }
 
 /** What happened, in one sentence. */
-function whatHappened (
+function failureSentence (
   request: FastifyRequest, exceptions: readonly FlattenedException[], handler: StackFrame | null,
   input: RejectedInput | null
 ): string {
   const state = stateOf(request)
-  const miss = missSentence(request, state)
-  if (miss !== null) return miss
+  const unrouted = unroutedSentence(request, state)
+  if (unrouted !== null) return unrouted
   const place = handler === null ? '' : ` (${placeOf(handler)})`
   const { url } = request.routeOptions
   const route = `${request.method} ${url ?? pathnameOf(request)}`
@@ -143,16 +143,16 @@ function whatHappened (
     : `The handler of ${route}${place} had returned when its response failed with ${failure}.`
 }
 
-function missSentence (request: FastifyRequest, state: RequestState): string | null {
-  const { missed, raised, raisedBy, failed, route } = state
+function unroutedSentence (request: FastifyRequest, state: RequestState): string | null {
+  const { routeError, raised, raisedBy, failed, route } = state
   const { method } = request
-  const isMiss = missed !== null || raisedBy?.listener === 'router'
-  const error = failed ? raised : missed
-  if (isMiss && error instanceof MethodNotAllowedError) {
+  const isUnrouted = routeError !== null || raisedBy?.listener === 'router'
+  const error = failed ? raised : routeError
+  if (isUnrouted && error instanceof MethodNotAllowedError) {
     return `The path has routes for ${String(error.headers.allow)}, and none for ${method}.`
   }
   if (request.is404 && route !== null) return `${route.name} matched, and reply.callNotFound() was called.`
-  if (!isMiss) return null
+  if (!isUnrouted) return null
   const routes = counted(servicesOf(request).routeTable.own().length, 'route is', 'routes are')
   return `No route matches ${method} ${pathnameOf(request)}; ${routes} declared.`
 }

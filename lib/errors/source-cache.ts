@@ -31,7 +31,7 @@ const cachedExcerpt = sourceCache<CodeExcerpt>(MAX_EXCERPTS)
 const derived = new WeakMap<CodeExcerpt, Map<string, unknown>>()
 
 /** A value that is derived from an excerpt, cached as long as the excerpt is. */
-export function derivedFrom<T> (excerpt: CodeExcerpt, key: string, make: () => T): T {
+export function cachedByExcerpt<T> (excerpt: CodeExcerpt, key: string, make: () => T): T {
   const known = derived.get(excerpt) ?? new Map<string, unknown>()
   derived.set(excerpt, known)
   if (!known.has(key)) known.set(key, make())

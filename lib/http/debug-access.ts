@@ -10,7 +10,7 @@ import type { Origin } from './origin.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
-    maySeeDebug?: boolean
+    isDebugClient?: boolean
   }
 }
 
@@ -36,21 +36,21 @@ export function debugAccess (
   const hosts = new Set(debugHosts.map((host) => host.toLowerCase()))
 
   /** Whether the client of a request is a developer, who receives the token of the profile. */
-  function maySeeDebug (request: FastifyRequest): boolean {
+  function isDebugClient (request: FastifyRequest): boolean {
     if (!debug) return false
     const state = stateOf(request)
-    return (state.maySeeDebug ??= isInjection(request.raw) ? isInjectorAllowed(request) : isMessageAllowed(request))
+    return (state.isDebugClient ??= isInjection(request.raw) ? isInjectorAllowed(request) : isMessageAllowed(request))
   }
 
   /** Whether the response may contain details; not if the page of another site could read them by a CORS rule. */
-  function mayReadDebug (request: FastifyRequest): boolean {
-    return maySeeDebug(request) && (isInjection(request.raw) || isPageAllowed(request))
+  function mayReceiveDetails (request: FastifyRequest): boolean {
+    return isDebugClient(request) && (isInjection(request.raw) || isPageAllowed(request))
   }
 
   // A request that a handler injects is made for the client of that handler.
   function isInjectorAllowed ({ raw }: FastifyRequest): boolean {
     const injector = requestContext.getStore()?.request
-    return injector === undefined || injector.raw === raw || servicesOf(injector).mayReadDebug(injector)
+    return injector === undefined || injector.raw === raw || servicesOf(injector).mayReceiveDetails(injector)
   }
 
   function isMessageAllowed (request: FastifyRequest): boolean {
@@ -105,7 +105,7 @@ export function debugAccess (
     return isLocalHost(host) || hosts.has(host.replace(/\.$/, '')) || hosts.has(host)
   }
 
-  return { maySeeDebug, mayReadDebug }
+  return { isDebugClient, mayReceiveDetails }
 }
 
 function isLocalHost (host: string): boolean {

@@ -5,13 +5,13 @@ import { changesBetween, headersOf, shownChange, type Change, type HeaderMask, t
 import type { Slot, Stage } from './lifecycle.js'
 
 /** The code that runs while no recorded function does. */
-type OutsideCode =
+type UnrecordedCode =
   'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'error handler' | 'Fastify' |
   'diagnostic page' | 'Hindsight'
 
 /** A header that was changed by code that is not recorded as an event. */
-interface OutsideChange extends Change {
-  by: OutsideCode
+interface UnrecordedChange extends Change {
+  by: UnrecordedCode
   /** Where the route was declared, `file:line`; of the handler and of hooks of the route. */
   source?: string
   /** How many events there were before it. */
@@ -32,7 +32,7 @@ export interface RecordedFunction {
 
 /** A recorded function that runs, or has run. */
 export class Frame {
-  readonly what: RecordedFunction
+  readonly callee: RecordedFunction
   readonly pass: PassName
   /** The frame that was running when this one began. */
   readonly outer: Frame | null
@@ -48,8 +48,8 @@ export class Frame {
   /** The number of events up to its own. */
   position = 0
 
-  constructor (what: RecordedFunction, pass: PassName, status: number, outer: Frame | null) {
-    this.what = what
+  constructor (callee: RecordedFunction, pass: PassName, status: number, outer: Frame | null) {
+    this.callee = callee
     this.pass = pass
     this.outer = outer
     this.startedAt = performance.now()
@@ -60,7 +60,7 @@ export class Frame {
 /** Headers that Fastify sets after all hooks. */
 const FRAMING: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding'])
 /** Headers may be changed in a loop. */
-const MAX_OUTSIDE_CHANGES = 100
+const MAX_UNRECORDED_CHANGES = 100
 
 /**
  * Records what each listener and each hook of a request did, in the order in which they began. Header changes are found
@@ -74,9 +74,9 @@ export class EventRecorder {
   readonly #frames: Frame[] = []
   #running: Frame | null = null
   #headers: Headers = {}
-  #outside: { by: OutsideCode, source?: string } = { by: 'before Hindsight' }
+  #currentCode: { by: UnrecordedCode, source?: string } = { by: 'before Hindsight' }
   /** `after` is the number of frames here. */
-  readonly #outsideChanges: OutsideChange[] = []
+  readonly #unrecordedChanges: UnrecordedChange[] = []
 
   /** `startedAt`: milliseconds on the clock of `performance.now()`. */
   constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask) {
@@ -86,27 +86,27 @@ export class EventRecorder {
   }
 
   /** Attributes header changes from here on, while no recorded function runs, to this code. */
-  setOutside (reply: FastifyReply, by: OutsideCode, source?: string | null): void {
+  setCurrentCode (reply: FastifyReply, by: UnrecordedCode, source?: string | null): void {
     this.#compare(reply)
-    this.#outside = { by, ...(source != null && { source }) }
+    this.#currentCode = { by, ...(source != null && { source }) }
   }
 
   /** Attributes the last header changes to the code outside; to be called at the end of the response. */
   finish (sent: Headers): void {
     const changes = changesBetween(this.#headers, sent)
     this.#attribute(changes.filter(({ name }) => !FRAMING.has(name)))
-    this.#outside = { by: 'Fastify' }
+    this.#currentCode = { by: 'Fastify' }
     this.#attribute(changes.filter(({ name }) => FRAMING.has(name)))
     this.#headers = sent
   }
 
   /** Records that a function begins. */
-  enter (reply: FastifyReply, what: RecordedFunction, pass: PassName): Frame {
+  enter (reply: FastifyReply, callee: RecordedFunction, pass: PassName): Frame {
     const last = this.#frames.at(-1)
     // Between two functions of a stage no other code of the request runs. Comparing costs a tenth of a profile.
-    const follows = last?.isOver === true && last.what.stage === what.stage && last.pass === pass
+    const follows = last?.isOver === true && last.callee.stage === callee.stage && last.pass === pass
     if (!follows) this.#compare(reply)
-    const frame = new Frame(what, pass, reply.statusCode, this.#running)
+    const frame = new Frame(callee, pass, reply.statusCode, this.#running)
     this.#frames.push(frame)
     this.#running = frame
     return frame
@@ -129,13 +129,13 @@ export class EventRecorder {
   /** Ends the hooks that did not call back: they have answered, or continue after the response. */
   leaveAll (reply: FastifyReply): void {
     while (this.#running !== null) {
-      this.leave(this.#running, this.#running.what.stage === 'onResponse' ? 'ran' : 'answered', reply)
+      this.leave(this.#running, this.#running.callee.stage === 'onResponse' ? 'ran' : 'answered', reply)
     }
   }
 
   /** Whether a listener was reached in a pass. */
   reached (index: number, pass: PassName): boolean {
-    return this.#frames.some((frame) => frame.what.index === index && frame.pass === pass)
+    return this.#frames.some((frame) => frame.callee.index === index && frame.pass === pass)
   }
 
   /** The events so far, with the listeners that had nothing to do at registration. */
@@ -145,12 +145,12 @@ export class EventRecorder {
     let last: Frame | null = null
     let time = this.#startedAt
     for (const frame of this.#frames) {
-      const { what: { index, stage }, pass } = frame
-      const previous: Frame | null = last !== null && isNext(last, frame.what, pass) ? last : null
+      const { callee: { index, stage }, pass } = frame
+      const previous: Frame | null = last !== null && isNext(last, frame.callee, pass) ? last : null
       if (last !== null && previous === null) this.#addRest(events, last, time)
       if (index !== -1) {
-        const first = previous?.what.index ?? this.#slots.findIndex((slot) => slot.stage === stage)
-        this.#addIdle(events, first, index, pass, time)
+        const first = previous?.callee.index ?? this.#slots.findIndex((slot) => slot.stage === stage)
+        this.#addSkipped(events, first, index, pass, time)
         time = frame.startedAt + frame.duration
       }
       frame.position = events.push(this.#eventOf(frame, mask))
@@ -161,8 +161,8 @@ export class EventRecorder {
   }
 
   /** The header changes that belong to none of the events that `events` has returned. */
-  outsideChanges (): OutsideChange[] {
-    return this.#outsideChanges.map((change) =>
+  unrecordedChanges (): UnrecordedChange[] {
+    return this.#unrecordedChanges.map((change) =>
       ({ ...change, after: this.#frames[change.after - 1]?.position ?? 0 }))
   }
 
@@ -180,20 +180,20 @@ export class EventRecorder {
       this.#running.headers = headers === null ? changes : [...headers, ...changes]
       return
     }
-    for (const change of changes.slice(0, MAX_OUTSIDE_CHANGES - this.#outsideChanges.length)) {
-      this.#outsideChanges.push({ ...change, ...this.#outside, after: this.#frames.length })
+    for (const change of changes.slice(0, MAX_UNRECORDED_CHANGES - this.#unrecordedChanges.length)) {
+      this.#unrecordedChanges.push({ ...change, ...this.#currentCode, after: this.#frames.length })
     }
   }
 
   /** Adds the listeners without work that come after the last one of a stage. */
-  #addRest (events: ListenerEvent[], { what, pass, outcome }: Frame, time: number): void {
+  #addRest (events: ListenerEvent[], { callee, pass, outcome }: Frame, time: number): void {
     // After a listener that raised or answered in the main pass nothing else was reached.
     if (pass === 'main' && (outcome === 'raised' || outcome === 'answered')) return
-    const end = this.#slots.findLastIndex(({ stage }) => stage === what.stage) + 1
-    this.#addIdle(events, what.index + 1, end, pass, time)
+    const end = this.#slots.findLastIndex(({ stage }) => stage === callee.stage) + 1
+    this.#addSkipped(events, callee.index + 1, end, pass, time)
   }
 
-  #addIdle (events: ListenerEvent[], from: number, to: number, pass: PassName, time: number): void {
+  #addSkipped (events: ListenerEvent[], from: number, to: number, pass: PassName, time: number): void {
     const start = milliseconds(time - this.#startedAt)
     for (const { stage, listener, reason } of this.#slots.slice(from, to)) {
       if (reason !== null) events.push({ stage, listener, pass, outcome: 'skipped', start, duration: 0, reason })
@@ -201,7 +201,7 @@ export class EventRecorder {
   }
 
   #eventOf (frame: Frame, mask: HeaderMask): ListenerEvent {
-    const { stage, listener, plugin, source } = frame.what
+    const { stage, listener, plugin, source } = frame.callee
     const { pass, outcome, startedAt, duration, reason, headers, statusBefore, statusAfter } = frame
     const start = milliseconds(startedAt - this.#startedAt)
     const event: ListenerEvent = { stage, listener, pass, outcome, start, duration: milliseconds(duration) }
@@ -217,8 +217,8 @@ export class EventRecorder {
 }
 
 /** Whether a listener comes after another one in the same walk through a stage. */
-function isNext ({ what, pass }: Frame, next: RecordedFunction, passOfNext: PassName): boolean {
-  return what.index !== -1 && pass === passOfNext && what.stage === next.stage && what.index < next.index
+function isNext ({ callee, pass }: Frame, next: RecordedFunction, passOfNext: PassName): boolean {
+  return callee.index !== -1 && pass === passOfNext && callee.stage === next.stage && callee.index < next.index
 }
 
 function milliseconds (ms: number): number {

@@ -1,33 +1,33 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 
-export type CaughtHook = (...args: unknown[]) => unknown
+export type CollectedHook = (...args: unknown[]) => unknown
 
 /** The hooks that a plugin of the ecosystem adds, by the name of the hook. */
-export type CaughtHooks = Map<string, CaughtHook[]>
+export type CollectedHooks = Map<string, CollectedHook[]>
 
 type HostedPlugin<Options> = (app: FastifyInstance, options: Options, done: (error?: Error) => void) => unknown
 
 /**
  * Registers a plugin of the ecosystem with its decorators, but without its hooks and routes: it receives a facade of
  * the instance that collects hooks. Resolves to the hooks, which a listener runs at its slot. `name`: of the plugin,
- * for other plugins that depend on it; `withhold`: the host decorates these names itself.
+ * for other plugins that depend on it; `ownDecorators`: the host decorates these names itself.
  */
-export async function host<Options extends object> (
+export async function collectHooks<Options extends object> (
   app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options,
-  { name, withhold = [] }: { name: string, withhold?: readonly string[] }
-): Promise<CaughtHooks> {
-  const hooks: CaughtHooks = new Map()
+  { name, ownDecorators = [] }: { name: string, ownDecorators?: readonly string[] }
+): Promise<CollectedHooks> {
+  const hooks: CollectedHooks = new Map()
   await app.register(fp(async function hosted (instance: FastifyInstance) {
     const facade: FastifyInstance = new Proxy(instance, {
       get (target, key) {
         const value: unknown = Reflect.get(target, key)
         if (typeof value !== 'function') return value
         return (...args: unknown[]) => {
-          const [first, second] = args as [string, CaughtHook]
+          const [first, second] = args as [string, CollectedHook]
           if (key === 'addHook') hooks.set(first, [...hooks.get(first) ?? [], second])
           const isIgnored = key === 'addHook' || key === 'route' || key === 'options' ||
-            (String(key).startsWith('decorate') && withhold.includes(first))
+            (String(key).startsWith('decorate') && ownDecorators.includes(first))
           const result: unknown = isIgnored ? facade : value.apply(target, args)
           return result === target ? facade : result
         }
@@ -42,14 +42,14 @@ export async function host<Options extends object> (
 }
 
 /** Runs caught hooks one after the other; returns a promise only where one of them does not call back at once. */
-export function runHooks (hooks: readonly CaughtHook[], ...args: unknown[]): undefined | Promise<void> {
+export function runHooks (hooks: readonly CollectedHook[], ...args: unknown[]): undefined | Promise<void> {
   for (const [i, hook] of hooks.entries()) {
     const running = runHook(hook, args)
     if (running !== undefined) return running.then(() => runHooks(hooks.slice(i + 1), ...args))
   }
 }
 
-function runHook (hook: CaughtHook, args: unknown[]): undefined | Promise<unknown> {
+function runHook (hook: CollectedHook, args: unknown[]): undefined | Promise<unknown> {
   const call: { error?: unknown, resume?: () => void } = {}
   const result = hook(...args, (error: unknown = null) => {
     call.error = error

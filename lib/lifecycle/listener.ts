@@ -74,14 +74,14 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
       return
     }
     const isAfterRouter = name !== 'router' && slots.some(({ listener }) => listener === 'router')
-    const work: Work = {
+    const active: ActiveListener = {
       slot,
       hook: typeof created === 'object' ? created.hook : created,
       onlyErrors: typeof created === 'object',
       needsRoute: stage === 'kernel.request' && isAfterRouter
     }
-    slot.run = (request, reply, payload) => runListener(work, request, reply, payload)
-    const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(work) : requestHook(work)
+    slot.run = (request, reply, payload) => runListener(active, request, reply, payload)
+    const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(active) : requestHook(active)
     Object.defineProperty(fastifyHook, 'name', { value: name })
     app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)
   }
@@ -89,7 +89,7 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
 }
 
 /** A listener that has something to do. */
-interface Work {
+interface ActiveListener {
   slot: Slot
   hook: ResponseHook | RequestHook
   /** Whether it runs only where something was raised. */
@@ -100,9 +100,9 @@ interface Work {
 
 type Done = (error?: Error | null, payload?: unknown) => void
 
-function requestHook (work: Work) {
+function requestHook (active: ActiveListener) {
   return function (request: FastifyRequest, reply: FastifyReply, done: Done): void {
-    const result = runListener(work, request, reply)
+    const result = runListener(active, request, reply)
     // Calls back at once where it can: a response may be read before the next turn of the event loop.
     if (isPromise(result)) result.then((later) => proceed(later, reply, done), done)
     else proceed(result, reply, done)
@@ -115,9 +115,9 @@ function proceed (result: unknown, reply: FastifyReply, done: Done): void {
   else done()
 }
 
-function sendHook (work: Work) {
+function sendHook (active: ActiveListener) {
   return function (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done): void {
-    const result = runListener(work, request, reply, payload)
+    const result = runListener(active, request, reply, payload)
     if (isPromise(result)) result.then((later) => continueWith(later, payload, done), done)
     else continueWith(result, payload, done)
   }
@@ -129,13 +129,15 @@ function continueWith (result: unknown, payload: unknown, done: Done): void {
 }
 
 /** Runs a listener, and records what it does for a request that is observed. */
-function runListener (work: Work, request: FastifyRequest, reply: FastifyReply, payload?: unknown): unknown {
-  const { slot } = work
+function runListener (
+  active: ActiveListener, request: FastifyRequest, reply: FastifyReply, payload?: unknown
+): unknown {
+  const { slot } = active
   const state = stateOf(request)
   const { pass } = state
   const frame = beginFrame(slot, state, reply)
   try {
-    const result = skipReason(work, state) ?? work.hook(request, reply, payload)
+    const result = skipReason(active, state) ?? active.hook(request, reply, payload)
     if (result instanceof Error) return raised(result, slot, pass, frame, request, reply)
     if (!isPromise(result)) return returned(result, frame, state, reply)
     return result.then(
@@ -156,10 +158,10 @@ function beginFrame (slot: Slot, { recorder, pass }: RequestState, reply: Fastif
   return isRepeated ? null : recorder.enter(reply, slot, pass)
 }
 
-function skipReason ({ onlyErrors, needsRoute }: Work, { failed, missed }: RequestState): Skip | null {
+function skipReason ({ onlyErrors, needsRoute }: ActiveListener, { failed, routeError }: RequestState): Skip | null {
   if (onlyErrors && !failed) return nothingRaised
   // A not-found handler of the application may answer a request without a route.
-  return needsRoute && missed !== null ? unrouted : null
+  return needsRoute && routeError !== null ? unrouted : null
 }
 
 function returned (result: unknown, frame: Frame | null, { recorder }: RequestState, reply: FastifyReply): unknown {
@@ -180,7 +182,7 @@ function raised (
     state.raisedBy = { stage, listener }
     return new Raised(error)
   }
-  state.others.push(error)
+  state.otherErrors.push(error)
   request.log.error({ err: error, channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)
 }
 

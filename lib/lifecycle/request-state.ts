@@ -42,9 +42,9 @@ export class RequestState {
   /** The listener or hook that raised, where one did. */
   raisedBy: { stage: string, listener: string } | null = null
   /** Errors beside the one that the response is about, in the order in which they came. */
-  readonly others: unknown[] = []
+  readonly otherErrors: unknown[] = []
   /** Why no route took the request, where the application answers that itself. */
-  missed: Error | null = null
+  routeError: Error | null = null
   /** How many times the hooks of a response began: more than once where one of them failed. */
   responses = 0
   /**
@@ -57,7 +57,7 @@ export class RequestState {
   /** When the result of the handler was about to be serialized. */
   serializeStart = 0
   /** When the response was ready to be sent. */
-  headAt = 0
+  responseReadyAt = 0
   /** When the response had ended; 0 before. */
   endedAt = 0
   /** Milliseconds since the epoch; 0 where the request is not observed. */

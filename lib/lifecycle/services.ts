@@ -32,7 +32,7 @@ export interface Services {
   /** The cookies of a request, by whichever plugin they were parsed. */
   cookiesOf: (request: FastifyRequest) => Readonly<Record<string, string | undefined>>
   /** Checks of what the application needs to be ready; each is called for a readiness request. */
-  readonly needs: Array<() => unknown>
+  readonly readinessChecks: Array<() => unknown>
   /**
    * Reports problems to operators: to the application's log in `full` mode, as a warning of the process, once, in
    * `observe` mode.
@@ -65,7 +65,7 @@ export function openServices (
     fromBeginning,
     leave: new Set(leave),
     cookiesOf: (request) => (request as { cookies?: Record<string, string> }).cookies ?? {},
-    needs: [],
+    readinessChecks: [],
     warn: mode === 'full' ? warnInLog : warnOnce,
     closing: [],
     isClosing: false

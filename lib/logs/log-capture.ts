@@ -8,7 +8,7 @@ import { RequestLog, type LateErrorListener } from './request-log.js'
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
 const CHANNEL = 'tracing:pino_asJson:end'
 /** The message of the line that Fastify writes for each request before its first hook. */
-const FIRST_LINE = 'incoming request'
+const FIRST_MESSAGE = 'incoming request'
 /** What Fastify logs when the promise of a handler rejects after the response was sent; nothing else reports that. */
 const LATE_ERROR = 'Promise errored, but reply.sent = true was set'
 
@@ -20,7 +20,7 @@ interface PublishedLine {
   result?: string
 }
 
-interface HeldLine { level: number, text: string, at: number }
+interface FirstLine { level: number, text: string, at: number }
 
 // The serializers of Fastify's own logger. Without them a line would hold the whole request or reply.
 const SERIALIZERS = {
@@ -40,13 +40,13 @@ const captures = new Set<LogCapture>()
  */
 const kOwner = Symbol('hindsight.owner')
 type Owner = RequestLog | null
-/** First lines of requests that are neither opened nor reserved yet, by the request or by its logger. */
-const held = new WeakMap<object, HeldLine>()
+/** First lines of requests that are neither opened nor buffered yet, by the request or by its logger. */
+const firstLines = new WeakMap<object, FirstLine>()
 
 /** Attributes the log lines of an application to the requests that caused them, without parsing or copying them. */
 export class LogCapture {
   /** Whether pino publishes the application's lines. If it does not, only opened requests have a log. */
-  readonly hasDestination: boolean
+  readonly hasPinoLogger: boolean
   readonly current: () => RequestLog | undefined
   readonly #app: FastifyInstance
   readonly #onLateError: LateErrorListener | undefined
@@ -56,7 +56,7 @@ export class LogCapture {
     this.#app = app
     this.#onLateError = onLateError
     this.current = current
-    this.hasDestination = isPublished(app.log)
+    this.hasPinoLogger = isPublished(app.log)
     if (captures.size === 0) subscribe(CHANNEL, onLine)
     captures.add(this)
   }
@@ -70,14 +70,14 @@ export class LogCapture {
     const logger = request.log
     const isFull = this.#app.hindsight.mode === 'full'
     if (!isPublished(logger)) request.log = recordingLogger(logger, log, () => formatterOf(log, {}))
-    else if (isFull && logger.isLevelEnabled('debug')) log.writesOwn = true
+    else if (isFull && logger.isLevelEnabled('debug')) log.writesDebug = true
     else if (isFull) request.log = recordingLogger(logger, log, () => formatterOf(log, logger.bindings()))
     return log
   }
 
   /** Keeps the lines that a request's logger writes, for the case that the request fails. */
-  reserve (request: FastifyRequest): void {
-    if (this.hasDestination) this.#logFor(request)
+  buffer (request: FastifyRequest): void {
+    if (this.hasPinoLogger) this.#logFor(request)
   }
 
   /** Ends the capture. */
@@ -93,10 +93,10 @@ export class LogCapture {
     const log = new RequestLog(state, this.#onLateError)
     const logger = request.log
     state.capturedLog = log
-    if (this.hasDestination && logger !== this.#app.log) setOwner(logger, Object.hasOwn(logger, kOwner) ? null : log)
-    const first = held.get(request) ?? held.get(logger)
+    if (this.hasPinoLogger && logger !== this.#app.log) setOwner(logger, Object.hasOwn(logger, kOwner) ? null : log)
+    const first = firstLines.get(request) ?? firstLines.get(logger)
     if (first !== undefined) log.add(first.level, first.text, first.at)
-    held.delete(logger)
+    firstLines.delete(logger)
     return log
   }
 }
@@ -112,17 +112,17 @@ function attribute ({ instance, arguments: [fields, message, level], result }: P
   if (typeof result !== 'string') return
   const owner = (instance as { [kOwner]?: Owner })[kOwner] ?? null
   const { err, req } = fields as { err?: unknown, req?: unknown }
-  if (message === LATE_ERROR) noteLate(owner, err)
+  if (message === LATE_ERROR) recordLate(owner, err)
   if (owner !== null) return owner.add(level, result)
   const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
-  if (message !== FIRST_LINE && request?.log !== instance) return logOfContext()?.add(level, result)
+  if (message !== FIRST_MESSAGE && request?.log !== instance) return logOfContext()?.add(level, result)
   // Fastify writes this line before the first hook, when a kept connection may have the context of its last request.
   const log = request === null ? undefined : knownStateOf(request)?.capturedLog
-  if (log === undefined) held.set(request ?? instance, { level, text: result, at: performance.now() })
+  if (log === undefined) firstLines.set(request ?? instance, { level, text: result, at: performance.now() })
   else log.add(level, result)
 }
 
-function noteLate (owner: Owner, error: unknown): void {
+function recordLate (owner: Owner, error: unknown): void {
   const log = owner ?? logOfContext()
   if (log !== undefined) log.onLateError?.(log.state, error)
 }

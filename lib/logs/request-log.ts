@@ -29,7 +29,7 @@ export type LateErrorListener = (state: RequestState, error: unknown) => void
 /** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */
 export class RequestLog {
   /** Whether the application's logger writes debug lines, so that those of Hindsight go through it. */
-  writesOwn = false
+  writesDebug = false
   /** The number of lines that were added, kept or not. */
   size = 0
   /** The characters of the lines that are kept, about their bytes. */
@@ -57,9 +57,9 @@ export class RequestLog {
     if (this.#hasSpace()) this.#lines.push({ at: performance.now(), level, line })
   }
 
-  /** Adds a debug line of Hindsight. Where `writesOwn`, the logger writes it, and it is captured as a line of that. */
+  /** Adds a debug line of Hindsight: through the logger, from which it is captured, if that writes debug lines. */
   debug (logger: FastifyBaseLogger, line: OwnLine): void {
-    if (this.writesOwn) logger.debug({ channel: line.channel, ...line.context }, line.message)
+    if (this.writesDebug) logger.debug({ channel: line.channel, ...line.context }, line.message)
     else this.note('debug', line)
   }
 

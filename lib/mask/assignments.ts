@@ -18,12 +18,12 @@ const BRACKETED = /(?:[A-Z][A-Za-z.]{0,60}(?:\(\d{0,9}\))? |[A-Za-z.]{1,60})?[([
 const MAX_BRACKETED = 2_000
 const MAX_QUOTED = 10_000
 // A longer value without quotes is masked, so that names within it do not read it again.
-const MAX_JUDGED = 1_000
+const MAX_BARE = 1_000
 const CODE = /(\\{0,7}["']?)([\w~./+%-]+={0,2})/y
 const HEADER = /^(?:(?:set-)?cookie|(?:proxy-)?authorization)$/i
 const LINE = /[^\r\n]*/y
 // What follows a single value: the end, a closing sign, or the next name.
-const ALONE = /[ \t]*(?:$|[\r\n,;&)}\]"'#]|<\/|[\w.[\]-]{1,128}[=:])/y
+const VALUE_END = /[ \t]*(?:$|[\r\n,;&)}\]"'#]|<\/|[\w.[\]-]{1,128}[=:])/y
 const PLAIN_WORD = new RegExp('^(?:missing|required|invalid|expired|unknown|wrong|empty|not|must|should|yes|no|' +
   'string|number|boolean|object|any|command|incorrect|failed|denied|too|has|cannot)(?![\\w-])', 'i')
 // Not a word: letters and digits mixed, or the digits of a code.
@@ -180,7 +180,7 @@ function bare (given: Assignment): Found | null {
   const value = matchAt(BARE, text, start)?.[0]
   if (value === undefined) return null
   const found = { shown: MASKED, end: start + value.length }
-  if (value.length > MAX_JUDGED) return found
+  if (value.length > MAX_BARE) return found
   if (isHarmless(name, value) || isPlaceholder(value)) return null
   if (kind === 'words') return isOpaque(name, value) ? found : null
   if (kind === 'equals') return value.startsWith('-') && name.startsWith('-') && !sign.includes('=') ? null : found
@@ -190,7 +190,7 @@ function bare (given: Assignment): Found | null {
   if (/\d/.test(value)) return found
   // `Invalid token: expected a number` is prose, `password: hunter` is not.
   if (PLAIN_WORD.test(value) || !/[^\W_]|[^\x00-\x7f]/.test(value)) return null
-  return matchAt(ALONE, text, found.end) === null ? null : found
+  return matchAt(VALUE_END, text, found.end) === null ? null : found
 }
 
 // `Token "3fa94c" was not found.` is about a profile.

@@ -25,12 +25,12 @@ export interface Mask {
   text (text: string): string
   /** An HTTP/1.1 message as it was received, however malformed. */
   message (raw: string): string
-  /** Masks nothing but the values that were given to `hiding`. */
+  /** Masks nothing but the values that were given to `withParams`. */
   redact (text: string): string
   /** Whether the value under a name is a secret. */
   hides (name: string): boolean
   /** The mask that also masks, in every text, the values that these path parameters have under secret names. */
-  hiding (params: unknown): Mask
+  withParams (params: unknown): Mask
 }
 
 /** Makes a mask with the built-in names and the patterns of the option `mask`. */
@@ -55,7 +55,7 @@ function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): 
         ? value.map((item) => maskHeader(mask, name, String(item)))
         : maskHeader(mask, name, String(value))]))
     },
-    hiding (params) {
+    withParams (params) {
       const hidden = Object.entries(params ?? {})
         .filter(([name, value]) => hides(name) && typeof value === 'string' && value !== '')
         .map(([, value]) => inAnyEncoding(value as string))

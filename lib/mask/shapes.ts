@@ -22,7 +22,7 @@ const AFTER_FIRST = `$1${MASKED}`
 const CREDENTIALS = `${MASKED}:${MASKED}@`
 
 /** Prefixes that issuers put before the random part, and the formats of hashed passwords. */
-const ISSUED = String.raw`
+const TOKEN_FORMATS = String.raw`
   gh[opsur]_\w{16,} github_pat_\w{16,} gl(?:pat|dt|rt|ptt|soat|imt|ft|agent|cbt|oas|ffct)-[\w-]{16,}
   GR1348941[\w-]{16,} npm_\w{20,} pypi-[\w-]{16,} [spr]k_(?:live|test)_\w{8,} whsec_[\w+/=]{8,} sk-[\w-]{20,}
   xox[abeprs][.-][\w.-]{8,} xapp-[\w-]{8,} A[KS]IA[0-9A-Z]{12,} AIza[\w-]{20,} ya29\.[\w-]{16,} GOCSPX-[\w-]{16,}
@@ -49,7 +49,7 @@ const SHAPES: readonly Shape[] = [
   ['eyJ', /(?<![\w-])eyJ[\w-]{5,}(?:\.[\w-]*)+/g],
   ['PRIVATE KEY', new RegExp('(-{4,5} ?BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?) ?-{4,5})' +
     '(?:(?!-{4,5} ?END)[^])*(?:-{4,5} ?END \\2 ?-{4,5})?', 'g'), AFTER_FIRST],
-  ['', new RegExp(`(?<![A-Za-z0-9])(?:${ISSUED})`, 'g')],
+  ['', new RegExp(`(?<![A-Za-z0-9])(?:${TOKEN_FORMATS})`, 'g')],
   // Other issuers' prefixes: `lin_api_…`, `dop_v1_…`, `figd_…`, `tskey-auth-…`.
   [/[_-]/, new RegExp('(?<![\\w-])(?!sha\\d|nonce-)[A-Za-z][A-Za-z0-9]{1,9}(?:[_-][a-z0-9]{1,8})?' +
     '(?:[_-][A-Za-z0-9]{1,12})?[_-][A-Za-z0-9]{20,}(?:[_-][A-Za-z0-9]{4,})*', 'g'), MASKED, hasRandomPart],

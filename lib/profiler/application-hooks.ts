@@ -46,7 +46,7 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
   const addedAt = new Error('Added here')
   const plugin = nameOfPlugin(instance)
   const listener = hook.name === '' ? 'anonymous' : hook.name
-  let what: RecordedFunction | undefined
+  let callee: RecordedFunction | undefined
 
   const call: Callable = function (...args) {
     const [request, reply] = args as [FastifyRequest, FastifyReply]
@@ -54,13 +54,13 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
     if (recorder === null) return (hook as Callable).apply(this, args)
     const sentBefore = reply.sent
     // The place is found with the first request: the files of a stack are read for that.
-    what ??= { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }
-    const frame = recorder.enter(reply, what, pass)
+    callee ??= { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }
+    const frame = recorder.enter(reply, callee, pass)
     const end = (raised?: unknown): void => {
       if (frame.isOver) return
       const failed = raised !== undefined && raised !== null
       recorder.leave(frame, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
-      if (failed) noteRaised(request, reply, frame, raised)
+      if (failed) recordRaised(request, reply, frame, raised)
     }
     const done = args.at(-1)
     if (typeof done === 'function') {
@@ -101,17 +101,17 @@ function inContext (request: FastifyRequest, reply: FastifyReply, call: () => un
   return requestContext.getStore()?.request === request ? call() : requestContext.run({ request, reply }, call)
 }
 
-function noteRaised (
-  request: FastifyRequest, reply: FastifyReply, { what: { stage, listener } }: Frame, raised: unknown
+function recordRaised (
+  request: FastifyRequest, reply: FastifyReply, { callee: { stage, listener } }: Frame, raised: unknown
 ): void {
   const state = stateOf(request)
   if (ONLY_LOGGED.has(stage)) {
-    state.others.push(raised)
-    servicesOf(request).profiles?.keepLate(request, reply)
+    state.otherErrors.push(raised)
+    servicesOf(request).profiles?.queueAgain(request, reply)
     return
   }
   if (stage === 'onSend') state.sendFailed = true
-  if (state.failed) state.others.push(raised)
+  if (state.failed) state.otherErrors.push(raised)
   else state.raisedBy = { stage, listener }
 }
 

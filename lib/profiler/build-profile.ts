@@ -15,7 +15,7 @@ import type { Mask } from '../mask/mask.js'
 import { blockedBy } from './blocked/blocked.js'
 import { fittingLogs, plainCopy } from './bounds.js'
 import { collectedBy } from './collector.js'
-import { outsideChanges } from './panels/headers.js'
+import { unrecordedChanges } from './panels/headers.js'
 import { performanceRecord } from './panels/waterfall.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 import type {} from './profiler.js'
@@ -44,7 +44,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const events = state.recorder?.events(mask.header) ?? []
   const status = state.clientGone === true ? 499 : state.upgraded === true ? 101 : state.sentStatus ?? reply.statusCode
   const masked = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)
-  const { exceptions, others } = errorsOf(request, masked)
+  const { exceptions, otherErrors } = errorsOf(request, masked)
   // The mask of a collector does not hide the path parameters of this request.
   const ownData = Object.fromEntries(Object.keys(state.collected ?? {}).map((name) => [name, collectedBy(state, name)]))
   const collectors = mask === maskOfAll ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
@@ -53,9 +53,9 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   if (route !== null) delete collectors.router
   Object.assign(collectors, { config }, mask.value(collected))
   collectors.performance = performanceRecord(state)
-  if (state.recorder !== null) collectors.headers = outsideChanges(state.recorder, mask)
+  if (state.recorder !== null) collectors.headers = unrecordedChanges(state.recorder, mask)
   if (blocked.length > 0) collectors.blocked = blocked
-  if (others.length > 0) collectors.otherErrors = others.map(masked)
+  if (otherErrors.length > 0) collectors.otherErrors = otherErrors.map(masked)
   return {
     version: PROFILE_VERSION,
     token: state.token ?? '',
@@ -78,15 +78,15 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
 /** The error that the response is about, and further ones. A response without an error shows the first of those. */
 function errorsOf (
   request: FastifyRequest, masked: (error: unknown) => FlattenedException[]
-): { exceptions: FlattenedException[], others: unknown[] } {
-  const { clientGone, failed, raised, missed, others } = stateOf(request)
-  if (failed) return { exceptions: exceptionsOf(request), others: others.filter((other) => other !== raised) }
+): { exceptions: FlattenedException[], otherErrors: unknown[] } {
+  const { clientGone, failed, raised, routeError, otherErrors } = stateOf(request)
+  if (failed) return { exceptions: exceptionsOf(request), otherErrors: otherErrors.filter((other) => other !== raised) }
   if (clientGone === true) {
     const gone = new ClientGoneError('The client closed the connection before the response was sent')
-    return { exceptions: masked(gone), others }
+    return { exceptions: masked(gone), otherErrors }
   }
-  if (missed !== null) return { exceptions: exceptionsOf(request), others }
-  return { exceptions: others.length > 0 ? masked(others[0]) : [], others: others.slice(1) }
+  if (routeError !== null) return { exceptions: exceptionsOf(request), otherErrors }
+  return { exceptions: otherErrors.length > 0 ? masked(otherErrors[0]) : [], otherErrors: otherErrors.slice(1) }
 }
 
 // Masking is slower than parsing: lines for which there is no space are not masked.

@@ -56,24 +56,24 @@ export function collectPolicy (options: ProfilerSettings) {
   }
 
   /** Whether the request leaves a profile even if it succeeds, as far as is known at its beginning. */
-  function isWanted (request: FastifyRequest): boolean {
-    return stateOf(request).demanded === true || (!onlyExceptions && isSelected(request) && isSampled(request))
+  function isProfiledOnSuccess (request: FastifyRequest): boolean {
+    return stateOf(request).forceProfile === true || (!onlyExceptions && isSelected(request) && isSampled(request))
   }
 
   /** Whether the request leaves a profile, as far as its outcome is known. */
   function isCollected (request: FastifyRequest, given: FastifyReply | null = null): boolean {
-    const { reply: known, others } = stateOf(request)
+    const { reply: known, otherErrors } = stateOf(request)
     const reply = given ?? known
-    const isCounted = reply === null || others.length > 0 || reply.statusCode >= minStatus
-    return isWanted(request) || (hasFailed(request, reply) && isCounted && (errors || isSelected(request)))
+    const isCounted = reply === null || otherErrors.length > 0 || reply.statusCode >= minStatus
+    return isProfiledOnSuccess(request) || (hasFailed(request, reply) && isCounted && (errors || isSelected(request)))
   }
 
-  return { isCollected, isWanted }
+  return { isCollected, isProfiledOnSuccess }
 }
 
 /** Whether something was raised, the client closed the connection, or the response is a server error. */
 function hasFailed (request: FastifyRequest, reply: FastifyReply | null): boolean {
-  const { failed, missed, clientGone, others } = stateOf(request)
-  if (failed || missed !== null || clientGone === true || others.length > 0) return true
+  const { failed, routeError, clientGone, otherErrors } = stateOf(request)
+  if (failed || routeError !== null || clientGone === true || otherErrors.length > 0) return true
   return reply !== null && reply.statusCode >= 500
 }

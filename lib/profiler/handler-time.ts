@@ -57,7 +57,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     if (isLast(request) && !request.is404 && state.handlerStart === 0) {
       onStart(request)
       state.handlerStart = performance.now()
-      setOutside(request, reply, 'handler')
+      setCurrentCode(request, reply, 'handler')
     }
     requestContext.run({ request, reply }, done)
   })
@@ -69,7 +69,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     if (state.observed) {
       endHandler(request)
       state.serializeStart = performance.now()
-      state.recorder?.setOutside(reply, 'Fastify')
+      state.recorder?.setCurrentCode(reply, 'Fastify')
     }
     done(null, payload)
   }))
@@ -90,15 +90,15 @@ export function endHandler (request: FastifyRequest): void {
 }
 
 /** Attributes header changes that no recorded function makes to the hooks of the route or to its handler. */
-export function setOutside (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
+export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
   const { recorder, controller } = stateOf(request)
   if (recorder === null) return
-  if (of === 'handler' && controller !== null) return recorder.setOutside(reply, 'handler', controller.source)
+  if (of === 'handler' && controller !== null) return recorder.setCurrentCode(reply, 'handler', controller.source)
   const route = servicesOf(request).routeTable.of(request)
   const source = route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
   // Hooks of the route that run directly before its handler cannot be separated from it by comparing.
   const handler = route?.hasPreHandler === true ? 'handler or route hooks' : 'handler'
-  if (of === 'handler') recorder.setOutside(reply, handler, source)
-  else if (route?.hasHooks === true) recorder.setOutside(reply, 'route hooks', source)
-  else recorder.setOutside(reply, 'Fastify')
+  if (of === 'handler') recorder.setCurrentCode(reply, handler, source)
+  else if (route?.hasHooks === true) recorder.setCurrentCode(reply, 'route hooks', source)
+  else recorder.setCurrentCode(reply, 'Fastify')
 }

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
-import { keepReceivedBody } from '../errors/rejected-input.js'
+import { bufferBody } from '../errors/rejected-input.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { endHandler, setOutside } from './handler-time.js'
+import { endHandler, setCurrentCode } from './handler-time.js'
 import type {} from './request-diagnostics.js'
 
 declare module '../lifecycle/request-state.js' {
@@ -17,7 +17,7 @@ declare module '../lifecycle/request-state.js' {
     /** The token of the profile whose request this one repeats. */
     replayOf?: string
     /** Whether the request is profiled whatever the options say: a replay, a request with a CPU profile. */
-    demanded?: boolean
+    forceProfile?: boolean
   }
 }
 
@@ -25,20 +25,20 @@ declare module '../lifecycle/request-state.js' {
 export function beginRequest (request: FastifyRequest, reply: FastifyReply): void {
   const state = stateOf(request)
   state.scope = request.server
-  const { debug, observed, fromBeginning, maySeeDebug, profiles } = servicesOf(request)
+  const { debug, observed, fromBeginning, isDebugClient, profiles } = servicesOf(request)
   // Which request injected this one is known only until it has a context of its own.
-  if (debug && isInjection(request.raw)) maySeeDebug(request)
+  if (debug && isInjection(request.raw)) isDebugClient(request)
   if (!observed) return
-  if (debug) keepReceivedBody(request)
+  if (debug) bufferBody(request)
   state.reply = reply
   state.startedAt = performance.now()
-  if (!fromBeginning || (!debug && profiles?.isWanted(request) === false)) {
+  if (!fromBeginning || (!debug && profiles?.isProfiledOnSuccess(request) === false)) {
     // It may fail without an error: a reply that the application has taken over.
-    profiles?.follow(request, reply)
+    profiles?.queueAtEnd(request, reply)
     return
   }
   observe(request, reply)
-  noteParent(request)
+  recordParent(request)
 }
 
 /**
@@ -53,12 +53,12 @@ export function observe (request: FastifyRequest, reply: FastifyReply): void {
   state.startedTime = Math.round(Date.now() - (performance.now() - state.startedAt))
   state.log ??= state.capturedLog
   state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
-  setOutside(request, reply, 'route')
-  profiles?.follow(request, reply)
+  setCurrentCode(request, reply, 'route')
+  profiles?.queueAtEnd(request, reply)
 }
 
 // A request that is injected while another is handled is made in the asynchronous context of that one.
-function noteParent (request: FastifyRequest): void {
+function recordParent (request: FastifyRequest): void {
   const context = requestContext.getStore()
   if (context === undefined || context.request.raw === request.raw || !isInjection(request.raw)) return
   const { request: parent, reply } = context
@@ -71,18 +71,18 @@ function noteParent (request: FastifyRequest): void {
   if (replays === undefined) return
   state.replayOf = replays
   // The sender of a replay waits for its profile.
-  state.demanded = true
+  state.forceProfile = true
 }
 
 /** Notes what a request failed with; an earlier error is kept beside it. */
-export function noteFailure (request: FastifyRequest, reply: FastifyReply, raised: unknown): void {
+export function recordFailure (request: FastifyRequest, reply: FastifyReply, raised: unknown): void {
   const state = stateOf(request)
   if (state.failed && state.raised === raised) return
-  if (state.failed) state.others.push(state.raised)
+  if (state.failed) state.otherErrors.push(state.raised)
   state.failed = true
   state.raised = raised
   delete state.exceptions
   endHandler(request)
   observe(request, reply)
-  state.recorder?.setOutside(reply, 'error handler')
+  state.recorder?.setCurrentCode(reply, 'error handler')
 }

@@ -31,12 +31,12 @@ export function openDiagnostics (app: FastifyInstance) {
 
   const diagnostics = {
     /** Whether there is a log to capture. */
-    hasLog: capture.hasDestination,
+    hasLog: capture.hasPinoLogger,
     /** Captures the log of a request; false where it is not observed. The caller enters the asynchronous context. */
     open (request: FastifyRequest, reply: FastifyReply): boolean {
       const state = stateOf(request)
       if (!state.observed) {
-        capture.reserve(request)
+        capture.buffer(request)
         return false
       }
       // The connection may be closed when the profile is built.
@@ -56,8 +56,8 @@ export function openDiagnostics (app: FastifyInstance) {
 function onLateError (state: RequestState, error: unknown): void {
   const { reply } = state
   if (reply === null || !state.observed) return
-  state.others.push(error)
-  servicesOf(reply.request).profiles?.keepLate(reply.request, reply)
+  state.otherErrors.push(error)
+  servicesOf(reply.request).profiles?.queueAgain(reply.request, reply)
 }
 
 // Trace Context, section 3.2: version, trace, parent, flags; what later versions add follows a hyphen.
@@ -97,26 +97,26 @@ function note (level: LogLevel, message: string, stack: string | undefined): voi
 
 function onUncaught (raised: unknown, origin: string): void {
   try {
-    noteUncaught(raised, origin)
+    recordUncaught(raised, origin)
   } catch {
     // An error thrown here would replace the exception.
   }
 }
 
-function noteUncaught (raised: unknown, origin: string): void {
+function recordUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
   const { request, reply } = context
   const { mode, profiles } = servicesOf(request)
   const state = stateOf(request)
-  if (state.others.includes(raised)) return
+  if (state.otherErrors.includes(raised)) return
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
   if (mode === 'full') request.log.fatal({ err: raised, channel: 'process' }, message)
   else note('fatal', message, raised instanceof Error ? raised.stack : inspected(raised))
-  state.others.push(raised)
+  state.otherErrors.push(raised)
   if (reply.sent) {
-    profiles?.keepLate(request, reply)
+    profiles?.queueAgain(request, reply)
   } else if (mode === 'full' && !state.failed) {
     // The service ends only after pending responses were sent.
     reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))

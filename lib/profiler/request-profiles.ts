@@ -31,7 +31,7 @@ declare module '../lifecycle/request-state.js' {
     isTraced?: boolean
     token?: string
     /** Whether its profile will be queued at the end of its response. */
-    followed?: boolean
+    isQueuedAtEnd?: boolean
     /** The status that was sent. */
     sentStatus?: number
     /** The headers of the response as they were sent. */
@@ -68,7 +68,7 @@ export function openRequestProfiles (
 ) {
   const { base, mode, originOf, profiler } = app.hindsight
   const { collectors = [] } = settings
-  const { isCollected, isWanted } = collectPolicy(settings)
+  const { isCollected, isProfiledOnSuccess } = collectPolicy(settings)
   const configuration = openConfiguration(app, options, collectors)
   const redirects = new Redirects()
 
@@ -115,8 +115,8 @@ export function openRequestProfiles (
     const state = stateOf(request)
     if (state.isQueued === true || servicesOf(request) !== app.hindsight) return
     if (mode === 'full' && !reply.sent) reply.code(500)
-    if (!reply.raw.writableEnded && !state.failed && state.others.length === 0) {
-      state.others.push(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
+    if (!reply.raw.writableEnded && !state.failed && state.otherErrors.length === 0) {
+      state.otherErrors.push(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
     }
     keep(request, reply)
   }
@@ -155,7 +155,7 @@ export function openRequestProfiles (
   app.hindsight.closing.unshift(() => { onExit.delete(exit) })
   const profiles = {
     isProfiled,
-    isWanted,
+    isProfiledOnSuccess,
     watchStream,
     /** The token and the address of the request's profile; null: it leaves none. */
     profileOf (request: FastifyRequest): { token: string, url: string } | null {
@@ -165,12 +165,12 @@ export function openRequestProfiles (
     },
     tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? newTokenOf(request) : null,
     /** Queues the profile again, after an error that was raised after the response. */
-    keepLate: safely(keep),
+    queueAgain: safely(keep),
     /** Queues the profile at the end of the response. */
-    follow (request: FastifyRequest, reply: FastifyReply): void {
+    queueAtEnd (request: FastifyRequest, reply: FastifyReply): void {
       const state = stateOf(request)
-      if (state.followed === true) return
-      state.followed = true
+      if (state.isQueuedAtEnd === true) return
+      state.isQueuedAtEnd = true
       let isOver = false
       const end = (keepEnded: typeof keep) => (): void => {
         if (isOver) return
@@ -201,7 +201,7 @@ function watchStream (request: FastifyRequest, reply: FastifyReply, stream: Read
     if (!reply.raw.headersSent) return
     const state = stateOf(request)
     state.streamFailed = true
-    state.others.push(error)
+    state.otherErrors.push(error)
   })
 }
 

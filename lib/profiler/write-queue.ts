@@ -23,7 +23,7 @@ export interface WriteQueueOptions {
   maxWaitingBytes?: number
   warn: Warn
   /** Milliseconds from one warning of losses to the next; default: one minute. */
-  quiet?: number
+  warnInterval?: number
 }
 
 /** Milliseconds from the first profile of a batch to its writing: others join it. */
@@ -32,7 +32,7 @@ const BATCH = 256
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 /** A profile whose record is built when the turn of the event loop in which its response ended is over. */
-interface Unbuilt {
+interface PendingProfile {
   token: string
   build: () => ProfileRecord
 }
@@ -44,7 +44,7 @@ export class WriteQueue {
   lastLoss = ''
   readonly #options: WriteQueueOptions
   /** Apart from the records: what waits for long must not keep requests in memory. */
-  #unbuilt: Unbuilt[] = []
+  #unbuilt: PendingProfile[] = []
   /** By token, oldest first. */
   #waiting = new Map<string, ProfileRecord>()
   /** What is being written. */
@@ -174,10 +174,10 @@ export class WriteQueue {
   }
 
   #countLost (reason: string, error?: unknown, count = 1): void {
-    const { warn, quiet = 60_000 } = this.#options
+    const { warn, warnInterval = 60_000 } = this.#options
     this.#lost += count
     this.lastLoss = error === undefined ? `${reason}.` : `${reason}: ${messageOf(error)}`
-    if (this.#isReported || performance.now() - this.#reportedAt < quiet) return
+    if (this.#isReported || performance.now() - this.#reportedAt < warnInterval) return
     this.#isReported = true
     this.#reportedAt = performance.now()
     warn(`Profiles are lost: ${reason}.`, error)

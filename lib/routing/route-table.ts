@@ -159,7 +159,7 @@ export class RouteTable {
 
   #findVisible (method: string, path: string, request: FastifyRequest): Entry | null {
     const match = this.#find(method, path, request)
-    return match?.debugOnly === true && !servicesOf(request).mayReadDebug(request) ? null : match
+    return match?.debugOnly === true && !servicesOf(request).mayReceiveDetails(request) ? null : match
   }
 
   #find (method: string, path: string, { headers }: FastifyRequest): Entry | null {

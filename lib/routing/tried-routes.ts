@@ -20,7 +20,7 @@ export function triedRoutes (routes: readonly DeclaredRoute[], { method, path }:
 }
 
 /** The routes that nearly matched, the nearest first; `path` has the request's parameters, null if one is missing. */
-export function nearMisses (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
+export function nearestRoutes (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
   const sent = segmentsOf(path)
   return nearestFirst(routes, method, sent).filter(({ cost }) => cost < FAR).slice(0, MAX_NEAR)
     .map(({ route, why }) => ({ route, why, path: pathFor(route, sent) }))
@@ -55,7 +55,7 @@ function compare ({ methods, pattern, constraints }: DeclaredRoute, method: stri
 /** The differing characters of all static segments, and 2 for a segment more or less; `FAR` where the paths differ. */
 function differenceOf (declared: readonly string[], sent: readonly string[]): number {
   const missing = declared.length - sent.length
-  const more = isOpen(declared) ? Math.max(0, missing) : Math.abs(missing)
+  const more = hasWildcard(declared) ? Math.max(0, missing) : Math.abs(missing)
   const common = declared.slice(0, sent.length)
   // Parameters are like any text: one word must be alike.
   if (more > 1 || common.every((segment) => segment === '' || isParameter(segment))) return FAR
@@ -71,7 +71,7 @@ function differenceOf (declared: readonly string[], sent: readonly string[]): nu
 /** The index of the first segment that does not match; null where all do. */
 function firstDifference (declared: readonly string[], sent: readonly string[]): number | null {
   for (const [i, segment] of declared.entries()) {
-    const isRest = i === declared.length - 1 && isOpen(declared)
+    const isRest = i === declared.length - 1 && hasWildcard(declared)
     const value = isRest && sent.length > i ? sent.slice(i).join('/') : sent[i]
     if (value === undefined && segment.endsWith('?')) return null
     if (value === undefined || !matches(segment, value)) return i
@@ -97,7 +97,7 @@ function patternSegments (pattern: string): string[] {
 }
 
 /** Whether the last segment matches any number of segments. */
-function isOpen (declared: readonly string[]): boolean {
+function hasWildcard (declared: readonly string[]): boolean {
   return declared.at(-1)?.endsWith('*') === true
 }
 

@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import fastifyCookie from '@fastify/cookie'
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { host, runHooks } from '../lifecycle/hosting.js'
+import { collectHooks, runHooks } from '../lifecycle/hosting.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import type { SessionSettings } from '../options.js'
 import { guardedStore, MemorySessionStore } from './session-store.js'
@@ -39,15 +39,16 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   const guarded = ownStore && guardedStore(ownStore)
   const store = guarded ?? new MemorySessionStore()
   const readSession = promisify(store.get.bind(store))
-  if (guarded !== undefined) app.hindsight.needs.push(() => readSession('hindsight-probe'))
+  if (guarded !== undefined) app.hindsight.readinessChecks.push(() => readSession('hindsight-probe'))
   app.decorateRequest('session', {
     getter (this: FastifyRequest) { return use(this) as FastifyRequest['session'] },
     setter (this: FastifyRequest, session: object | null) { stateOf(this).session = session }
   })
-  const cookies = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie' })
+  const cookies = await collectHooks(app, fastifyCookie as never, {}, { name: '@fastify/cookie' })
   const options = { ...settings, cookieName, rolling, store, secret, saveUninitialized: false, cookie }
   const { onRequest = [], onSend = [] } = Object.fromEntries(
-    await host(app, fastifySession as never, options, { name: 'hindsight/session', withhold: ['session'] }))
+    await collectHooks(app, fastifySession as never, options, { name: 'hindsight/session', ownDecorators: ['session'] })
+  )
 
   function use (request: FastifyRequest): unknown {
     const state = stateOf(request)

@@ -7,7 +7,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
-import { LEAVABLE } from '../../app/full.js'
+import { OPTIONAL_LISTENERS } from '../../app/full.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import { profileOf } from '../support/app.js'
 
@@ -228,7 +228,7 @@ t.test('a registration in a part of the application logs a warning that names fa
   t.same(lines, [])
 })
 
-for (const name of LEAVABLE) {
+for (const name of OPTIONAL_LISTENERS) {
   t.test(`${name} can be left to the application`, async (t) => {
     const app = await application(t, (app) => {
       app.get('/', async () => ({ hello: 'world' }))
@@ -246,8 +246,8 @@ for (const name of LEAVABLE) {
 }
 
 const refused: Array<[options: object, message: string]> = [
-  [{ leave: ['corse'] }, `Option "leave[0]": "corse" is no listener that can be left to the application: ${LEAVABLE.join(', ')}`],
-  [{ leave: ['cors', 'router'] }, `Option "leave[1]": "router" is no listener that can be left to the application: ${LEAVABLE.join(', ')}`],
+  [{ leave: ['corse'] }, `Option "leave[0]": "corse" is no listener that can be left to the application: ${OPTIONAL_LISTENERS.join(', ')}`],
+  [{ leave: ['cors', 'router'] }, `Option "leave[1]": "router" is no listener that can be left to the application: ${OPTIONAL_LISTENERS.join(', ')}`],
   [{ leave: 'cors' }, 'Option "leave" must be an array, not a string'],
   [{ lifecycle: 'half' }, 'Option "lifecycle" must be "observe" or "full", not "half"']
 ]

@@ -5,7 +5,7 @@ import { dataOf, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import type { ProfileStorage } from '../storage/storage.js'
 import type { ProfileSummary } from '../summary.js'
-import { leavesOf, SectionBuilder, type Values } from './section-builder.js'
+import { flattenPaths, SectionBuilder, type Values } from './section-builder.js'
 import { splitUrl } from './sections.js'
 
 /** The last success of the route of a failure, and how the failure differs from it. */
@@ -105,10 +105,10 @@ const GROUPS: ReadonlyArray<(profile: Profile, other: Profile) => Values> = [
   ({ route }) => ({ route: route?.name ?? 'none' }),
   resultsOfCalls,
   valuesOfBody,
-  ({ url }) => leavesOf(splitUrl(url).query, 'query parameter'),
-  ({ route }) => leavesOf(route?.params, 'route parameter'),
-  (profile) => leavesOf(dataOf(profile, 'request').headers, 'header'),
-  (profile) => leavesOf(dataOf(profile, 'session').keys, 'session value'),
+  ({ url }) => flattenPaths(splitUrl(url).query, 'query parameter'),
+  ({ route }) => flattenPaths(route?.params, 'route parameter'),
+  (profile) => flattenPaths(dataOf(profile, 'request').headers, 'header'),
+  (profile) => flattenPaths(dataOf(profile, 'session').keys, 'session value'),
   userOf,
   environmentOf
 ]
@@ -177,7 +177,7 @@ function resultsOfCalls (profile: Profile): Values {
 function valuesOfBody (profile: Profile, other: Profile): Values {
   const [body, otherBody] = [bodyOf(profile), bodyOf(other)]
   const haveFields = [body, otherBody].every((one) => typeof one === 'object' && one !== null)
-  return haveFields ? leavesOf(body, BODY) : { [BODY]: body ?? undefined }
+  return haveFields ? flattenPaths(body, BODY) : { [BODY]: body ?? undefined }
 }
 
 function bodyOf (profile: Profile): unknown {
@@ -187,7 +187,7 @@ function bodyOf (profile: Profile): unknown {
 
 function userOf (profile: Profile): Values {
   const { user = dataOf(profile, 'request').user, roles } = dataOf(profile, 'security')
-  return leavesOf({ ...Object(user) as object, roles }, 'user')
+  return flattenPaths({ ...Object(user) as object, roles }, 'user')
 }
 
 /** Code, configuration and versions. */

@@ -45,7 +45,7 @@ const FIELDS = new Set([
   'iat', 'exp', 'nbf', 'jti'
 ])
 
-const MAX_LEAVES = 2_000
+const MAX_PATHS = 2_000
 const MAX_DEPTH = 16
 
 /** Values of one profile by what they are, such as `status`, `header accept` and `query x`. */
@@ -95,10 +95,10 @@ function textOf (value: unknown): string {
  * The leaves of nested data by their paths, such as `user.roles[0].name`, after the prefix and a space. A list of plain
  * values is one leaf.
  */
-export function leavesOf (data: unknown, prefix = ''): Values {
+export function flattenPaths (data: unknown, prefix = ''): Values {
   const leaves = new Map<string, unknown>()
   const walk = (value: unknown, path: string, depth: number): void => {
-    if (leaves.size >= MAX_LEAVES) return
+    if (leaves.size >= MAX_PATHS) return
     if (depth >= MAX_DEPTH || isLeaf(value)) leaves.set(`${prefix} ${path === '' ? 'value' : path}`.trim(), value)
     else if (Array.isArray(value)) value.forEach((item, i) => walk(item, `${path}[${i}]`, depth + 1))
     else {

@@ -4,7 +4,7 @@ import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { LogRecord } from '../../logs/log-record.js'
 import { dataOf, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import { leavesOf, type SectionBuilder, type Values } from './section-builder.js'
+import { flattenPaths, type SectionBuilder, type Values } from './section-builder.js'
 
 // The cost of a diff grows with the number of edits.
 const MAX_EDITS = 2_000
@@ -31,7 +31,7 @@ function values (valuesOf: (profile: Profile) => Values): Compare {
 
 /** Compares the data of a collector, field by field. */
 export function collector (name: string): Compare {
-  return values(({ collectors }) => leavesOf(collectors[name]))
+  return values(({ collectors }) => flattenPaths(collectors[name]))
 }
 
 function outcome ({ status, route, ip }: Profile): Values {
@@ -41,7 +41,7 @@ function outcome ({ status, route, ip }: Profile): Values {
     pattern: route?.pattern,
     handler: route?.handler,
     client: ip,
-    ...leavesOf(route?.params, 'parameter')
+    ...flattenPaths(route?.params, 'parameter')
   }
 }
 
@@ -64,19 +64,19 @@ function request (profile: Profile): Values {
     origin,
     path,
     'HTTP version': httpVersion,
-    ...leavesOf(query, 'query'),
-    ...leavesOf(headers, 'header')
+    ...flattenPaths(query, 'query'),
+    ...flattenPaths(headers, 'header')
   }
 }
 
 function body (profile: Profile): Values {
   const { body, bodyNote } = dataOf(profile, 'request')
-  return { ...leavesOf(body ?? undefined), 'why there is none': bodyNote }
+  return { ...flattenPaths(body ?? undefined), 'why there is none': bodyNote }
 }
 
 function response (profile: Profile): Values {
   const { headers, size, body } = dataOf(profile, 'response')
-  return { ...leavesOf(headers, 'header'), size: size ?? undefined, body }
+  return { ...flattenPaths(headers, 'header'), size: size ?? undefined, body }
 }
 
 function logs (section: SectionBuilder, a: Profile, b: Profile): void {
@@ -90,7 +90,7 @@ function logs (section: SectionBuilder, a: Profile, b: Profile): void {
     section.value(`${level} ${channel}`, one?.message, other?.message)
     if (one === undefined || other === undefined) continue
     const prefix = `context of "${one.message.slice(0, 80)}"`
-    const contextOf = ({ context }: LogRecord): Values => leavesOf({ ...context, err: undefined }, prefix)
+    const contextOf = ({ context }: LogRecord): Values => flattenPaths({ ...context, err: undefined }, prefix)
     section.values(contextOf(one), contextOf(other))
   }
 }

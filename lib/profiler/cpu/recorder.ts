@@ -93,7 +93,7 @@ export function recordCpuProfiles (
     if (!isRequested(request)) return
     const state = stateOf(request)
     // The profile is kept even if the options exclude the request.
-    state.demanded = true
+    state.forceProfile = true
     const token = app.hindsight.profiles?.tokenOf(request)
     if (token === undefined || token === null) return
     if (current !== undefined) {
@@ -121,7 +121,7 @@ export function recordCpuProfiles (
     const parameter = (query as Record<string, unknown> | undefined)?.[CPU_PARAMETER]
     if (headers[CPU_HEADER] !== '1' && parameter !== '1') return false
     const state = stateOf(request)
-    if (!state.observed || !app.hindsight.maySeeDebug(request)) return false
+    if (!state.observed || !app.hindsight.isDebugClient(request)) return false
     // Pages of other sites must not start recordings (Fetch Metadata, section 2.4). A replay repeats earlier headers.
     const site = headers['sec-fetch-site']
     return state.replayOf !== undefined || site === undefined || site === 'same-origin' || site === 'none'

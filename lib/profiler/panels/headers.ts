@@ -36,12 +36,12 @@ export interface ProfiledChange {
 }
 
 /** The header changes of a request that belong to no event. */
-export function outsideChanges (recorder: EventRecorder, mask: Mask): { changes: ProfiledChange[] } {
+export function unrecordedChanges (recorder: EventRecorder, mask: Mask): { changes: ProfiledChange[] } {
   const shown = (name: string, value: Parameters<typeof shownValue>[1]): string | null => {
     const text = shownValue(name, value, mask.header)
     return text === null ? null : cut(text, MAX_VALUE)
   }
-  const changes = recorder.outsideChanges().map(({ name, from, to, by, source, after }) => ({
+  const changes = recorder.unrecordedChanges().map(({ name, from, to, by, source, after }) => ({
     name: cut(name, MAX_NAME),
     from: shown(name, from),
     to: shown(name, to),

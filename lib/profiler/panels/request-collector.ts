@@ -29,7 +29,7 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
     const unparsed = request.body === undefined || request.body === null ? parserError(state.raised) : null
     state.collect('request', () => {
       const user = hindsight.mode === 'observe' ? userRecord(request) : undefined
-      const mask = hindsight.mask.hiding(state.sentParams ?? params)
+      const mask = hindsight.mask.withParams(state.sentParams ?? params)
       return {
         method,
         target: mask.url(target),
@@ -93,7 +93,7 @@ export function responseCollector (
     const text = startOf(content)
     const length = text === null ? 0 : Buffer.byteLength(content as string | Buffer)
     state.collect('response', () => {
-      const mask = hindsight.mask.hiding(state.sentParams ?? params)
+      const mask = hindsight.mask.withParams(state.sentParams ?? params)
       const headers = state.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
       const type = String(headers['content-type'] ?? 'no type')
       const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))

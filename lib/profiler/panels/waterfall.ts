@@ -7,7 +7,7 @@ import { addressOf, dataOf, isFailedCall, listOf, type Data } from './panel.js'
  * ready to be sent, both since the request arrived.
  */
 export function performanceRecord (
-  { startedAt, handlerStart, handlerEnd, headAt }: RequestState
+  { startedAt, handlerStart, handlerEnd, responseReadyAt }: RequestState
 ): { handlerStart?: number, handler?: number, firstByte?: number } {
   const between = (from: number, to: number): number => Math.round((to - from) * 1000) / 1000
   return {
@@ -15,7 +15,7 @@ export function performanceRecord (
       handlerStart: between(startedAt, handlerStart),
       handler: between(handlerStart, handlerEnd)
     }),
-    ...(headAt !== 0 && { firstByte: between(startedAt, headAt) })
+    ...(responseReadyAt !== 0 && { firstByte: between(startedAt, responseReadyAt) })
   }
 }
 

@@ -11,28 +11,28 @@ export interface FilledRequest {
 }
 
 /** Replaces the placeholders of a text by encoded values; undefined if a value is missing. */
-type Put = (text: string, encode?: (value: string) => string) => string | undefined
+type Fill = (text: string, encode?: (value: string) => string) => string | undefined
 
 /** Replaces the placeholders of a request by values, which are found by name. Parts without a value are left out. */
 export function fillRequest (request: StoredRequest, values: ReadonlyMap<string, string>): FilledRequest {
   const byEnv = new Map(request.masked.map(({ name, env }) => [env, values.get(name) ?? '']))
-  const put: Put = (text, encode = (value) => value) => {
+  const fill: Fill = (text, encode = (value) => value) => {
     const parts = splitAtPlaceholders(text).map((part, i) => i % 2 === 0 ? part : byEnv.get(part) ?? '')
     if (parts.some((part, i) => i % 2 === 1 && part === '')) return undefined
     return parts.map((part, i) => i % 2 === 0 ? part : encode(part)).join('')
   }
   const headers = new Map<string, string | string[]>()
   for (const [name, text] of request.headers) {
-    const [value, earlier] = [put(text), headers.get(name)]
+    const [value, earlier] = [fill(text), headers.get(name)]
     if (value !== undefined) headers.set(name, earlier === undefined ? value : [earlier, value].flat())
   }
-  const cookies = request.cookies.flatMap((pair) => put(pair) ?? [])
+  const cookies = request.cookies.flatMap((pair) => fill(pair) ?? [])
   if (cookies.length > 0) headers.set('cookie', cookies.join('; '))
-  const query = request.query.flatMap((pair) => put(pair, percentEncoded) ?? [])
-  const body = request.body && bodyText(request.body, put)
+  const query = request.query.flatMap((pair) => fill(pair, percentEncoded) ?? [])
+  const body = request.body && bodyText(request.body, fill)
   return {
     method: request.method,
-    target: `${put(request.path, percentEncoded) ?? '/'}${query.length === 0 ? '' : `?${query.join('&')}`}`,
+    target: `${fill(request.path, percentEncoded) ?? '/'}${query.length === 0 ? '' : `?${query.join('&')}`}`,
     headers: Object.fromEntries(headers),
     ...(body !== undefined && { body })
   }
@@ -48,18 +48,18 @@ export function requestWithPlaceholders (request: StoredRequest): FilledRequest 
   return fillRequest(request, new Map(request.masked.map(({ name, env }) => [name, placeholderOf(env)])))
 }
 
-function bodyText (body: Body, put: Put): string | undefined {
-  if (body.kind === 'text') return put(body.text)
+function bodyText (body: Body, fill: Fill): string | undefined {
+  if (body.kind === 'text') return fill(body.text)
   // The properties of an object that are undefined are left out.
-  if (body.kind === 'json') return JSON.stringify(filledJson(body.value, put))
-  return body.pairs.flatMap((pair) => put(pair, percentEncoded) ?? []).join('&')
+  if (body.kind === 'json') return JSON.stringify(filledJson(body.value, fill))
+  return body.pairs.flatMap((pair) => fill(pair, percentEncoded) ?? []).join('&')
 }
 
-function filledJson (value: unknown, put: Put): unknown {
-  if (typeof value === 'string') return put(value)
+function filledJson (value: unknown, fill: Fill): unknown {
+  if (typeof value === 'string') return fill(value)
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map((item) => filledJson(item, put)).filter((item) => item !== undefined)
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, filledJson(item, put)]))
+  if (Array.isArray(value)) return value.map((item) => filledJson(item, fill)).filter((item) => item !== undefined)
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, filledJson(item, fill)]))
 }
 
 function percentEncoded (value: string): string {

@@ -83,8 +83,8 @@ export function storedRequest (profile: Profile): StoredRequest {
   const segments = path.replace(/^\//, '').split('/').map(percentEncoded)
   const pairs = (search?.split('&') ?? []).map(percentEncoded)
   const read = {
-    path: `/${segments.map((text, i) => placeholders.put(text, `path.${i + 1}`)).join('/')}`,
-    query: pairs.map((pair) => placeholders.putInPair(pair, 'query')),
+    path: `/${segments.map((text, i) => placeholders.replace(text, `path.${i + 1}`)).join('/')}`,
+    query: pairs.map((pair) => placeholders.replaceInPair(pair, 'query')),
     ...readHeaders(data.headers, placeholders, notes),
     ...readBody(data, placeholders)
   }
@@ -113,7 +113,7 @@ class Placeholders {
   readonly masked: MaskedValue[] = []
 
   /** Texts without a masked value are returned unchanged. */
-  put (text: string, name: string): string {
+  replace (text: string, name: string): string {
     if (!text.includes(MASKED)) return text
     const plain = name.replace(/[^\w.[\]-]/g, '_').slice(0, 80)
     let [free, number] = [plain, 1]
@@ -124,17 +124,17 @@ class Placeholders {
   }
 
   /** The same for `name=value`. */
-  putInPair (pair: string, kind: string): string {
-    return this.put(pair, `${kind}.${decoded(pair.split('=', 1).join())}`)
+  replaceInPair (pair: string, kind: string): string {
+    return this.replace(pair, `${kind}.${decoded(pair.split('=', 1).join())}`)
   }
 
   /** The same for the texts of a body. */
-  putInBody (value: unknown, path = 'body'): unknown {
-    if (typeof value === 'string') return this.put(value, path)
-    if (Array.isArray(value)) return value.map((item, i) => this.putInBody(item, `${path}[${i}]`))
+  replaceInBody (value: unknown, path = 'body'): unknown {
+    if (typeof value === 'string') return this.replace(value, path)
+    if (Array.isArray(value)) return value.map((item, i) => this.replaceInBody(item, `${path}[${i}]`))
     if (!isObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, item]) =>
-      [name, this.putInBody(item, `${path}.${name}`)]))
+      [name, this.replaceInBody(item, `${path}.${name}`)]))
   }
 }
 
@@ -153,8 +153,8 @@ function readHeaders (
     const problem = headerProblem(name, value)
     const text = String(value)
     if (problem !== undefined) notes.push(`The header ${name.slice(0, 60)} ${problem}.`)
-    else if (name !== 'cookie') headers.push([name, placeholders.put(text, name)])
-    else cookies.push(...text.split(/; */).filter(Boolean).map((pair) => placeholders.putInPair(pair, 'cookie')))
+    else if (name !== 'cookie') headers.push([name, placeholders.replace(text, name)])
+    else cookies.push(...text.split(/; */).filter(Boolean).map((pair) => placeholders.replaceInPair(pair, 'cookie')))
   }
   return { headers, cookies }
 }
@@ -178,13 +178,13 @@ function readBody (data: Data, placeholders: Placeholders): Pick<StoredRequest, 
     return wasSent ? { bodyProblem: 'it was not read, or not by Fastify, and is not stored' } : {}
   }
   if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) {
-    return { body: { kind: 'json', value: placeholders.putInBody(body) } }
+    return { body: { kind: 'json', value: placeholders.replaceInBody(body) } }
   }
-  if (typeof body === 'string') return { body: { kind: 'text', text: placeholders.put(body, 'body') } }
+  if (typeof body === 'string') return { body: { kind: 'text', text: placeholders.replace(body, 'body') } }
   if (type === 'application/x-www-form-urlencoded' && isForm(body)) {
     // The parser returns a list for a repeated field.
     const fields = Object.entries(body).flatMap(([name, values]) =>
-      [values].flat().map((value) => [name, placeholders.put(String(value ?? ''), `body.${name}`)]))
+      [values].flat().map((value) => [name, placeholders.replace(String(value ?? ''), `body.${name}`)]))
     return { body: { kind: 'form', pairs: new URLSearchParams(fields).toString().split('&') } }
   }
   return { bodyProblem: 'its text is not stored, only the result of its parser' }

@@ -131,7 +131,7 @@ t.test('of nested hooks each has its own changes', async (t) => {
     { listener: 'seven', outcome: 'ran', changes: { headers: [{ name: 'x-inner', from: null, to: '1' }], status: { from: 200, to: 304 } } }
   ])
   t.equal(events.events()[0]?.changes?.status, undefined, 'the status is of the inner one')
-  t.same(events.outsideChanges(), [])
+  t.same(events.unrecordedChanges(), [])
 })
 
 t.test('a hook can end after the hook in which it began', async (t) => {
@@ -146,7 +146,7 @@ t.test('a hook can end after the hook in which it began', async (t) => {
   headers.later = '1'
   events.finish(reply.getHeaders() as never)
   t.same(events.events().map(({ listener, changes }) => [listener, changes?.headers?.map(({ name }) => name)]), [['outer', undefined], ['inner', ['late']]])
-  t.match(events.outsideChanges(), [{ name: 'later', by: 'before Hindsight' }])
+  t.match(events.unrecordedChanges(), [{ name: 'later', by: 'before Hindsight' }])
 })
 
 t.test('hooks without a callback have answered; those after the response continue', async (t) => {
@@ -164,19 +164,19 @@ t.test('changes outside of recorded functions have their code, place and positio
   const events = recorder()
   const headers: HeadersOfReply = { early: '1' }
   const reply = replyOf(headers)
-  events.setOutside(reply, 'Fastify')
+  events.setCurrentCode(reply, 'Fastify')
   run(events, slot('one'), reply)
   headers.fastify = '1'
-  events.setOutside(reply, 'handler', 'app.ts:9')
+  events.setCurrentCode(reply, 'handler', 'app.ts:9')
   run(events, slot('three'), reply)
   headers.mine = ['a', 'b']
   delete headers.early
-  events.setOutside(reply, 'error handler', null)
+  events.setCurrentCode(reply, 'error handler', null)
   headers.mine = 'c'
   run(events, slot('seven'), reply)
   events.finish({ ...headers, last: '1' })
   t.same(outcomesOf(events).map((text) => text.slice(5)), ['one ran', 'two skipped', 'three ran', 'four skipped', 'seven ran'])
-  t.same(events.outsideChanges(), [
+  t.same(events.unrecordedChanges(), [
     { name: 'early', from: undefined, to: '1', by: 'before Hindsight', after: 0 },
     { name: 'fastify', from: undefined, to: '1', by: 'Fastify', after: 1 },
     { name: 'mine', from: undefined, to: ['a', 'b'], by: 'handler', source: 'app.ts:9', after: 3 },
@@ -188,11 +188,11 @@ t.test('changes outside of recorded functions have their code, place and positio
 
 t.test('changes in a loop are bounded', async (t) => {
   const events = recorder()
-  for (let i = 0; i < 300; i++) events.setOutside(replyOf({ n: i }), 'handler')
-  t.equal(events.outsideChanges().length, 100)
+  for (let i = 0; i < 300; i++) events.setCurrentCode(replyOf({ n: i }), 'handler')
+  t.equal(events.unrecordedChanges().length, 100)
   const many = recorder()
-  many.setOutside(replyOf(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`h${i}`, '1']))), 'handler')
-  t.equal(many.outsideChanges().length, 100)
+  many.setCurrentCode(replyOf(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`h${i}`, '1']))), 'handler')
+  t.equal(many.unrecordedChanges().length, 100)
 })
 
 t.test('the token of each request is in its own changes, even if events were read before', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
-import { host, runHooks } from '../../../lib/lifecycle/hosting.js'
+import { collectHooks, runHooks } from '../../../lib/lifecycle/hosting.js'
 
 type Done = (error?: Error | null) => void
 
@@ -9,7 +9,7 @@ t.test('hooks of a hosted plugin are collected, and its decorators remain', asyn
   const app = Fastify()
   t.teardown(() => app.close())
   let ran = 0
-  const hooks = await host(app, async (instance: FastifyInstance) => {
+  const hooks = await collectHooks(app, async (instance: FastifyInstance) => {
     instance.decorate('fromPlugin', 1)
     instance.decorateRequest('kept', null)
     instance.decorateRequest('withheld', null)
@@ -18,7 +18,7 @@ t.test('hooks of a hosted plugin are collected, and its decorators remain', asyn
     instance.addHook('onSend', async () => { ran++ })
     instance.options('*', () => 'never')
     instance.route({ method: 'GET', url: '/theirs', handler: () => 'never' })
-  }, {}, { name: 'hosted-plugin', withhold: ['withheld'] })
+  }, {}, { name: 'hosted-plugin', ownDecorators: ['withheld'] })
   app.get('/', () => 'x')
   t.equal((await app.inject('/')).statusCode, 200)
   t.equal(ran, 0)
@@ -33,7 +33,7 @@ t.test('a plugin that fails fails its host', async t => {
     (_app: unknown, _options: unknown, done: (error: Error) => void) => done(new Error('no')),
     async () => { throw new Error('no') }
   ]
-  for (const plugin of failing) await t.rejects(host(Fastify(), plugin, {}, { name: 'failing' }), { message: 'no' })
+  for (const plugin of failing) await t.rejects(collectHooks(Fastify(), plugin, {}, { name: 'failing' }), { message: 'no' })
 })
 
 t.test('hooks run in sequence, synchronously where possible', async t => {

@@ -36,7 +36,7 @@ export async function capturing (t: Test, server: object, declare: (app: Fastify
   await before?.(app)
   app.addHook('onRequest', (request, reply, done) => {
     if (reserve) {
-      capture.reserve(request)
+      capture.buffer(request)
       const log = stateOf(request).capturedLog
       if (log !== undefined) logs.push([request.url, log])
     } else {

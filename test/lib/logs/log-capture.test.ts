@@ -445,7 +445,7 @@ t.test('the lines of a request are captured before it fails', async (t) => {
   await app.close()
   const silent = await capturing(t, { logger: false }, (app) => app.get('/', () => 'x'), { reserve: true })
   await silent.app.inject('/')
-  t.notOk(silent.capture.hasDestination)
+  t.notOk(silent.capture.hasPinoLogger)
   t.same(silent.linesOf('/'), [], 'no line of a disabled logger is kept')
   await silent.app.close()
 })
@@ -502,7 +502,7 @@ t.test('lines are captured with logging switched off, and with a logger other th
         return 'x'
       }), { mode })
       await app.inject('/')
-      t.notOk(capture.hasDestination)
+      t.notOk(capture.hasPinoLogger)
       t.same(messagesOf('/'), ['debug', 'info', 'warn', 'error', 'fatal', 'of a child'], mode)
       t.same(calls, 'loggerInstance' in server ? ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'of a child'] : [])
       await app.close()

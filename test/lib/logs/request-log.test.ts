@@ -84,7 +84,7 @@ t.test('a debug line of Hindsight has its place in the log, whether or not the l
   log.add(30, '{"msg":"third"}')
   t.match(log.records(), [{ message: 'first' }, { level: 'debug', channel: 'router', message: 'second', context: { route: 'home' } }, { message: 'third' }])
   t.same(written, [])
-  log.writesOwn = true
+  log.writesDebug = true
   log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'fourth' })
   t.same(written, [[{ channel: 'router', route: 'home' }, 'fourth']])
   t.equal(log.records().length, 3, 'the logger returns the line')

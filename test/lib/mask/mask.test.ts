@@ -231,15 +231,15 @@ t.test('a message is masked line by line, even if it is malformed', async t => {
 })
 
 t.test('secret path parameters are masked in any text', async t => {
-  const own = mask.hiding({ token: 'Sé/cret', id: '7', pass: 'ab', empty: null })
+  const own = mask.withParams({ token: 'Sé/cret', id: '7', pass: 'ab', empty: null })
   t.equal(own.url('http://ab/reset/S%C3%A9%2fcret/7?a=b'), 'http://ab/reset/******/7?a=b')
   t.equal(own.url('/reset/S\u00e9%2F%63ret'), '/reset/******')
   t.equal(own.url('/ab/absolute/ab'), '/******/absolute/******')
   t.equal(own.text('GET "/x/ab", for "Sé/cret" about'), 'GET "/x/******", for "******" about')
   t.same(own.value({ url: '/x/S%c3%a9%2Fcret' }), { url: '/x/******' })
   t.equal(own.header('referer', 'http://a/x/ab'), 'http://a/x/******')
-  t.equal(mask.hiding({ id: 'abcdef' }), mask)
-  t.equal(mask.hiding(undefined), mask)
+  t.equal(mask.withParams({ id: 'abcdef' }), mask)
+  t.equal(mask.withParams(undefined), mask)
 })
 
 t.test('patterns of the application are added to the built-in names', async t => {

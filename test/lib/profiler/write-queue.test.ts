@@ -18,7 +18,7 @@ function open ({ put = () => {}, ...options }: Partial<WriteQueueOptions> = {}):
   const warnings: Opened['warnings'] = []
   const queue = new WriteQueue({
     maxWaiting: 1_000,
-    quiet: 0,
+    warnInterval: 0,
     warn: (message, error) => warnings.push([message, (error as Error | undefined)?.message]),
     put: (records) => {
       batches.push(records.map(({ summary }) => summary.token))
@@ -191,7 +191,7 @@ t.test('a store that throws synchronously is handled like one that rejects', asy
 
 t.test('alternating failures and recoveries are reported once a minute', async (t) => {
   let count = 0
-  const { queue, warnings } = open({ quiet: 60_000, put: () => { if (count++ % 2 === 0) throw new Error('unavailable') } })
+  const { queue, warnings } = open({ warnInterval: 60_000, put: () => { if (count++ % 2 === 0) throw new Error('unavailable') } })
   for (const token of tokens(1, 10)) {
     queue.add(token, building(token))
     await queue.flush()

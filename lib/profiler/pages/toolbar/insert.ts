@@ -26,7 +26,7 @@ const MAX_LENGTH = 1_000_000
  */
 export function setProfileLink (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
   const profile = app.hindsight.profiles?.profileOf(request) ?? null
-  if (profile === null || !app.hindsight.maySeeDebug(request)) return false
+  if (profile === null || !app.hindsight.isDebugClient(request)) return false
   reply.header('x-debug-token-link', profile.url)
   return true
 }
@@ -39,7 +39,7 @@ export function setProfileLink (app: FastifyInstance, request: FastifyRequest, r
 export function insertToolbar (
   app: FastifyInstance
 ): (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string | Promise<string | Readable> | undefined {
-  const { mayReadDebug, originOf, base, warn } = app.hindsight
+  const { mayReceiveDetails, originOf, base, warn } = app.hindsight
 
   function insert (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | undefined {
     const profile = app.hindsight.profiles?.profileOf(request)
@@ -80,7 +80,7 @@ export function insertToolbar (
   }
 
   return (request, reply, payload) => {
-    const isPage = mayReadDebug(request) && isNavigation(request) && isWholePage(request, reply)
+    const isPage = mayReceiveDetails(request) && isNavigation(request) && isWholePage(request, reply)
     if (!isPage || app.hindsight.profiles?.profileOf(request) == null) return
     if (!(payload instanceof Readable)) return insert(request, reply, payload)
     const length = Number(reply.getHeader('content-length'))
@@ -168,9 +168,9 @@ function dataOf (
 ): ToolbarData {
   const state = stateOf(request)
   const { log, startedAt, handlerStart, handlerEnd } = state
-  const { route, failed, raised, missed, others } = state
+  const { route, failed, raised, routeError, otherErrors } = state
   const { mask } = servicesOf(request)
-  const errors = failed ? [raised] : missed !== null ? [missed] : others.slice(0, 1)
+  const errors = failed ? [raised] : routeError !== null ? [routeError] : otherErrors.slice(0, 1)
   const { matched } = (collectedBy(state, 'router') ?? {}) as { matched?: ProfiledRoute | null }
   const now = performance.now()
   const handler = handlerStart === 0 ? {} : { handler: (handlerEnd === 0 ? now : handlerEnd) - handlerStart }

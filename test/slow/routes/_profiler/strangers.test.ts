@@ -5,7 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastif
 import t, { type Test } from 'tap'
 import application, { options as serverOptions } from '../../../../app/app.js'
 import { hindsight, preload } from '../../../../app/hindsight.js'
-import { LEAVABLE } from '../../../../app/full.js'
+import { OPTIONAL_LISTENERS } from '../../../../app/full.js'
 import type { HindsightOptions } from '../../../../lib/options.js'
 import type { Services } from '../../../../lib/lifecycle/services.js'
 import { pageAssets } from '../../../../lib/profiler/pages/assets.js'
@@ -149,7 +149,7 @@ const WAYS: Array<[name: string, way: Way, open?: boolean, modes?: readonly Mode
   ['below a prefix', { prefix: '/part' }],
   ['with a lax router', { server: { routerOptions: { caseSensitive: false, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, useSemicolonDelimiter: true } } as never }],
   ['where Fastify trusts everybody', { server: { trustProxy: true } }],
-  ['with everything left that can be', { options: { leave: [...LEAVABLE] } }],
+  ['with everything left that can be', { options: { leave: [...OPTIONAL_LISTENERS] } }],
   ['with rules that let every page read', { options: { cors: [{ origin: '*', credentials: true }] } }],
   ['with an error handler that returns all it has', {
     declare: (app) => app.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => await reply.code(error.statusCode ?? 500).send({ error: { ...error }, message: error.message, config: request.routeOptions.config.name, headers: reply.getHeaders() }))
@@ -210,7 +210,7 @@ for (const mode of [...MODES, 'preload'] as const) {
 }
 
 t.test('if a listener is left to the application, clients without access see nothing', async (t) => {
-  for (const [i, left] of LEAVABLE.entries()) {
+  for (const [i, left] of OPTIONAL_LISTENERS.entries()) {
     const site = await start(t, i % 2 === 0 ? 'full' : 'service', { options: { leave: [left] } })
     for (const { method, path } of site.ours) {
       const [[stranger, how]] = inTurn(STRANGERS, i, 1) as [typeof STRANGERS[number]]
@@ -323,7 +323,7 @@ t.test('in production only users with the role see the pages, from any address',
 
 t.test('in production no listener that is left to the application opens pages that need a role', async (t) => {
   const verify = (): StoredUser => ({ identifier: 'guest', roles: ['ROLE_USER'] })
-  for (const left of LEAVABLE.filter((name) => name !== 'is-granted')) {
+  for (const left of OPTIONAL_LISTENERS.filter((name) => name !== 'is-granted')) {
     const site = await start(t, 'full', { options: { debug: false, session: false, leave: [left], security: { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] }, profiler: { production: true, storage: 'memory', role: 'ROLE_OPERATOR' } } })
     t.ok(site.ours.length > 10, left)
     for (const { method, path } of site.ours) {
