@@ -18,7 +18,7 @@ const { values, positionals } = parseArgs({
 
 const NAMES = [...SCENARIOS.map(({ name }) => name), 'latency']
 const unknown = positionals.find((name) => !NAMES.includes(name))
-if (unknown !== undefined) throw new Error(`Unknown scenario "${unknown}"; known are ${NAMES.join(', ')}`)
+if (unknown !== undefined) throw new Error(`Unknown scenario "${unknown}"; use one of ${NAMES.join(', ')}`)
 if (!existsSync(join(import.meta.dirname, 'node_modules/youch'))) {
   throw new Error('The peers are not installed: npm install --prefix bench')
 }

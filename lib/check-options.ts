@@ -111,7 +111,7 @@ function unknownOption (path: string, name: string, known: string[]): string {
   const key = `${path}${name}`.replace(/\[\d+\]/g, '[]')
   if (Object.hasOwn(REMOVED, key)) return `Option "${path}${name}" was removed. ${REMOVED[key]}`
   const similar = similarName(name, known)
-  const hint = similar === undefined ? `known are ${known.join(', ')}` : `did you mean "${similar}"?`
+  const hint = similar === undefined ? `use one of ${known.join(', ')}` : `did you mean "${similar}"?`
   return `Unknown option "${path}${name}"; ${hint}`
 }
 

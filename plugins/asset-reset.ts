@@ -84,7 +84,7 @@ function openManifest ({ manifest: path, base: given = '/build/' }: AssetSetting
     const chunk = chunks.get(name)
     if (chunk !== undefined) return chunk
     const known = [...chunks.keys()].slice(0, MAX_NAMED).join(', ') || 'none'
-    throw new AssetNotFoundError(`The asset "${name}" is not in the manifest ${path}; known are ${known}.`)
+    throw new AssetNotFoundError(`The asset "${name}" is not in the manifest ${path}, which has ${known}.`)
   }
 
   /** A chunk and all that it imports, itself first, each once. */

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
-const notObserved = new Skip('the request leaves no profile')
+const notObserved = new Skip('the request is not profiled')
 
 /** In an error pass: flattens and masks the raised value: the exceptions of the diagnostic page and the profile. */
 export const error = listener('kernel.controller_arguments', 'error', async (app) => {

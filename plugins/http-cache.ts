@@ -30,7 +30,7 @@ declare module '../lib/lifecycle/request-state.js' {
 
 /** Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1). */
 const guarded = new WeakSet<CacheAttribute>()
-const guardedRoute = new Skip('the checks of the route precede')
+const guardedRoute = new Skip('the checks of the route run first')
 const noValidators = new Skip('the route declares neither etag nor lastModified')
 const notRetrieval = new Skip('caches only store responses to GET and HEAD')
 const notFromHandler = new Skip('the response is not the handler\'s')

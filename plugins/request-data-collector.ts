@@ -1,7 +1,7 @@
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
-const notObserved = new Skip('the request leaves no profile')
+const notObserved = new Skip('the request is not profiled')
 
 /** Records what came in: method, URL, headers, query, cookies, body, attributes, and whether the session was used. */
 export const requestDataCollector = listener('kernel.controller', 'request-data-collector', async (app) => {

@@ -93,7 +93,7 @@ function denialOf (
   request: FastifyRequest, { rule, expression, decisions }: SecurityRecord
 ): { what: string, option: string } | null {
   if (rule !== null && !rule.granted) {
-    const needed = rule.roles.length === 0 ? 'lets no request pass' : `requires ${rule.roles.join(' or ')}`
+    const needed = rule.roles.length === 0 ? 'grants no access' : `requires ${rule.roles.join(' or ')}`
     const what = `Rule ${rule.index} of security.accessControl (path ${rule.path}) ${needed}`
     return { what, option: `security.accessControl[${rule.index}].roles` }
   }

@@ -85,14 +85,14 @@ function run (this: unknown, hook: Callable, args: unknown[], end: (raised?: unk
   try {
     result = hook.apply(this, args)
   } catch (raised) {
-    end(raised ?? new Error('A hook threw nothing'))
+    end(raised ?? new Error('A hook threw undefined or null'))
     throw raised
   }
   if (!isPromise(result)) return result
   // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work each
   // time it is awaited.
   const settled = result instanceof Promise ? result : Promise.resolve(result)
-  settled.then(() => end(), (raised: unknown) => end(raised ?? new Error('A hook rejected with nothing')))
+  settled.then(() => end(), (raised: unknown) => end(raised ?? new Error('A hook rejected without an error')))
   return settled
 }
 

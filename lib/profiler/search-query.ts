@@ -73,7 +73,7 @@ export function readSearch ({ q, ...given }: Fields, maxLimit = MAX_LIMIT): Sear
   const known = [...CRITERIA, 'q', 'sort', 'limit', 'cursor']
   for (const field of Object.keys(given)) {
     if (known.includes(field)) continue
-    throw new BadCriterionError(field, `there is no such criterion; known are ${known.join(', ')}`)
+    throw new BadCriterionError(field, `there is no such criterion; use one of ${known.join(', ')}`)
   }
   const fields: Record<string, unknown> = { ...given }
   for (const [field, value] of readText(textOf({ q }, 'q') ?? '')) {
@@ -99,7 +99,7 @@ function readText (text: string): Array<[field: string, value: string]> {
     const [, name = 'url', value = word] = /^([a-z_]+):(?!\/\/)(.*)$/i.exec(word) ?? []
     const field = name.toLowerCase()
     if (!CRITERIA.includes(field)) {
-      const advice = `known are ${CRITERIA.join(', ')}; a part of a URL with a colon is written in quotes, "${word}"`
+      const advice = `use one of ${CRITERIA.join(', ')}; a part of a URL with a colon is written in quotes, "${word}"`
       throw new BadCriterionError(name, `there is no such criterion; ${advice}`)
     }
     const content = value.replaceAll('"', '').trim()

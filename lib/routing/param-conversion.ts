@@ -70,7 +70,7 @@ export function paramConversions (
     const convert = Object.hasOwn(all, attribute) ? all[attribute] : undefined
     if (convert !== undefined) return { param, converter: attribute, convert }
     const known = Object.keys(all).join(', ')
-    throw new Error(`${where} names the converter "${attribute}", which is unknown; known are ${known}`)
+    throw new Error(`${where} names the converter "${attribute}", which is unknown; use one of ${known}`)
   })
 }
 

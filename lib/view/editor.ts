@@ -72,7 +72,7 @@ function checked (template: string): string {
   const scheme = /^([a-z][a-z\d+.-]*):/i.exec(template)?.[1]?.toLowerCase()
   if (scheme === undefined) {
     const names = Object.keys(PRESETS).join(', ')
-    throw fault(`unknown editor "${template}"; known are ${names}, or give a URL with %f and %l`)
+    throw fault(`unknown editor "${template}"; use ${names}, or a URL with %f and %l`)
   }
   if (!SCHEMES.has(scheme)) throw fault(`the scheme "${scheme}:" is not allowed; use ${[...SCHEMES].join(', ')}`)
   if (/[\s"'<>`\\\p{Cc}]/u.test(template)) throw fault(`"${template}" contains characters that a URL cannot have`)

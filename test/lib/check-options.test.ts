@@ -24,7 +24,7 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['true where only false switches', { session: true }, 'Option "session" must be an object or false, not a boolean'],
   ['null', { cors: null }, 'Option "cors" must be an array, not null'],
   ['no number', { stackDepth: NaN }, 'Option "stackDepth" must be a number, not NaN'],
-  ['a name of every object', { constructor: 1 }, 'Unknown option "constructor"; known are '],
+  ['a name of every object', { constructor: 1 }, 'Unknown option "constructor"; use one of '],
   ['a slip in the cookie', { session: { ...session, cookie: { htpOnly: false } } }, 'Unknown option "session.cookie.htpOnly"; did you mean "httpOnly"?'],
   ['a duration in words', { session: { ...session, cookie: { maxAge: '1h' } } }, 'Option "session.cookie.maxAge" must be a number, not a string'],
   ['fewer than none', { debug: true, profiler: { maxProfiles: -1 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not -1'],

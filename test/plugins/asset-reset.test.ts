@@ -119,7 +119,7 @@ t.test('an entry that the build does not have is an error', async t => {
     const response = await app.inject({ url, headers: { accept: 'application/json' } })
     t.equal(response.statusCode, 500, url)
     t.match(response.json<{ exceptions: Array<{ message: string }> }>().exceptions.at(-1)?.message,
-      /^The asset "(src\/nope\.ts|constructor|__proto__)" is not in the manifest .*manifest\.json; known are _shared-B7PI925R\.js, .*src\/data\.json\.$/)
+      /^The asset "(src\/nope\.ts|constructor|__proto__)" is not in the manifest .*manifest\.json, which has _shared-B7PI925R\.js, .*src\/data\.json\.$/)
   }
   const none = await build({ declare: (app) => { app.get('/', async (request) => request.asset('x')) } })
   t.teardown(() => none.close())

@@ -30,13 +30,13 @@ const mistakes: Array<[config: Record<string, unknown>, message: string]> = [
   [{ params: ['int'] }, 'Option "config.params" must be an object, not an array'],
   [{ params: { id: 3 } }, 'Option "config.params.id" must be "int", "date", "uuid", the name of an own converter, or { enum: [...] }, not a number'],
   [{ params: { id: {} } }, 'Option "config.params.id.enum" is missing'],
-  [{ params: { id: { convertor: 'int' } } }, 'Unknown option "config.params.id.convertor"; known are enum'],
+  [{ params: { id: { convertor: 'int' } } }, 'Unknown option "config.params.id.convertor"; use one of enum'],
   [{ security: true }, 'Option "config.security" must be an expression (CEL), not a boolean'],
-  [{ isGranted: { role: 'ROLE_USER' } }, 'Unknown option "config.isGranted.role"; known are attribute, subject'],
+  [{ isGranted: { role: 'ROLE_USER' } }, 'Unknown option "config.isGranted.role"; use one of attribute, subject'],
   [{ isGranted: ['ROLE_USER', { attribute: 'EDIT', subject: 3 }] }, 'Option "config.isGranted[1].subject" must be a string or a function, not a number'],
   [{ links: { rel: 'preload' } }, 'Option "config.links" must be an array, not an object'],
   [{ links: [{ rel: 'preload' }] }, 'Option "config.links[0].href" is missing'],
-  [{ links: [{ rel: 'preload', href: '/a.css', as: 'style' }] }, 'Unknown option "config.links[0].as"; known are rel, href, attributes'],
+  [{ links: [{ rel: 'preload', href: '/a.css', as: 'style' }] }, 'Unknown option "config.links[0].as"; use one of rel, href, attributes'],
   [{ links: [{ rel: 'preload', href: '/a.css', attributes: { title: { text: 'x' } } }] }, 'Option "config.links[0].attributes.title" must be a string, a number, a boolean or null, not an object']
 ]
 

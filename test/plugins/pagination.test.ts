@@ -184,6 +184,6 @@ t.test('invalid calls of the application are errors', async t => {
   for (const [pagination, message] of [
     [{ defaultLimit: 0 }, 'Option "pagination.defaultLimit" must be a whole number from 1, not 0'],
     [{ defaultLimit: 200 }, 'pagination.defaultLimit is 200, more than maxLimit, which is 100'],
-    [{ pageSize: 3 }, 'Unknown option "pagination.pageSize"; known are defaultLimit, maxLimit']
+    [{ pageSize: 3 }, 'Unknown option "pagination.pageSize"; use one of defaultLimit, maxLimit']
   ] as const) await t.rejects(build({ pagination: pagination as never }), { message })
 })

@@ -171,8 +171,8 @@ t.test('a converter of the application cannot replace a built-in one', async (t)
 
 t.test('an invalid converter stops the start', async (t) => {
   const cases: Array<[pattern: string, params: Record<string, unknown>, message: string]> = [
-    ['/x/:id', { id: 'artcle' }, 'Route "GET /x/:id": config.params.id names the converter "artcle", which is unknown; known are int, date, uuid, article'],
-    ['/x/:id', { id: 'toString' }, 'Route "GET /x/:id": config.params.id names the converter "toString", which is unknown; known are int, date, uuid, article'],
+    ['/x/:id', { id: 'artcle' }, 'Route "GET /x/:id": config.params.id names the converter "artcle", which is unknown; use one of int, date, uuid, article'],
+    ['/x/:id', { id: 'toString' }, 'Route "GET /x/:id": config.params.id names the converter "toString", which is unknown; use one of int, date, uuid, article'],
     ['/x/:id', { slug: 'int' }, 'Route "GET /x/:id": config.params.slug is not a parameter of the pattern "/x/:id", which has "id"'],
     ['/x', { id: 'int' }, 'Route "GET /x": config.params.id is not a parameter of the pattern "/x", which has no parameters'],
     ['/x/::id', { id: 'int' }, 'Route "GET /x/::id": config.params.id is not a parameter of the pattern "/x/::id", which has no parameters'],

@@ -71,7 +71,7 @@ function request (profile: Profile): Values {
 
 function body (profile: Profile): Values {
   const { body, bodyNote } = dataOf(profile, 'request')
-  return { ...flattenPaths(body ?? undefined), 'why there is none': bodyNote }
+  return { ...flattenPaths(body ?? undefined), note: bodyNote }
 }
 
 function response (profile: Profile): Values {

@@ -73,9 +73,9 @@ t.test('limit and cursor are read', async (t) => {
 const words = 'token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent'
 const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ q: 'status:50' }, 'Invalid "status": "50" is neither a status such as 404 nor a class such as 4xx.'],
-  [{ q: 'statu:500' }, `Invalid "statu": there is no such criterion; known are ${words}; a part of a URL with a colon is written in quotes, "statu:500".`],
-  [{ q: '__proto__:1' }, `Invalid "__proto__": there is no such criterion; known are ${words}; a part of a URL with a colon is written in quotes, "__proto__:1".`],
-  [{ q: 'limit:5' }, `Invalid "limit": there is no such criterion; known are ${words}; a part of a URL with a colon is written in quotes, "limit:5".`],
+  [{ q: 'statu:500' }, `Invalid "statu": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "statu:500".`],
+  [{ q: '__proto__:1' }, `Invalid "__proto__": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "__proto__:1".`],
+  [{ q: 'limit:5' }, `Invalid "limit": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "limit:5".`],
   [{ q: 'status:' }, 'Invalid "status": it has no value.'],
   [{ q: 'exception:""' }, 'Invalid "exception": it has no value.'],
   [{ q: 'exception:"open' }, 'Invalid "q": a quotation mark is not closed.'],
@@ -103,8 +103,8 @@ const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ limit: '0' }, 'Invalid "limit": "0" is not a whole number from 1 to 500.'],
   [{ limit: '501' }, 'Invalid "limit": "501" is not a whole number from 1 to 500.'],
   [{ limit: '1e2' }, 'Invalid "limit": "1e2" is not a whole number from 1 to 500.'],
-  [{ colour: 'red' }, 'Invalid "colour": there is no such criterion; known are token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.'],
-  [{ constructor: 'red' }, 'Invalid "constructor": there is no such criterion; known are token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.']
+  [{ colour: 'red' }, 'Invalid "colour": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.'],
+  [{ constructor: 'red' }, 'Invalid "constructor": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.']
 ]
 
 for (const [fields, message] of bad) {

@@ -224,7 +224,7 @@ t.test('an invalid criterion is an error that names it', async t => {
     ['?limit=1&limit=2', 'Invalid "limit": it may be given only once.'],
     ['?cursor=x', 'Invalid "cursor": "x" is not one of a previous page.'],
     ['search?status=40', 'Invalid "status": "40" is neither a status such as 404 nor a class such as 4xx.'],
-    ['search?statu=404', 'Invalid "statu": there is no such criterion; known are token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.'],
+    ['search?statu=404', 'Invalid "statu": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.'],
     ['latest?error=yes', 'Invalid "error": "yes" is neither 1 nor 0.'],
     ['stream?ip=me', 'Invalid "ip": "me" is not an IP address.'],
     ['search?sort=url', 'Invalid "sort": "url" is none of -time, time, -duration, duration, -status, status.'],
