@@ -6,9 +6,8 @@ import type {} from '../lib/profiler/request-profiles.js'
 /** The type of `request.hindsight`. */
 export interface RequestHindsight {
   /**
-   * Adds an error, or whatever else was thrown, to the profile of the request: for errors that a framework catches and
-   * answers itself. Of one request at most 25 are kept, and each once. May be called after the response, too. Does
-   * nothing where requests are not profiled.
+   * Adds an error, or another thrown value, to the profile of the request: for errors that a framework catches. A
+   * profile has at most 25 of them, each once. It may be called after the response. Without a profile it does nothing.
    */
   capture: (error: unknown) => void
 }

@@ -18,7 +18,7 @@ const MIN_LENGTH = 32
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** The options of the plugin that are read by their schemas alone. */
+/** The options of the plugin that need no code besides their schemas. */
 const READ_BY_SCHEMA = Object.fromEntries(
   Object.entries(OPTIONS).filter(([name, { env }]) => env !== undefined && name !== 'debug' && name !== 'profiler')
 )

@@ -15,7 +15,7 @@ import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 import type { HindsightOptions } from '../lib/options.js'
 
-/** Opens `full` mode: the 42 listeners, the handlers of errors and missing routes, and the pages of the profiler. */
+/** Starts `full` mode: the 42 listeners, the handlers of errors and missing routes, and the pages of the profiler. */
 export async function openFull (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {
   const { options, settings } = resolved
   const { debug, observed, fromBeginning } = app.hindsight
@@ -91,7 +91,7 @@ const ESSENTIAL: ReadonlySet<string> = new Set([
 export const OPTIONAL_LISTENERS: readonly string[] =
   [...new Set(Object.values(lifecycle).flat().map(({ listener }) => listener))].filter((name) => !ESSENTIAL.has(name))
 
-/** Stops the start at a name that cannot be left to the application. */
+/** Throws for a listener that cannot be left to the application. */
 function checkLeave (names: readonly string[] = []): void {
   const i = names.findIndex((name) => !OPTIONAL_LISTENERS.includes(name))
   if (i === -1) return
@@ -103,7 +103,7 @@ interface Conflict {
   plugins: readonly string[]
   /** The part of Hindsight that has the same purpose. */
   part: string
-  /** How the start succeeds. */
+  /** What to change, as the end of the error message. */
   remedy: string
   isConfigured: (options: HindsightOptions) => boolean
 }
@@ -131,7 +131,7 @@ const CONFLICTS: readonly Conflict[] = [
   }
 ]
 
-/** Stops the start where a plugin does what a listener does: one registered before Hindsight, or in a child. */
+/** Throws if a plugin has the purpose of a listener, whether it was registered before Hindsight or in a child. */
 function checkConflicts (app: FastifyInstance, options: HindsightOptions): void {
   const configured = CONFLICTS.filter(({ isConfigured }) => isConfigured(options))
   const instances = [app]

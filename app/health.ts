@@ -6,7 +6,7 @@ import { settlesWithin } from '../lib/profiler/write-queue.js'
 /** Milliseconds after which a check that has not settled counts as failed. */
 const TIMEOUT = 2_000
 
-/** Adds the health checks. They respond before the first listener: without login, session, profile and log line. */
+/** Adds `/livez` and `/readyz`, which respond before the first listener: without login, profile and log line. */
 export function openHealth (app: FastifyInstance, { health = false }: HindsightOptions): void {
   if (!health) return
   const { readinessChecks } = app.hindsight

@@ -19,7 +19,7 @@ interface Startup {
 /** Applications whose observation has begun before the plugin is registered: those of the preload. */
 const preloaded = new WeakMap<FastifyInstance, Startup>()
 
-/** The plugin, in `observe` or `full` mode. Rejects at an option that is unknown or wrong, with the option's name. */
+/** The plugin, in `observe` or `full` mode. Rejects for an option that is unknown or wrong, with the option's name. */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
   const { resolved, observation } = preloaded.get(app) ?? begin(app, options)
   preloaded.delete(app)
@@ -45,7 +45,7 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   await observation?.ready
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
-// Before anything is awaited: an application with a short timeout for plugins has hooks that are added at once.
+// Synchronous, so that the hooks are added also where the timeout of plugins is short.
 function begin (app: FastifyInstance, given: HindsightOptions): Startup {
   if (app.hasDecorator('hindsight')) {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +

@@ -41,7 +41,7 @@ export class HindsightModule implements NestModule {
 Inject(ApplicationConfig)(HindsightModule, undefined, 0)
 Module({})(HindsightModule)
 
-/** A class without instances: `instanceof`, by which Nest selects filters, notes the exception. */
+/** Nest tests exceptions with `instanceof` to select a filter: the test records the exception, and is never true. */
 class NoException {
   static [Symbol.hasInstance] (exception: unknown): boolean {
     recordException(exception)
@@ -60,10 +60,10 @@ function recordException (exception: unknown): void {
   if (request === undefined || reply === undefined || reply.sent) return
   const state = stateOf(request)
   state.defaultAnswers = defaultAnswers(exception)
-  // Why no route matched is explained by the route table.
+  // For a request without a route, the error of the route table explains more.
   const notFoundMessage = `Cannot ${request.method} ${request.originalUrl}`
   const isUnrouted = request.is404 && exception instanceof NotFoundException && exception.message === notFoundMessage
-  // What Fastify has raised reaches the filters as an exception of Nest.
+  // Errors of Fastify reach the filters as exceptions of Nest.
   if (!isUnrouted && !state.failed) recordFailure(request, reply, exception)
 }
 

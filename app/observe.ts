@@ -17,7 +17,7 @@ const OWN_PATHS = ['/_profiler', '/_profiler/*', '/_wdt/*', '/_error/*']
 
 type Sent = (error: null, payload: unknown) => void
 
-/** Begins `observe` mode. The hooks are added at once; what they do is in `observer.ts`, which is loaded meanwhile. */
+/** Starts `observe` mode: adds the hooks, and loads `observer.ts`, which has the functions that they call. */
 export function beginObservation (app: FastifyInstance, resolved: ResolvedOptions) {
   const { debug, fromBeginning, base, warn } = app.hindsight
   let observer: Observer | undefined
@@ -95,11 +95,11 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   // The plugin of the preload awaits it later.
   ready.catch(() => {})
   return {
-    /** Adds the hooks again that have to run after those of listeners. */
+    /** Adds copies of the hooks that have to run after those of listeners. */
     addLastHooks (): void {
       for (const last of [handler, response]) last?.addTo(app)
     },
-    /** Resolves when the services of requests are there; rejects at an invalid option. */
+    /** Resolves when `app.hindsight` is complete; rejects for an invalid option. */
     prepared,
     /** Resolves when the plugin may end its registration. */
     ready

@@ -24,7 +24,7 @@ declare module '../lib/lifecycle/request-state.js' {
 
 export type Observer = Awaited<ReturnType<typeof openObserver>>
 
-/** Opens the profiles of an application in `observe` mode: the functions that its hooks call. */
+/** Opens the store of profiles, and returns the functions that the hooks of `observe` mode call. */
 export async function openObserver (app: FastifyInstance, resolved: ResolvedOptions) {
   const { options, settings } = resolved
   const { debug, fromBeginning, isDebugClient, mayReceiveDetails } = app.hindsight
@@ -63,7 +63,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     collectRequest(request)
     const profile = profiles?.profileOf(request) ?? null
     if (profile !== null) state.profile = profile
-    // A failing hook of the response keeps Fastify's answer; a stream that fails is a failure of the handler.
+    // After a failed `onSend` hook, Fastify's response is kept. A failed stream counts as a failed handler.
     const isFirst = state.sendFailed !== true && (state.responses === 1 || state.streamed === true)
     state.streamed = isStream(payload)
     const page = debug && isFirst ? diagnosticAnswer(request, reply, payload) : null

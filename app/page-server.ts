@@ -8,7 +8,7 @@ const OWN_PATH = /^\/_(?:profiler|wdt|error)(?:\/|$)/
 
 let isOpening = false
 
-/** Whether the Fastify instance that is being made is the private one of our pages. */
+/** Whether the private Fastify instance of the pages is being created: the preload ignores it. */
 export function isPageServer (): boolean {
   return isOpening
 }

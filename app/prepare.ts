@@ -19,7 +19,7 @@ export interface ResolvedOptions {
   settings: ProfilerSettings | null
 }
 
-/** Checks the values of options, and adds the services that requests need. Throws an error with the option's name. */
+/** Checks the values of options and completes `app.hindsight`. Throws an error with the option's name. */
 export function prepare (app: FastifyInstance, { options, settings }: ResolvedOptions): void {
   if (settings !== null) {
     checkCollectors(settings.collectors ?? [])

@@ -12,7 +12,7 @@ const DEFAULTS = Object.fromEntries(
   Object.entries(SERVER_OPTIONS).map(([name, schema]) => [name, schema.default])
 ) as object as ServerSettings
 
-/** Milliseconds by which Node.js may notice a timeout late. */
+/** Milliseconds between two checks of Node.js for connections that exceed a timeout. */
 const CHECK_INTERVAL = 1_000
 const CLOSE_INTERVAL = 100
 

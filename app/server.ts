@@ -49,9 +49,9 @@ start().catch((error: Error) => {
 })
 
 interface CloseOptions {
-  /** Milliseconds for which a service still answers after a signal, as one that is not ready. */
+  /** Milliseconds from a signal to the close: requests are still answered, and `/readyz` responds with 503. */
   closeDelay: number
-  /** Milliseconds that requests under way then have; longer ones are cut off. */
+  /** Milliseconds until the remaining requests are aborted after that. */
   closeTimeout: number
 }
 

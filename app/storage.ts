@@ -1,4 +1,4 @@
-/** What a store of an application needs: the interface, what searches compare, and the shortest of the engines. */
+/** The entry point for stores of applications: the interface, the comparison of searches, and an example. */
 export type { Profile } from '../lib/profiler/profile.js'
 export type { Criteria } from '../lib/profiler/storage/criteria.js'
 export type {

@@ -17,7 +17,7 @@ export interface Output extends NodeJS.WritableStream {
 /** How lines are formatted. */
 export type Formatter = Pick<Terminal, 'columns' | 'style'>
 
-/** Writes for people or for programs. Text of requests is written without control characters. */
+/** Writes lines or JSON to a stream. Control characters in text of requests are made visible. */
 export class Terminal {
   /** The width of a line; infinite when the output is not a terminal. */
   readonly columns: number

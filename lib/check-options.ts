@@ -18,7 +18,7 @@ export interface OptionSchema {
   maximum?: number
   /** A regular expression that a string must match. */
   pattern?: string
-  /** What a valid value is, as an error message has it. */
+  /** A description of valid values, for error messages. */
   valid?: string
   /** The properties that an object needs, and those that have to be functions. */
   required?: readonly string[]
@@ -44,9 +44,9 @@ const { plugin, server, process: ofProcess, route, removed } = require('./option
 export const OPTIONS: OptionSchemas = plugin.properties
 /** The options of the server that are limits, and how it reads messages. */
 export const SERVER_OPTIONS: OptionSchemas = server.properties
-/** What `npm start` takes from the environment besides. */
+/** Settings of the process, which `npm start` reads from the environment. */
 export const PROCESS_OPTIONS: OptionSchemas = ofProcess.properties
-/** What routes declare in their `config`. */
+/** The attributes that routes declare in their `config`. */
 export const ROUTE_ATTRIBUTES: OptionSchemas = route.properties
 /** The replacements of removed options and environment variables, by name; `[]` stands for any index. */
 export const REMOVED = removed
@@ -65,7 +65,7 @@ export function listenersOf (options: HindsightOptions): ReadonlySet<string> {
   return new Set(given.flatMap(([name]) => OPTIONS[name]?.listeners ?? []))
 }
 
-/** Whether a value is valid, its items and properties apart. */
+/** Whether a value is valid; its items and properties are not checked. */
 export function isValid (schema: OptionSchema, value: unknown): boolean {
   const { types, enum: known, minimum = -Infinity, maximum = Infinity, pattern = '' } = schema
   if (!types.some((type) => TYPES[type].accepts(value))) return false
@@ -74,7 +74,7 @@ export function isValid (schema: OptionSchema, value: unknown): boolean {
   return known?.includes(value) ?? new RegExp(pattern, 'u').test(value)
 }
 
-/** What a valid value is, as an error message has it. */
+/** A description of valid values, for error messages. */
 export function expected ({ types, enum: known, minimum, maximum, valid }: OptionSchema): string {
   if (valid !== undefined) return valid
   const list = new Intl.ListFormat('en-GB', { type: 'disjunction' })
@@ -124,7 +124,7 @@ export function similarName (name: string, known: readonly string[]): string | u
   return isNear ? nearest : undefined
 }
 
-// The value where the type is right.
+// The value if its type is valid, otherwise only its type.
 function shown (value: unknown, { types, enum: known, pattern }: OptionSchema): string {
   const isNumeric = types.includes('number') || types.includes('integer')
   if (value === null || Number.isNaN(value) || (typeof value === 'number' && isNumeric)) return String(value)

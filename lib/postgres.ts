@@ -2,7 +2,7 @@ import pg from 'pg'
 
 /** Milliseconds after which a server that does not answer is unavailable. */
 const TIMEOUT = 3_000
-/** The advisory lock of those that create tables. */
+/** The advisory lock of processes that create tables. */
 const CREATE_LOCK = 0x48696E65
 
 /** Connections to a server; the first query connects. */
@@ -24,7 +24,7 @@ export function openPool (connectionString: string, max: number): pg.Pool {
   return pool
 }
 
-/** Works with one connection; one that has failed is closed, and its transaction is rolled back. */
+/** Calls `work` with a connection. If it rejects, the connection is closed and its transaction is rolled back. */
 export async function withClient<T> (pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   let failure: Error | undefined

@@ -101,7 +101,7 @@ function openManifest ({ manifest: path, base: given = '/build/' }: AssetSetting
   function tags (entry: string, nonces: Nonces | null, written: Set<string>): string {
     function tag (kind: 'stylesheet' | 'script' | 'modulepreload', { file, integrity }: Chunk): string {
       const key = `${kind} ${file}`
-      // What is loaded already needs no preload.
+      // A script that the page loads needs no preload.
       if (written.has(key) || (kind === 'modulepreload' && written.has(`script ${file}`))) return ''
       written.add(key)
       const nonce = nonces?.[kind === 'stylesheet' ? 'style' : 'script']

@@ -85,7 +85,7 @@ function collectPolicy (state: RequestState, ofRoute: Array<{ header: string }>)
   }))
 }
 
-/** The header of an option and the middleware of helmet that sets it, or nothing. Throws at invalid directives. */
+/** The header of an option and the middleware of helmet that sets it, or nothing. Throws for invalid directives. */
 function policyOf (reportOnly: boolean, directives: CspDirectives | false | undefined) {
   if (directives === undefined || directives === false || Object.keys(directives).length === 0) return []
   // Without default-src, a policy restricts only what it names (CSP3, section 6.1.3); helmet requires that explicitly.

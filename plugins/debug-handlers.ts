@@ -3,7 +3,7 @@ import { requestContext, stateOf } from '../lib/lifecycle/request-state.js'
 
 const notObserved = new Skip('the request is observed only if it fails')
 
-/** Opens the diagnostic context of a request. */
+/** Starts the log capture and the asynchronous context of a request. */
 export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, { stackDepth = 50 }) => {
   const { debug, observed, fromBeginning } = app.hindsight
   if (!observed) return 'not in debug mode'

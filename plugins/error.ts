@@ -4,7 +4,7 @@ import { stateOf } from '../lib/lifecycle/request-state.js'
 
 const notObserved = new Skip('the request is not profiled')
 
-/** In an error pass: flattens and masks the raised value: the exceptions of the diagnostic page and the profile. */
+/** Flattens and masks the error, in an error pass, for the diagnostic page and the profile. */
 export const error = listener('kernel.controller_arguments', 'error', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
   const { exceptionsOf } = await import('../lib/errors/masked-exceptions.js')

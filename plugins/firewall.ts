@@ -12,7 +12,7 @@ declare module 'fastify' {
     readonly user: User | null
     /** Whether the user has a role, or may do something with a subject, as the voters see it. */
     isGranted (attribute: string, subject?: unknown): Promise<boolean>
-    /** What a login page shows; the message of a failed login is given once. */
+    /** The data of a login page; the message of a failed login is returned once. */
     loginForm (): LoginForm
   }
 }

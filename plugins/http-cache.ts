@@ -74,7 +74,7 @@ async function answerConditional (
   return new Answer(undefined)
 }
 
-// Runs after the checks of the route itself: they have let the request pass.
+// Runs after the checks of the route, which have not refused the request.
 async function markHandlerReached (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
   const cache = stateOf(request).attributes?.cache
   const isGuarded = cache !== undefined && guarded.has(cache) && isRetrieval(request)
@@ -164,7 +164,7 @@ function setValidators (reply: FastifyReply, { etag, lastModified }: Validators)
   if (lastModified !== null && isDated) setIfAbsent(reply, 'last-modified', lastModified)
 }
 
-/** What identifies the current representation of a resource (RFC 9110, section 8.8), as it is sent. */
+/** The validators of the current representation of a resource (RFC 9110, section 8.8), as they are sent. */
 export interface Validators {
   etag: string | null
   lastModified: string | null

@@ -31,7 +31,7 @@ export const localeAwareServices = listener('kernel.request', 'locale-aware-serv
     return Object.freeze(Object.fromEntries(await Promise.all(made)))
   }
 
-  // Their locale never changes: concurrent requests share them. A service that fails for a locale stops the start.
+  // Made once, and shared by concurrent requests. A service that fails for a locale stops the start.
   const byLocale = new Map<string, object>()
   for (const locale of new Set([defaultLocale, ...enabledLocales])) byLocale.set(locale, await servicesFor(locale))
   app.decorateRequest('services', {

@@ -24,7 +24,7 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
   }
 })
 
-// A server error though nothing was raised: what the collectors have skipped is collected now.
+// A handler has sent a server error without raising one: the collectors that were skipped run now.
 function observeLate (request: FastifyRequest, reply: FastifyReply, payload: unknown): void {
   observe(request, reply)
   for (const { listener, run } of servicesOf(request).lifecycle.slots) {

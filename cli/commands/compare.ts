@@ -30,7 +30,7 @@ export const compare: Command = {
   }
 }
 
-/** Two profiles for people: the differences by section, without those of listeners, which the page and JSON have. */
+/** The lines of a comparison: the differences by section. Those of listeners are on the page and in the JSON only. */
 export function comparisonLines ({ a, b, sections }: Comparison, format: Formatter): string[] {
   const { style } = format
   const shown = sections.filter(({ name, differences }) => name !== 'events' && differences.length > 0)
@@ -102,7 +102,7 @@ export const replay: Command = {
   }
 }
 
-/** What a service answers about the replay of a profile: to a GET, or with a body to a POST. Throws for an error. */
+/** Sends a GET, or with a body a POST, to the replay route of a service; returns its JSON. Throws for an error. */
 async function fetchJson<T> (service: string, token: string, body?: URLSearchParams): Promise<T> {
   if (!URL.canParse(service)) throw new Error(`--url: "${service}" is not an address such as ${DEFAULT_URL}.`)
   const path = `_profiler/${encodeURIComponent(token)}/replay`

@@ -172,8 +172,8 @@ class HookOrder {
   }
 
   /**
-   * What each route runs, in order, as text; the application must be ready. It has no line numbers and no files of
-   * packages: it changes only with the order. Throws when there is no route of this name.
+   * The lines of the output: each route with its hooks and its handler in order. The application must be ready. Line
+   * numbers and files of packages are left out, so that only another order changes it. Throws for an unknown route.
    */
   lines (name?: string): string[] {
     const routes = this.#routes.filter((route) => isDeclared(route) && (name === undefined || route.name === name))

@@ -83,7 +83,7 @@ function renderFrames ({ frames }: FlattenedException, view: ExceptionsView): st
   return html`<ol class="frames">!${items}</ol>`
 }
 
-/** Frames outside the application in a row; those of a call that is listed already are counted only. */
+/** Consecutive frames outside the application; if their first call is listed already, only their number. */
 function vendorFrames (frames: readonly StackFrame[], view: ExceptionsView): string {
   const count = counted(frames.length, 'vendor frame')
   const [first] = frames as [StackFrame]
@@ -126,7 +126,7 @@ function fileName (frame: StackFrame): string {
   return html`${folder}<b>${name}</b>${position(frame)}`
 }
 
-/** The whole path, which can be copied. */
+/** The full path of a frame's file, with a button that copies it. */
 function tools (frame: StackFrame, editor: EditorLink | null): string {
   const path = linked(frame, editor, 'open', html`${visibleLine(frame.file)}${position(frame)}`)
   return html`<p class="tools"><span class="path" data-copy="Copy path">!${path}</span></p>`

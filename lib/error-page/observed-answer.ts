@@ -9,7 +9,7 @@ import { diagnosticPage } from './diagnostic-page.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
-    /** Bodies of the default answers of a framework to what was raised: the diagnostic page may replace them. */
+    /** Bodies of a framework's default responses to the error, which the diagnostic page may replace. */
     defaultAnswers?: readonly string[]
   }
 }
@@ -19,7 +19,7 @@ const REPLACED = [
   'content-security-policy', 'content-security-policy-report-only', 'etag', 'last-modified', 'accept-ranges'
 ]
 
-/** Why a request is answered as not found: no route matched, or a handler called `reply.callNotFound()`; else null. */
+/** The error of a request without a route, or whose handler called `reply.callNotFound()`; null for other requests. */
 export function routeErrorOf (request: FastifyRequest, reply: FastifyReply): Error | null {
   if (reply.statusCode !== 404 || stateOf(request).failed || !request.is404) return null
   const why = explainNoMatch(request)

@@ -7,7 +7,7 @@ const SERVER_ERROR =
 const CLIENT_ERROR = 'The request could not be answered. Please check its address, or go back and try again.'
 const MAX_STACK = 10_000
 
-/** What a short error shows beside its status. */
+/** The parts of a short error besides its status. */
 interface Details {
   /** The token of the profile, a reference for the operators. */
   token?: string | undefined
@@ -42,7 +42,7 @@ export function renderShortError (
   return [title, `${status} ${reason}`, remark, ...reference, ...details].join('\n\n') + '\n'
 }
 
-/** The stack of a raised value as it is, without flattening or inspecting it: that may be what failed. Never throws. */
+/** The stack of a raised value, or the value as text; for errors of `flattenError` and `inspect`. Never throws. */
 export function plainStack (error: unknown): string {
   try {
     const stack: unknown = Object(error).stack

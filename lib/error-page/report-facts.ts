@@ -31,7 +31,7 @@ export function mainSource (report: ErrorReport): { frame: StackFrame, title: st
 
 interface ChainLine { before: string, frame: StackFrame | undefined, index: number }
 
-/** How the other errors of a chain follow from that of the headline, the nearest to it first. */
+/** The errors of a chain besides that of the headline, each with its relation to the one before it. */
 export function chainLines (report: ErrorReport): ChainLine[] {
   const { exceptions, status } = report
   const isOutermost = status === 404 || status === 405
@@ -43,7 +43,7 @@ export function chainLines (report: ErrorReport): ChainLine[] {
   })
 }
 
-/** The number of lines that were logged, omitted ones included, and of the errors among the others. */
+/** The number of log lines, omitted ones included, and the number of errors among the lines that are shown. */
 export function logCounts ({ logs, logsOmitted = 0 }: ErrorReport): { lines: number, failures: number } {
   const shown = logs.filter((line) => !isNotification(line))
   return { lines: shown.length + logsOmitted, failures: shown.filter(isErrorOrWorse).length }

@@ -18,7 +18,7 @@ export interface DeclaredPlace {
 
 const FRAMEWORK: ReadonlySet<string> = new Set(['fastify', 'avvio', 'fastify-plugin'])
 
-/** The same function, whose results are cached by its argument. */
+/** Returns a function that caches the results of another one by its argument. */
 function cached<K extends object, T> (run: (key: K) => T): (key: K) => T {
   const results = new WeakMap<K, { result: T }>()
   return (key) => {
@@ -66,10 +66,7 @@ export function handlerFrame (request: FastifyRequest, declaration = false): Sta
   return null
 }
 
-/**
- * The frame of the application that is nearest to the error of a response, otherwise the handler of the route; null
- * where the failure is about neither.
- */
+/** The frame of the application nearest to the error of a response, otherwise that of the route's handler, or null. */
 export function ownFrame (request: FastifyRequest): StackFrame | null {
   const { exceptions = [] } = stateOf(request)
   return firstOwnFrame(exceptions.toReversed()) ?? handlerFrame(request)

@@ -27,7 +27,7 @@ export interface FlattenedException {
   frames: StackFrame[]
   /** The stack as plain text. */
   stack: string
-  /** What was left out, such as frames, causes or members. */
+  /** A sentence about omitted frames, causes or members. */
   note?: string
   /** The members of an AggregateError, each with its own chain (root cause first). */
   errors?: FlattenedException[][]

@@ -19,7 +19,7 @@ const MAX_MESSAGE = 20_000
 const MAX_STACK = 40_000
 const MAX_PARSED_STACK = 100_000
 
-/** The state of one call of `flattenError`: what may still be added, and the errors that were listed. */
+/** The state of one call of `flattenError`: the remaining limits, and the errors that are listed already. */
 interface Walk {
   seen: Set<unknown>
   exceptions: number

@@ -14,7 +14,7 @@ import { refusalOf } from './refusal.js'
 const WELCOME = 'The application runs, and has no route for / yet. Every request has a profile: see /_profiler/. ' +
   'To answer this request'
 
-/** Hints for a failure; none where none is certain. */
+/** The hints for a failure; empty if no hint is certain. */
 export function hintsFor (request: FastifyRequest, status: number): Hint[] {
   const { raisedBy, routeError, route, reply } = stateOf(request)
   const refusal = refusalOf(request, reply, status, contextOf(request)?.record ?? null)

@@ -7,7 +7,7 @@ import { flattenError } from './flatten-error.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
-    /** What was raised, flattened and masked; root cause first. */
+    /** The chain of the error, flattened and masked; root cause first. */
     exceptions?: FlattenedException[]
   }
 }
@@ -18,7 +18,7 @@ const ASSIGNMENT =
 // Code often names secrets (`token = request.token`): only literals are masked.
 const LITERAL = /["'`]/
 
-/** The mask of what is shown about a request: it hides the secrets among its path parameters, too. */
+/** The mask for data of a request: it also masks path parameters with secret names, in every text. */
 export function maskOf (request: FastifyRequest): Mask {
   const { mask } = servicesOf(request)
   // The token in the path of a profiler page is no secret to its reader.
@@ -31,7 +31,7 @@ export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   const state = stateOf(request)
   if (state.exceptions !== undefined) return state.exceptions
   const exceptions = maskExceptions(flattenError(state.failed ? state.raised : state.routeError), maskOf(request))
-  // No code of the application raised that no route matched, though its hooks may be in the stack.
+  // The router raised the error: frames of the application are those of its hooks.
   if (request.is404 && state.route === null) {
     for (const frame of exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt
   }

@@ -14,7 +14,7 @@ export interface Refusal {
   kind: 'credentials' | 'access' | 'method' | 'size' | 'type' | 'rate' | 'cors' | 'csp' | 'cookie'
   /** One sentence for people. */
   sentence: string
-  /** The option that decides; null where it is neither one of Hindsight nor of Fastify. */
+  /** The option of Hindsight, Fastify or the route that decides; null if it was other code. */
   option: string | null
 }
 
@@ -88,7 +88,7 @@ function bySecurity (request: FastifyRequest, status: number, record: SecurityRe
   return byOption(kind, `${denial.what}, and ${userOf(record, name)}`, denial.option)
 }
 
-/** What denied access, and the option that decides. */
+/** The rule or vote that denied access, and the option that decides; null if none did. */
 function denialOf (
   request: FastifyRequest, { rule, expression, decisions }: SecurityRecord
 ): { what: string, option: string } | null {

@@ -8,7 +8,7 @@ import { messageOf, read } from './thrown-value.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
-    /** The JSON body as it is received; null where it is larger than 64 kB. */
+    /** The chunks of a JSON body; null if it is larger than 64 kB. */
     receivedBody?: Buffer[] | null
   }
 }
@@ -51,7 +51,7 @@ interface MalformedPlace {
   excerpt?: CodeExcerpt & { column: number }
 }
 
-/** Keeps the JSON body of a request while it is read, so that an invalid one can be shown. */
+/** Copies the JSON body of a request while it is read, so that the page can show an invalid one. */
 export function bufferBody (request: FastifyRequest): void {
   const { raw, headers } = request
   if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return

@@ -115,7 +115,7 @@ export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: M
   return { ...rest, message: mask.text(message), context: known.context }
 }
 
-/** What happened, in one sentence. */
+/** The summary of a report: the failure in one sentence. */
 function failureSentence (
   request: FastifyRequest, exceptions: readonly FlattenedException[], handler: StackFrame | null,
   input: RejectedInput | null

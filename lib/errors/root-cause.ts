@@ -51,7 +51,7 @@ function listed (texts: readonly string[], max: number, separator: string): stri
   return texts.length > max ? `${shown}${separator}and ${grouped(texts.length - max)} more` : shown
 }
 
-/** The name of an error in a sentence. */
+/** The name of an error, or a description of another thrown value, for a sentence. */
 export function thrownAs (name: string): string {
   const type = /^Thrown (.+)$/.exec(name)?.[1]
   return type === undefined ? name : `a value that is no Error (${type})`

@@ -24,7 +24,7 @@ export function splitStack (stack: string, message: string): { head: string, fra
   return { head: stack.slice(0, end).trimEnd(), frames: stack.slice(end).replace(/^\n/, '').trimEnd() }
 }
 
-// The message was changed after the stack was captured: only the lines at the end are surely frames.
+// If the message was changed after the stack was captured, only the last lines are certain to be frames.
 function startOfFrames (stack: string): number {
   const lines = stack.trimEnd().split('\n')
   const last = lines.findLastIndex((line) => !FRAME_LINE.test(line))

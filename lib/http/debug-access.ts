@@ -25,7 +25,7 @@ const isPrivate = addressRanges(['loopback', 'linklocal', 'uniquelocal'])
 /** The name of a host; `unknown` and identifiers such as `_hidden` name none (RFC 7239, sections 6.2 and 6.3). */
 const HOST_NAME = /^(?!unknown$|_)[a-z0-9.:_-]+$/
 
-/** Makes the functions that decide by address, `Host` and forwarding headers which clients see source and logs. */
+/** Makes the functions that decide by address, `Host` and forwarding headers about clients that receive source. */
 export function debugAccess (
   app: FastifyInstance,
   debug: boolean,
@@ -42,7 +42,7 @@ export function debugAccess (
     return (state.isDebugClient ??= isInjection(request.raw) ? isInjectorAllowed(request) : isMessageAllowed(request))
   }
 
-  /** Whether the response may contain details; not if the page of another site could read them by a CORS rule. */
+  /** Whether the response may have source and logs; false for a page of another site, which CORS may let read it. */
   function mayReceiveDetails (request: FastifyRequest): boolean {
     return isDebugClient(request) && (isInjection(request.raw) || isPageAllowed(request))
   }
@@ -62,7 +62,7 @@ export function debugAccess (
     return isLoopback(ip) || isListed(ip) || (isPrivate(ip) && isBoundBeyondLoopback(app))
   }
 
-  // Forwarding headers can only take access away: it does not matter whether they are true.
+  // Forwarding headers can only deny access: a forged header gains nothing.
   function isForwardingAllowed ({ ip, proxies }: Origin, { raw }: FastifyRequest): boolean {
     const { addresses, hosts: named } = forwardingNames(raw.headers)
     // Browsers have sent HTTP/1.1 since 1999, some reverse proxies send 1.0. Unless the proxy is trusted, its headers

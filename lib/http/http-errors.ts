@@ -30,7 +30,7 @@ export class MethodNotAllowedError extends httpError('MethodNotAllowedError', 'H
 /** The request is malformed at the message level (RFC 9110, section 15.5.1). */
 export class BadRequestError extends httpError('BadRequestError', 'HINDSIGHT_BAD_REQUEST', 400) {}
 
-/** What is wrong with a message: the cause of a bad-request error. */
+/** The cause of a bad-request error. */
 export class SuspiciousOperationError
   extends httpError('SuspiciousOperationError', 'HINDSIGHT_SUSPICIOUS_OPERATION', 400) {}
 

@@ -26,7 +26,7 @@ const TOKEN = /^[!#$&'*+.^_`|~\w-]+$/
 // A percent sign that encodes nothing, and what RFC 3986 allows nowhere in a reference.
 const NOT_IN_URI = /%(?![0-9a-f]{2})|[^\w!#$%&'()*+,./:;=?@[\]~-]/giu
 
-/** Adds a link to the response of a request. Throws at an invalid relation type or attribute name. */
+/** Adds a link to the response of a request. Throws for an invalid relation type or attribute name. */
 export function addLink (request: FastifyRequest, link: Link): void {
   serializeLink(link);
   (stateOf(request).links ??= []).push(link)

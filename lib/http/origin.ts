@@ -46,7 +46,7 @@ type ForwardedValues = Partial<Record<Name, string[]>>
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?):?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/
 
-/** Makes the function that finds the origin of a request; it never throws. Throws itself at an invalid option. */
+/** Makes the function that finds the origin of a request; it never throws. Throws itself for an invalid option. */
 export function originResolver (
   { trustedProxies = [], trustedHosts = [] }: HindsightOptions = {}
 ): (request: FastifyRequest) => Origin {
@@ -71,7 +71,7 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
   try {
     if (isTrusted(remoteAddress)) values = forwardedValues(raw)
   } catch (error) {
-    // The headers may be about any client.
+    // The client is unknown.
     values = { for: [''] }
     problem = error as Error
   }
@@ -125,7 +125,7 @@ function portOf (text: string): [number, Error | null] {
   return [0, badRequest(`Invalid port "${headerText(text)}": a port is a number from 0 to 65535.`)]
 }
 
-// A request without a host is about the address at which it arrived.
+// The address at which a request without a host arrived.
 function localAuthority (raw: IncomingMessage): string {
   const { localAddress = 'localhost', localPort } = socketOf(raw)
   const address = localAddress.replace(/^::ffff:/, '')
@@ -133,7 +133,7 @@ function localAuthority (raw: IncomingMessage): string {
   return localPort === undefined ? host : `${host}:${localPort}`
 }
 
-/** What the forwarding headers of a trusted proxy contain. Throws where they cannot be read, or conflict. */
+/** The values of a trusted proxy's forwarding headers. Throws if they cannot be parsed, or conflict. */
 function forwardedValues ({ headers }: IncomingMessage): ForwardedValues {
   const values = headers.forwarded === undefined ? {} : standardValues(headers.forwarded)
   for (const name of NAMES) {

@@ -14,11 +14,11 @@ export interface MalformedMessage {
   url: string
   /** The address of the peer; empty on a Unix socket. */
   ip: string
-  /** What was refused, as Latin-1 text of at most 4,096 characters; may be empty. */
+  /** The refused bytes as Latin-1 text of at most 4,096 characters; may be empty. */
   packet: string
 }
 
-/** What is known of a refused message. */
+/** The parts of a refused message that could be parsed. */
 export interface RefusedRequest {
   method: string
   target: string

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { headerText } from './header-text.js'
 
-/** What the server options determined about a message before Fastify routed it. */
+/** The results of the server options, which check a message before Fastify routes it. */
 interface MessageState {
   /** Why request validation has to refuse the message. */
   refused?: Error
@@ -13,12 +13,12 @@ interface MessageState {
 const states = new WeakMap<IncomingMessage, MessageState>()
 const NOTHING: MessageState = {}
 
-/** What is known of a raw message: nothing of most. */
+/** The state of a raw message; empty for most messages. */
 export function messageState (message: IncomingMessage): Readonly<MessageState> {
   return states.get(message) ?? NOTHING
 }
 
-/** Adds to what is known of a raw message. */
+/** Adds fields to the state of a raw message. */
 export function setMessageState (message: IncomingMessage, state: MessageState): void {
   states.set(message, { ...states.get(message), ...state })
 }
@@ -52,7 +52,7 @@ export function pathMatches (path: string | RegExp, pathname: string): boolean {
   return typeof path === 'string' ? pathname.startsWith(path) : path.test(pathname)
 }
 
-/** Whether a method only retrieves: clients may repeat such a request elsewhere, and caches keep its response. */
+/** Whether the method is GET or HEAD: redirects keep these methods, and caches store their responses. */
 export function isRetrieval ({ method }: { method: string }): boolean {
   return method === 'GET' || method === 'HEAD'
 }

@@ -3,7 +3,7 @@ import vary from 'vary'
 import type { FastifyReply } from 'fastify'
 import { Skip } from '../lifecycle/listener.js'
 
-/** Why a listener has nothing to do on a response that has no document. */
+/** The reason why headers about documents are not set on redirects. */
 export const onRedirect = new Skip('not on redirects')
 const setByRoute = new Skip('the route has set the header')
 
@@ -13,7 +13,7 @@ export function setIfAbsent (reply: FastifyReply, name: string, value: string): 
   reply.header(name, value)
 }
 
-/** Whether a response sends its client elsewhere (RFC 9110, section 15.4). */
+/** Whether a response redirects to its `Location` (RFC 9110, section 15.4). */
 export function isRedirect (reply: FastifyReply): boolean {
   const { statusCode } = reply
   return statusCode >= 300 && statusCode < 400 && statusCode !== 304 && reply.hasHeader('location')

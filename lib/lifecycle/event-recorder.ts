@@ -4,7 +4,7 @@ import type { HookStage, ListenerEvent, Outcome, PassName } from './events.js'
 import { changesBetween, headersOf, shownChange, type Change, type HeaderMask, type Headers } from './header-values.js'
 import type { Slot, Stage } from './lifecycle.js'
 
-/** The code that runs while no recorded function does. */
+/** Code whose functions are not recorded. */
 type UnrecordedCode =
   'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'error handler' | 'Fastify' |
   'diagnostic page' | 'Hindsight'
@@ -18,7 +18,7 @@ interface UnrecordedChange extends Change {
   after: number
 }
 
-/** What is recorded: a listener or a hook of the application. */
+/** A function that is recorded: a listener, or a hook of the application. */
 export interface RecordedFunction {
   stage: Stage | HookStage
   listener: string
@@ -63,9 +63,9 @@ const FRAMING: ReadonlySet<string> = new Set(['content-length', 'transfer-encodi
 const MAX_UNRECORDED_CHANGES = 100
 
 /**
- * Records what each listener and each hook of a request did, in the order in which they began. Header changes are found
- * by comparing the headers whenever a recorded function begins or ends: what changed in between belongs to the function
- * that was running, or else to the code outside.
+ * Records the listeners and hooks of a request in the order in which they began. Header changes are found by comparing
+ * the headers whenever a recorded function begins or ends: a change is attributed to the function that was running, or
+ * else to the code that `setCurrentCode` has named.
  */
 export class EventRecorder {
   readonly #slots: readonly Slot[]
@@ -85,13 +85,13 @@ export class EventRecorder {
     this.#mask = mask
   }
 
-  /** Attributes header changes from here on, while no recorded function runs, to this code. */
+  /** Names the code to which header changes are attributed from now on while no recorded function runs. */
   setCurrentCode (reply: FastifyReply, by: UnrecordedCode, source?: string | null): void {
     this.#compare(reply)
     this.#currentCode = { by, ...(source != null && { source }) }
   }
 
-  /** Attributes the last header changes to the code outside; to be called at the end of the response. */
+  /** Attributes the last header changes; to be called at the end of the response. */
   finish (sent: Headers): void {
     const changes = changesBetween(this.#headers, sent)
     this.#attribute(changes.filter(({ name }) => !FRAMING.has(name)))
@@ -138,7 +138,7 @@ export class EventRecorder {
     return this.#frames.some((frame) => frame.callee.index === index && frame.pass === pass)
   }
 
-  /** The events so far, with the listeners that had nothing to do at registration. */
+  /** The events until now, with those of listeners that added no hook at registration. */
   events (mask: HeaderMask = this.#mask): ListenerEvent[] {
     const events: ListenerEvent[] = []
     // The listener before, while more listeners of its stage may follow.
@@ -185,7 +185,7 @@ export class EventRecorder {
     }
   }
 
-  /** Adds the listeners without work that come after the last one of a stage. */
+  /** Adds the listeners without a hook that follow the last recorded listener of a stage. */
   #addRest (events: ListenerEvent[], { callee, pass, outcome }: Frame, time: number): void {
     // After a listener that raised or answered in the main pass nothing else was reached.
     if (pass === 'main' && (outcome === 'raised' || outcome === 'answered')) return
@@ -216,7 +216,7 @@ export class EventRecorder {
   }
 }
 
-/** Whether a listener comes after another one in the same walk through a stage. */
+/** Whether a listener follows another one in the same run of a stage. */
 function isNext ({ callee, pass }: Frame, next: RecordedFunction, passOfNext: PassName): boolean {
   return callee.index !== -1 && pass === passOfNext && callee.stage === next.stage && callee.index < next.index
 }

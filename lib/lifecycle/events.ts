@@ -8,14 +8,14 @@ export type HookStage =
   'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | 'preSerialization' | 'onSend' | 'onError' |
   'onResponse' | 'onTimeout'
 
-/** One header as a listener found it and as it left it; null: not there. */
+/** One header before and after a listener; null: not set. */
 export interface HeaderChange {
   name: string
   from: string | null
   to: string | null
 }
 
-/** What one listener, or one hook of the application, did in one pass. */
+/** The event of one listener, or one hook of the application, in one pass. */
 export interface ListenerEvent {
   stage: Stage | HookStage
   listener: string
@@ -25,7 +25,7 @@ export interface ListenerEvent {
   start: number
   /** Milliseconds. */
   duration: number
-  /** Why there was nothing to do. */
+  /** Why it was skipped. */
   reason?: string
   /** Of a hook: the plugin that added it, where that is known. */
   plugin?: string

@@ -10,8 +10,8 @@ type HostedPlugin<Options> = (app: FastifyInstance, options: Options, done: (err
 
 /**
  * Registers a plugin of the ecosystem with its decorators, but without its hooks and routes: it receives a facade of
- * the instance that collects hooks. Resolves to the hooks, which a listener runs at its slot. `name`: of the plugin,
- * for other plugins that depend on it; `ownDecorators`: the host decorates these names itself.
+ * the instance that collects hooks. Resolves to the hooks, which a listener runs at its slot. `name`: the name under
+ * which it is registered; `ownDecorators`: names that Hindsight decorates itself.
  */
 export async function collectHooks<Options extends object> (
   app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options,
@@ -41,7 +41,7 @@ export async function collectHooks<Options extends object> (
   return hooks
 }
 
-/** Runs caught hooks one after the other; returns a promise only where one of them does not call back at once. */
+/** Runs collected hooks one after the other; returns a promise only where one of them does not call back at once. */
 export function runHooks (hooks: readonly CollectedHook[], ...args: unknown[]): undefined | Promise<void> {
   for (const [i, hook] of hooks.entries()) {
     const running = runHook(hook, args)

@@ -26,7 +26,7 @@ export interface Slot {
   index: number
   stage: Stage
   listener: string
-  /** Why there is nothing to do, or null where a hook was added. */
+  /** Why no hook was added; null if one was. */
   reason: string | null
   /** Runs the listener outside of its hook, as an error pass does; null where there is nothing to do. */
   run: ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown) | null

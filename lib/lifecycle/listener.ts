@@ -17,7 +17,7 @@ export class Answer {
   }
 }
 
-/** Returned by a listener that had nothing to do for this request. */
+/** Returned by a listener that does not apply to the request; the profile has the reason. */
 export class Skip {
   readonly reason: string
   constructor (reason: string) {
@@ -45,10 +45,10 @@ type ResponseHook = (request: FastifyRequest, reply: FastifyReply, payload: unkn
 
 type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_request' ? ResponseHook : RequestHook
 
-/** What `create` returns: the hook, a hook that runs only in error passes, or the reason why there is nothing to do. */
+/** The result of `create`: the hook, a hook that runs in error passes only, or the reason why no hook is needed. */
 type Created<S extends Stage> = HookOf<S> | { hook: HookOf<S>, when: 'error' } | string
 
-/** Runs once, at registration: prepares what it can. */
+/** Runs once, at registration, and returns the hook. */
 export type Create<S extends Stage> =
   (app: FastifyInstance, options: HindsightOptions) => Created<S> | Promise<Created<S>>
 
@@ -88,7 +88,7 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}` }) }
 }
 
-/** A listener that has something to do. */
+/** A listener with a hook. */
 interface ActiveListener {
   slot: Slot
   hook: ResponseHook | RequestHook
@@ -171,7 +171,7 @@ function returned (result: unknown, frame: Frame | null, { recorder }: RequestSt
   return result
 }
 
-/** In the main pass the hook receives the error. In the error pass it is added to the others, and the pass goes on. */
+/** Returns the error for the hook in the main pass. An error of the error pass is recorded, and the pass continues. */
 function raised (
   error: unknown, { stage, listener }: Slot, pass: PassName, frame: Frame | null,
   request: FastifyRequest, reply: FastifyReply

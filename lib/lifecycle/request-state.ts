@@ -6,7 +6,7 @@ import type { PassName } from './events.js'
 /** Data for a panel of the profile, or a function that makes it, which is called when the profile is built. */
 export type Collected = unknown | (() => unknown)
 
-/** What the route of a request was declared with. */
+/** The `config` of a route. */
 export type RouteConfig = FastifyRequest['routeOptions']['config']
 
 /** The route that matched a request. */
@@ -17,7 +17,7 @@ export interface RouteMatch {
 }
 
 /**
- * What Hindsight holds for one request: here what the lifecycle itself uses. Each feature declares its own fields by
+ * The state of one request. This class has the fields of the lifecycle; each feature declares its own fields by
  * declaration merging, next to the code that uses them:
  *
  *     declare module '../lifecycle/request-state.js' {
@@ -33,17 +33,17 @@ export class RequestState {
   route: RouteMatch | null = null
   /** Values of a request by name: see `attributesOf`. */
   attributeValues: Record<string, unknown> | null = null
-  /** Whether what happens to the request is recorded, for a profile or for the page of its failure. */
+  /** Whether events, headers and log lines of the request are recorded. */
   observed = false
   recorder: EventRecorder | null = null
-  /** Whether something was raised: `raised`, which may be undefined or null. */
+  /** Whether the request failed. Its error is `raised`, which may be undefined or null. */
   failed = false
   raised: unknown = undefined
   /** The listener or hook that raised, where one did. */
   raisedBy: { stage: string, listener: string } | null = null
-  /** Errors beside the one that the response is about, in the order in which they came. */
+  /** Further errors besides `raised`, in the order in which they occurred. */
   readonly otherErrors: unknown[] = []
-  /** Why no route took the request, where the application answers that itself. */
+  /** The not-found or method-not-allowed error of a request without a route that the application answers. */
   routeError: Error | null = null
   /** How many times the hooks of a response began: more than once where one of them failed. */
   responses = 0
@@ -72,8 +72,7 @@ export class RequestState {
   }
 
   /**
-   * Keeps data for a panel of the profile, of a request that is observed; a function is called when the profile is
-   * built.
+   * Stores data for a panel of the profile if the request is observed. A function is called when the profile is built.
    */
   collect (name: string, data: Collected): void {
     if (this.observed) (this.collected ??= {})[name] = data
@@ -104,10 +103,7 @@ export function routeConfigOf (request: FastifyRequest): RouteConfig | undefined
   return request.routeOptions.config as RouteConfig | undefined
 }
 
-/**
- * The request that a piece of work belongs to, where that one is observed: log lines, warnings and stray errors are
- * attributed by it.
- */
+/** The observed request of an asynchronous context: log lines, warnings and uncaught errors are attributed to it. */
 interface RequestContext {
   request: FastifyRequest
   reply: FastifyReply

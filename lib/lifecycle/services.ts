@@ -7,9 +7,8 @@ import { stateOf } from './request-state.js'
 export type Mode = 'observe' | 'full'
 
 /**
- * What the listeners of one application share, as `app.hindsight`: here what the lifecycle itself uses. Each feature
- * declares its own services by declaration merging, next to the code that provides them, which sets them once, before
- * the first request.
+ * The services of one application, as `app.hindsight`. This interface has those of the lifecycle; each feature declares
+ * its own by declaration merging, next to the code that sets them before the first request.
  */
 export interface Services {
   /** The application: the pages of the profiler may be answered by another instance. */
@@ -18,20 +17,17 @@ export interface Services {
   /** The listeners in their order. */
   readonly lifecycle: Lifecycle
   readonly debug: boolean
-  /**
-   * The path below which the application was given its prefix, without a slash at the end: the profiler's pages begin
-   * there.
-   */
+  /** The prefix of the application, without a slash at the end: the paths of the profiler begin with it. */
   readonly base: string
-  /** Whether requests may be observed, all of them or some. */
+  /** Whether requests may be observed. */
   readonly observed: boolean
-  /** Whether some of them may be observed from their beginning; others are when they fail. */
+  /** Whether requests may be observed from their beginning, and not only once they have failed. */
   readonly fromBeginning: boolean
   /** The listeners that are left to the application. */
   readonly leave: ReadonlySet<string>
   /** The cookies of a request, by whichever plugin they were parsed. */
   cookiesOf: (request: FastifyRequest) => Readonly<Record<string, string | undefined>>
-  /** Checks of what the application needs to be ready; each is called for a readiness request. */
+  /** Called for each request of `/readyz`; one that throws or rejects makes the application unready. */
   readonly readinessChecks: Array<() => unknown>
   /**
    * Reports problems to operators: to the application's log in `full` mode, as a warning of the process, once, in

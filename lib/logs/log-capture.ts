@@ -9,7 +9,7 @@ import { RequestLog, type LateErrorListener } from './request-log.js'
 const CHANNEL = 'tracing:pino_asJson:end'
 /** The message of the line that Fastify writes for each request before its first hook. */
 const FIRST_MESSAGE = 'incoming request'
-/** What Fastify logs when the promise of a handler rejects after the response was sent; nothing else reports that. */
+/** The message of Fastify when a handler rejects after the response was sent; no hook is called for that error. */
 const LATE_ERROR = 'Promise errored, but reply.sent = true was set'
 
 interface PublishedLine {
@@ -45,7 +45,7 @@ const firstLines = new WeakMap<object, FirstLine>()
 
 /** Attributes the log lines of an application to the requests that caused them, without parsing or copying them. */
 export class LogCapture {
-  /** Whether pino publishes the application's lines. If it does not, only opened requests have a log. */
+  /** Whether the logger is one of pino, which publishes its lines. Otherwise only opened requests have a log. */
   readonly hasPinoLogger: boolean
   readonly current: () => RequestLog | undefined
   readonly #app: FastifyInstance
@@ -75,7 +75,7 @@ export class LogCapture {
     return log
   }
 
-  /** Keeps the lines that a request's logger writes, for the case that the request fails. */
+  /** Buffers the lines that a request's logger writes, in case the request fails. */
   buffer (request: FastifyRequest): void {
     if (this.hasPinoLogger) this.#logFor(request)
   }

@@ -28,7 +28,7 @@ export type LateErrorListener = (state: RequestState, error: unknown) => void
 
 /** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */
 export class RequestLog {
-  /** Whether the application's logger writes debug lines, so that those of Hindsight go through it. */
+  /** Whether the application's logger writes debug lines: then it writes those of Hindsight, too. */
   writesDebug = false
   /** The number of lines that were added, kept or not. */
   size = 0

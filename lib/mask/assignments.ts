@@ -17,12 +17,12 @@ const BRACKETED = /(?:[A-Z][A-Za-z.]{0,60}(?:\(\d{0,9}\))? |[A-Za-z.]{1,60})?[([
 /** Characters that are read for the end of a value in brackets or quotes. */
 const MAX_BRACKETED = 2_000
 const MAX_QUOTED = 10_000
-// A longer value without quotes is masked, so that names within it do not read it again.
+// A longer value without quotes is always masked: to search it for names, too, would take quadratic time.
 const MAX_BARE = 1_000
 const CODE = /(\\{0,7}["']?)([\w~./+%-]+={0,2})/y
 const HEADER = /^(?:(?:set-)?cookie|(?:proxy-)?authorization)$/i
 const LINE = /[^\r\n]*/y
-// What follows a single value: the end, a closing sign, or the next name.
+// The end of a value: the end of the line, punctuation, or the next name.
 const VALUE_END = /[ \t]*(?:$|[\r\n,;&)}\]"'#]|<\/|[\w.[\]-]{1,128}[=:])/y
 const PLAIN_WORD = new RegExp('^(?:missing|required|invalid|expired|unknown|wrong|empty|not|must|should|yes|no|' +
   'string|number|boolean|object|any|command|incorrect|failed|denied|too|has|cannot)(?![\\w-])', 'i')

@@ -12,7 +12,7 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-/** Replaces secrets in everything that is shown or stored. */
+/** Replaces secrets in data that are shown or stored. */
 export interface Mask {
   /** One header's value, in the form that still shows its kind: scheme, cookie names, attributes. */
   header (name: string, value: string): string
@@ -25,11 +25,11 @@ export interface Mask {
   text (text: string): string
   /** An HTTP/1.1 message as it was received, however malformed. */
   message (raw: string): string
-  /** Masks nothing but the values that were given to `withParams`. */
+  /** Masks only the path parameters that were given to `withParams`. */
   redact (text: string): string
   /** Whether the value under a name is a secret. */
   hides (name: string): boolean
-  /** The mask that also masks, in every text, the values that these path parameters have under secret names. */
+  /** A mask that also masks the values of path parameters with secret names, in every text. */
   withParams (params: unknown): Mask
 }
 
@@ -65,7 +65,7 @@ function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): 
   return mask
 }
 
-/** Characters of a text, which is truncated: with much more, an expression exceeds the stack. */
+/** Characters of a text; a longer one is truncated, as an expression would exceed the stack. */
 const MAX_LENGTH = 1_000_000
 /** A word that is too short for a secret that is recognized by its shape. */
 const SHORT_WORD = /^\w{0,12}$/

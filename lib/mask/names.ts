@@ -26,7 +26,7 @@ const ANYWHERE = new RegExp(anyOf(String.raw`
   парол 密[码碼] 口令 暗[证証証]
   ハスワート 비밀번호 암호 κωδικ סיסמ رمز كلمة`))
 
-/** Words that are parts of others (`author`, `compass`): they count only without a letter beside them. */
+/** Words that occur within others (`author`, `compass`): only whole words make a name secret. */
 const AS_WORDS = new RegExp(`(?<![a-z])${anyOf(`
   auth pass sig sid otp totp hotp mfa 2fa tfa pin pincode bearer cookies? pw pws masterauth pwhash cvv cvc iban ssn sas
   dsn salt creds? psk mdp senhas? clave parola has[lł]o heslo sifre jelszo`
@@ -55,7 +55,7 @@ const HARMLESS = new RegExp(`-${anyOf(`
 /** These headers contain a profile's token, or whether credentials may be sent. */
 const NEVER_MASKED = /^(?:x-debug-token(?:-link)?$|access-control-)/i
 
-/** Whether the values of a name are secret, by the words of which the name consists. */
+/** Whether the words of a name make its values secret. */
 function isSecretName (name: string): boolean {
   const words = wordsOf(name)
   if (WHOLE.test(name)) return true

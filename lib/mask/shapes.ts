@@ -4,11 +4,11 @@ import { MASKED } from './names.js'
 export const ARGUMENT = String.raw`(?:"(?:[^"\\]|\\[^])*"?|'(?:[^']|'(?:\\')?')*'?|[^\s"']\S*)`
 
 /**
- * A secret that is recognized by its shape. Every pattern starts at a literal or after a look-behind and is bounded
- * where it may fail, so that any text costs linear time.
+ * The format of a secret. Every pattern starts at a literal or after a look-behind and is bounded where it may fail, so
+ * that any text takes linear time.
  */
 type Shape = readonly [
-  /** What a text contains where the pattern may match: testing it costs less than trying the pattern. */
+  /** A part of every text that the pattern matches: the test for it is faster than the pattern. */
   has: string | RegExp,
   pattern: RegExp,
   /** What replaces a match. Default: the mask alone. */
@@ -63,7 +63,7 @@ const SHAPES: readonly Shape[] = [
     ARGUMENT, 'gi'), `$1'${MASKED}'`]
 ]
 
-/** Masks what is a secret by its shape, whatever its name is. */
+/** Masks secrets with a known format, such as tokens and keys, whatever their names are. */
 export function maskShapes (text: string): string {
   let shown = text
   for (const [has, pattern, by = MASKED, isSecret] of SHAPES) {

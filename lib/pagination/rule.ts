@@ -24,7 +24,7 @@ export interface Pagination {
 /** A route's pagination with all defaults. */
 export type PaginationRule = ReturnType<typeof paginationRule>
 
-/** Larger page numbers could not be multiplied by a limit without loss. */
+/** Keeps the product of page and limit a safe integer. */
 const MAX_PAGE = 999_999_999
 
 /** The rule of a route. Throws where values contradict each other, with an error that begins with `where`. */

@@ -24,12 +24,12 @@ const HOOKS: ReadonlySet<string> = new Set<HookStage>([
 ])
 /** Those of them whose third argument is a payload or an error. */
 const HAS_PAYLOAD: ReadonlySet<string> = new Set(['onSend', 'preSerialization', 'onError', 'preParsing'])
-/** Fastify only logs what fails in them: the response is not about it. */
+/** Fastify only logs the errors of these hooks; they do not change the response. */
 const ONLY_LOGGED: ReadonlySet<string> = new Set(['onResponse', 'onError'])
 
 /**
- * Records what the hooks of an application do, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that
- * have to run after those of the application.
+ * Records the hooks of an application, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that have to
+ * run after those of the application.
  */
 export function recordHooks (app: FastifyInstance, last: Readonly<Record<string, LastHook>>): void {
   const { addHook } = app

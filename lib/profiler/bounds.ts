@@ -55,10 +55,7 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
   return bounded
 }
 
-/**
- * The lines of a log that fit into so many bytes of JSON, in their order, after a note of how many do not. Warnings and
- * errors take precedence, then the newest lines.
- */
+/** The lines of a log with at most `maxBytes` of JSON: warnings and errors first, then the newest, and a note. */
 export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reason: string): LogRecord[] {
   // The log may have been shortened before.
   const countOf = ({ channel, context }: LogRecord): number =>

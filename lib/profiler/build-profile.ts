@@ -24,7 +24,7 @@ import { newToken } from './token.js'
 export interface BuildOptions {
   /** The end of the response, on the clock of `performance.now()`. */
   endedAt: number
-  /** The bytes that the profile may take as JSON: a log that is longer is not read to its end. */
+  /** The maximum bytes of the profile as JSON; log lines beyond it are left out. */
   maxBytes: number
   /** Data of further collectors, not masked yet. */
   collected?: Readonly<Record<string, unknown>>

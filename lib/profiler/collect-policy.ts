@@ -55,12 +55,12 @@ export function collectPolicy (options: ProfilerSettings) {
     return sampling === 1 || (stateOf(request).sample ??= Math.random()) < sampling
   }
 
-  /** Whether the request leaves a profile even if it succeeds, as far as is known at its beginning. */
+  /** Whether the request is profiled even if it succeeds; it may be called at its beginning. */
   function isProfiledOnSuccess (request: FastifyRequest): boolean {
     return stateOf(request).forceProfile === true || (!onlyExceptions && isSelected(request) && isSampled(request))
   }
 
-  /** Whether the request leaves a profile, as far as its outcome is known. */
+  /** Whether the request is profiled, by its outcome until now. */
   function isCollected (request: FastifyRequest, given: FastifyReply | null = null): boolean {
     const { reply: known, otherErrors } = stateOf(request)
     const reply = given ?? known

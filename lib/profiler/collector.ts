@@ -31,7 +31,7 @@ const OWN_NAMES = new Set([
   'links', 'assets', 'overview', 'otherErrors', 'cpu', 'headers', 'blocked'
 ])
 
-/** Throws at a collector without a name of its own. */
+/** Throws for a collector without a name of its own. */
 export function checkCollectors (collectors: readonly Collector[]): void {
   const names = new Set<string>()
   for (const [i, { name }] of collectors.entries()) {

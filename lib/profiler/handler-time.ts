@@ -43,8 +43,8 @@ export class LastHook {
 type Sent = (error: null, payload: unknown) => void
 
 /**
- * Notes when the handlers of an application begin and end, for the requests that are observed, and has them run in the
- * asynchronous context of their request, which the parser of the body leaves. `onStart` is called before the handler.
+ * Records when handlers begin and end, for observed requests. Restores the asynchronous context of the request, which
+ * the body parser has lost. `onStart` is called before the handler.
  * The diagnostics channel `tracing:fastify.request.handler` is not used: where it has a subscriber, Fastify 5.12 sets
  * the status of an error before it calls an error handler of the application, which finds 200 otherwise.
  */
@@ -83,13 +83,13 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   return beforeHandler
 }
 
-/** Notes that a handler has ended, where that is not known yet. */
+/** Records the end of the handler, once. */
 export function endHandler (request: FastifyRequest): void {
   const state = stateOf(request)
   if (state.isHandling) state.handlerEnd = performance.now()
 }
 
-/** Attributes header changes that no recorded function makes to the hooks of the route or to its handler. */
+/** Attributes header changes that follow, outside of recorded functions, to the route's hooks or to its handler. */
 export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
   const { recorder, controller } = stateOf(request)
   if (recorder === null) return

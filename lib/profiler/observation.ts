@@ -16,12 +16,12 @@ declare module '../lifecycle/request-state.js' {
     replays?: string
     /** The token of the profile whose request this one repeats. */
     replayOf?: string
-    /** Whether the request is profiled whatever the options say: a replay, a request with a CPU profile. */
+    /** Whether the request is profiled even if the options exclude it: a replay, or a request with a CPU profile. */
     forceProfile?: boolean
   }
 }
 
-/** Begins a request, before its first listener: where it is observed its events are recorded from here on. */
+/** Initializes the state of a request, before its first listener, and begins to observe it if it is selected. */
 export function beginRequest (request: FastifyRequest, reply: FastifyReply): void {
   const state = stateOf(request)
   state.scope = request.server
@@ -41,9 +41,7 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
   recordParent(request)
 }
 
-/**
- * Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that.
- */
+/** Begins to record events, headers and log lines of a request: at its beginning, or when it has failed. */
 export function observe (request: FastifyRequest, reply: FastifyReply): void {
   const { observed, lifecycle: { slots }, mask, profiles } = servicesOf(request)
   const state = stateOf(request)
@@ -70,11 +68,11 @@ function recordParent (request: FastifyRequest): void {
   const { replays } = stateOf(parent)
   if (replays === undefined) return
   state.replayOf = replays
-  // The sender of a replay waits for its profile.
+  // The route of the replay waits for its profile.
   state.forceProfile = true
 }
 
-/** Notes what a request failed with; an earlier error is kept beside it. */
+/** Records the error of a request; an earlier one becomes one of its other errors. */
 export function recordFailure (request: FastifyRequest, reply: FastifyReply, raised: unknown): void {
   const state = stateOf(request)
   if (state.failed && state.raised === raised) return

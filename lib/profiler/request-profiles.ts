@@ -17,7 +17,7 @@ import type { ProfilerSettings } from '../options.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** False: requests of this route leave no profile. */
+    /** False: requests of this route are not profiled. */
     profile?: boolean
   }
 }
@@ -56,10 +56,10 @@ const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** One listener for all applications: Node.js warns of more than ten. */
 const onExit = new Set<(code: number) => void>()
-// Before the listener of the database's thread, which ends it.
+// Before the exit listener of `storage/sqlite.ts`, which stops the thread of the database.
 process.prependListener('exit', (code) => { for (const callback of onExit) callback(code) })
 
-/** Queues profiles of the selected requests. Profiles summarize `options`; `collectRequest` records the request. */
+/** Returns the functions that profile requests. `collectRequest` records a request whose handler was not reached. */
 export function openRequestProfiles (
   app: FastifyInstance,
   settings: ProfilerSettings,
@@ -82,7 +82,7 @@ export function openRequestProfiles (
     return !isOwn && routeConfigOf(request)?.profile !== false
   }
 
-  /** Whether the request leaves a profile, as far as its outcome is known. */
+  /** Whether the request is profiled, by its outcome until now. */
   function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
     return isCollected(request, reply) && mayBeProfiled(request)
   }
@@ -110,7 +110,7 @@ export function openRequestProfiles (
     })
   }
 
-  // The request that ends the process leaves its profile, too.
+  // A request that ends the process is profiled, too.
   const keepExiting = (code: number): typeof keep => (request, reply) => {
     const state = stateOf(request)
     if (state.isQueued === true || servicesOf(request) !== app.hindsight) return
@@ -157,7 +157,7 @@ export function openRequestProfiles (
     isProfiled,
     isProfiledOnSuccess,
     watchStream,
-    /** The token and the address of the request's profile; null: it leaves none. */
+    /** The token and the address of the request's profile; null: it is not profiled. */
     profileOf (request: FastifyRequest): { token: string, url: string } | null {
       if (!isProfiled(request)) return null
       const token = newTokenOf(request)
@@ -197,7 +197,7 @@ export function openRequestProfiles (
 /** Records that a stream fails while it is sent. */
 function watchStream (request: FastifyRequest, reply: FastifyReply, stream: Readable): void {
   stream.once('error', (error) => {
-    // Otherwise another response is sent. In this case Fastify closes the connection, not the client.
+    // Before the headers, Fastify sends an error instead. After them, it closes the connection.
     if (!reply.raw.headersSent) return
     const state = stateOf(request)
     state.streamFailed = true

@@ -12,7 +12,7 @@ interface SnapshotOptions {
   replace?: (value: object) => unknown
 }
 
-/** Copies plain objects and lists up to about 64 kB, so that later changes are not seen. */
+/** A copy of plain objects and lists, up to about 64 kB: later changes do not affect it. */
 export function snapshot (root: unknown, { type, replace = (value) => value }: SnapshotOptions = {}): unknown {
   return binaryText(root, type) ?? copy(root, 0, { left: MAX_BYTES }, replace)
 }

@@ -2,7 +2,7 @@ import { isWarningOrWorse } from '../logs/log-record.js'
 import type { Profile } from './profile.js'
 import { storedJson } from './stored-events.js'
 
-/** What a list shows of a profile, without reading the profile. */
+/** The fields of a profile that lists show. */
 export interface ProfileSummary {
   token: string
   /** ISO 8601, when the request arrived. */
@@ -27,7 +27,7 @@ export interface ProfileSummary {
   pinned: boolean
 }
 
-/** What an engine indexes of a profile: its summary, and text that is searched but not shown. */
+/** The indexed data of a profile: its summary, and text that is searched but not shown. */
 export interface IndexEntry {
   summary: ProfileSummary
   /** Names and messages, one exception a line: of the chain, root cause first, then of other errors; may be empty. */

@@ -31,7 +31,7 @@ const DELAY = 50
 const BATCH = 256
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
-/** A profile whose record is built when the turn of the event loop in which its response ended is over. */
+/** A profile whose record is built in the turn of the event loop after its response. */
 interface PendingProfile {
   token: string
   build: () => ProfileRecord
@@ -43,7 +43,7 @@ export class WriteQueue {
   /** The reason of the last loss; empty where there was none. */
   lastLoss = ''
   readonly #options: WriteQueueOptions
-  /** Apart from the records: what waits for long must not keep requests in memory. */
+  /** Separate from the records, which wait longer and do not reference requests. */
   #unbuilt: PendingProfile[] = []
   /** By token, oldest first. */
   #waiting = new Map<string, ProfileRecord>()

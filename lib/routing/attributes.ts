@@ -23,7 +23,7 @@ export type ParamAttribute =
   | ConverterName
   | { readonly enum: ReadonlyArray<string | number> }
 
-/** Returns what is known of a resource for a request, whose type may be a more specific one. */
+/** Returns the validator of a resource; its parameter may have a more specific type of request. */
 export type Validator<T> = {
   validate (request: FastifyRequest): T | null | undefined | Promise<T | null | undefined>
 }['validate']
@@ -64,7 +64,7 @@ declare module '../lifecycle/request-state.js' {
 export const notDeclared = new Skip('not configured')
 export const ofDiagnosticHandler = new Skip('the diagnostic handler declares no attributes')
 
-/** Checks what a route declares in its `config`. Throws with the names of the route and the attribute at a mistake. */
+/** Checks what a route declares in its `config`. Throws an error that names the route and the attribute. */
 export function checkAttributes (route: string, config: Readonly<Record<string, unknown>>): void {
   // Other plugins have keys of their own: only a key that is similar to one of ours is a mistake.
   for (const key of Object.keys(config).filter((key) => !NAMES.includes(key))) {

@@ -52,7 +52,7 @@ export function checkConverters (converters: Converters): void {
   throw new Error(`converters.${name}: "${name}" is built in; give the application's own converter another name`)
 }
 
-/** The conversions that a route declares. Throws with its name at an unknown converter or parameter. */
+/** The conversions that a route declares. Throws for an unknown converter or parameter. */
 export function paramConversions (
   route: string, pattern: string, params: Readonly<Record<string, ParamAttribute>>, converters: Converters
 ): ParamConversion[] {

@@ -27,7 +27,7 @@ export interface DeclaredRoute {
   name: string
   methods: string[]
   pattern: string
-  /** What a request needs besides its path: host, version, or a constraint of the application. */
+  /** Conditions besides method and path: host, version, or a constraint of the application. */
   constraints: Readonly<Record<string, unknown>>
   /** A stack taken where the route was declared, in debug mode. */
   declaredAt: Error | null

@@ -23,7 +23,7 @@ export function compileRule (rule: AccessRule, index: number, paths: Paths) {
   }
 }
 
-/** What a voter may read. */
+/** The data that a voter receives. */
 export interface VoteContext {
   user: User | null
   /** The user's roles, with inherited ones. */

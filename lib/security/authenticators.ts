@@ -61,7 +61,7 @@ function challengeOf (scheme: string, parameters: Record<string, string>): strin
   return `${scheme} ${pairs.join(', ')}`
 }
 
-/** What follows the scheme in `Authorization`; null for another scheme, and without the header. */
+/** The credentials in `Authorization`; null for another scheme, and without the header. */
 function credentialsOf ({ headers: { authorization = '' } }: FastifyRequest, scheme: string): string | null {
   const [name = ''] = authorization.trim().split(' ', 1)
   return name.toLowerCase() === scheme ? authorization.trim().slice(name.length).trim() : null

@@ -20,7 +20,7 @@ interface Policy {
   rolesOf: (roles: readonly string[]) => readonly string[]
 }
 
-/** The user of a request, how it was recognized, and what was decided about its rights. */
+/** The user of a request, the attempts to recognize it, and the decisions about its rights. */
 export class SecurityContext {
   readonly request: FastifyRequest
   readonly firewall: Firewall | null
@@ -33,7 +33,7 @@ export class SecurityContext {
   authenticatedBy: string | null = null
   /** Whether the session was read: then a response that depends on the user is private. */
   sessionRead = false
-  /** What happened to each authenticator that was tried. */
+  /** The outcome of each authenticator that was tried. */
   readonly attempts: Array<{ name: string, outcome: 'succeeded' | 'failed' | 'not supported', reason?: string }> = []
   /** The rule of `accessControl` that applies; null if there is none. */
   rule: CompiledRule['facts'] & { granted: boolean } | null = null
@@ -56,12 +56,12 @@ export class SecurityContext {
     this.attempts.push({ name: authenticator, outcome: 'succeeded' })
   }
 
-  /** Records that the request has nothing for an authenticator. */
+  /** Records that an authenticator does not support the request. */
   skip (authenticator: string): void {
     this.attempts.push({ name: authenticator, outcome: 'not supported' })
   }
 
-  /** Lets the voters decide, and records their votes. */
+  /** Returns the decision of the voters, and records their votes. */
   async isGranted (attribute: string, subject: unknown, by: string): Promise<boolean> {
     const { request, roles } = this
     // A right that all have does not make the response private.
@@ -71,7 +71,7 @@ export class SecurityContext {
     return decision.granted
   }
 
-  /** What the Security panel shows: plain data without secrets. */
+  /** The data of the Security panel: plain, without secrets. */
   get record () {
     const { firewall, attempts: authenticators, user, authenticatedBy, roles, rule, decisions, expression } = this
     const own = user?.roles ?? []

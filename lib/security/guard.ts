@@ -104,7 +104,7 @@ export function withChallenges (error: AuthenticationError, firewall: Firewall, 
   return error
 }
 
-/** Whether a browser requests a page, and not a script data. */
+/** Whether a browser requests a page; false for the requests of scripts. */
 export function isNavigation ({ headers }: FastifyRequest): boolean {
   const { accept = '', 'x-requested-with': requestedWith } = headers
   const types = ['text/html', 'application/json', 'application/problem+json']

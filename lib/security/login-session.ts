@@ -7,7 +7,7 @@ import type { Firewall } from './compile.js'
 import { InvalidCsrfTokenError } from './errors.js'
 import type { StoredUser } from './users.js'
 
-/** What one firewall keeps in a session. */
+/** The data of one firewall in a session. */
 export interface SessionLogin {
   /** The user who is logged in; the stamp depends on the password. */
   user?: { identifier: string, stamp: string }
@@ -19,7 +19,7 @@ export interface SessionLogin {
 
 declare module 'fastify' {
   interface Session {
-    /** What each firewall keeps, by its name. */
+    /** The data of each firewall, by its name. */
     _security?: Record<string, SessionLogin>
     /** The secret of the session's CSRF tokens. */
     _csrf?: string
@@ -32,7 +32,7 @@ export function hasSession (request: FastifyRequest): boolean {
   return sessions !== undefined && cookiesOf(request)[sessions.cookieName] !== undefined
 }
 
-/** Reads what a firewall keeps in the session, which does not count as a use of it; empty without a session cookie. */
+/** The data of a firewall in the session, empty without a session cookie. It does not count as a use of the session. */
 export function readLogin (request: FastifyRequest, { name }: Firewall): SessionLogin {
   if (!hasSession(request)) return {}
   const state = stateOf(request)
@@ -42,7 +42,7 @@ export function readLogin (request: FastifyRequest, { name }: Firewall): Session
   return session?._security?.[name] ?? {}
 }
 
-/** Changes what a firewall keeps in the session; undefined removes a member. */
+/** Changes the data of a firewall in the session; undefined removes a member. */
 export function updateLogin (
   { session }: FastifyRequest, { name }: Firewall, change: { [K in keyof SessionLogin]: SessionLogin[K] | undefined }
 ): void {
@@ -51,7 +51,7 @@ export function updateLogin (
   session._security = { ...session._security, [name]: Object.fromEntries(kept) }
 }
 
-/** Depends on the user's password: a new one ends the sessions from before. */
+/** A hash of the stored password: sessions with another stamp have ended, as the password was changed. */
 export function stampOf ({ password = '' }: StoredUser): string {
   return createHash('sha256').update(password).digest('base64url')
 }

@@ -5,7 +5,7 @@ import type { HindsightOptions } from '../options.js'
 import type { SecurityContext } from './context.js'
 import { openSecurity } from './security.js'
 
-/** What a route declares, compiled: whether a request may reach the handler. */
+/** The compiled check of a route: whether a request may reach the handler. */
 export type Check = (context: SecurityContext) => boolean | Promise<boolean>
 
 type Compile<Name extends 'security' | 'isGranted'> = (declared: NonNullable<RouteConfig[Name]>, url: string) => Check

@@ -27,7 +27,7 @@ declare module '../lifecycle/services.js' {
 /** The sessions of an application. */
 export type Sessions = Awaited<ReturnType<typeof openSessions>>
 
-/** Registers @fastify/cookie and @fastify/session, whose hooks the listeners run. Throws at an invalid setting. */
+/** Registers @fastify/cookie and @fastify/session, whose hooks the listeners run. Throws for an invalid setting. */
 export async function openSessions (app: FastifyInstance, settings: SessionSettings) {
   const { secret = '', cookieName = 'sessionId', rolling = false, store: ownStore } = settings
   if ([secret].flat().some(({ length }) => length < 32)) {

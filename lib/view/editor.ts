@@ -34,7 +34,7 @@ const SCHEMES = new Set([
 ])
 const ABSOLUTE = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/
 
-/** Makes the function that writes links for the editor; null if none is configured. Throws at an unsafe template. */
+/** Makes the function that writes links for the editor; null if none is configured. Throws for an unsafe template. */
 export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions): EditorLink | null {
   const paths = mappings(editorPaths)
   if (editor === '') return null

@@ -8,7 +8,7 @@ import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
 import { formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
 
-/** Errors that a page states in a sentence: what was requested is not stored. */
+/** Codes of errors that are shown as a page with one sentence. */
 const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE)$/
 const FORM = 'application/x-www-form-urlencoded'
 const FORM_LIMIT = 16 * 1024

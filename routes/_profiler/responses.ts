@@ -9,7 +9,7 @@ import type { Profile } from '../../lib/profiler/profile.js'
 import { userOf } from '../../lib/security/context.js'
 
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
-/** The requested data do not exist; the argument is the message. */
+/** Requested data that do not exist; the argument is the message. */
 export const NotAvailableError = createError('HINDSIGHT_NOT_AVAILABLE', '%s', 404)
 export const BadFieldError = createError('HINDSIGHT_BAD_FIELD', 'Invalid "%s": %s.', 400)
 const ForeignRequestError =
@@ -108,7 +108,7 @@ export function formTokenOf (request: FastifyRequest): string {
   return request.server.hindsight.profiler.formTokens.create(userOf(request)?.identifier)
 }
 
-/** The fields of a form of the profiler's own pages; throws at any other form. */
+/** The fields of a form of the profiler's own pages; throws for any other form. */
 export function formOf (request: FastifyRequest): Fields {
   const { body } = request
   const fields = typeof body === 'object' && body !== null ? body as Fields : {}

@@ -10,7 +10,7 @@ import type { CorsVerdict } from '../panels/cors-collector.js'
 
 const MAX_TEXT = 300
 
-/** Why a request was refused, and what its browser will not accept of the response: the refusal first. */
+/** The reasons why a request was refused, and why its browser rejects parts of the response; the refusal is first. */
 export function blockedBy (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -103,7 +103,7 @@ export function droppedCookies (header: unknown, context: CookieContext): Refusa
   })
 }
 
-/** The rules for a cookie: whether it breaks them, and the attribute that decides, as options call it. */
+/** The rules for a cookie, each with the attribute that decides, by its name in options. */
 function rulesOf (
   cookie: Cookie, { scheme, host, site, mode }: CookieContext
 ): Array<[isBroken: boolean, attribute: string, rule: string]> {

@@ -13,9 +13,9 @@ export type Compared =
 export interface Comparison {
   a: Compared
   b: Compared
-  /** How many things differ, volatile values not included. */
+  /** The number of differences, without those of volatile values. */
   differences: number
-  /** How many things are the same. */
+  /** The number of equal values. */
   equal: number
   /** Those with differences first. */
   sections: Section[]

@@ -17,7 +17,7 @@ export interface LastSuccess {
   differences: Difference[]
 }
 
-/** Where profiles are read, such as a store. */
+/** A store, or the profiler with its queue. */
 export type ProfileSource = Pick<ProfileStorage, 'search' | 'get'>
 
 const MAX_DIFFERENCES = 5
@@ -90,7 +90,7 @@ function shown (text: string): string {
   return visibleLine(cut(text, MAX_VALUE))
 }
 
-/** What is different in a failure. */
+/** A difference of a failure from a success. */
 export interface Difference {
   what: string
   before: string
@@ -100,7 +100,7 @@ export interface Difference {
 const ABSENT = 'absent'
 const BODY = 'request body'
 
-/** What may explain a failure, in the order of importance. `other` is the profile of the comparison. */
+/** The values that may explain a failure, by importance. `other` is the profile to compare with. */
 const GROUPS: ReadonlyArray<(profile: Profile, other: Profile) => Values> = [
   ({ route }) => ({ route: route?.name ?? 'none' }),
   resultsOfCalls,

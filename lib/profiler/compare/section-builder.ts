@@ -2,7 +2,7 @@ import { isObject, type Data } from '../panels/panel.js'
 
 /** A value or an item that is not the same in both profiles. */
 export interface Difference {
-  /** What it is, within its section: the name of a header, a field, a listener. */
+  /** Its name within the section: a header, the path of a field, a listener. */
   what: string
   kind: 'changed' | 'only-a' | 'only-b'
   /** The value in each profile; null where there is none. */
@@ -15,13 +15,13 @@ export interface Section {
   name: string
   label: string
   differences: Difference[]
-  /** How many things are the same in both. */
+  /** The number of equal values. */
   equal: number
   /** Differences of values that are different for each request: ids, times, nonces. */
   always: Difference[]
 }
 
-// Each expression begins at a literal, a digit or the edge of a word, so that hostile text costs linear time.
+// Each expression begins at a literal, a digit or the edge of a word, so that hostile text takes linear time.
 const VOLATILE: ReadonlyArray<readonly [expression: RegExp, replacement: string]> = [
   [/'nonce-[^'\s]{1,200}'/g, "'nonce-…'"],
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '(uuid)'],
@@ -48,7 +48,7 @@ const FIELDS = new Set([
 const MAX_PATHS = 2_000
 const MAX_DEPTH = 16
 
-/** Values of one profile by what they are, such as `status`, `header accept` and `query x`. */
+/** Values of one profile by their names, such as `status`, `header accept` and `query x`. */
 export type Values = Readonly<Record<string, unknown>>
 
 /** Collects the differences of one section. A value is undefined when a profile does not have it. */
@@ -92,8 +92,8 @@ function textOf (value: unknown): string {
 }
 
 /**
- * The leaves of nested data by their paths, such as `user.roles[0].name`, after the prefix and a space. A list of plain
- * values is one leaf.
+ * The values of nested data by their paths, such as `user.roles[0].name`, after the prefix and a space. A list of plain
+ * values is one value.
  */
 export function flattenPaths (data: unknown, prefix = ''): Values {
   const leaves = new Map<string, unknown>()
@@ -124,7 +124,7 @@ export function normalizeVolatile (text: string, token: string): string {
   return normalized
 }
 
-/** Whether a header or a field is different in each request, by the last name of what it is, as in `header date`. */
+/** Whether the value of a header or field, such as `header date`, is different in each request. */
 function isVolatile (what: string): boolean {
   if (what.startsWith('header ')) return HEADERS.has(what.slice('header '.length).toLowerCase())
   return FIELDS.has(/([^. ]*?)(?:\[\d+\])?$/.exec(what)?.[1] ?? '')

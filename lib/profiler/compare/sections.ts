@@ -112,7 +112,7 @@ function eventText (event: ListenerEvent | undefined): string | undefined {
   return reason === undefined ? outcome : `${outcome}: ${reason}`
 }
 
-/** Aligns two lists in their order: items with the same key are pairs, the others are alone. */
+/** Pairs the items of two lists that have the same key, in order; the partner of any other item is undefined. */
 function align<T> (
   a: readonly T[], b: readonly T[], keyOf: (item: T, side: 'a' | 'b') => string
 ): Array<readonly [a: T | undefined, b: T | undefined]> {

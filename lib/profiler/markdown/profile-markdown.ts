@@ -131,7 +131,7 @@ function differenceParts ({ token, summary, differences }: LastSuccess): string[
   ]
 }
 
-// Whole blocks are left out: a part of a fenced block would not be closed.
+// Blocks are left out as a whole, so that no fence stays open.
 function bounded (parts: readonly string[]): string[] {
   let rest = MAX_EXCEPTIONS
   const end = parts.findIndex((part, i) => (rest -= part.length) < 0 && i > 1)

@@ -14,7 +14,7 @@ interface Asset {
 /** The stylesheet and script of a kind of page. */
 type AssetPair = Readonly<Record<'style' | 'script', Asset>>
 
-/** The assets of the profiler's pages. Each part of the script has a scope of its own. */
+/** The stylesheet and script of the profiler's pages. Each part of the script has its own scope. */
 export const pageAssets = assetPair(
   theme.style + exceptions.style + style(import.meta.url, './pages.css'),
   [theme.script, script(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')

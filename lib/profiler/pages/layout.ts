@@ -3,7 +3,7 @@ import * as themeSwitch from '../../view/theme.js'
 import { visibleLine } from '../../view/visible.js'
 import { statusClass } from './components.js'
 
-/** What all pages need. */
+/** The options of every page. */
 export interface PageOptions {
   /** The path of the profiler's routes, without a trailing slash. */
   base: string
@@ -35,7 +35,7 @@ export function pagePolicy (nonce: PageOptions['nonce']): string {
   ].join('; ')
 }
 
-/** The page that says why a requested page does not exist. */
+/** The page of an error, such as an unknown token, with one sentence. */
 export function noticePage (options: PageOptions, title: string, sentence: string): string {
   return layout(options, title, html`<main id="content"><h1>${title}</h1><p class="lead">${sentence}</p>
 <p>The newest profiles are in the <a href="${options.base}/">list</a>. Old ones are removed, unless pinned.</p>

@@ -8,7 +8,7 @@ import { createPanel, isFailedCall, listOf, type Data, type Panel } from './pane
 
 const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes' }
 
-/** What the response has for caches and for the page; other servers, traces, and the versions of the application. */
+/** The panels of the HTTP cache, links, assets, outgoing requests, spans, the trace and the configuration. */
 export const environmentPanels: readonly Panel[] = [
   createPanel('cache', 'HTTP cache', 'delivery', { render: (data) => fields('Decision', data) }),
 
@@ -38,7 +38,7 @@ export const environmentPanels: readonly Panel[] = [
   // The place of the request in a distributed trace (W3C Trace Context).
   createPanel('trace', 'Trace', 'environment', { render: (data) => fields('Trace', data) }),
 
-  // Versions and a mark of the options: they distinguish two configurations.
+  // Versions, and a hash of the options.
   createPanel('config', 'Configuration', 'environment', { render: (data) => fields('Versions', data) })
 ]
 

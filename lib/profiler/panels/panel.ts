@@ -13,7 +13,7 @@ export const GROUPS = {
   application: 'Application'
 } as const
 
-/** What a panel receives beside the profile. */
+/** The data that a panel receives besides the profile. */
 export interface PanelView {
   /** The query of the page's URL; a repeated field is a list. */
   query: Readonly<Record<string, unknown>>
@@ -65,8 +65,8 @@ interface PanelOptions {
 }
 
 /**
- * Makes a panel. It shows the error of a collector that failed. Data that it cannot show affect no other panel: then it
- * shows why, and has no problems.
+ * Makes a panel. If its collector failed, it shows that error. If `render` throws, it shows the message, and the other
+ * panels are not affected.
  */
 export function createPanel (
   name: string, label: string, group: Panel['group'], { always = false, count, errors, warnings, render }: PanelOptions

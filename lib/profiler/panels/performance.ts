@@ -14,7 +14,7 @@ const MAX_SPANS = 60
 const MAX_MARKS = 100
 const MAX_NAME = 120
 
-/** Where the time went. */
+/** The waterfall of listeners, hooks, handler, calls and spans. */
 export const performancePanel = createPanel('performance', 'Performance', 'overview', {
   always: true,
   render: waterfall

@@ -60,7 +60,7 @@ function isScalar (value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 }
 
-// The parts that @fastify/multipart attaches to a body refer to each other: the value of a field, the name of a file.
+// The value of a field, or the name of a file, of @fastify/multipart: its parts reference each other.
 function partText (value: object): unknown {
   if (!('fieldname' in value && 'mimetype' in value && 'encoding' in value)) return value
   const { file, filename, value: field } = value as { file?: unknown, filename?: unknown, value?: unknown }
@@ -79,7 +79,7 @@ const TEXT = /^text\/|json|xml|javascript/i
 
 /**
  * Returns the function that records a response: status, headers, content type, size, and the beginning of a body that
- * is text. `content` is the body without what Hindsight has added to the payload.
+ * is text. `content` is the payload without the toolbar.
  */
 export function responseCollector (
   { hindsight }: FastifyInstance

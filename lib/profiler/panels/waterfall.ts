@@ -39,7 +39,7 @@ export interface Span {
   parentId?: unknown
 }
 
-/** Everything that took time, ordered by its start. */
+/** The listeners, hooks, handler, calls and spans of a profile, ordered by their start. */
 export function spansOf (profile: Profile): Span[] {
   return [...listenerSpans(profile), ...handlerSpans(profile), ...callSpans(profile), ...telemetrySpans(profile)]
     .filter(({ start }) => Number.isFinite(start))

@@ -59,9 +59,9 @@ const CONNECTION_HEADERS = new Set([
   'content-length', 'http2-settings'
 ])
 const FORWARDING = /^(?:forwarded|x-forwarded-.*|x-real-ip)$/
-/** What a profile writes at the end of a truncated text. */
+/** The end of a truncated text in a profile. */
 const TRUNCATED = /… \([\d,.\s]+ more (?:bytes|characters|items|fields)\)$/
-/** What a profile writes in place of a value that it cannot hold. */
+/** The text that replaces a value that has no form in JSON. */
 const SUBSTITUTE = /^\[(?:binary, \d+ bytes|stream |file |too deep\]|circular\]|unreadable: |function )/
 
 /** Whether a method is safe (RFC 9110, section 9.2.1). */
@@ -112,7 +112,7 @@ export function splitAtPlaceholders (text: string): string[] {
 class Placeholders {
   readonly masked: MaskedValue[] = []
 
-  /** Texts without a masked value are returned unchanged. */
+  /** Replaces the masked value of a text; a text without one is returned unchanged. */
   replace (text: string, name: string): string {
     if (!text.includes(MASKED)) return text
     const plain = name.replace(/[^\w.[\]-]/g, '_').slice(0, 80)

@@ -130,7 +130,7 @@ function addExceptions (root: Span, profile: Profile, at: (milliseconds: number)
   }
 }
 
-// A lone surrogate is no character of UTF-8: exporters would fail.
+// Exporters fail for a lone surrogate, which UTF-8 cannot encode.
 function nameOf (text: string): string {
   return cut(text, 500).toWellFormed()
 }

@@ -24,7 +24,7 @@ export const NO_SQLITE =
 const POSTGRES = /^postgres(?:ql)?:/i
 let isFallbackReported = false
 
-/** Throws at a text that names no store. */
+/** Throws for a text that names no store. */
 export function checkStorageSetting (storage: string | ProfileStorage = 'sqlite'): void {
   if (typeof storage !== 'string' || storage === 'sqlite' || storage === 'memory' || POSTGRES.test(storage)) return
   const shown = storage.replace(/:\/\/.*@/s, '://')

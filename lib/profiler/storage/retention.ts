@@ -9,7 +9,7 @@ interface Amount {
   bytes: number
 }
 
-/** What a store holds. */
+/** The number and bytes of the profiles in a store, by group. */
 export type Totals = Record<RetentionGroup, Amount>
 
 /** The share of each bound that failures may fill, so that a service which always fails still shows a success. */
@@ -31,7 +31,7 @@ export function sumOf ({ success, failure, pinned }: Totals): Amount {
   }
 }
 
-/** Whether one more profile of so many bytes may be pinned. */
+/** Whether a further profile of this size may be pinned. */
 export function mayPin ({ pinned }: Totals, bytes: number, bounds: StorageBounds): boolean {
   return !isOver({ profiles: pinned.profiles + 1, bytes: pinned.bytes + bytes }, bounds, PINNED_SHARE)
 }

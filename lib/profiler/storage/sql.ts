@@ -18,7 +18,7 @@ export interface SqlDatabase {
   readonly engine: string
   /** Where it is, without a password; for people. */
   readonly place: string
-  /** What precedes the name of each table. */
+  /** The prefix of each table's name. */
   readonly schema: string
   /** The operator `like` that ignores case. */
   readonly like: string
@@ -51,7 +51,7 @@ export class SqlStorage implements ProfileStorage {
   }
 
   async put (records: readonly ProfileRecord[]): Promise<void> {
-    // Of each token the last one; a statement cannot store two.
+    // Only the last record of each token: one statement cannot store two.
     const places = new Map(records.map(({ summary }, place) => [summary.token, place]))
     const rows = records.filter(({ summary }, place) => places.get(summary.token) === place).map(rowOf)
       .filter(({ bytes }) => bytes <= this.#bounds.maxBytes)
@@ -105,7 +105,7 @@ export class SqlStorage implements ProfileStorage {
 
   async purge (criteria: Criteria = {}, { pinned = false }: PurgeOptions = {}): Promise<number> {
     const { conditions, values } = this.#where(criteria)
-    // Profiles that are put meanwhile stay.
+    // Profiles that are stored during the purge are kept.
     conditions.push('seq <= ?')
     values.push(await this.#database.read(async (query) => await this.#head(query)))
     if (!pinned) conditions.push('pinned = 0')
@@ -203,7 +203,7 @@ function lastToEvict (
   return last
 }
 
-/** Text in which no character is special to `like … escape '!'`. */
+/** Escapes text for `like … escape '!'`. */
 function escapeLike (text: string): string {
   return text.replace(/[!%_]/g, '!$&')
 }

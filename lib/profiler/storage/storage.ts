@@ -35,7 +35,7 @@ export interface ProfilePage {
   head: string
 }
 
-/** How much an engine keeps. Failures outlive successes; pinned profiles stay. */
+/** The limits of a store. Successes are evicted before failures, and pinned profiles never. */
 export interface StorageBounds {
   maxProfiles: number
   /** Bytes of the profiles as JSON. */

@@ -16,7 +16,7 @@ export interface ToolbarSource
   exceptions: ReadonlyArray<{ name: string, message: string }>
 }
 
-/** What the toolbar shows of a request; null: there is none, or it is unknown. */
+/** The data that the toolbar shows; null: not available. */
 export type ToolbarData = ReturnType<typeof toolbarOf>
 
 /** The toolbar's data of a profile; `url` is the URL of its page. Durations are milliseconds. */

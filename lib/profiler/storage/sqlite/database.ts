@@ -196,7 +196,7 @@ function withLock<T> (path: string, work: () => T): T {
   }
 }
 
-/** Which file of the system a path leads to; null where there is none. */
+/** The device and inode of a file; null if it does not exist. */
 function identityOf (path: string): string | null {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false })
   return found === undefined ? null : `${found.dev}:${found.ino}`
@@ -212,6 +212,6 @@ function attempt (work: () => void): void {
   try {
     work()
   } catch {
-    // What follows does not depend on it.
+    // The caller continues in both cases.
   }
 }

@@ -3,7 +3,7 @@ import { SqlStorage } from '../sql.js'
 import type { ProfileStorage, StorageBounds } from '../storage.js'
 import { SqliteDatabase } from './database.js'
 
-/** The main thread posts this: a call of a method, on the store of a path. */
+/** A message of the main thread: the call of a method, on the store of a path. */
 export interface Call {
   id: number
   path: string
@@ -12,7 +12,7 @@ export interface Call {
   args: readonly unknown[]
 }
 
-/** The worker posts this: the result of a call, or a warning of a store. Cloning would lose the class of an error. */
+/** A message of the worker: the result of a call, or a warning. Cloning would lose the class of an error. */
 export type Reply =
   { id: number, value: unknown } |
   { id: number, error: { message: string, code?: unknown, statusCode?: unknown } } |
