@@ -14,6 +14,7 @@ const DEFAULTS = Object.fromEntries(
 
 /** Milliseconds between two checks of Node.js for connections that exceed a timeout. */
 const CHECK_INTERVAL = 1_000
+const WARN_INTERVAL = 60_000
 const CLOSE_INTERVAL = 100
 
 /** The server options: how malformed messages are answered, and the limits of clients. */
@@ -49,9 +50,15 @@ function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: Se
 
 /** Limits the number of connections; while the application closes, ends those without a request. */
 export function boundConnections (app: FastifyInstance, given: Partial<ServerSettings> = {}): void {
-  const { server } = app
+  const { server, log } = app
   const { maxConnections } = { ...DEFAULTS, ...given }
   if (maxConnections > 0) server.maxConnections = maxConnections
+  let warnedAt = -Infinity
+  server.on('drop', () => {
+    if (performance.now() - warnedAt < WARN_INTERVAL) return
+    warnedAt = performance.now()
+    log.warn({ channel: 'server' }, `A connection was refused: ${maxConnections} are open already (MAX_CONNECTIONS)`)
+  })
   // For Node.js, a connection that has sent nothing is not idle; browsers open such connections in advance.
   const open = new Set<Socket>()
   for (const event of ['connection', 'secureConnection']) {

@@ -23,7 +23,7 @@ if (!existsSync(join(import.meta.dirname, 'node_modules/youch'))) {
   throw new Error('The peers are not installed: npm install --prefix bench')
 }
 const isChosen = (name: string): boolean => positionals.length === 0 || positionals.includes(name)
-const pairs = Number(values.pairs ?? (values.quick ? 3 : 9))
+const pairs = Number(values.pairs ?? (values.quick ? 3 : 5))
 const requests = Number(values.requests ?? (values.quick ? 2_000 : 6_000))
 const warmUp = values.quick ? 6_000 : 20_000
 const cpuProfiles = values['cpu-prof'] === undefined ? {} : { cpuProfiles: resolve(values['cpu-prof']) }
