@@ -21,7 +21,8 @@ declare module '../lib/lifecycle/request-state.js' {
   }
 }
 
-const MAX_DEBUG_HEADER = 2_000
+/** Characters of a message in a header and in the log. */
+const MAX_MESSAGE = 2_000
 
 /**
  * Sets the error handler of `full` mode: a failure is answered with the diagnostic page, or with a short error for
@@ -115,7 +116,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     if (profile !== null) state.profile = profile
     const { body, exception } = pages.diagnosticPage(request, reply, type, reason)
     const frame = ownFrame(request)
-    reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_DEBUG_HEADER)))
+    reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_MESSAGE)))
     if (frame !== null) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
     return body
   }
@@ -178,7 +179,7 @@ function logUncaught (raised: unknown, request: FastifyRequest, status: number):
   const { name, message } = exceptions?.at(-1) ?? { name: nameOf(raised), message: messageOf(raised) }
   const frame = exceptions === undefined ? null : ownFrame(request)
   const place = frame === null ? '' : ` at ${frame.file}:${frame.line}`
-  const line = `Uncaught ${name}: "${message.slice(0, MAX_DEBUG_HEADER)}"${place}`
+  const line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"${place}`
   const { profiles, profilerUrl } = servicesOf(request)
   // Not the address in the profile: that has the `Host` of the client.
   const token = profilerUrl === undefined ? undefined : profiles?.profileOf(request)?.token

@@ -279,11 +279,14 @@ t.test('tail follows the profiles of another process', async (t) => {
   let count = 1
   const more = setInterval(() => { void store.put([failure(String(++count).padStart(6, '0')), profile(`0000${10 + count}`)].map((one) => recordOf(one))) }, 200) // eslint-disable-line no-void
   t.teardown(() => clearInterval(more))
-  for await (const chunk of child.stdout.setEncoding('utf8')) {
-    printed += String(chunk)
-    if (printed.split('\n').length > 2) break
-  }
-  for (const line of printed.trim().split('\n')) t.match(JSON.parse(line), { error: true, token: String })
+  // The pipe stays open: the command ends by itself where it is closed.
+  await new Promise<void>((resolve) => {
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      printed += chunk
+      if (printed.split('\n').length > 2) resolve()
+    })
+  })
+  for (const line of printed.split('\n').slice(0, 2)) t.match(JSON.parse(line), { error: true, token: String })
   const ended = new Promise((resolve) => child.once('exit', (_code, signal) => resolve(signal)))
   child.kill('SIGINT')
   t.equal(await ended, 'SIGINT')
