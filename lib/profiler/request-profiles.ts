@@ -209,6 +209,7 @@ function watchStream (request: FastifyRequest, reply: FastifyReply, stream: Read
 const REDIRECT_LIFETIME = 30_000
 const MAX_REDIRECTS = 1_000
 const MAX_URL = 2_000
+const MAX_AGENT = 300
 
 /** The latest redirects by client and target: they are the parents of the requests that follow. */
 class Redirects {
@@ -216,6 +217,8 @@ class Redirects {
 
   /** Keeps the redirect of a request to `location`, which may be relative. */
   remember (request: FastifyRequest, location: string, token: string): void {
+    // The clients of a Unix socket cannot be distinguished.
+    if (servicesOf(request).originOf(request).ip === '') return
     const key = keyOf(request, location)
     this.#kept.delete(key)
     this.#kept.set(key, { token, until: Date.now() + REDIRECT_LIFETIME })
@@ -238,5 +241,5 @@ function keyOf (request: FastifyRequest, location = ''): string {
   const origin = servicesOf(request).originOf(request)
   const url = absoluteUrl(origin, targetOf(request))
   const target = location.length <= MAX_URL && URL.canParse(location, url) ? new URL(location, url).href : ''
-  return [origin.ip, request.headers['user-agent'], target.split('#', 1)].join('\n')
+  return [origin.ip, request.headers['user-agent']?.slice(0, MAX_AGENT), target.split('#', 1)].join('\n')
 }

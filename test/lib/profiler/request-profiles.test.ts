@@ -1,6 +1,9 @@
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import http from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { build, listen, newest, profileOf } from '../../support/app.js'
@@ -121,6 +124,22 @@ t.test('a redirect is followed once, by the same client, to the same URL, within
     t.same([followed.parent, again.parent], [isFollowed ? redirect.token : undefined, undefined], name)
     await app.inject({ url: to, headers })
   }
+})
+
+t.test('a redirect over a Unix socket is followed by no request', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/from', (_request, reply) => reply.redirect('/to'))
+    app.get('/to', () => 'x')
+  })
+  const socketPath = join(tmpdir(), `hindsight-redirects-${process.pid}.sock`)
+  t.teardown(() => rmSync(socketPath, { force: true }))
+  await app.listen({ path: socketPath })
+  for (const path of ['/from', '/to']) {
+    const [response] = await once(http.get({ socketPath, path, agent: false }), 'response') as [http.IncomingMessage]
+    await once(response.resume(), 'end')
+  }
+  const { profiles: [newest] } = await app.hindsight.profiler.search({ limit: 1 })
+  t.match(newest, { url: /\/to$/, parent: null })
 })
 
 t.test('the number of redirects that are kept is bounded', async t => {
