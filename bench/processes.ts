@@ -6,6 +6,13 @@ import type { Question, Usage } from './server.js'
 
 const FOLDER = import.meta.dirname
 
+/**
+ * Flags of every server. V8 enlarges the young generation step by step, and its collections during the warm-up decide
+ * which code it optimizes: bare Fastify that has 20,000 further objects takes 17 µs a request instead of 14 µs. With the
+ * final size from the start, both take 14 µs.
+ */
+const YOUNG_GENERATION = ['--min-semi-space-size=16']
+
 /** How a variant is served. */
 export interface ServerOptions {
   /** `NODE_ENV` of the process. */
@@ -26,7 +33,9 @@ export class Server {
 
   static async start (variant: string, { production = true, flags = [] }: ServerOptions = {}): Promise<Server> {
     const child = fork(join(FOLDER, 'server.ts'), [variant], {
-      execArgv: ['--enable-source-maps', '--import', join(FOLDER, '../test/support/erase-types/register.js'), ...flags],
+      execArgv: [
+        '--enable-source-maps', '--import', join(FOLDER, '../test/support/erase-types/register.js'), ...YOUNG_GENERATION, ...flags
+      ],
       env: { ...process.env, NODE_ENV: production ? 'production' : 'development' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc']
     })
