@@ -81,6 +81,8 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
       needsRoute: stage === 'kernel.request' && isAfterRouter
     }
     slot.run = (request, reply, payload) => runListener(active, request, reply, payload)
+    // An error pass runs its slot: the hook would only record that nothing was raised.
+    if (active.onlyErrors && HOOK_OF_STAGE[stage] === 'preHandler' && !app.hindsight.fromBeginning) return
     const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(active) : requestHook(active)
     Object.defineProperty(fastifyHook, 'name', { value: name })
     app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)

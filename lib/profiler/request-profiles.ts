@@ -150,6 +150,8 @@ export function openRequestProfiles (
     }
   }
 
+  const keepSafely = safely(keep)
+  const keepClosedSafely = safely(keepClosed)
   onExit.add(exit)
   // Last, after the store is closed: a process that exits earlier writes the queued profiles.
   app.hindsight.closing.unshift(() => { onExit.delete(exit) })
@@ -165,21 +167,23 @@ export function openRequestProfiles (
     },
     tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? newTokenOf(request) : null,
     /** Queues the profile again, after an error that was raised after the response. */
-    queueAgain: safely(keep),
+    queueAgain: keepSafely,
     /** Queues the profile at the end of the response. */
     queueAtEnd (request: FastifyRequest, reply: FastifyReply): void {
       const state = stateOf(request)
       if (state.isQueuedAtEnd === true) return
       state.isQueuedAtEnd = true
       let isOver = false
-      const end = (keepEnded: typeof keep) => (): void => {
+      const end = (isSent: boolean): void => {
         if (isOver) return
         isOver = true
         state.endedAt = performance.now()
-        safely(keepEnded)(request, reply)
+        if (isSent) keepSafely(request, reply)
+        else keepClosedSafely(request, reply)
       }
+      const onSent = (): void => { end(true) }
       // Also of a reply that Fastify does not send: a hijacked one, an upgrade.
-      reply.raw.once('finish', end(keep)).once('error', end(keep)).once('close', end(keepClosed))
+      reply.raw.on('finish', onSent).on('error', onSent).on('close', () => { end(false) })
     },
     /** To be called when a response begins; returns the token of the request's profile. */
     begin (request: FastifyRequest, reply: FastifyReply, payload: unknown): string {
