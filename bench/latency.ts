@@ -17,7 +17,7 @@ export async function latency (rounds: number): Promise<{ debug: number, bare: n
     return latencies[Math.floor(latencies.length * 0.99)] ?? NaN
   }
   try {
-    for (const { port } of [bare, debug]) await client.load({ ...load, port, requests: 10_000 })
+    for (const { port } of [bare, debug]) await client.load({ ...load, port, requests: 30_000 })
     const [ours, theirs]: [number[], number[]] = [[], []]
     for (let round = 0; round < rounds; round++) {
       ours.push(await p99(debug))

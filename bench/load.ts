@@ -1,4 +1,6 @@
+import { on } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { Worker } from 'node:worker_threads'
 
 /** A number of equal requests over some connections. */
 export interface Load {
@@ -92,14 +94,14 @@ async function run ({ port, requests, connections, path, headers, rate }: Load):
   let isOver = false
   const stayAwake = (): void => { if (!isOver) setImmediate(stayAwake) }
   if (rate === undefined) stayAwake()
-  // Requests are due at a fixed rate: a late response delays the next request, which counts as its latency.
+  const clock = rate === undefined ? null : startClock(requests, rate)
   await Promise.all(all.map(async (connection) => {
     while (sent < requests) {
-      const due = rate === undefined ? 0 : since + sent++ / rate * 1_000
-      if (rate === undefined) sent++
-      else await until(due)
+      sent++
+      // A request that is due while all connections are busy is sent later, which counts as its latency.
+      const due = clock === null ? 0 : await clock()
       count(await connection.request())
-      if (rate !== undefined) latencies.push(performance.now() - due)
+      if (clock !== null) latencies.push(now() - due)
     }
   }))
   const elapsed = performance.now() - since
@@ -108,11 +110,27 @@ async function run ({ port, requests, connections, path, headers, rate }: Load):
   return { elapsed, same, status, latencies: latencies.sort((a, b) => a - b) }
 }
 
-// The resolution of timers is a millisecond.
-async function until (due: number): Promise<void> {
-  const wait = due - performance.now()
-  if (wait > 2) await new Promise((resolve) => { setTimeout(resolve, wait - 1) })
-  while (performance.now() < due) await new Promise((resolve) => { setImmediate(resolve) })
+// Timers have a resolution of a millisecond; a thread can sleep for less.
+const CLOCK = `
+  const { parentPort, workerData: { requests, rate } } = require('node:worker_threads')
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  const since = performance.now()
+  for (let i = 0; i < requests; i++) {
+    const due = since + i / rate * 1_000
+    Atomics.wait(cell, 0, 0, Math.max(0, due - performance.now()))
+    parentPort.postMessage(performance.timeOrigin + due)
+  }
+`
+
+/** Returns a function that resolves when the next request is due, to that time. */
+function startClock (requests: number, rate: number): () => Promise<number> {
+  const times = on(new Worker(CLOCK, { eval: true, workerData: { requests, rate } }), 'message')
+  return async () => ((await times.next()).value as [number])[0]
+}
+
+/** Milliseconds, comparable between threads. */
+function now (): number {
+  return performance.timeOrigin + performance.now()
 }
 
 process.on('message', (load: Load) => {

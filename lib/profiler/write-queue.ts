@@ -27,7 +27,7 @@ export interface WriteQueueOptions {
 }
 
 /** Milliseconds from the first profile of a batch to its writing: others join it. */
-const DELAY = 50
+const DELAY = 20
 const BATCH = 256
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
