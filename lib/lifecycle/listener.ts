@@ -45,8 +45,14 @@ type ResponseHook = (request: FastifyRequest, reply: FastifyReply, payload: unkn
 
 type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_request' ? ResponseHook : RequestHook
 
-/** The result of `create`: the hook, a hook that runs in error passes only, or the reason why no hook is needed. */
-type Created<S extends Stage> = HookOf<S> | { hook: HookOf<S>, when: 'error' } | string
+/** A hook that runs in error passes only, or for requests that are observed. */
+interface ConditionalHook<S extends Stage> {
+  hook: HookOf<S>
+  when: 'error' | 'observed'
+}
+
+/** The result of `create`: the hook, or the reason why no hook is needed. */
+type Created<S extends Stage> = HookOf<S> | ConditionalHook<S> | string
 
 /** Runs once, at registration, and returns the hook. */
 export type Create<S extends Stage> =
@@ -60,6 +66,7 @@ export interface Listener<S extends Stage> {
 }
 
 const nothingRaised = new Skip('nothing was raised')
+const notObserved = new Skip('the request is not observed')
 const unrouted = new Skip('no route matched')
 
 /** Makes a listener: a Fastify plugin that adds the hook of its stage. */
@@ -77,13 +84,14 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
     const active: ActiveListener = {
       slot,
       hook: typeof created === 'object' ? created.hook : created,
-      onlyErrors: typeof created === 'object',
+      when: typeof created === 'object' ? created.when : 'always',
       needsRoute: stage === 'kernel.request' && isAfterRouter
     }
     slot.run = (request, reply, payload) => runListener(active, request, reply, payload)
-    // An error pass runs its slot: the hook would only record that nothing was raised.
-    if (active.onlyErrors && HOOK_OF_STAGE[stage] === 'preHandler' && !app.hindsight.fromBeginning) return
-    const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(active) : requestHook(active)
+    // Where requests are observed once they have failed, an error pass runs the slot: the hook would do nothing.
+    const isBeforeHandler = HOOK_OF_STAGE[stage] !== 'onSend'
+    if (active.when !== 'always' && isBeforeHandler && !app.hindsight.fromBeginning) return
+    const fastifyHook = isBeforeHandler ? requestHook(active) : sendHook(active)
     Object.defineProperty(fastifyHook, 'name', { value: name })
     app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)
   }
@@ -94,8 +102,7 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
 interface ActiveListener {
   slot: Slot
   hook: ResponseHook | RequestHook
-  /** Whether it runs only where something was raised. */
-  onlyErrors: boolean
+  when: 'always' | 'error' | 'observed'
   /** Whether it is skipped where no route matched. */
   needsRoute: boolean
 }
@@ -160,8 +167,10 @@ function beginFrame (slot: Slot, { recorder, pass }: RequestState, reply: Fastif
   return isRepeated ? null : recorder.enter(reply, slot, pass)
 }
 
-function skipReason ({ onlyErrors, needsRoute }: ActiveListener, { failed, routeError }: RequestState): Skip | null {
-  if (onlyErrors && !failed) return nothingRaised
+function skipReason (active: ActiveListener, { failed, observed, routeError }: RequestState): Skip | null {
+  const { when, needsRoute } = active
+  if (when === 'error' && !failed) return nothingRaised
+  if (when === 'observed' && !observed) return notObserved
   // A not-found handler of the application may answer a request without a route.
   return needsRoute && routeError !== null ? unrouted : null
 }
