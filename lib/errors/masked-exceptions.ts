@@ -63,18 +63,8 @@ export function maskFrame (frame: StackFrame, mask: Mask): StackFrame {
   return excerpt === undefined ? masked : { ...masked, excerpt: maskExcerpt(excerpt, mask) }
 }
 
-/** By mask: that of a request may hide its path parameters, too. */
-const excerpts = new WeakMap<Mask, WeakMap<CodeExcerpt, CodeExcerpt>>()
-
 function maskExcerpt (excerpt: CodeExcerpt, mask: Mask): CodeExcerpt {
-  const known = excerpts.get(mask) ?? new WeakMap<CodeExcerpt, CodeExcerpt>()
-  excerpts.set(mask, known)
-  let masked = known.get(excerpt)
-  if (masked === undefined) {
-    masked = { ...excerpt, lines: excerpt.lines.map((line) => LITERAL.test(line) ? maskLine(line, mask) : line) }
-    known.set(excerpt, masked)
-  }
-  return masked
+  return { ...excerpt, lines: excerpt.lines.map((line) => LITERAL.test(line) ? maskLine(line, mask) : line) }
 }
 
 function maskLine (line: string, mask: Mask): string {

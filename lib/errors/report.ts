@@ -102,17 +102,9 @@ export function reportedLines (
   return shown.length === all.length ? { logs } : { logs, logsOmitted: all.length - shown.length }
 }
 
-/** The page and the profile of a request show the same lines. */
-const contexts = new WeakMap<LogRecord['context'], { mask: Mask, context: LogRecord['context'] }>()
-
 /** A line of a log, masked. */
 export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: Mask): LogRecord {
-  let known = contexts.get(context)
-  if (known?.mask !== mask) {
-    known = { mask, context: mask.value(context) as LogRecord['context'] }
-    contexts.set(context, known)
-  }
-  return { ...rest, message: mask.text(message), context: known.context }
+  return { ...rest, message: mask.text(message), context: mask.value(context) as LogRecord['context'] }
 }
 
 /** The summary of a report: the failure in one sentence. */
