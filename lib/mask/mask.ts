@@ -122,14 +122,14 @@ function maskParameters (mask: Mask, text: string): string {
   const isOAuth = OAUTH.test(text)
   return text.split('&').map((pair) => {
     const equals = pair.indexOf('=')
-    if (equals < 0) return pair
-    const name = pair.slice(0, equals)
+    if (equals < 0) return maskShapes(pair)
+    const name = maskShapes(pair.slice(0, equals))
     const value = formDecoded(pair.slice(equals + 1))
     const isEncodedTwice = /%[0-9a-f]{2}/i.test(value)
     if (isEncodedTwice || mask.hides(formDecoded(name))) return `${name}=${MASKED}`
     if (name === 'code' && (isOAuth || isAuthorizationCode(name, value))) return `code=${MASKED}`
     const shown = maskPlain(mask, value)
-    return shown === value ? pair : `${name}=${encodeURIComponent(shown)}`
+    return shown === value ? `${name}${pair.slice(equals)}` : `${name}=${encodeURIComponent(shown)}`
   }).join('&')
 }
 

@@ -40,6 +40,8 @@ const SHAPES: readonly Shape[] = [
   // User information of URLs (RFC 3986, section 3.2.1). A token has no password, or one that says so.
   ['://', /(?<=:\/\/)[^\s/?#:@"<>]{1,256}:(?:|x|x-oauth-basic|x-token-auth|api)@/gi, CREDENTIALS],
   ['://', /(:\/\/[^\s/?#:@"<>]{0,256}:)(?:[^\s/?#"<>]*|(?!\d*[/?#])[^\s@"<>]{0,256})(?=@)/g, AFTER_FIRST],
+  // A name may contain `@`, as those of Azure do.
+  ['://', /(:\/\/[^\s/?#:"<>]{0,256}:)[^\s/?#"<>]*(?=@)/g, AFTER_FIRST],
   ['://', /(?<=:\/\/)(?=[^\d@]{0,256}\d)(?=[^a-z@]{0,256}[a-z])[\w.~%+-]{20,256}(?=@)/gi],
   // A port is a number: anything else after the colon is a password, of a URL that was cut off after it.
   ['://', /(:\/\/[^\s/?#:@"<>[\]]{0,256}:)(?!\d{0,5}(?:[^\w]|$))[^\s/?#@"<>]+(?=$|[\s"<>])/g, AFTER_FIRST],

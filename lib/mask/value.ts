@@ -25,6 +25,7 @@ export function maskValue ({ hides, text }: ValueMask, root: unknown): unknown {
     if (typeof value === 'boolean') return value
     if (hidden) return MASKED
     if (typeof value === 'string') return boundedText(value)
+    if (typeof value === 'bigint' || typeof value === 'symbol') return text(String(value))
     // A card number may have the type number.
     if (Number.isInteger(value)) return text(String(value)) === MASKED ? MASKED : value
     if (Number.isFinite(value)) return value

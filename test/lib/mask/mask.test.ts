@@ -36,6 +36,8 @@ t.test('headers are masked one by one, also lists and numbers', async t => {
 t.test('a masked URL differs only in its secrets', async t => {
   for (const [url, expected] of [
     ['/a?b=1&c', '/a?b=1&c'],
+    ['/a?eyJhbGciOi.eyJzdWIi.c2ln&b#eyJhbGciOi.eyJzdWIi.c2ln', '/a?******&b#******'],
+    ['/a?eyJhbGciOi.eyJzdWIi.c2ln=&b=1', '/a?******=&b=1'],
     ['/a?password=x&b=%20&b=2', '/a?password=******&b=%20&b=2'],
     ['/a?pass%77ord=x', '/a?pass%77ord=******'],
     ['/a?user[password]=x&api-key=y&apikey=z&_hash=q', '/a?user[password]=******&api-key=******&apikey=******&_hash=******'],
@@ -85,6 +87,8 @@ t.test('text loses credentials and keeps its words', async t => {
   for (const [text, expected] of [
     ['connect redis://user:p@ss@host:6379/0 failed', 'connect redis://user:******@host:6379/0 failed'],
     ['redis://:secret1@h', 'redis://:******@h'],
+    ['postgres://admin@server:hunter2@server.test:5432/db', 'postgres://admin@server:******@server.test:5432/db'],
+    ['smtp://me@a.test:hunter2@h:25 failed', 'smtp://me@a.test:******@h:25 failed'],
     ['postgres://u:pa/ss@h/db', 'postgres://u:******@h/db'],
     ['sent Bearer abc.def-1', 'sent Bearer ******'],
     ['Bearer token is missing', 'Bearer token is missing'],
@@ -324,6 +328,7 @@ const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
   ['XML, a nested element', '<soap:Header><AuthToken>#</AuthToken></soap:Header>'],
   ['HTML', '<input type="hidden" name="csrf_token" value="#">'],
   ['HTML, the value first', '<input value="#" type="hidden" name="csrf_token">'],
+  ['HTML, without quotes', '<input value=# name=password>'],
   ['XML, an element with a name', '<param name="password">#</param>'],
   ['JSON, an id before the name', '{"id":7,"name":"password","value":"#"}'],
   ['YAML, an id before the name', '- id: 1\n  name: DB_PASSWORD\n  value: #'],
@@ -429,4 +434,9 @@ t.test('numbers that only resemble those of cards are not masked', async t => {
   for (const text of ['30569309025904', '378282246310005', '3782 822463 10005', '4111-1111-1111-1111']) {
     t.equal(mask.text(`sent ${text} to it`), 'sent ****** to it', text)
   }
+})
+
+t.test('big integers and symbols are masked as texts', async t => {
+  t.same(mask.value({ card: 4111111111111111n, symbol: Symbol('password=hunter2'), count: 12n }),
+    { card: '******', symbol: 'Symbol(password=******)', count: '12' })
 })
