@@ -140,10 +140,7 @@ export class Profiler {
   async amend (token: string, change: (profile: Profile) => Profile): Promise<boolean> {
     const profile = await this.#stored(token)
     if (profile === undefined) return false
-    const summary = await this.latest({ token })
-    if (!this.save(change(profile))) return false
-    if (summary?.pinned === true) await this.pin(token, true)
-    return true
+    return this.save(change(profile))
   }
 
   async stats (): Promise<StorageStats> {

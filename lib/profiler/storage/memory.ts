@@ -29,8 +29,8 @@ export class MemoryStorage implements ProfileStorage {
       const known = this.#entries.get(summary.token)?.summary
       if (bytes > this.#bounds.maxBytes || (known?.pinned === true && known.time !== summary.time)) continue
       this.#entries.delete(summary.token)
-      const entry = { summary: { ...summary, pinned: false }, exceptions, json, bytes, seq: ++this.#head }
-      this.#entries.set(summary.token, entry)
+      const shown = { ...summary, pinned: known?.pinned === true }
+      this.#entries.set(summary.token, { summary: shown, exceptions, json, bytes, seq: ++this.#head })
     }
     this.#evict()
   }

@@ -139,11 +139,15 @@ export class SqlStorage implements ProfileStorage {
     const tokens = rows.map(({ token }) => token)
     const isReplaced = `pinned = 0 or (token, time) in (values ${listOf(rows, '(?, ?)')})`
     const replaced = `delete from ${this.#profiles} where token in (${listOf(rows, '?')}) and (${isReplaced})`
-    await query(replaced, [...tokens, ...rows.flatMap(({ token, time }) => [token, time])])
+    const requests = rows.flatMap(({ token, time }) => [token, time])
+    const removed = await query(`${replaced} returning token, pinned`, [...tokens, ...requests])
     const columns = Object.keys(first)
     const values = listOf(rows, `(${listOf(columns, '?')})`)
     const insert = `insert into ${this.#profiles} (${columns.join()}) values ${values} on conflict (token) do nothing`
     await query(insert, rows.flatMap((row) => Object.values(row)))
+    for (const { token = '', pinned } of removed) {
+      if (pinned === 1) await query(`update ${this.#profiles} set pinned = 1 where token = ?`, [token])
+    }
   }
 
   /** Removes the oldest profiles above the bounds; the rest of very many with the next call. */

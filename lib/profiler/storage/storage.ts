@@ -114,7 +114,7 @@ export interface PurgeOptions {
  * that cannot reach its data rejects within seconds.
  */
 export interface ProfileStorage {
-  /** Replaces profiles with the same tokens, unpinned. A pinned one of another request (`time`) stays instead. */
+  /** Replaces profiles with the same tokens, which stay pinned. A pinned one of another request (`time`) is kept. */
   put (profiles: readonly ProfileRecord[]): Awaitable<void>
   get (token: string): Awaitable<Profile | undefined>
   /** The summaries that match, in the order of the search. */
