@@ -102,10 +102,12 @@ function parsed (text: string): OwnLine {
     return { channel: 'app', message: text.trimEnd(), context: {} }
   }
   const { level: _level, time: _time, pid: _pid, hostname: _hostname, reqId: _reqId, channel, msg, ...context } = fields
-  const { message = '' } = (context.err ?? {}) as { message?: unknown }
+  const { message: ofError } = (context.err ?? {}) as { message?: unknown }
+  // Many services of logs need the `messageKey` of pino to be `message`.
+  const message = [msg, context.message, ofError].find((value) => typeof value === 'string')
   return {
     channel: typeof channel === 'string' ? channel : 'req' in context || 'res' in context ? 'request' : 'app',
-    message: typeof msg === 'string' ? msg : typeof message === 'string' ? message : '',
+    message: message ?? '',
     context
   }
 }

@@ -24,7 +24,8 @@ t.test('a line without a message has that of its error', async t => {
   const log = new RequestLog(START)
   log.add(50, '{"level":50,"err":{"message":"boom"}}')
   log.add(30, '{"level":30,"a":1}')
-  t.match(log.records(), [{ message: 'boom' }, { message: '', context: { a: 1 } }])
+  log.add(30, '{"level":30,"message":"by another messageKey"}')
+  t.match(log.records(), [{ message: 'boom' }, { message: '', context: { a: 1 } }, { message: 'by another messageKey' }])
 })
 
 t.test('lines above the bound that no logger has written are counted', async t => {
