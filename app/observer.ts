@@ -57,6 +57,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     state.responses++
     endHandler(request)
     state.routeError ??= routeErrorOf(request, reply)
+    profiles?.watchStream(request, reply, payload)
     const isProfiled = profiles?.isProfiled(request, reply) === true
     if (!isProfiled && !state.observed) return payload
     observe(request, reply)
@@ -70,7 +71,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     if (page === null) state.recorder?.setCurrentCode(reply, 'Hindsight')
     let inserted: string | Promise<unknown> | undefined
     if (isProfiled) {
-      const token = profiles.begin(request, reply, payload)
+      const token = profiles.begin(request, reply)
       if (isDebugClient(request)) reply.header('x-debug-token', token)
       const hasLink = setProfileLink(app, request, reply)
       if (hasLink && page === null && request.method !== 'HEAD') inserted = insert?.(request, reply, payload)

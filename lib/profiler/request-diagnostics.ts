@@ -55,7 +55,7 @@ export function openDiagnostics (app: FastifyInstance) {
 
 function onLateError (state: RequestState, error: unknown): void {
   const { reply } = state
-  if (reply === null || !state.observed) return
+  if (reply === null) return
   state.otherErrors.push(error)
   servicesOf(reply.request).profiles?.queueAgain(reply.request, reply)
 }

@@ -59,12 +59,15 @@ const onExit = new Set<(code: number) => void>()
 // Before the exit listener of `storage/sqlite.ts`, which stops the thread of the database.
 process.prependListener('exit', (code) => { for (const callback of onExit) callback(code) })
 
-/** Returns the functions that profile requests. `collectRequest` records a request whose handler was not reached. */
+/**
+ * Returns the functions that profile requests. `collectRequest` records a request whose handler was not reached; or,
+ * with `isLate`, one that was not observed until its end.
+ */
 export function openRequestProfiles (
   app: FastifyInstance,
   settings: ProfilerSettings,
   options: object,
-  collectRequest: (request: FastifyRequest) => void = () => {}
+  collectRequest: (request: FastifyRequest, isLate: boolean) => void = () => {}
 ) {
   const { base, mode, originOf, profiler } = app.hindsight
   const { collectors = [] } = settings
@@ -89,12 +92,13 @@ export function openRequestProfiles (
 
   function keep (request: FastifyRequest, reply: FastifyReply): void {
     if (!isProfiled(request, reply)) return
-    observe(request, reply)
     const state = stateOf(request)
+    const isLate = !state.observed
+    observe(request, reply)
     state.isQueued = true
     const token = newTokenOf(request)
     // Not recorded yet where the reply was sent or hijacked before the handler.
-    collectRequest(request)
+    collectRequest(request, isLate)
     const endedAt = state.endedAt || performance.now()
     if (!state.parent) state.parent = redirects.take(request)
     // Headers that are set later are not sent.
@@ -129,12 +133,11 @@ export function openRequestProfiles (
 
   function keepClosed (request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
-    if (!state.observed) return
     if (request.raw.headers.upgrade !== undefined && reply.sent && !reply.raw.headersSent) {
       state.upgraded = true
     } else if (state.streamFailed !== true) {
       state.clientGone = true
-      if (mode === 'full') {
+      if (mode === 'full' && state.observed) {
         request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
       }
     }
@@ -186,11 +189,10 @@ export function openRequestProfiles (
       reply.raw.on('finish', onSent).on('error', onSent).on('close', () => { end(false) })
     },
     /** To be called when a response begins; returns the token of the request's profile. */
-    begin (request: FastifyRequest, reply: FastifyReply, payload: unknown): string {
+    begin (request: FastifyRequest, reply: FastifyReply): string {
       const token = newTokenOf(request)
       const location = reply.getHeader('location')
       if (isRedirect(reply) && typeof location === 'string') redirects.remember(request, location, token)
-      if (payload instanceof Readable) watchStream(request, reply, payload)
       return token
     }
   }
@@ -198,9 +200,10 @@ export function openRequestProfiles (
   return profiles
 }
 
-/** Records that a stream fails while it is sent. */
-function watchStream (request: FastifyRequest, reply: FastifyReply, stream: Readable): void {
-  stream.once('error', (error) => {
+/** Records that a payload fails while it is sent, if it is a stream. */
+function watchStream (request: FastifyRequest, reply: FastifyReply, payload: unknown): void {
+  if (!(payload instanceof Readable)) return
+  payload.once('error', (error) => {
     // Before the headers, Fastify sends an error instead. After them, it closes the connection.
     if (!reply.raw.headersSent) return
     const state = stateOf(request)

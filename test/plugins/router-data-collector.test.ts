@@ -43,3 +43,12 @@ t.test('secret parameters are masked everywhere in the profile', async t => {
     }
   }
 })
+
+t.test('a request whose response fails keeps its route', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/on-send', { onSend: async () => { throw new Error('boom') } }, () => 'x')
+  })
+  const { route, exceptions, collectors } = await profileOf(app, await app.inject('/on-send'))
+  t.match({ route, exceptions }, { route: { name: 'GET /on-send' }, exceptions: [{ message: 'boom' }] })
+  t.equal(collectors.router, undefined)
+})

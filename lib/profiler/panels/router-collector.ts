@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { pathnameOf } from '../../http/request-target.js'
 import { stateOf } from '../../lifecycle/request-state.js'
+import { routeMatchOf } from '../../routing/route-table.js'
 import { triedRoutes } from '../../routing/tried-routes.js'
 import type { ProfiledRoute } from '../profile.js'
 
@@ -13,8 +14,8 @@ export function routeCollector ({ hindsight }: FastifyInstance): (request: Fasti
   const { routeTable, mask } = hindsight
   return (request) => {
     const state = stateOf(request)
-    // The router's finish listener clears the route before the profile is built.
-    const { route } = state
+    // The router's finish listener clears the route before the profile is built, and before a later failure.
+    const route = state.route ?? routeMatchOf(request)
     // As sent: the params panel shows converted values.
     const params = state.sentParams ?? route?.params
     state.collect('router', () => {

@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
@@ -61,6 +63,52 @@ t.test('a failure after the response is stored, though its response has no token
   const { profiles } = await app.hindsight.profiler.search({ limit: 10 })
   t.match(profiles, [{ status: 200, error: true }])
 })
+
+const failures: Array<[name: string, path: string, wanted: object]> = [
+  ['a reply that was taken over', '/hijacked', { status: 503, exceptions: [] }],
+  ['an error after the reply', '/late', { status: 200, exceptions: [{ message: 'late' }] }],
+  ['a stream that fails after its headers', '/stream', { status: 200, exceptions: [{ message: 'broken' }] }],
+  ['a client that closes the connection', '/slow', { status: 499, exceptions: [{ name: 'ClientGoneError' }] }]
+]
+
+for (const lifecycle of ['full', 'observe'] as const) {
+  for (const [settings, text] of [[{ onlyExceptions: true }, 'only failures'], [{ errors: true, sampling: 0 }, 'no share, but failures']] as const) {
+    for (const [name, path, wanted] of failures) {
+      t.test(`${lifecycle} mode in production, ${text}: ${name} is profiled with its request`, async (t) => {
+        const app = Fastify({ logger: { level: 'info', stream: { write () {} } } }) as unknown as FastifyInstance
+        t.teardown(() => app.close())
+        await app.register(hindsight, { lifecycle, debug: false, profiler: inMemory({ production: true, ...settings }) })
+        app.get('/hijacked', (_request, reply) => {
+          reply.hijack()
+          reply.raw.writeHead(503).end('x')
+        })
+        app.get('/late', async (_request, reply) => {
+          reply.send('sent')
+          await sleep(20)
+          throw new Error('late')
+        })
+        app.get('/stream', (_request, reply) => reply.send(Readable.from((async function * () {
+          yield 'x'.repeat(100_000)
+          await sleep(20)
+          throw new Error('broken')
+        })())))
+        app.get('/slow', async () => {
+          await sleep(100)
+          return 'x'
+        })
+        const address = await app.listen()
+        const signal = path === '/slow' ? AbortSignal.timeout(50) : null
+        await fetch(`${address}${path}`, { signal }).then((response) => response.text()).catch(() => {})
+        let token: string | undefined
+        while (token === undefined) {
+          await sleep(10)
+          token = (await app.hindsight.profiler.search({ limit: 10 })).profiles[0]?.token
+        }
+        t.match(await app.hindsight.profiler.find(token), { ...wanted, route: { name: `GET ${path}` }, collectors: { request: {} } })
+      })
+    }
+  }
+}
 
 t.test('the configured share of requests is profiled', async (t) => {
   const app = await build({ sampling: 0.5 })
