@@ -20,7 +20,6 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
   const { options, settings } = resolved
   const { debug, observed, fromBeginning } = app.hindsight
   prepare(app, resolved)
-  checkLeave(options.leave)
   checkConflicts(app, options)
   // Stacks show the source that was written.
   if (debug) process.setSourceMapsEnabled(true)
@@ -79,24 +78,6 @@ export async function registerListeners (
   }
   const listeners = Object.values(lifecycle).flat().filter(({ listener }) => names.has(listener))
   for (const { plugin } of listeners) await app.register(plugin, resolved.options)
-}
-
-/** The listeners that the others depend on: without them no request can be recorded. */
-const ESSENTIAL: ReadonlySet<string> = new Set([
-  'debug-handlers', 'router', 'router-data-collector', 'request-data-collector', 'error', 'profiler',
-  'error-csp-removal'
-])
-
-/** The listeners that can be left to the application, in their order. */
-export const OPTIONAL_LISTENERS: readonly string[] =
-  [...new Set(Object.values(lifecycle).flat().map(({ listener }) => listener))].filter((name) => !ESSENTIAL.has(name))
-
-/** Throws for a listener that cannot be left to the application. */
-function checkLeave (names: readonly string[] = []): void {
-  const i = names.findIndex((name) => !OPTIONAL_LISTENERS.includes(name))
-  if (i === -1) return
-  const known = OPTIONAL_LISTENERS.join(', ')
-  throw new Error(`Option "leave[${i}]": "${names[i]}" is no listener that can be left to the application: ${known}`)
 }
 
 interface Conflict {

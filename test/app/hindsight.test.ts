@@ -7,9 +7,12 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
-import { OPTIONAL_LISTENERS } from '../../app/full.js'
+import { expected, OPTIONS } from '../../lib/check-options.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import { profileOf } from '../support/app.js'
+
+/** The names of the listeners that can be left to the application. */
+const OPTIONAL_LISTENERS = OPTIONS.leave?.items?.enum ?? []
 
 const HTML = { accept: 'text/html,*/*;q=0.8' }
 
@@ -246,8 +249,8 @@ for (const name of OPTIONAL_LISTENERS) {
 }
 
 const refused: Array<[options: object, message: string]> = [
-  [{ leave: ['corse'] }, `Option "leave[0]": "corse" is no listener that can be left to the application: ${OPTIONAL_LISTENERS.join(', ')}`],
-  [{ leave: ['cors', 'router'] }, `Option "leave[1]": "router" is no listener that can be left to the application: ${OPTIONAL_LISTENERS.join(', ')}`],
+  [{ leave: ['corse'] }, `Option "leave[0]" must be ${expected({ types: ['string'], enum: OPTIONAL_LISTENERS })}, not "corse"`],
+  [{ leave: ['cors', 'router'] }, `Option "leave[1]" must be ${expected({ types: ['string'], enum: OPTIONAL_LISTENERS })}, not "router"`],
   [{ leave: 'cors' }, 'Option "leave" must be an array, not a string'],
   [{ lifecycle: 'half' }, 'Option "lifecycle" must be "observe" or "full", not "half"']
 ]

@@ -5,13 +5,16 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastif
 import t, { type Test } from 'tap'
 import application, { options as serverOptions } from '../../../../app/app.js'
 import { hindsight, preload } from '../../../../app/hindsight.js'
-import { OPTIONAL_LISTENERS } from '../../../../app/full.js'
+import { OPTIONS } from '../../../../lib/check-options.js'
 import type { HindsightOptions } from '../../../../lib/options.js'
 import type { Services } from '../../../../lib/lifecycle/services.js'
 import { pageAssets } from '../../../../lib/profiler/pages/assets.js'
 import type { StoredUser } from '../../../../lib/security/users.js'
 import { profile } from '../../../lib/profiler/fixture.js'
 import { ask, asRoute, comesFrom, listen, type Answer, type Route } from './strangers.js'
+
+/** The names of the listeners that can be left to the application. */
+const OPTIONAL_LISTENERS = OPTIONS.leave?.items?.enum ?? []
 
 const SECRET = 'what-only-its-developer-may-see'
 const TOKEN = '00000a'
