@@ -1,5 +1,6 @@
 import { distance } from 'fastest-levenshtein'
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
+import { percentDecoded } from '../mask/names.js'
 import type { DeclaredRoute } from './route-table.js'
 
 const MAX_TRIED = 50
@@ -82,13 +83,7 @@ function firstDifference (declared: readonly string[], sent: readonly string[]):
 
 /** The segments of a path, of at most 300 characters, percent-decoded where that is possible. */
 function segmentsOf (path: string): string[] {
-  return path.slice(1, MAX_PATH).split('/').map((segment) => {
-    try {
-      return decodeURIComponent(segment)
-    } catch {
-      return segment
-    }
-  })
+  return path.slice(1, MAX_PATH).split('/').map((segment) => percentDecoded(segment) ?? segment)
 }
 
 /** The segments of a pattern of find-my-way. A slash in an expression does not separate segments. */

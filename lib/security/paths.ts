@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { percentDecoded } from '../mask/names.js'
 
 /** A path and all below it (`/admin` is not `/administration`), or an expression that the path must match. */
 export type PathPattern = string | RegExp
@@ -18,7 +19,9 @@ export function routerPaths (app: FastifyInstance) {
 
   function ofUrl (url: string): string {
     const [path = '/'] = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(delimiter, 1)
-    const decoded = path.split('/').map(decodedSegment).join('/')
+    // An encoded slash is not a separator.
+    const segments = path.split('/').map((segment) => (percentDecoded(segment) ?? segment).replaceAll('/', '%2F'))
+    const decoded = segments.join('/')
     return options.ignoreDuplicateSlashes === true ? decoded.replace(/\/{2,}/g, '/') : decoded
   }
 
@@ -39,14 +42,5 @@ export function routerPaths (app: FastifyInstance) {
       const prefix = (anyCase ? pattern.toLowerCase() : pattern).replace(/\/+$/, '')
       return (path) => path === prefix || path.startsWith(`${prefix}/`)
     }
-  }
-}
-
-// An encoded slash is not a separator.
-function decodedSegment (segment: string): string {
-  try {
-    return decodeURIComponent(segment).replaceAll('/', '%2F')
-  } catch {
-    return segment
   }
 }
