@@ -80,48 +80,37 @@ export async function registerListeners (
   for (const { plugin } of listeners) await app.register(plugin, resolved.options)
 }
 
-interface Conflict {
-  plugins: readonly string[]
-  /** The part of Hindsight that has the same purpose. */
-  part: string
-  /** What to change, as the end of the error message. */
-  remedy: string
-  isConfigured: (options: HindsightOptions) => boolean
-}
-
+/** The listeners that set the same headers as @fastify/helmet. */
 const HELMET = ['content-security-policy', 'clickjacking', 'xss-protection', 'referrer-policy', 'content-type']
 
-const CONFLICTS: readonly Conflict[] = [
-  {
-    plugins: ['@fastify/cors'],
-    part: 'the option cors',
-    remedy: 'Remove one of them',
-    isConfigured: ({ cors }) => cors !== undefined && cors.length > 0
-  },
-  {
-    plugins: ['@fastify/session', '@fastify/secure-session'],
-    part: 'the option session',
-    remedy: 'Set session: false, or remove the plugin',
-    isConfigured: ({ session = false }) => session !== false
-  },
-  {
-    plugins: ['@fastify/helmet'],
-    part: 'the listeners of security headers',
-    remedy: `Leave them to the plugin (leave: ['${HELMET.join("', '")}']), or remove it`,
-    isConfigured: ({ leave = [] }) => HELMET.some((listener) => !leave.includes(listener))
+/** The plugins that have the purpose of a configured listener, with that part of Hindsight and what to change. */
+function conflictsOf ({ cors = [], session = false, leave = [] }: HindsightOptions) {
+  const conflicts: Array<{ plugin: string, part: string, remedy: string }> = []
+  if (cors.length > 0) {
+    conflicts.push({ plugin: '@fastify/cors', part: 'the option cors', remedy: 'Remove one of them' })
   }
-]
+  if (session !== false) {
+    const remedy = 'Set session: false, or remove the plugin'
+    for (const plugin of ['@fastify/session', '@fastify/secure-session']) {
+      conflicts.push({ plugin, part: 'the option session', remedy })
+    }
+  }
+  if (HELMET.some((listener) => !leave.includes(listener))) {
+    const remedy = `Leave them to the plugin (leave: ['${HELMET.join("', '")}']), or remove it`
+    conflicts.push({ plugin: '@fastify/helmet', part: 'the listeners of security headers', remedy })
+  }
+  return conflicts
+}
 
 /** Throws if a plugin has the purpose of a listener, whether it was registered before Hindsight or in a child. */
 function checkConflicts (app: FastifyInstance, options: HindsightOptions): void {
-  const configured = CONFLICTS.filter(({ isConfigured }) => isConfigured(options))
+  const conflicts = conflictsOf(options)
   const instances = [app]
   const check = (): void => {
-    for (const { plugins, part, remedy } of configured) {
-      const found = plugins.find((plugin) => instances.some((instance) => instance.hasPlugin(plugin)))
-      if (found === undefined) continue
-      throw new Error(`${found} and ${part} of fastify-hindsight (lifecycle: 'full') do the same. ${remedy}.`)
-    }
+    const found = conflicts.find(({ plugin }) => instances.some((instance) => instance.hasPlugin(plugin)))
+    if (found === undefined) return
+    const { plugin, part, remedy } = found
+    throw new Error(`${plugin} and ${part} of fastify-hindsight (lifecycle: 'full') do the same. ${remedy}.`)
   }
   check()
   app.addHook('onRegister', function rememberChild (child) { instances.push(child) })

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type DestinationStream } from 'pino'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
-import { readEnvironment } from './environment.js'
+import { readEnvironment, type Environment } from './environment.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
@@ -48,21 +48,14 @@ start().catch((error: Error) => {
   process.exitCode = 1
 })
 
-interface CloseOptions {
-  /** Milliseconds from a signal to the close: requests are still answered, and `/readyz` responds with 503. */
-  closeDelay: number
-  /** Milliseconds until the remaining requests are aborted after that. */
-  closeTimeout: number
-}
-
-/** Milliseconds after that for profiles to be written and stores to be closed. */
+/** Milliseconds after `closeDelay` and `closeTimeout` for profiles to be written and stores to be closed. */
 const FLUSH_TIMEOUT = 8_000
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const
 /** Milliseconds in which further signals count as the first one: npm repeats a signal to its process group. */
 const REPEAT_INTERVAL = 1_000
 
 /** Closes the application at a signal or an uncaught error. A later signal (after 1 s) ends the process at once. */
-function closeInOrder (app: FastifyInstance, { closeDelay, closeTimeout }: CloseOptions): void {
+function closeInOrder (app: FastifyInstance, { closeDelay, closeTimeout }: Environment): void {
   let failed = false
   let signal: NodeJS.Signals | undefined
   let signaledAt = 0

@@ -5,12 +5,12 @@ import { OPTIONS } from '../../lib/check-options.js'
 import { hindsight } from '../../app/hindsight.js'
 import { lifecycle } from '../../app/lifecycle.js'
 import type { HindsightOptions } from '../../lib/options.js'
-import { HOOK_OF_STAGE, STAGES } from '../../lib/lifecycle/lifecycle.js'
+import { HOOK_OF_STAGE, type Stage } from '../../lib/lifecycle/lifecycle.js'
 
 /** The page of the listeners, as Markdown: their order is that of `app/lifecycle.ts`. */
 export function eventsPage (): string {
   let number = 0
-  const sections = STAGES.map((stage) => {
+  const sections = (Object.keys(HOOK_OF_STAGE) as Stage[]).map((stage) => {
     const rows = lifecycle[stage].map(({ listener }) => {
       return `| ${++number} | \`${listener}\` | ${switchedOnBy(listener)} | ${descriptionOf(listener, stage)} |`
     })

@@ -1,24 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** The five stages of a pass, in order (section 6 of the observed document). */
-export const STAGES = [
-  'kernel.request',
-  'kernel.controller',
-  'kernel.controller_arguments',
-  'kernel.response',
-  'kernel.finish_request'
-] as const
-
-export type Stage = typeof STAGES[number]
-
-/** The Fastify hook of each stage. */
+/** The five stages of a pass, in order (section 6 of the observed document), with their Fastify hooks. */
 export const HOOK_OF_STAGE = {
   'kernel.request': 'onRequest',
   'kernel.controller': 'preHandler',
   'kernel.controller_arguments': 'preHandler',
   'kernel.response': 'onSend',
   'kernel.finish_request': 'onSend'
-} as const satisfies Record<Stage, 'onRequest' | 'preHandler' | 'onSend'>
+} as const
+
+export type Stage = keyof typeof HOOK_OF_STAGE
 
 /** One place in the order of listeners, as it is after registration. */
 export interface Slot {
@@ -30,11 +21,6 @@ export interface Slot {
   reason: string | null
   /** Runs the listener outside of its hook, as an error pass does; null where there is nothing to do. */
   run: ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown) | null
-}
-
-/** The order of listeners as it was registered. */
-export interface Lifecycle {
-  readonly slots: Slot[]
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { HindsightOptions } from '../options.js'
-import type { Lifecycle } from './lifecycle.js'
+import type { Slot } from './lifecycle.js'
 import { stateOf } from './request-state.js'
 
 /** `observe` shows what an application does and changes nothing; `full` runs the documented lifecycle. */
@@ -14,8 +14,8 @@ export interface Services {
   /** The application: the pages of the profiler may be answered by another instance. */
   readonly app: FastifyInstance
   readonly mode: Mode
-  /** The listeners in their order. */
-  readonly lifecycle: Lifecycle
+  /** The order of listeners as it was registered. */
+  readonly lifecycle: { readonly slots: Slot[] }
   readonly debug: boolean
   /** The prefix of the application, without a slash at the end: the paths of the profiler begin with it. */
   readonly base: string
