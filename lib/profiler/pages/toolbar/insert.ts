@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer'
+import { ReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf, nameOf } from '../../../errors/thrown-value.js'
-import { generateNonce } from '../../../http/content-policy.js'
+import { generateNonce, type Nonces } from '../../../http/content-policy.js'
 import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect } from '../../../http/responses.js'
@@ -10,14 +12,14 @@ import { servicesOf } from '../../../lifecycle/services.js'
 import { collectedBy } from '../../collector.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
-import { allowsToolbar, extendHeader, forbidsToolbar, type ToolbarNonces } from './policy.js'
+import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
 import { toolbar, toolbarOf, type ToolbarData } from './toolbar.js'
 
 const BODY_END = /<\/body\s*>/gi
 const POLICY_HEADERS = ['content-security-policy', 'content-security-policy-report-only'] as const
 /** Headers that describe the original bytes, which the toolbar changes. */
 const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
-/** Maximum bytes of a stream into which the toolbar is inserted. */
+/** Maximum bytes of a file into which the toolbar is inserted. */
 const MAX_LENGTH = 1_000_000
 
 /**
@@ -33,7 +35,7 @@ export function setProfileLink (app: FastifyInstance, request: FastifyRequest, r
 
 /**
  * Returns the function that inserts the toolbar into a response, for an `onSend` hook. It returns the new payload (a
- * promise of it for a stream), or undefined, without a change of headers, if the response gets no toolbar. In `full`
+ * promise of it for a file), or undefined, without a change of headers, if the response gets no toolbar. In `full`
  * mode it adds nonces to the policies of the response. In `observe` mode it removes the validators instead.
  */
 export function insertToolbar (
@@ -60,14 +62,12 @@ export function insertToolbar (
     return whole
   }
 
-  async function insertIntoStream (
-    request: FastifyRequest, reply: FastifyReply, stream: Readable, length: number
+  async function insertIntoFile (
+    request: FastifyRequest, reply: FastifyReply, file: ReadStream
   ): Promise<string | Readable> {
-    const page = await readStream(stream, length, reply.raw)
-    if (!Buffer.isBuffer(page)) {
-      app.hindsight.profiles?.watchStream(request, reply, page)
-      return page
-    }
+    // Fastify handles the error of a stream that has failed.
+    const page = await buffer(file).catch(() => null)
+    if (page === null) return file
     try {
       const whole = insert(request, reply, page)
       // With the validators of a file the browser would show the toolbar of an earlier request.
@@ -82,46 +82,11 @@ export function insertToolbar (
   return (request, reply, payload) => {
     const isPage = mayReceiveDetails(request) && isNavigation(request) && isWholePage(request, reply)
     if (!isPage || app.hindsight.profiles?.profileOf(request) == null) return
-    if (!(payload instanceof Readable)) return insert(request, reply, payload)
+    if (!(payload instanceof ReadStream)) return insert(request, reply, payload)
     const length = Number(reply.getHeader('content-length'))
     const isRead = request.method !== 'HEAD' && reply.statusCode !== 304 && length > 0 && length <= MAX_LENGTH
-    return isRead ? insertIntoStream(request, reply, payload, length) : undefined
+    return isRead ? insertIntoFile(request, reply, payload) : undefined
   }
-}
-
-/**
- * Reads the body of a response that should have `length` bytes. Resolves to the bytes or, if the stream fails or has
- * another length, to a stream with the same chunks and the same end.
- */
-async function readStream (
-  stream: Readable, length: number, response: FastifyReply['raw']
-): Promise<Buffer | Readable> {
-  // Fastify destroys the stream of a response that is closed.
-  const close = (): void => { stream.destroy() }
-  response.once('close', close)
-  const iterator = stream[Symbol.asyncIterator]() as AsyncIterableIterator<Buffer | string>
-  const chunks: Array<Buffer | string> = []
-  let size = 0
-  let failure: { error: unknown } | undefined
-  try {
-    while (size <= length) {
-      const { done, value } = await iterator.next()
-      if (done === true) break
-      chunks.push(value)
-      size += Buffer.byteLength(value)
-    }
-  } catch (error) {
-    failure = { error }
-  } finally {
-    response.off('close', close)
-  }
-  if (failure === undefined && size === length) return Buffer.concat(chunks.map((chunk) => Buffer.from(chunk)))
-  const rest = Readable.from((async function * () {
-    yield * chunks
-    if (failure !== undefined) throw failure.error
-    yield * iterator
-  })())
-  return rest.once('close', close)
 }
 
 function removeValidators (reply: FastifyReply): void {
@@ -150,7 +115,7 @@ function textOf (payload: unknown): string {
   return Buffer.isBuffer(payload) && isUtf8(payload) ? payload.toString('utf8') : ''
 }
 
-function extendPolicies (reply: FastifyReply, nonces: ToolbarNonces, origin: Origin): void {
+function extendPolicies (reply: FastifyReply, nonces: Nonces, origin: Origin): void {
   for (const name of POLICY_HEADERS) {
     const values = valuesOf(reply, name).map((value) => extendHeader(value, nonces, origin))
     if (values.length > 0) reply.header(name, values.length === 1 ? values[0] : values)

@@ -1,13 +1,10 @@
-import { withNonce } from '../../../http/content-policy.js'
+import { withNonce, type Nonces } from '../../../http/content-policy.js'
 import type { Origin } from '../../../http/origin.js'
 
 /** The origin of a page, from which the files of the toolbar are loaded. */
 export type PageOrigin = Pick<Origin, 'scheme' | 'authority'>
 
-type Kind = 'style' | 'script'
-
-/** Nonces of the toolbar's elements. */
-export type ToolbarNonces = Readonly<Record<Kind, string>>
+type Kind = keyof Nonces
 
 type Permission = 'granted' | 'with nonce' | 'denied'
 
@@ -36,7 +33,7 @@ export function allowsToolbar (headers: readonly string[], origin: PageOrigin, w
 }
 
 /** A header's value with nonces in the directives that do not allow the toolbar without one. */
-export function extendHeader (header: string, nonces: ToolbarNonces, origin: PageOrigin): string {
+export function extendHeader (header: string, nonces: Nonces, origin: PageOrigin): string {
   return header.split(',').map((policy) => KINDS.reduce((extended, kind) => {
     if (permissionOf(extended, kind, origin) !== 'with nonce') return extended
     const parts = extended.split(';').map((part) => part.trim()).filter((part) => part !== '')

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import type { Nonces } from '../../../http/content-policy.js'
 import { isErrorOrWorse, type LogRecord } from '../../../logs/log-record.js'
 import { wordFor } from '../../../view/counted.js'
 import type { EditorLink } from '../../../view/editor.js'
@@ -7,7 +8,6 @@ import { cut, visibleLine } from '../../../view/visible.js'
 import { dataOf, isFailedCall, listOf } from '../../panels/panel.js'
 import type { Profile } from '../../profile.js'
 import { milliseconds, placeOf, statusClass } from '../components.js'
-import type { ToolbarNonces } from './policy.js'
 
 /** The parts of a profile, stored or unfinished, that the toolbar needs. */
 export interface ToolbarSource
@@ -64,12 +64,11 @@ const REQUESTS = '<li class="item requests"><button type="button" class="head">'
  * stylesheet is loaded. `nonces` are for policies that do not allow the URLs of the files.
  */
 export function toolbar (
-  data: ToolbarData, files: Readonly<Record<'style' | 'script', string>>, editor: EditorLink | null,
-  nonces?: ToolbarNonces
+  data: ToolbarData, files: Readonly<Record<'style' | 'script', string>>, editor: EditorLink | null, nonces?: Nonces
 ): string {
   const { url, token, status } = data
   const link = html`href="${url}" target="_top"`
-  const nonceOf = (kind: 'style' | 'script'): string => nonces === undefined ? '' : html` nonce="${nonces[kind]}"`
+  const nonceOf = (kind: keyof Nonces): string => nonces === undefined ? '' : html` nonce="${nonces[kind]}"`
   return html`<hindsight-toolbar><template shadowrootmode="open">
 <link rel="stylesheet" href="${files.style}"!${nonceOf('style')}>
 <aside class="frame" aria-label="Debug toolbar" hidden>
