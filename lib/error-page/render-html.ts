@@ -2,7 +2,7 @@ import type { RejectedInput } from '../errors/rejected-input.js'
 import type { Hint } from '../errors/hints.js'
 import type { ErrorReport } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
-import { script as readScript, style as readStyle } from '../view/asset.js'
+import { readAsset } from '../view/asset.js'
 import { grouped, counted } from '../view/counted.js'
 import * as editorMenu from '../view/editor.js'
 import type { EditorLink } from '../view/editor.js'
@@ -30,8 +30,8 @@ const MAX_TARGET = 200
 const MAX_TITLE = 1_000
 const MAX_VALUE = 2_000
 
-const STYLE = theme.style + readStyle(import.meta.url, './page.css') + exceptions.style
-const SCRIPT = `${theme.script};\n${editorMenu.script};\n${readScript(import.meta.url, './page.js')}`
+const STYLE = theme.style + readAsset(import.meta.url, './page.css') + exceptions.style
+const SCRIPT = `${theme.script};\n${editorMenu.script};\n${readAsset(import.meta.url, './page.js')}`
 
 /** The nonces of the page's policy, without which it runs no script and applies no style. */
 export interface Nonce { script: string, style: string }

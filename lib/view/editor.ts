@@ -1,5 +1,5 @@
 import type { HindsightOptions } from '../options.js'
-import { script as readScript } from './asset.js'
+import { readAsset } from './asset.js'
 import { html } from './html.js'
 
 declare module '../lifecycle/services.js' {
@@ -55,7 +55,7 @@ export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions)
 }
 
 /** The script of the menu of editors, for the end of the page. */
-export const script = readScript(import.meta.url, './editor-menu.js')
+export const script = readAsset(import.meta.url, './editor-menu.js')
 
 /** The menu that chooses the editor of the links of a page; hidden until its script has run. */
 export function renderMenu (editor: EditorLink | null): string {

@@ -1,10 +1,10 @@
-import { script as readScript, style as readStyle } from './asset.js'
+import { readAsset } from './asset.js'
 
 /** The stylesheet that all pages begin with: colors, spaces and type for both themes, and the theme switch. */
-export const style = readStyle(import.meta.url, './base.css')
+export const style = readAsset(import.meta.url, './base.css')
 
 /** The script of the theme switch, for the end of the page. */
-export const script = readScript(import.meta.url, './theme-switch.js')
+export const script = readAsset(import.meta.url, './theme-switch.js')
 
 /** Applies the chosen theme. It comes before the stylesheet in the head, so that no other theme is painted first. */
 export const boot = `try {

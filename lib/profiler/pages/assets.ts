@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as exceptions from '../../error-page/exceptions.js'
-import { script, style } from '../../view/asset.js'
+import { readAsset } from '../../view/asset.js'
 import * as theme from '../../view/theme.js'
 
 /** A file whose name contains a hash of its content, so that browsers may cache it forever. */
@@ -16,13 +16,13 @@ type AssetPair = Readonly<Record<'style' | 'script', Asset>>
 
 /** The stylesheet and script of the profiler's pages. Each part of the script has its own scope. */
 export const pageAssets = assetPair(
-  theme.style + exceptions.style + style(import.meta.url, './pages.css'),
-  [theme.script, script(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
+  theme.style + exceptions.style + readAsset(import.meta.url, './pages.css'),
+  [theme.script, readAsset(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
 )
 
 export const toolbarAssets = assetPair(
-  style(import.meta.url, './toolbar/style.css'),
-  script(import.meta.url, './toolbar/script.js')
+  readAsset(import.meta.url, './toolbar/style.css'),
+  readAsset(import.meta.url, './toolbar/script.js')
 )
 
 export const assets: readonly Asset[] = [pageAssets, toolbarAssets].flatMap((pair) => Object.values(pair))

@@ -188,7 +188,7 @@ t.test('notifications of listeners are hidden until their box is checked', async
   t.equal(document.querySelector('#logs [name=event]')?.hasAttribute('checked'), false)
   const lines = document.querySelectorAll('#logs tbody tr:not(.event)').length
   t.match(texts(document, '#logs h2'), [new RegExp(`^Logs ${lines} `)])
-  t.match(document.querySelector('style')?.textContent, '#logs:not(:has([name=event]:checked)) .event{display:none}')
+  t.match(document.querySelector('style')?.textContent, '#logs:not(:has([name=event]:checked)) .event { display: none }')
   const { body } = await app.inject({ url: '/', headers: { accept: 'text/markdown' } })
   t.notMatch(body, 'Notified event')
 })
