@@ -4,7 +4,7 @@ import { ARGUMENT } from './shapes.js'
 const NAME = '[\\w\\u00c0-\\u1fff\\u3040-\\ud7ff.:[\\]-]{1,128}'
 // A start tag and its text.
 const TAG = new RegExp(`<(${NAME})(\\s[^<>]{0,1000})?>(\\s*<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*|[^<]*)`, 'g')
-const NAME_ATTRIBUTE = /\s(?:key|name|id)=(["']?)([^\s"']{1,128})\1/
+const NAME_ATTRIBUTE = /\s(?:key|name|id)=(?:["']([^"']{1,128})["']|([^\s"'<>]{1,128}))/
 const VALUE_ATTRIBUTE = /(?<=\s(?:value|content)=)(?:(["'])[^<>]*?\1|[^\s"'<>]+)/g
 const LINE_END = '(?:\\r?\\n|\\\\r\\\\n|\\\\n)'
 // A part of a multipart body (RFC 7578), as it is or with escaped line ends.
@@ -19,7 +19,8 @@ export function maskMarkup (hides: (name: string) => boolean, text: string): str
   let shown = text
   if (shown.includes('<')) {
     shown = shown.replace(TAG, (all, name: string, attributes = '', content = '', at: number) => {
-      const named = NAME_ATTRIBUTE.exec(attributes)?.[2] ?? ''
+      const [, quoted, plain] = NAME_ATTRIBUTE.exec(attributes) ?? []
+      const named = quoted ?? plain ?? ''
       const tag = hides(named) ? attributes.replace(VALUE_ATTRIBUTE, `"${MASKED}"`) : attributes
       // `/profiles/<token>` is a placeholder: an element ends with a tag, or is cut off.
       const end = at + all.length

@@ -329,6 +329,7 @@ const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
   ['HTML', '<input type="hidden" name="csrf_token" value="#">'],
   ['HTML, the value first', '<input value="#" type="hidden" name="csrf_token">'],
   ['HTML, without quotes', '<input value=# name=password>'],
+  ['HTML, a name with a blank', '<input value="#" name="api key">'],
   ['XML, an element with a name', '<param name="password">#</param>'],
   ['JSON, an id before the name', '{"id":7,"name":"password","value":"#"}'],
   ['YAML, an id before the name', '- id: 1\n  name: DB_PASSWORD\n  value: #'],
