@@ -1,47 +1,14 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import { decorateRequests } from './capture.js'
 import { checkOptions, listenersOf } from '../lib/check-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from '../lib/options.js'
 import type { ResolvedOptions } from './prepare.js'
 import { isFromBeginning, profilerSettings } from '../lib/profiler/collect-policy.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { openServices, servicesOf } from '../lib/lifecycle/services.js'
-import type {} from '../lib/profiler/request-profiles.js'
+import { openServices } from '../lib/lifecycle/services.js'
 import { require } from '../lib/require.js'
 
 const fp = require('fastify-plugin') as typeof import('fastify-plugin')
-
-/** The type of `request.hindsight`. */
-export interface RequestHindsight {
-  /**
-   * Adds an error, or another thrown value, to the profile of the request: for errors that a framework catches. A
-   * profile has at most 25 of them, each once. It may be called after the response. Without a profile it does nothing.
-   */
-  capture: (error: unknown) => void
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Hindsight's own functions for this request. */
-    hindsight: RequestHindsight
-  }
-}
-
-const MAX_CAPTURED = 25
-const NO_CAPTURE: RequestHindsight = Object.freeze({ capture () {} })
-
-function captureOf (this: FastifyRequest): RequestHindsight {
-  return {
-    capture: (error) => {
-      const { failed, raised, otherErrors, reply } = stateOf(this)
-      if ((failed && raised === error) || otherErrors.includes(error) || otherErrors.length >= MAX_CAPTURED) return
-      otherErrors.push(error)
-      // The profile was kept when the response ended.
-      const isOver = reply?.raw.writableFinished === true || reply?.raw.destroyed === true
-      if (reply !== null && isOver) servicesOf(this).profiles?.queueAgain(this, reply)
-    }
-  }
-}
 
 interface Startup {
   resolved: ResolvedOptions
@@ -94,7 +61,7 @@ function begin (app: FastifyInstance, given: HindsightOptions): Startup {
   const observed = debug || settings?.production === true
   const fromBeginning = debug || (observed && settings !== null && isFromBeginning(settings))
   openServices(app, options, observed, fromBeginning)
-  app.decorateRequest('hindsight', { getter: observed ? captureOf : () => NO_CAPTURE })
+  decorateRequests(app, observed)
   const resolved = { options, settings }
   return { resolved, observation: mode === 'observe' && observed ? beginObservation(app, resolved) : null }
 }
