@@ -23,3 +23,12 @@ export function percentEncoded (text: string): string {
   return encodeURIComponent(text.toWellFormed())
     .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }
+
+/** Percent-decodes; null where that is not possible. */
+export function percentDecoded (text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
+  }
+}

@@ -2,7 +2,7 @@ import { METHODS, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { framingProblem, markAsLast } from './framing.js'
-import { headerText } from './header-text.js'
+import { headerText, percentDecoded } from './header-text.js'
 import {
   badRequest, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError
 } from './http-errors.js'
@@ -103,13 +103,8 @@ function decodingProblem (url: string): Error | null {
   if (/[^\x00-\x7f]/.test(url)) {
     return badRequest(`Invalid URL "${headerText(url)}": characters outside US-ASCII must be percent-encoded.`)
   }
-  if (!url.includes('%')) return null
-  try {
-    decodeURIComponent(url.replace(/[?#].*$/s, ''))
-    return null
-  } catch {
-    return badRequest(`Invalid URL "${url}": its percent-encoding cannot be decoded as UTF-8.`)
-  }
+  if (!url.includes('%') || percentDecoded(url.replace(/[?#].*$/s, '')) !== null) return null
+  return badRequest(`Invalid URL "${url}": its percent-encoding cannot be decoded as UTF-8.`)
 }
 
 function pipeliningProblem (message: IncomingMessage): Error | null {

@@ -1,5 +1,6 @@
+import { percentDecoded } from '../http/header-text.js'
 import { maskAssignments } from './assignments.js'
-import { cached, isAuthorizationCode, MASKED, nameTest, percentDecoded, type MaskPattern } from './names.js'
+import { cached, isAuthorizationCode, MASKED, nameTest, type MaskPattern } from './names.js'
 import { maskCommands, maskMarkup, maskRows } from './notations.js'
 import { maskShapes } from './shapes.js'
 import { maskValue } from './value.js'

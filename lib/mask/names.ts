@@ -1,3 +1,5 @@
+import { percentDecoded } from '../http/header-text.js'
+
 /** What is shown in place of a secret. */
 export const MASKED = '******'
 
@@ -105,15 +107,6 @@ export function cached<T> (
     if (results.size >= MAX_CACHED) results.clear()
     results.set(text, result)
     return result
-  }
-}
-
-/** Percent-decodes; null where that is not possible. */
-export function percentDecoded (text: string): string | null {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return null
   }
 }
 

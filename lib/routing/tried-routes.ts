@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein'
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
-import { percentDecoded } from '../mask/names.js'
+import { percentDecoded } from '../http/header-text.js'
 import type { DeclaredRoute } from './route-table.js'
 
 const MAX_TRIED = 50

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import createError from '@fastify/error'
+import { percentDecoded } from '../../http/header-text.js'
 import { MASKED } from '../../mask/mask.js'
 import { dataOf, isObject, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
@@ -210,11 +211,7 @@ function isForm (value: unknown): value is Data {
 
 /** A text without its percent-encoding; unchanged if that is invalid. */
 export function decoded (text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  return percentDecoded(text) ?? text
 }
 
 // Encodes white space, the quotes of shells, and the braces of templates.
