@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
-import { pathnameOf, targetOf } from '../http/request-target.js'
+import { pathnameOf } from '../http/request-target.js'
 import { isRedirect } from '../http/responses.js'
 import { headersOf, type Headers } from '../lifecycle/header-values.js'
 import { requestContext, routeConfigOf, stateOf } from '../lifecycle/request-state.js'
@@ -12,6 +12,7 @@ import { collectData } from './collector.js'
 import { collectPolicy } from './collect-policy.js'
 import { openConfiguration } from './configuration.js'
 import { observe } from './observation.js'
+import { Redirects } from './redirects.js'
 import { newToken } from './token.js'
 import type { ProfilerSettings } from '../options.js'
 
@@ -177,16 +178,15 @@ export function openRequestProfiles (
       if (state.isQueuedAtEnd === true) return
       state.isQueuedAtEnd = true
       let isOver = false
-      const end = (isSent: boolean): void => {
+      const end = (keepEnded: typeof keep): void => {
         if (isOver) return
         isOver = true
         state.endedAt = performance.now()
-        if (isSent) keepSafely(request, reply)
-        else keepClosedSafely(request, reply)
+        keepEnded(request, reply)
       }
-      const onSent = (): void => { end(true) }
+      const onSent = (): void => { end(keepSafely) }
       // Also of a reply that Fastify does not send: a hijacked one, an upgrade.
-      reply.raw.on('finish', onSent).on('error', onSent).on('close', () => { end(false) })
+      reply.raw.on('finish', onSent).on('error', onSent).on('close', () => { end(keepClosedSafely) })
     },
     /** To be called when a response begins; returns the token of the request's profile. */
     begin (request: FastifyRequest, reply: FastifyReply): string {
@@ -210,43 +210,4 @@ function watchStream (request: FastifyRequest, reply: FastifyReply, payload: unk
     state.streamFailed = true
     state.otherErrors.push(error)
   })
-}
-
-/** Milliseconds for which a redirect is kept, and how many are kept. */
-const REDIRECT_LIFETIME = 30_000
-const MAX_REDIRECTS = 1_000
-const MAX_URL = 2_000
-const MAX_AGENT = 300
-
-/** The latest redirects by client and target: they are the parents of the requests that follow. */
-class Redirects {
-  readonly #kept = new Map<string, { token: string, until: number }>()
-
-  /** Keeps the redirect of a request to `location`, which may be relative. */
-  remember (request: FastifyRequest, location: string, token: string): void {
-    // The clients of a Unix socket cannot be distinguished.
-    if (servicesOf(request).originOf(request).ip === '') return
-    const key = keyOf(request, location)
-    this.#kept.delete(key)
-    this.#kept.set(key, { token, until: Date.now() + REDIRECT_LIFETIME })
-    const [oldest = ''] = this.#kept.keys()
-    if (this.#kept.size > MAX_REDIRECTS) this.#kept.delete(oldest)
-  }
-
-  /** Removes the redirect to this request and returns its token; empty where there is none. */
-  take (request: FastifyRequest): string {
-    if (this.#kept.size === 0) return ''
-    const key = keyOf(request)
-    const found = this.#kept.get(key)
-    this.#kept.delete(key)
-    return found !== undefined && found.until > Date.now() ? found.token : ''
-  }
-}
-
-/** The client of a request, and the URL that it requests or is redirected to. */
-function keyOf (request: FastifyRequest, location = ''): string {
-  const origin = servicesOf(request).originOf(request)
-  const url = absoluteUrl(origin, targetOf(request))
-  const target = location.length <= MAX_URL && URL.canParse(location, url) ? new URL(location, url).href : ''
-  return [origin.ip, request.headers['user-agent']?.slice(0, MAX_AGENT), target.split('#', 1)].join('\n')
 }
