@@ -77,7 +77,9 @@ t.test('an AggregateError shows the common cause, or the number of each kind', a
   t.notMatch(texts(one, '.members').join(), '\\n')
   t.notMatch(texts(one, '#logs pre').join(), '\\n', 'line breaks of stacks are line breaks')
   const { body } = await app.inject({ url: '/wrapped', headers: HTML })
-  t.ok(Buffer.byteLength(body) <= 60_000, `${Buffer.byteLength(body)} bytes`)
+  // Each link to a frame has the absolute path of the project: its length is not part of the size that is checked.
+  const size = Buffer.byteLength(body.replaceAll(process.cwd(), ''))
+  t.ok(size <= 58_000, `${size} bytes`)
   const wrapped = new JSDOM(body).window.document
   t.equal(wrapped.querySelectorAll('#exceptions details[open] .excerpt').length, 0, 'its source is above')
   t.ok(wrapped.querySelectorAll('.members .above').length >= 6)
