@@ -20,7 +20,7 @@ export interface Slot {
   /** Why no hook was added; null if one was. */
   reason: string | null
   /** Runs the listener outside of its hook, as an error pass does; null where there is nothing to do. */
-  run: ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown) | null
+  run: ((request: FastifyRequest, reply: FastifyReply, payload?: unknown) => unknown) | null
 }
 
 /**

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Frame } from './event-recorder.js'
-import type { PassName } from './events.js'
+import type { Outcome, PassName } from './events.js'
 import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
 import { stateOf, type RequestState } from './request-state.js'
 import type { HindsightOptions } from '../options.js'
@@ -25,12 +25,11 @@ export class Skip {
   }
 }
 
-/** The error that a listener raised in the main pass, for its hook. */
+/** Returned where a listener raised: the error for its hook, or null in an error pass, which continues. */
 class Raised {
-  readonly error: Error
-  constructor (error: unknown) {
-    // Fastify takes a falsy error for none, and would continue.
-    this.error = (error || new Error(`A listener raised ${inspect(error)}`)) as Error
+  readonly error: Error | null
+  constructor (error: Error | null) {
+    this.error = error
   }
 }
 
@@ -87,11 +86,14 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
       when: typeof created === 'object' ? created.when : 'always',
       needsRoute: stage === 'kernel.request' && isAfterRouter
     }
-    slot.run = (request, reply, payload) => runListener(active, request, reply, payload)
+    // Where no request is observed there is nothing to record.
+    const runHook = app.hindsight.observed ? runRecorded : runListener
+    const run: Run = (request, reply, payload) => runHook(active, request, reply, payload)
+    slot.run = run
     // Where requests are observed once they have failed, an error pass runs the slot: the hook would do nothing.
     const isBeforeHandler = HOOK_OF_STAGE[stage] !== 'onSend'
     if (active.when !== 'always' && isBeforeHandler && !app.hindsight.fromBeginning) return
-    const fastifyHook = isBeforeHandler ? requestHook(active) : sendHook(active)
+    const fastifyHook = isBeforeHandler ? requestHook(run) : sendHook(run)
     Object.defineProperty(fastifyHook, 'name', { value: name })
     app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)
   }
@@ -107,11 +109,12 @@ interface ActiveListener {
   needsRoute: boolean
 }
 
+type Run = NonNullable<Slot['run']>
 type Done = (error?: Error | null, payload?: unknown) => void
 
-function requestHook (active: ActiveListener) {
+function requestHook (run: Run) {
   return function (request: FastifyRequest, reply: FastifyReply, done: Done): void {
-    const result = runListener(active, request, reply)
+    const result = run(request, reply)
     // Calls back at once where it can: a response may be read before the next turn of the event loop.
     if (isPromise(result)) result.then((later) => proceed(later, reply, done), done)
     else proceed(result, reply, done)
@@ -120,44 +123,54 @@ function requestHook (active: ActiveListener) {
 
 function proceed (result: unknown, reply: FastifyReply, done: Done): void {
   if (result instanceof Answer) reply.send(result.payload)
-  else if (result instanceof Raised) done(result.error)
-  else done()
+  else done(result instanceof Raised ? result.error : null)
 }
 
-function sendHook (active: ActiveListener) {
+function sendHook (run: Run) {
   return function (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done): void {
-    const result = runListener(active, request, reply, payload)
+    const result = run(request, reply, payload)
     if (isPromise(result)) result.then((later) => continueWith(later, payload, done), done)
     else continueWith(result, payload, done)
   }
 }
 
 function continueWith (result: unknown, payload: unknown, done: Done): void {
-  if (result instanceof Raised) done(result.error)
-  else done(null, result === undefined || result instanceof Skip ? payload : result)
+  if (result === undefined || result instanceof Skip) done(null, payload)
+  else if (result instanceof Raised) done(result.error, payload)
+  else done(null, result)
 }
 
-/** Runs a listener, and records what it does for a request that is observed. */
+/** Runs a listener where it applies to the request. */
 function runListener (
   active: ActiveListener, request: FastifyRequest, reply: FastifyReply, payload?: unknown
 ): unknown {
   const { slot } = active
   const state = stateOf(request)
   const { pass } = state
-  const frame = beginFrame(slot, state, reply)
+  const skip = skipReason(active, state)
+  if (skip !== null) return skip
   try {
-    const result = skipReason(active, state) ?? active.hook(request, reply, payload)
-    if (result instanceof Error) return raised(result, slot, pass, frame, request, reply)
-    if (!isPromise(result)) return returned(result, frame, state, reply)
+    const result = active.hook(request, reply, payload)
+    if (!isPromise(result)) return result instanceof Error ? raised(result, slot, pass, request) : result
     return result.then(
-      (later) => later instanceof Error
-        ? raised(later, slot, pass, frame, request, reply)
-        : returned(later, frame, state, reply),
-      (error: unknown) => raised(error, slot, pass, frame, request, reply)
+      (later) => later instanceof Error ? raised(later, slot, pass, request) : later,
+      (error: unknown) => raised(error, slot, pass, request)
     )
   } catch (error) {
-    return raised(error, slot, pass, frame, request, reply)
+    return raised(error, slot, pass, request)
   }
+}
+
+/** Runs a listener, and records what it does for a request that is observed. */
+function runRecorded (
+  active: ActiveListener, request: FastifyRequest, reply: FastifyReply, payload?: unknown
+): unknown {
+  const state = stateOf(request)
+  const frame = beginFrame(active.slot, state, reply)
+  const result = runListener(active, request, reply, payload)
+  if (frame === null) return result
+  if (isPromise(result)) return result.then((later) => endFrame(later, frame, state, reply))
+  return endFrame(result, frame, state, reply)
 }
 
 function beginFrame (slot: Slot, { recorder, pass }: RequestState, reply: FastifyReply): Frame | null {
@@ -175,26 +188,27 @@ function skipReason (active: ActiveListener, { failed, observed, routeError }: R
   return needsRoute && routeError !== null ? unrouted : null
 }
 
-function returned (result: unknown, frame: Frame | null, { recorder }: RequestState, reply: FastifyReply): unknown {
-  if (frame === null) return result
+function endFrame (result: unknown, frame: Frame, { recorder }: RequestState, reply: FastifyReply): unknown {
   if (result instanceof Skip) recorder?.leave(frame, 'skipped', reply, result.reason)
-  else recorder?.leave(frame, result instanceof Answer ? 'answered' : 'ran', reply)
+  else recorder?.leave(frame, outcomeOf(result), reply)
   return result
 }
 
-/** Returns the error for the hook in the main pass. An error of the error pass is recorded, and the pass continues. */
-function raised (
-  error: unknown, { stage, listener }: Slot, pass: PassName, frame: Frame | null,
-  request: FastifyRequest, reply: FastifyReply
-): Raised | undefined {
+function outcomeOf (result: unknown): Outcome {
+  if (result instanceof Raised) return 'raised'
+  return result instanceof Answer ? 'answered' : 'ran'
+}
+
+function raised (error: unknown, { stage, listener }: Slot, pass: PassName, request: FastifyRequest): Raised {
   const state = stateOf(request)
-  if (frame !== null) state.recorder?.leave(frame, 'raised', reply)
   if (pass === 'main') {
     state.raisedBy = { stage, listener }
-    return new Raised(error)
+    // Fastify takes a falsy error for none, and would continue.
+    return new Raised((error || new Error(`A listener raised ${inspect(error)}`)) as Error)
   }
   state.otherErrors.push(error)
   request.log.error({ err: error, channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)
+  return new Raised(null)
 }
 
 /** Whether a value is a promise or another thenable, such as a query of a database library. */
