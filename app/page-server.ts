@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderShortError } from '../lib/error-page/plain-pages.js'
 import { representation } from '../lib/errors/negotiate.js'
@@ -66,5 +65,5 @@ export async function registerPages (app: FastifyInstance, base: string, onlyPro
 function answer (status: number, request: FastifyRequest, reply: FastifyReply, detail?: string): FastifyReply {
   const { type, contentType } = representation(request.headers.accept)
   reply.code(status).header('vary', 'accept').header('content-type', contentType)
-  return reply.send(renderShortError(status, STATUS_CODES[status] ?? 'Error', type, { detail }))
+  return reply.send(renderShortError(status, type, { detail }))
 }

@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { representation } from '../../lib/errors/negotiate.js'
 import { renderShortError } from '../../lib/error-page/plain-pages.js'
@@ -18,7 +17,7 @@ export default async function errorPreview (app: FastifyInstance): Promise<void>
     const as = representation(format === undefined ? request.headers.accept : ACCEPT_OF[format])
     reply.code(status).header('content-type', as.contentType)
     if (format === undefined) reply.header('vary', 'Accept')
-    return renderShortError(status, STATUS_CODES[status] ?? 'Error', as.type)
+    return renderShortError(status, as.type)
   }
 }
 
