@@ -59,10 +59,10 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
   if (rules.length === 0) return 'not configured'
   const ruleOf = ruleFinder(rules)
   return (request, reply) => {
-    if (isProfiler(request)) return ownOnly
+    const { origin } = request.headers
+    if (origin !== undefined && isProfiler(request)) return ownOnly
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
     const rule = ruleOf(request)
-    const { origin } = request.headers
     const isOwn = origin !== undefined && isOwnOrigin(origin, app.hindsight.originOf(request))
     if (stateOf(request).observed) collectVerdict(request, reply, rules, rule, isOwn ? sameOrigin.reason : null)
     if (rule === null) return noRule

@@ -60,6 +60,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
 
   function runErrorPass (request: FastifyRequest, reply: FastifyReply): unknown {
     stateOf(request).pass = 'error'
+    // In an error pass these stages only record.
+    if (!app.hindsight.observed) return
     return runSlots(slots.filter(({ stage }) => stage.startsWith('kernel.controller')), request, reply)
   }
 
@@ -110,7 +112,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     reply.header('content-type', contentType)
     addVary(reply, 'Accept')
     if (pages === null || !mayReceiveDetails(request)) {
-      return renderShortError(reply.statusCode, reason, type, { token: referenceOf(request) })
+      return renderShortError(reply.statusCode, type, { token: referenceOf(request) })
     }
     const profile = profiles?.profileOf(request) ?? null
     if (profile !== null) state.profile = profile
@@ -133,7 +135,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       ? mask.text(`${plainStack(raised)}\n\nRaised while this error was answered:\n${plainStack(second)}`)
       : undefined
     const token = referenceOf(request)
-    const body = renderShortError(status, STATUS_CODES[status] ?? 'Error', type, { token, detail })
+    const body = renderShortError(status, type, { token, detail })
     dropEntityHeaders(reply)
     reply.code(status).headers({
       'cache-control': 'no-cache, private',

@@ -8,7 +8,7 @@ import { flattenError } from './flatten-error.js'
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The chain of the error, flattened and masked; root cause first. */
-    exceptions?: FlattenedException[]
+    exceptions?: FlattenedException[] | undefined
   }
 }
 

@@ -79,7 +79,7 @@ export function recordFailure (request: FastifyRequest, reply: FastifyReply, rai
   if (state.failed) state.otherErrors.push(state.raised)
   state.failed = true
   state.raised = raised
-  delete state.exceptions
+  state.exceptions = undefined
   endHandler(request)
   observe(request, reply)
   state.recorder?.setCurrentCode(reply, 'error handler')
