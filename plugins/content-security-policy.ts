@@ -49,16 +49,16 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
       if (isRedirect(reply)) return onRedirect
       if (reply.statusCode === 304) return onNotModified
       const uri = reports && isDocument(state, reply) ? app.hindsight.cspReportUri?.(request) ?? null : null
-      // Helmet sets headers of the reply: those of the raw response are slower, and later listeners do not find them.
-      const headers = {
-        setHeader (name: string, policy: string) {
-          const value = withNonces(policy, state)
-          reply.header(name, uri === null ? value : withReportUri(value, uri))
-        }
-      }
       let skip: Skip | undefined = kept
       for (const { header, middleware } of policies) {
         if (reply.hasHeader(header)) continue
+        // Helmet sets headers of the reply: those of the raw response are slower, and later listeners do not find them.
+        const headers = {
+          setHeader (_name: string, policy: string) {
+            const value = withNonces(policy, state)
+            reply.header(header, uri === null ? value : withReportUri(value, uri))
+          }
+        }
         middleware(request.raw, headers as ServerResponse, rethrow)
         skip = undefined
       }

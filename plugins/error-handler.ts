@@ -136,7 +136,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       : undefined
     const token = referenceOf(request)
     const body = renderShortError(status, type, { token, detail })
-    dropEntityHeaders(reply)
+    dropHeaders(request, reply, ENTITY_HEADERS)
     reply.code(status).headers({
       'cache-control': 'no-cache, private',
       'content-type': contentType,
@@ -163,7 +163,7 @@ function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: strin
     raw.destroy()
     return
   }
-  dropInvalidHeaders(request, reply)
+  dropHeaders(request, reply)
   const headers = reply.getHeaders() as Record<string, string>
   raw.writeHead(reply.statusCode, { ...headers, 'content-length': Buffer.byteLength(body) })
   raw.end(body)
@@ -208,27 +208,27 @@ const ENTITY_HEADERS: ReadonlySet<string> = new Set([
 
 /** Removes headers of the body that is not sent, and sets the status and the headers of the error. */
 function prepareFailedReply (raised: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  dropEntityHeaders(reply)
+  dropHeaders(request, reply, ENTITY_HEADERS)
   reply.code(statusOf(raised, reply.statusCode))
   // A failed `writeHead` has set the message of another status.
   if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''
   const headers = read(raised, 'headers')
+  if (typeof headers !== 'object' || headers === null) return
   try {
-    if (typeof headers === 'object' && headers !== null) reply.headers(headers as Record<string, string>)
+    reply.headers(headers as Record<string, string>)
   } catch (error) {
     request.log.warn({ err: error, channel: 'request' }, 'The headers of the error could not be set')
   }
-  dropInvalidHeaders(request, reply)
+  dropHeaders(request, reply)
 }
 
-/** Removes the headers that describe a body that is not sent. */
-function dropEntityHeaders (reply: FastifyReply): void {
-  for (const name of Object.keys(reply.getHeaders())) if (ENTITY_HEADERS.has(name)) reply.removeHeader(name)
-}
-
-/** Removes headers that Node.js refuses to write: they may be what failed, and would keep the page from being sent. */
-function dropInvalidHeaders (request: FastifyRequest, reply: FastifyReply): void {
+/** Removes headers that Node.js refuses to write, which may be what failed, and those of the given names. */
+function dropHeaders (request: FastifyRequest, reply: FastifyReply, names?: ReadonlySet<string>): void {
   for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (names?.has(name) === true) {
+      reply.removeHeader(name)
+      continue
+    }
     try {
       validateHeaderName(name)
       for (const one of [value].flat()) validateHeaderValue(name, one as string)

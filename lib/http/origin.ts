@@ -78,7 +78,9 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
   const isSecure = values.proto === undefined ? encrypted : /^(?:https|on|ssl|1)$/i.test(values.proto[0] ?? '')
   const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '')
   const authority = sent.trim().toLowerCase() || localAuthority(raw)
-  const [, host = authority, ownPort = '0'] = /^(.*):(\d+)$/s.exec(authority) ?? []
+  const colon = authority.search(/:\d+$/)
+  const host = colon === -1 ? authority : authority.slice(0, colon)
+  const ownPort = colon === -1 ? '0' : authority.slice(colon + 1)
   const wrongHost = hostProblem(raw, host, trustedHosts)
   const [port, wrongPort] = portOf(values.port?.[0]?.replace(/^.*:/, '') ?? ownPort)
   const isDefaultPort = port === 0 || port === (isSecure ? 443 : 80)

@@ -1,7 +1,7 @@
 import type { HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf } from '../http/request-target.js'
-import { routeConfigOf, type RouteMatch } from '../lifecycle/request-state.js'
+import type { RouteMatch } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { require } from '../require.js'
 
@@ -147,11 +147,12 @@ export class RouteTable {
 
   /** The methods of a path, in order of declaration, and its other trailing-slash form if only that has a GET route. */
   lookup (path: string, request: FastifyRequest) {
-    const allowed = [...this.#methods]
-      .flatMap((method) => this.#findVisible(method, path, request) ?? [])
-      .filter(({ order }) => order >= 0)
-      .sort((a, b) => a.order - b.order)
-      .map(({ method }) => method)
+    const found: Entry[] = []
+    for (const method of this.#methods) {
+      const entry = this.#findVisible(method, path, request)
+      if (entry !== null && entry.order >= 0) found.push(entry)
+    }
+    const allowed = found.sort((a, b) => a.order - b.order).map(({ method }) => method)
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
     const match = allowed.length === 0 && other !== '' ? this.#findVisible('GET', other, request) : null
     return { allowed, redirect: match && { path: other, httpsOnly: match.httpsOnly } }
@@ -179,9 +180,8 @@ export function openRouteTable (app: FastifyInstance, debug: boolean): void {
 
 /** The route that a request matched; null where none did. */
 export function routeMatchOf (request: FastifyRequest): RouteMatch | null {
-  if (request.is404) return null
-  const pattern = request.routeOptions.url ?? ''
-  const name = servicesOf(request).routeTable.of(request)?.name ?? routeConfigOf(request)?.name ??
-    `${request.method} ${pattern}`
+  const { url: pattern, config } = request.routeOptions
+  if (pattern === undefined) return null
+  const name = servicesOf(request).routeTable.of(request)?.name ?? config?.name ?? `${request.method} ${pattern}`
   return { name, pattern, params: request.params as Record<string, unknown> }
 }

@@ -95,12 +95,13 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     return session !== undefined && value?.startsWith(`${session.sessionId}.`) === true
   }
 
+  // The hooks of @fastify/cookie call back at once, without an error.
   function parseCookies (request: FastifyRequest, reply: FastifyReply): void {
-    runHooks(cookies.get('onRequest') ?? [], request, reply)
+    for (const hook of cookies.get('onRequest') ?? []) hook(request, reply, () => {})
   }
 
   function setCookies (request: FastifyRequest, reply: FastifyReply): void {
-    runHooks(cookies.get('onSend') ?? [], request, reply, null)
+    for (const hook of cookies.get('onSend') ?? []) hook(request, reply, null, () => {})
   }
 
   /** `isEager`: whether sessions are read in the slot of the listener, and not when they are first used. */
