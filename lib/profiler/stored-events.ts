@@ -3,8 +3,9 @@ import { withNotifications } from '../logs/log-record.js'
 import type { Profile } from './profile.js'
 
 /** The listener, its start and duration, and those of the other fields that have no default. */
-type Row = [listener: string, start: number, duration: number, rest?: Rest]
-type Rest = Partial<Omit<ListenerEvent, 'listener' | 'start' | 'duration' | 'stage' | 'pass'>>
+type Row = [listener: string, start: number, duration: number, others?: Others]
+type OtherField = 'outcome' | 'reason' | 'plugin' | 'source' | 'changes'
+type Others = { [Field in OtherField]?: ListenerEvent[Field] | undefined }
 /** Events of one stage and pass that follow one another. */
 type Group = [stage: ListenerEvent['stage'], pass: ListenerEvent['pass'], ...rows: Row[]]
 
@@ -38,26 +39,29 @@ export function readProfile (stored: Profile): Profile {
 
 function groupsOf (events: readonly ListenerEvent[]): Group[] {
   const groups: Group[] = []
-  for (const { stage, pass, listener, start, duration, ...rest } of events) {
+  for (const event of events) {
+    const { stage, pass } = event
     let group = groups.at(-1)
     if (group === undefined || group[0] !== stage || group[1] !== pass) groups.push(group = [stage, pass])
-    group.push(rowOf(listener, start, duration, rest))
+    group.push(rowOf(event))
   }
   return groups
 }
 
-function rowOf (listener: string, start: number, duration: number, { outcome, ...rest }: Rest): Row {
-  const isDefault = outcome === defaultOutcome(rest)
-  if (isDefault && Object.keys(rest).length === 0) return [listener, start, duration]
-  return [listener, start, duration, isDefault ? rest : { outcome, ...rest } as Rest]
+function rowOf ({ listener, start, duration, outcome, reason, plugin, source, changes }: ListenerEvent): Row {
+  const isDefault = outcome === defaultOutcome(reason)
+  const hasOthers = [reason, plugin, source, changes].some((field) => field !== undefined)
+  if (isDefault && !hasOthers) return [listener, start, duration]
+  // JSON has no fields that are undefined.
+  return [listener, start, duration, { outcome: isDefault ? undefined : outcome, reason, plugin, source, changes }]
 }
 
 function eventsOf ([stage, pass, ...rows]: Group): ListenerEvent[] {
-  return rows.map(([listener, start, duration, rest = {}]) =>
-    ({ stage, listener, pass, outcome: defaultOutcome(rest), start, duration, ...rest }))
+  return rows.map(([listener, start, duration, others = {}]) =>
+    ({ stage, listener, pass, outcome: defaultOutcome(others.reason), start, duration, ...others } as ListenerEvent))
 }
 
 /** Listeners and hooks that are skipped have a reason. */
-function defaultOutcome ({ reason }: Rest): 'ran' | 'skipped' {
+function defaultOutcome (reason: string | undefined): 'ran' | 'skipped' {
   return reason === undefined ? 'ran' : 'skipped'
 }
