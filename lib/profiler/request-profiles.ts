@@ -53,6 +53,9 @@ declare module '../lifecycle/services.js' {
   }
 }
 
+/** Keeps the profile of a request. */
+type Keep = (request: FastifyRequest, reply: FastifyReply) => void
+
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** One listener for all applications: Node.js warns of more than ten. */
@@ -116,7 +119,7 @@ export function openRequestProfiles (
   }
 
   // A request that ends the process is profiled, too.
-  const keepExiting = (code: number): typeof keep => (request, reply) => {
+  const keepExiting = (code: number): Keep => (request, reply) => {
     const state = stateOf(request)
     if (state.isQueued === true || servicesOf(request) !== app.hindsight) return
     if (mode === 'full' && !reply.sent) reply.code(500)
@@ -146,7 +149,7 @@ export function openRequestProfiles (
   }
 
   // An exception in a listener of the response or of the process would end the process.
-  const safely = (work: typeof keep): typeof keep => (request, reply) => {
+  const safely = (work: Keep): Keep => (request, reply) => {
     try {
       work(request, reply)
     } catch (error) {
@@ -177,16 +180,10 @@ export function openRequestProfiles (
       const state = stateOf(request)
       if (state.isQueuedAtEnd === true) return
       state.isQueuedAtEnd = true
-      let isOver = false
-      const end = (keepEnded: typeof keep): void => {
-        if (isOver) return
-        isOver = true
-        state.endedAt = performance.now()
-        keepEnded(request, reply)
-      }
-      const onSent = (): void => { end(keepSafely) }
+      const onSent = (): void => { end(keepSafely, request, reply) }
+      const onClosed = (): void => { end(keepClosedSafely, request, reply) }
       // Also of a reply that Fastify does not send: a hijacked one, an upgrade.
-      reply.raw.on('finish', onSent).on('error', onSent).on('close', () => { end(keepClosedSafely) })
+      reply.raw.on('finish', onSent).on('error', onSent).on('close', onClosed)
     },
     /** To be called when a response begins; returns the token of the request's profile. */
     begin (request: FastifyRequest, reply: FastifyReply): string {
@@ -198,6 +195,14 @@ export function openRequestProfiles (
   }
   app.hindsight.profiles = profiles
   return profiles
+}
+
+/** Keeps the profile with the first event that ends a response. */
+function end (keep: Keep, request: FastifyRequest, reply: FastifyReply): void {
+  const state = stateOf(request)
+  if (state.endedAt !== 0) return
+  state.endedAt = performance.now()
+  keep(request, reply)
 }
 
 /** Records that a payload fails while it is sent, if it is a stream. */
