@@ -3,6 +3,7 @@ import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
 import { isRedirect, onRedirect } from '../lib/http/responses.js'
+import { rethrow } from '../lib/lifecycle/hosting.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
 
@@ -97,8 +98,4 @@ function policyOf (reportOnly: boolean, directives: CspDirectives | false | unde
   } catch (error) {
     throw new Error(`contentSecurityPolicy: ${(error as Error).message}`, { cause: error })
   }
-}
-
-function rethrow (error?: unknown): void {
-  if (error) throw error
 }

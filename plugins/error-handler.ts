@@ -12,6 +12,7 @@ import { runSlots, type Slot } from '../lib/lifecycle/lifecycle.js'
 import { isPromise, ownHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
+import { logError } from '../lib/logs/log-error.js'
 import { recordFailure } from '../lib/profiler/observation.js'
 
 declare module '../lib/lifecycle/request-state.js' {
@@ -188,15 +189,6 @@ function logUncaught (raised: unknown, request: FastifyRequest, status: number):
   const fields = { channel: 'request', ...(token !== undefined && { profile: `${profilerUrl}${token}` }) }
   if (status >= 500) logError(request, raised, fields, line)
   else request.log[exceptions === undefined ? 'info' : 'warn']({ statusCode: status, ...fields }, line)
-}
-
-function logError (request: FastifyRequest, error: unknown, fields: object, message: string): void {
-  try {
-    request.log.error({ err: error, ...fields }, message)
-  } catch {
-    // The logger serializes the error, whose getters may throw.
-    request.log.error(fields, message)
-  }
 }
 
 /** Headers that describe the body of the failed handler, which is not sent. */

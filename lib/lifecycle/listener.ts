@@ -4,6 +4,7 @@ import type { Frame } from './event-recorder.js'
 import type { Outcome, PassName } from './events.js'
 import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
 import { stateOf, type RequestState } from './request-state.js'
+import { logError } from '../logs/log-error.js'
 import type { HindsightOptions } from '../options.js'
 import { require } from '../require.js'
 
@@ -207,7 +208,7 @@ function raised (error: unknown, { stage, listener }: Slot, pass: PassName, requ
     return new Raised((error || new Error(`A listener raised ${inspect(error)}`)) as Error)
   }
   state.otherErrors.push(error)
-  request.log.error({ err: error, channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)
+  logError(request, error, { channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)
   return new Raised(null)
 }
 

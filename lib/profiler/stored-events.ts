@@ -4,7 +4,7 @@ import type { Profile } from './profile.js'
 
 /** The listener, its start and duration, and those of the other fields that have no default. */
 type Row = [listener: string, start: number, duration: number, others?: Others]
-type OtherField = 'outcome' | 'reason' | 'plugin' | 'source' | 'changes'
+type OtherField = Exclude<keyof ListenerEvent, 'stage' | 'pass' | 'listener' | 'start' | 'duration'>
 type Others = { [Field in OtherField]?: ListenerEvent[Field] | undefined }
 /** Events of one stage and pass that follow one another. */
 type Group = [stage: ListenerEvent['stage'], pass: ListenerEvent['pass'], ...rows: Row[]]
@@ -52,8 +52,9 @@ function rowOf ({ listener, start, duration, outcome, reason, plugin, source, ch
   const isDefault = outcome === defaultOutcome(reason)
   const hasOthers = [reason, plugin, source, changes].some((field) => field !== undefined)
   if (isDefault && !hasOthers) return [listener, start, duration]
-  // JSON has no fields that are undefined.
-  return [listener, start, duration, { outcome: isDefault ? undefined : outcome, reason, plugin, source, changes }]
+  const others = { outcome: isDefault ? undefined : outcome, reason, plugin, source, changes }
+  // JSON.stringify leaves out fields that are undefined.
+  return [listener, start, duration, others satisfies Record<OtherField, unknown>]
 }
 
 function eventsOf ([stage, pass, ...rows]: Group): ListenerEvent[] {

@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import fastifyCookie from '@fastify/cookie'
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { collectHooks, runHooks } from '../lifecycle/hosting.js'
+import { collectHooks, rethrow, runHooks } from '../lifecycle/hosting.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import type { SessionSettings } from '../options.js'
 import { guardedStore, MemorySessionStore } from './session-store.js'
@@ -95,13 +95,13 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     return session !== undefined && value?.startsWith(`${session.sessionId}.`) === true
   }
 
-  // The hooks of @fastify/cookie call back at once, without an error.
+  // The hooks of @fastify/cookie call back at once.
   function parseCookies (request: FastifyRequest, reply: FastifyReply): void {
-    for (const hook of cookies.get('onRequest') ?? []) hook(request, reply, () => {})
+    for (const hook of cookies.get('onRequest') ?? []) hook(request, reply, rethrow)
   }
 
   function setCookies (request: FastifyRequest, reply: FastifyReply): void {
-    for (const hook of cookies.get('onSend') ?? []) hook(request, reply, null, () => {})
+    for (const hook of cookies.get('onSend') ?? []) hook(request, reply, null, rethrow)
   }
 
   /** `isEager`: whether sessions are read in the slot of the listener, and not when they are first used. */

@@ -166,6 +166,17 @@ t.test('rules apply to their paths, and the first match decides', async t => {
   t.equal((await app.inject(preflight('/nix', 'GET'))).statusCode, 404)
 })
 
+t.test('no rule applies to a route that allows its own origin only', async t => {
+  const app = await build(t, { cors: [{ origin: [ORIGIN] }] }, app => app.get('/own-only', { config: { ownOriginOnly: true } }, () => 'x'))
+  for (const headers of [{}, { origin: ORIGIN }]) {
+    const response = await app.inject({ url: '/own-only', headers })
+    t.same(corsHeaders(response.headers), {})
+    const profile = await profileOf(app, response)
+    t.match(eventOf(profile, 'kernel.response', 'cors'), { outcome: 'skipped', reason: 'the profiler allows its own origin only' })
+    t.equal(profile.collectors.cors, undefined)
+  }
+})
+
 t.test('an OPTIONS request that is not a preflight reaches its route', async t => {
   const app = await build(t, { cors: [{ origin: [ORIGIN] }] }, routes)
   for (const [name, headers] of [

@@ -364,3 +364,14 @@ t.test('the profile has the changes of a session, without its values', async t =
     t.notMatch(JSON.stringify([profile.collectors, profile.logs]), /s3cret/, name)
   }
 })
+
+t.test('a cookie that cannot be set is an error of the listener, even one that cannot be logged', async t => {
+  const app = await build(t, {}, app => app.get('/', (_request, reply) => {
+    const encode = (): never => { throw Object.defineProperty(new Error('no cookie'), 'value', { enumerable: true, get () { throw new Error('no value') } }) }
+    reply.setCookie('theme', 'dark', { encode })
+    throw new Error('first')
+  }), { logger: { level: 'info', stream: { write () {} } } })
+  const response = await app.inject('/')
+  t.equal(response.statusCode, 500)
+  t.match(eventOf(await profileOf(app, response), 'kernel.response', 'session'), { pass: 'error', outcome: 'raised' })
+})
