@@ -13,6 +13,7 @@ import type { Firewall } from './compile.js'
 import { userOf, type SecurityContext } from './context.js'
 import { AccessDeniedError, AuthenticationError } from './errors.js'
 import { hasSession, updateLogin, readLogin, stampOf } from './login-session.js'
+import type { StoredUser } from './users.js'
 
 /** Recognizes the user by the credentials of the request, or by its session; undefined if it has neither. */
 export function recognize (context: SecurityContext, firewall: Firewall): Promise<void> | undefined {
@@ -34,9 +35,12 @@ async function authenticate (
   const { name } = authenticator
   try {
     const found = await authenticator.authenticate(request)
-    const user = typeof found === 'string' ? await firewall.provider?.load(found) : found
+    const user = typeof found === 'string' ? await loadUser(found, firewall) : found
     if (user === null || user === undefined) {
       throw AuthenticationError.invalid(typeof found === 'string' ? 'no such user' : 'no user has these credentials')
+    }
+    if (typeof user.identifier !== 'string' || user.identifier === '') {
+      throw new TypeError(`The authenticator "${name}" has returned a user without an identifier`)
     }
     context.login(user, name)
     stateOf(request).credentialsUsed = true
@@ -46,6 +50,13 @@ async function authenticate (
     request.log.info({ channel: 'security', authenticator: name }, 'Authenticator failed.')
     throw error instanceof AuthenticationError ? withChallenges(error, firewall, true) : error
   }
+}
+
+/** Loads the user whose identifier an authenticator has returned. */
+async function loadUser (identifier: string, { name, provider }: Firewall): Promise<StoredUser | null | undefined> {
+  if (provider !== null) return await provider.load(identifier)
+  throw new Error('An authenticator has returned an identifier, and there is no provider that finds its user: set ' +
+    `provider of the firewall "${name}", or return a user`)
 }
 
 /** Recognizes the user of the session, as the provider returns it now. */
