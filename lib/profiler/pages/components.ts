@@ -19,9 +19,9 @@ export function lead (text: string, mood: 'good' | 'bad' | 'plain' = 'plain'): s
   return html`<p class="lead !${mood}">${text}</p>`
 }
 
-/** The error of a collector. */
-export function failed (message: string): string {
-  return html`<p class="failure"><strong>The collector failed:</strong> ${message}</p>`
+/** The error of a collector, or of a panel. */
+export function failed (what: 'collector' | 'panel', message: string): string {
+  return html`<p class="failure"><strong>The ${what} failed:</strong> ${message}</p>`
 }
 
 /** Names and values as a table; nested data as JSON. */

@@ -87,9 +87,9 @@ export function createPanel (
     },
     render (profile, view = { query: {}, editor: null }) {
       const failure = failureOf(profile, name)
-      if (failure !== undefined) return failed(failure)
+      if (failure !== undefined) return failed('collector', failure)
       return attempt(() => render(dataOf(profile, name), profile, view), (error) =>
-        failed(`its data cannot be shown (${error instanceof Error ? error.message : String(error)})`))
+        failed('panel', error instanceof Error ? error.message : String(error)))
     }
   }
 }

@@ -35,7 +35,7 @@ function requestPart (data: Data, profile: Profile): string {
 
 function responsePart (profile: Profile): string {
   const failure = failureOf(profile, 'response')
-  if (failure !== undefined) return section('Response', failed(failure))
+  if (failure !== undefined) return section('Response', failed('collector', failure))
   const { status = profile.status, headers, contentType, size, ...response } = dataOf(profile, 'response')
   const line = {
     Status: `${String(status)} ${STATUS_CODES[Number(status)] ?? ''}`.trim(),
