@@ -15,7 +15,7 @@ import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 import type { HindsightOptions } from '../lib/options.js'
 
-/** Starts `full` mode: the 42 listeners, the handlers of errors and missing routes, and the pages of the profiler. */
+/** Starts `full` mode: the listeners, the handlers of errors and missing routes, and the pages of the profiler. */
 export async function openFull (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {
   const { options, settings } = resolved
   const { debug, observed, fromBeginning } = app.hindsight

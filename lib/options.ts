@@ -48,7 +48,7 @@ export interface HindsightOptions {
   health?: boolean
   /** In `full` mode, the names of listeners that do nothing, as another plugin does the same job. */
   leave?: string[]
-  /** `observe`: only listeners with an option run; `full`: all 42 run. Default: `observe`; `full` in the service. */
+  /** `observe`: only listeners with an option run; `full`: all run. Default: `observe`; `full` in the service. */
   lifecycle?: 'observe' | 'full'
   /** The members of `request.services`: by name, a function of the locale, which may return a promise. */
   localeAwareServices?: Record<string, (locale: string) => unknown>

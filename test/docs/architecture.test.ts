@@ -23,7 +23,7 @@ t.test('the pages that count the listeners have the number of app/lifecycle.ts',
   const pages = ['README.md', ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)]
   const counts = pages.flatMap((page) => [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\b(\d{2})\s+listeners\b/g)].map(([, count]) => [page, Number(count)]))
   t.ok(counts.length > 3)
-  t.same(counts.filter(([, count]) => count !== length), [])
+  t.same(counts.filter(([, count]) => count !== length), [], `pages that do not have the number ${length}`)
 })
 
 t.test('a subscriber of tracing:fastify.request.handler changes the status of an error handler', async (t) => {

@@ -53,7 +53,10 @@ t.test('the pages name options that exist', async (t) => {
   for (const name of ['lifecycle', 'leave', 'contentSecurityPolicy', 'clickjacking', 'referrerPolicy', 'xssProtection', 'debugClients', 'debugHosts', 'mask', 'security', 'session', 'cors', 'profiler']) {
     t.ok(name in OPTIONS && guide.includes(name), name)
   }
-  t.equal(new Set(Object.values(lifecycle).flat().map(({ listener }) => listener)).size - OPTIONAL_LISTENERS.length, 7)
+  const names = new Set(Object.values(lifecycle).flat().map(({ listener }) => listener))
+  const required = [...names].filter((name) => !OPTIONAL_LISTENERS.includes(name))
+  const [, listed = ''] = /These cannot be left,([^.]*)\./.exec(guide) ?? []
+  t.same([...listed.matchAll(/`([\w-]+)`/g)].map(([, name]) => name), required, 'the listeners that "leave" does not have')
 })
 
 t.test('the plugin', async (t) => {
@@ -99,7 +102,7 @@ t.test('one listener', async (t) => {
     for (const option of options) t.same([...listenersOf({ [option]: {} })], listeners, option)
   }
   const documented = new Set(rows.flatMap(([options = []]) => options))
-  t.same(Object.keys(OPTIONS).filter((option) => documented.has(option) !== (listenersOf({ [option]: {} }).size > 0)), [], 'no other')
+  t.same(Object.keys(OPTIONS).filter((option) => documented.has(option) !== (listenersOf({ [option]: {} }).size > 0)), [], 'each option that switches a listener on is in the table of modes.md')
 })
 
 t.test('the documented lifecycle, beside a plugin that does the same', async (t) => {
@@ -166,7 +169,7 @@ t.test('the listed headers are set, options remove them, and routes can set thei
     t.equal(own[name], 'of the route', name)
     t.equal((await (await register(t, declare, { debug: false, profiler: false, ...off })).inject('/')).headers[name], undefined, name)
   }
-  t.same(Object.keys(headers).filter((name) => !(name in SET) && !['content-type', 'content-length', 'date', 'connection'].includes(name)), [], 'no other')
+  t.same(Object.keys(headers).filter((name) => !(name in SET) && !['content-type', 'content-length', 'date', 'connection'].includes(name)), [], 'each header is in SET and in the table of lifecycle.md')
 })
 
 t.test('hooks before the plugin, and a plugin without await, behave as described', async (t) => {
@@ -314,7 +317,8 @@ t.test('add-a-listener.md', async (t) => {
     app.get('/', async () => 'x')
   })
   const [first = '', second = '', third = ''] = marked('order').code.split('\n').slice(2).map((line) => line.trim())
-  t.match(readFileSync(join(ROOT, 'app/lifecycle.ts'), 'utf8'), `    ${first}\n    ${third}\n`, 'the place that the page names')
+  const order = new RegExp(`\\n {4}${first}\\n(?: {4}\\w+,\\n)*? {4}${third}\\n`)
+  t.ok(order.test(readFileSync(join(ROOT, 'app/lifecycle.ts'), 'utf8')), 'the place that the page names')
   t.equal(second, 'permissionsPolicy,')
   const answer = await app.inject('/')
   t.equal(answer.headers['permissions-policy'], 'camera=(), microphone=()')
