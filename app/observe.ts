@@ -42,6 +42,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     } catch (error) {
       warn('A request is not observed', error)
     }
+    // Undefined ends the context of an earlier request of the connection, or of one that injects this request.
     const next = (): void => requestContext.run(context, done)
     if (recording === undefined) next()
     else recording.then(next, next)

@@ -64,10 +64,11 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     collectRequest(request)
     const profile = profiles?.profileOf(request) ?? null
     if (profile !== null) state.profile = profile
-    // After a failed `onSend` hook, Fastify's response is kept. A failed stream counts as a failed handler.
-    const isFirst = state.sendFailed !== true && (state.responses === 1 || state.streamed === true)
+    // The page replaces the first response, or the error that Fastify sends when the stream of the first one fails.
+    // Where an `onSend` hook of the application has failed, Fastify's response about it is kept.
+    const mayBeReplaced = state.sendFailed !== true && (state.responses === 1 || state.streamed === true)
     state.streamed = isStream(payload)
-    const page = debug && isFirst ? diagnosticAnswer(request, reply, payload) : null
+    const page = debug && mayBeReplaced ? diagnosticAnswer(request, reply, payload) : null
     if (page === null) state.recorder?.setCurrentCode(reply, 'Hindsight')
     let inserted: string | Promise<unknown> | undefined
     if (isProfiled) {
@@ -76,7 +77,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
       const hasLink = setProfileLink(app, request, reply)
       if (hasLink && page === null && request.method !== 'HEAD') inserted = insert?.(request, reply, payload)
     }
-    const end = (sent: unknown): unknown => {
+    const finishResponse = (sent: unknown): unknown => {
       if (serverTiming && mayReceiveDetails(request)) addServerTiming(request, reply)
       collectResponse(request, reply, sent, payload)
       state.responseReadyAt = performance.now()
@@ -84,10 +85,10 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
       setCurrentCode(request, reply, 'route')
       return sent
     }
-    if (!(inserted instanceof Promise)) return end(inserted ?? page ?? payload)
+    if (!(inserted instanceof Promise)) return finishResponse(inserted ?? page ?? payload)
     return inserted.then((sent) => {
       try {
-        return end(sent)
+        return finishResponse(sent)
       } catch (error) {
         app.hindsight.warn('A response was not observed', error)
         return sent

@@ -10,9 +10,9 @@ import { statusOf } from '../lib/http/http-errors.js'
 import { addVary } from '../lib/http/responses.js'
 import { runSlots, type Slot } from '../lib/lifecycle/lifecycle.js'
 import { isPromise, ownHook } from '../lib/lifecycle/listener.js'
+import { logError } from '../lib/lifecycle/log-error.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import { logError } from '../lib/logs/log-error.js'
 import { recordFailure } from '../lib/profiler/observation.js'
 
 declare module '../lib/lifecycle/request-state.js' {
@@ -57,7 +57,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     state.responses++
     done(null, payload)
   }))
-  app.setErrorHandler(diagnosticHandler)
+  app.setErrorHandler(handleError)
 
   function runErrorPass (request: FastifyRequest, reply: FastifyReply): unknown {
     stateOf(request).pass = 'error'
@@ -66,7 +66,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     return runSlots(slots.filter(({ stage }) => stage.startsWith('kernel.controller')), request, reply)
   }
 
-  function diagnosticHandler (
+  function handleError (
     raised: unknown, request: FastifyRequest, reply: FastifyReply
   ): undefined | string | Promise<undefined | string> {
     const state = stateOf(request)

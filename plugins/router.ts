@@ -21,7 +21,7 @@ declare module 'fastify' {
 
 const leftToApplication = new Skip('no route matched, and the application answers that itself')
 
-/** Publishes the route that matched; throws the not-found or method-not-allowed error where none did. */
+/** Publishes the route that matched; raises the not-found or method-not-allowed error where none did. */
 export const router = listener('kernel.request', 'router', (app) => {
   const { mayReceiveDetails, originOf } = app.hindsight
   app.decorateRequest('route', {

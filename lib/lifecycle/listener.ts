@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import type { Frame } from './event-recorder.js'
 import type { Outcome, PassName } from './events.js'
 import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
+import { logError } from './log-error.js'
 import { stateOf, type RequestState } from './request-state.js'
-import { logError } from '../logs/log-error.js'
 import type { HindsightOptions } from '../options.js'
 import { require } from '../require.js'
 

@@ -36,7 +36,7 @@ export interface BuildOptions {
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, options: BuildOptions): Profile {
   const { endedAt, maxBytes, collected = {}, config } = options
   const state = stateOf(request)
-  const { debug, mask: maskOfAll, originOf } = servicesOf(request)
+  const { debug, mask: maskWithoutParams, originOf } = servicesOf(request)
   const mask = maskOf(request)
   const origin = originOf(request)
   state.recorder?.leaveAll(reply)
@@ -47,7 +47,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const { exceptions, otherErrors } = errorsOf(request, masked)
   // The mask of a collector does not hide the path parameters of this request.
   const ownData = Object.fromEntries(Object.keys(state.collected ?? {}).map((name) => [name, collectedBy(state, name)]))
-  const collectors = mask === maskOfAll ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
+  const collectors = mask === maskWithoutParams ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
   const blocked = debug ? blockedBy(request, reply, status, collectors) : []
   const { matched: route = null } = (collectors.router ?? {}) as { matched?: ProfiledRoute }
   if (route !== null) delete collectors.router

@@ -26,7 +26,8 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
   const state = stateOf(request)
   state.scope = request.server
   const { debug, observed, fromBeginning, isDebugClient, profiles } = servicesOf(request)
-  // Which request injected this one is known only until it has a context of its own.
+  // `isDebugClient` keeps its result in the state. It is called now, as it reads the request that injected this one
+  // from the asynchronous context, which will be that of this request.
   if (debug && isInjection(request.raw)) isDebugClient(request)
   if (!observed) return
   if (debug) bufferBody(request)

@@ -53,8 +53,8 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-/** Keeps the profile of a request. */
-type Keep = (request: FastifyRequest, reply: FastifyReply) => void
+/** Queues the profile of a request. */
+type QueueProfile = (request: FastifyRequest, reply: FastifyReply) => void
 
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
@@ -94,7 +94,7 @@ export function openRequestProfiles (
     return isCollected(request, reply) && mayBeProfiled(request)
   }
 
-  function keep (request: FastifyRequest, reply: FastifyReply): void {
+  function queueProfile (request: FastifyRequest, reply: FastifyReply): void {
     if (!isProfiled(request, reply)) return
     const state = stateOf(request)
     const isLate = !state.observed
@@ -119,23 +119,23 @@ export function openRequestProfiles (
   }
 
   // A request that ends the process is profiled, too.
-  const keepExiting = (code: number): Keep => (request, reply) => {
+  const queueExiting = (code: number): QueueProfile => (request, reply) => {
     const state = stateOf(request)
     if (state.isQueued === true || servicesOf(request) !== app.hindsight) return
     if (mode === 'full' && !reply.sent) reply.code(500)
     if (!reply.raw.writableEnded && !state.failed && state.otherErrors.length === 0) {
       state.otherErrors.push(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
     }
-    keep(request, reply)
+    queueProfile(request, reply)
   }
 
   function exit (code: number): void {
     const context = requestContext.getStore()
-    if (context !== undefined) safely(keepExiting(code))(context.request, context.reply)
+    if (context !== undefined) safely(queueExiting(code))(context.request, context.reply)
     profiler.exit()
   }
 
-  function keepClosed (request: FastifyRequest, reply: FastifyReply): void {
+  function queueClosed (request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
     if (request.raw.headers.upgrade !== undefined && reply.sent && !reply.raw.headersSent) {
       state.upgraded = true
@@ -145,20 +145,20 @@ export function openRequestProfiles (
         request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
       }
     }
-    keep(request, reply)
+    queueProfile(request, reply)
   }
 
   // An exception in a listener of the response or of the process would end the process.
-  const safely = (work: Keep): Keep => (request, reply) => {
+  const safely = (work: QueueProfile): QueueProfile => (request, reply) => {
     try {
       work(request, reply)
     } catch (error) {
-      app.hindsight.warn('A profile was not kept', error)
+      app.hindsight.warn('A profile was not queued', error)
     }
   }
 
-  const keepSafely = safely(keep)
-  const keepClosedSafely = safely(keepClosed)
+  const queueSafely = safely(queueProfile)
+  const queueClosedSafely = safely(queueClosed)
   onExit.add(exit)
   // Last, after the store is closed: a process that exits earlier writes the queued profiles.
   app.hindsight.closing.unshift(() => { onExit.delete(exit) })
@@ -174,14 +174,14 @@ export function openRequestProfiles (
     },
     tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? newTokenOf(request) : null,
     /** Queues the profile again, after an error that was raised after the response. */
-    queueAgain: keepSafely,
+    queueAgain: queueSafely,
     /** Queues the profile at the end of the response. */
     queueAtEnd (request: FastifyRequest, reply: FastifyReply): void {
       const state = stateOf(request)
       if (state.isQueuedAtEnd === true) return
       state.isQueuedAtEnd = true
-      const onSent = (): void => { end(keepSafely, request, reply) }
-      const onClosed = (): void => { end(keepClosedSafely, request, reply) }
+      const onSent = (): void => { end(queueSafely, request, reply) }
+      const onClosed = (): void => { end(queueClosedSafely, request, reply) }
       // Also of a reply that Fastify does not send: a hijacked one, an upgrade.
       reply.raw.on('finish', onSent).on('error', onSent).on('close', onClosed)
     },
@@ -197,12 +197,12 @@ export function openRequestProfiles (
   return profiles
 }
 
-/** Keeps the profile with the first event that ends a response. */
-function end (keep: Keep, request: FastifyRequest, reply: FastifyReply): void {
+/** Queues the profile with the first event that ends a response. */
+function end (queueProfile: QueueProfile, request: FastifyRequest, reply: FastifyReply): void {
   const state = stateOf(request)
   if (state.endedAt !== 0) return
   state.endedAt = performance.now()
-  keep(request, reply)
+  queueProfile(request, reply)
 }
 
 /** Records that a payload fails while it is sent, if it is a stream. */
