@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'

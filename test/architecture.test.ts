@@ -26,7 +26,6 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   ['lib/error-page', 6],
   ['lib/errors', 5],
   ['lib/routing', 4],
-  ['lib/pagination', 4],
   ['lib/security', 4],
   ['lib/mask', 3],
   ['lib/session', 3],

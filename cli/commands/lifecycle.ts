@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFile } from 'node:fs/promises'
 import { resolve, relative, sep } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { createTwoFilesPatch } from 'diff'
 import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
@@ -11,6 +10,7 @@ import type { Terminal } from '../terminal.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
 import { isOwnHook, listenerOf } from '../../lib/lifecycle/listener.js'
 import { nameOfPlugin, placeOf } from '../../lib/profiler/application-hooks.js'
+import { settlesWithin } from '../../lib/profiler/write-queue.js'
 
 /** Milliseconds in which a file has to create its application and let it listen. */
 const LOAD_TIMEOUT = 10_000
@@ -43,7 +43,7 @@ async function orderOf (file: string, route: string | undefined): Promise<string
   try {
     const order = await loadApplication(file)
     const lines = order.lines(route)
-    await within(CLOSE_TIMEOUT, order.app.close().then(() => {}, () => {}))
+    await settlesWithin(order.app.close().catch(() => {}), CLOSE_TIMEOUT)
     return lines
   } finally {
     stdout.write = write
@@ -94,7 +94,7 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
       await Fastify({ pluginTimeout: PLUGIN_TIMEOUT }).register(exported as FastifyPluginAsync).ready()
     }
     const order = made.find(({ app }) => app === exported) ??
-      (isFunction ? undefined : await within(timeout, listening)) ??
+      (!isFunction && await settlesWithin(listening, timeout) ? await listening : undefined) ??
       // The function may have made an application of its own: then the one that it is registered in has no routes.
       made.find((one) => one.lines().length > 0) ?? made[0]
     if (order === undefined) throw new Error('it makes no Fastify instance and exports no plugin.')
@@ -113,16 +113,6 @@ async function importFile (file: string): Promise<unknown> {
   // In a CommonJS module that was compiled from an ECMAScript module, the default export is a property.
   const compiled = (exported as { default?: unknown } | undefined)?.default
   return typeof compiled === 'function' ? compiled : exported
-}
-
-// Returns undefined after the timeout (ms). The timer keeps the process running until then.
-async function within<T> (timeout: number, promise: Promise<T>): Promise<T | undefined> {
-  const timer = new AbortController()
-  try {
-    return await Promise.race([promise, sleep(timeout, undefined, { signal: timer.signal })])
-  } finally {
-    timer.abort()
-  }
 }
 
 /** Fastify's hooks and the handler, in the order of a request; the last three run only when something goes wrong. */

@@ -2,12 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import type { Representation } from '../errors/negotiate.js'
 import { reportOf, type ErrorReport } from '../errors/report.js'
-import { noncesOf } from '../http/content-policy.js'
+import { noncesOf, type Nonces } from '../http/content-policy.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { EditorLink } from '../view/editor.js'
 import { safeJson } from '../view/json.js'
-import { renderHtml, type Nonce } from './render-html.js'
+import { renderHtml } from './render-html.js'
 import { detail } from './report-facts.js'
 import { renderText } from './render-text.js'
 
@@ -26,7 +26,7 @@ export function diagnosticPage (
 
 /** Renders a report; plain text is Markdown. HTML needs the nonces of its policy; `editor` makes links to source. */
 export function renderReport (
-  report: ErrorReport, type: Representation['type'], nonce: Nonce, editor: EditorLink | null = null
+  report: ErrorReport, type: Representation['type'], nonce: Nonces, editor: EditorLink | null = null
 ): string {
   if (type === 'html') return renderHtml(report, nonce, editor)
   return type === 'json' ? renderJson(report) : renderText(report)

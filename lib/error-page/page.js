@@ -1,30 +1,7 @@
+/* global copyButton */
 // Adds copy buttons. It inserts text only, never markup.
 (function () {
   'use strict'
-
-  const status = document.createElement('p')
-  status.className = 'hidden-visually'
-  status.setAttribute('role', 'status')
-  document.body.append(status)
-
-  function copyButton (label, textOf) {
-    const button = document.createElement('button')
-    button.type = 'button'
-    button.className = 'copy'
-    button.textContent = label
-    button.addEventListener('click', async function () {
-      // The clipboard interface exists in secure contexts only, not on plain http beyond localhost.
-      let result = 'Copied'
-      try {
-        await navigator.clipboard.writeText(textOf())
-      } catch {
-        result = 'Could not copy'
-      }
-      status.textContent = button.textContent = result
-      setTimeout(function () { button.textContent = label }, 2000)
-    })
-    return button
-  }
 
   for (const source of document.querySelectorAll('[data-copy]')) {
     source.before(copyButton(source.dataset.copy, function () { return source.textContent }))

@@ -2,6 +2,7 @@ import type { RejectedInput } from '../errors/rejected-input.js'
 import type { Hint } from '../errors/hints.js'
 import type { ErrorReport } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
+import type { Nonces } from '../http/content-policy.js'
 import { readAsset } from '../view/asset.js'
 import { grouped, counted } from '../view/counted.js'
 import * as editorMenu from '../view/editor.js'
@@ -31,13 +32,11 @@ const MAX_TITLE = 1_000
 const MAX_VALUE = 2_000
 
 const STYLE = theme.style + readAsset(import.meta.url, './page.css') + exceptions.style
-const SCRIPT = `${theme.script};\n${editorMenu.script};\n${readAsset(import.meta.url, './page.js')}`
-
-/** The nonces of the page's policy, without which it runs no script and applies no style. */
-export interface Nonce { script: string, style: string }
+const PAGE_SCRIPT = readAsset(import.meta.url, '../view/copy-button.js') + readAsset(import.meta.url, './page.js')
+const SCRIPT = `${theme.script};\n${editorMenu.script};\n{\n${PAGE_SCRIPT}}`
 
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
-export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLink | null = null): string {
+export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLink | null = null): string {
   const title = `${cut(visibleLine(detail(report)), MAX_TITLE)} (${report.status} ${report.reason})`
   const source = mainSource(report)
   const hints = report.hints.map((hint) => hintCard(hint, editor))

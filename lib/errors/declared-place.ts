@@ -128,7 +128,7 @@ function locationOf (session: Session, objectId: string | undefined): unknown {
 }
 
 // A session of its own thread replies before `post` returns.
-function post<T> (session: Session, method: string, params: object = {}): T {
+export function post<T> (session: Session, method: string, params: object = {}): T {
   let reply: unknown
   session.post(method, params, (error, result) => {
     if (error !== null) throw new Error(`${method}: ${error.message}`)

@@ -1,3 +1,4 @@
+import { isErrorStatus } from '../http/http-errors.js'
 import { counted, grouped, wordFor } from '../view/counted.js'
 import { inspected } from '../view/json.js'
 import { cut } from '../view/visible.js'
@@ -77,10 +78,6 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   addStack(exception, typeof stack === 'string' ? stack : '', message, walk)
   addMembers(exception, error, walk, depth)
   return exception
-}
-
-function isErrorStatus (status: unknown): status is number {
-  return Number.isInteger(status) && Number(status) >= 400 && Number(status) <= 599
 }
 
 function addStack (exception: FlattenedException, stack: string, message: string, walk: Walk): void {

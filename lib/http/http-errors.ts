@@ -82,6 +82,6 @@ export function statusOf (raised: unknown, replyStatus: number): number {
   }
 }
 
-function isErrorStatus (status: unknown): status is number {
+export function isErrorStatus (status: unknown): status is number {
   return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599
 }

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance } from 'fastify'
-import { html } from '../view/html.js'
+import { html, htmlPage } from '../view/html.js'
 
 /** A message that never became a request, or whose body was refused; it is answered on its socket. */
 export interface MalformedMessage {
@@ -104,12 +104,7 @@ function endInOrder (socket: Socket, current: ServerResponse | null, answer: str
 /** The answer to a refused message, as it is written to the socket. */
 function answerTo (status: number, message: string): string {
   const title = `${status} ${STATUS_CODES[status] ?? ''}`
-  const page = html`<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${title}</title></head>
-<body><main><h1>${title}</h1><p>${message}</p></main></body>
-</html>
-`
+  const page = htmlPage(title, '', html`<main><h1>${title}</h1><p>${message}</p></main>`)
   return [
     `HTTP/1.1 ${title}`,
     `Date: ${new Date().toUTCString()}`,

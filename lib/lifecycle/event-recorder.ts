@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks'
 import type { FastifyReply } from 'fastify'
 import type { HookStage, ListenerEvent, Outcome, PassName } from './events.js'
 import { changesBetween, headersOf, shownChange, type Change, type HeaderMask, type Headers } from './header-values.js'

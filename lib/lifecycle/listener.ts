@@ -218,10 +218,7 @@ export function isPromise (value: unknown): value is Promise<unknown> {
 }
 
 /** The listener that a hook of Hindsight belongs to. */
-interface ListenerMark {
-  stage: Stage
-  listener: string
-}
+type ListenerMark = Pick<Slot, 'stage' | 'listener'>
 
 const ownHooks = new WeakMap<object, ListenerMark | null>()
 

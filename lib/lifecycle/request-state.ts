@@ -66,11 +66,6 @@ export class RequestState {
   controller: { name: string, source: string | null } | null = null
   collected: Record<string, Collected> | null = null
 
-  /** Whether the handler of the route is running. */
-  get isHandling (): boolean {
-    return this.handlerStart !== 0 && this.handlerEnd === 0
-  }
-
   /**
    * Stores data for a panel of the profile if the request is observed. A function is called when the profile is built.
    */

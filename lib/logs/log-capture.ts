@@ -1,5 +1,4 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { performance } from 'node:perf_hooks'
 import pino from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { knownStateOf, stateOf } from '../lifecycle/request-state.js'

@@ -17,16 +17,13 @@ export interface LogRecord {
   context: Record<string, unknown>
 }
 
-/** Anything that has a level. */
-export interface Levelled { readonly level: LogLevel }
-
 /** The name of one of pino's level numbers; numbers between two levels belong to the lower one. */
 export function levelName (level: number): LogLevel {
   return LEVELS[Math.min(Math.floor(level / 10), LEVELS.length) - 1] ?? 'trace'
 }
 
 /** At most `limit` lines of a log, in their order: warnings and errors first, then the latest lines. */
-export function mostSevere<T extends Levelled> (log: readonly T[], limit: number): T[] {
+export function mostSevere<T extends Pick<LogRecord, 'level'>> (log: readonly T[], limit: number): T[] {
   if (log.length <= limit) return [...log]
   const severe = log.filter(isWarningOrWorse).slice(-limit)
   const free = limit - severe.length
@@ -36,12 +33,12 @@ export function mostSevere<T extends Levelled> (log: readonly T[], limit: number
 }
 
 /** Whether the level is warn, error or fatal. */
-export function isWarningOrWorse (line: Levelled): boolean {
+export function isWarningOrWorse (line: Pick<LogRecord, 'level'>): boolean {
   return line.level === 'warn' || isErrorOrWorse(line)
 }
 
 /** Whether the level is error or fatal. */
-export function isErrorOrWorse ({ level }: Levelled): boolean {
+export function isErrorOrWorse ({ level }: Pick<LogRecord, 'level'>): boolean {
   return level === 'error' || level === 'fatal'
 }
 

@@ -1,5 +1,4 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { performance } from 'node:perf_hooks'
 import type { RequestState } from '../lifecycle/request-state.js'
 import { levelName, type LogLevel, type LogRecord } from './log-record.js'
 

@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
 import { ownHook } from '../lifecycle/listener.js'
@@ -86,7 +85,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
 /** Records the end of the handler, once. */
 export function endHandler (request: FastifyRequest): void {
   const state = stateOf(request)
-  if (state.isHandling) state.handlerEnd = performance.now()
+  if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
 }
 
 /** Attributes header changes that follow, outside of recorded functions, to the route's hooks or to its handler. */

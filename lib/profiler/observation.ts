@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { bufferBody } from '../errors/rejected-input.js'
@@ -6,7 +5,6 @@ import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { endHandler, setCurrentCode } from './handler-time.js'
-import type {} from './request-diagnostics.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {

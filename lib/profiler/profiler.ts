@@ -7,7 +7,7 @@ import { newestOf } from './follow.js'
 import type { Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import type {
-  Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageStats
+  Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats
 } from './storage/storage.js'
 import type { ProfileSummary } from './summary.js'
 import { TOKEN_PATTERN } from './token.js'
@@ -129,11 +129,6 @@ export class Profiler {
   async pin (token: string, pinned: boolean): Promise<boolean> {
     if (!TOKEN_PATTERN.test(token)) return false
     return await this.#queryAll(() => this.#storage.pin(token, pinned))
-  }
-
-  /** Removes profiles that match and are not pinned; returns how many. */
-  async purge (criteria?: Criteria, options?: PurgeOptions): Promise<number> {
-    return await this.#queryAll(() => this.#storage.purge(criteria, options))
   }
 
   /** Changes a stored profile, which stays pinned and becomes the newest; false: not found, or the queue is full. */

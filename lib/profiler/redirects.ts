@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { LruMap } from 'toad-cache'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/request-target.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -12,26 +13,22 @@ const MAX_AGENT = 300
 
 /** The latest redirects by client and target: they are the parents of the requests that follow. */
 export class Redirects {
-  readonly #kept = new Map<string, { token: string, until: number }>()
+  readonly #kept = new LruMap<string>(MAX_REDIRECTS, REDIRECT_LIFETIME)
 
   /** Keeps the redirect of a request to `location`, which may be relative. */
   remember (request: FastifyRequest, location: string, token: string): void {
     // The clients of a Unix socket cannot be distinguished.
     if (servicesOf(request).originOf(request).ip === '') return
-    const key = keyOf(request, location)
-    this.#kept.delete(key)
-    this.#kept.set(key, { token, until: Date.now() + REDIRECT_LIFETIME })
-    const [oldest = ''] = this.#kept.keys()
-    if (this.#kept.size > MAX_REDIRECTS) this.#kept.delete(oldest)
+    this.#kept.set(keyOf(request, location), token)
   }
 
   /** Removes the redirect to this request and returns its token; empty where there is none. */
   take (request: FastifyRequest): string {
     if (this.#kept.size === 0) return ''
     const key = keyOf(request)
-    const found = this.#kept.get(key)
+    const token = this.#kept.get(key) ?? ''
     this.#kept.delete(key)
-    return found !== undefined && found.until > Date.now() ? found.token : ''
+    return token
   }
 }
 

@@ -6,12 +6,6 @@ import type { LogLevel } from '../logs/log-record.js'
 import { inspected } from '../view/json.js'
 import { watchOutgoing } from './outgoing.js'
 
-declare module '../lifecycle/services.js' {
-  interface Services {
-    diagnostics?: ReturnType<typeof openDiagnostics>
-  }
-}
-
 /** Captures the log, process events and outgoing calls of each observed request, until the application is closed. */
 export function openDiagnostics (app: FastifyInstance) {
   const { fromBeginning, mode, originOf } = app.hindsight
@@ -29,7 +23,7 @@ export function openDiagnostics (app: FastifyInstance) {
     capture.close()
   })
 
-  const diagnostics = {
+  return {
     /** Whether there is a log to capture. */
     hasLog: capture.hasPinoLogger,
     /** Captures the log of a request; false where it is not observed. The caller enters the asynchronous context. */
@@ -49,8 +43,6 @@ export function openDiagnostics (app: FastifyInstance) {
       return true
     }
   }
-  app.hindsight.diagnostics = diagnostics
-  return diagnostics
 }
 
 function onLateError (state: RequestState, error: unknown): void {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import createError from '@fastify/error'
 import { parse as parseDuration } from '@lukeed/ms'
 import type { Criteria } from './storage/criteria.js'
-import { SORTS, type Sort } from './storage/storage.js'
+import { SORTS, type SearchOptions } from './storage/storage.js'
 import { TOKEN_PATTERN } from './token.js'
 
 /** An invalid criterion, with the name of its field. */
@@ -12,12 +12,7 @@ export const DEFAULT_LIMIT = 50
 export const MAX_LIMIT = 500
 
 /** A search, as the query of `/_profiler/search` and the flags of the command describe it. */
-export interface SearchQuery {
-  criteria: Criteria
-  limit: number
-  sort?: Sort
-  cursor?: string
-}
+export type SearchQuery = SearchOptions & { criteria: Criteria }
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -5,12 +5,8 @@ export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu
 
 /** JSON of data in which invisible characters are escapes. */
 export function visibleJson (value: unknown, indent = 0): string {
-  return escapeInvisible(JSON.stringify(value, null, indent))
-}
-
-/** JSON with its invisible characters as escapes; line feeds, which only the indentation has, stay. */
-export function escapeInvisible (json: string): string {
-  return json.replace(INVISIBLE, (character) => character === '\n'
+  // Line feeds stay: only the indentation has them.
+  return JSON.stringify(value, null, indent).replace(INVISIBLE, (character) => character === '\n'
     ? character
     : character.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''))
 }

@@ -41,13 +41,13 @@ export function hasFailed ({ exceptions, status }: Profile): boolean {
  */
 export async function lastSuccess (source: ProfileSource, profile: Profile): Promise<LastSuccess | null> {
   const { route, time, method, url, token } = profile
-  const path = pathOf(url)
+  const { path } = splitUrl(url)
   const same = route === null ? { url: path.slice(-500) } : { route: route.name }
   const criteria = { error: false, method, until: Date.parse(time), ...same }
   const { profiles } = await source.search({ criteria, limit: MAX_OLDER })
   // Among profiles of the same millisecond, the order of the store counts.
   const older = profiles.slice(profiles.findIndex((one) => one.token === token) + 1)
-  const summary = older.find((one) => one.status < 400 && (route !== null || pathOf(one.url) === path))
+  const summary = older.find((one) => one.status < 400 && (route !== null || splitUrl(one.url).path === path))
   // The store may have evicted it since the search.
   const success = summary && await source.get(summary.token)
   if (summary === undefined || success === undefined) return null
@@ -80,10 +80,6 @@ export function renderDifferences (found: LastSuccess | null, base: string, isRe
     html`!${moment(summary.time)}</p>!${list}` +
     html`<p class="pages"><a href="${base}/${summary.token}/compare/${token}">All differences</a>` +
     html`!${isReplayable ? html` <a href="${base}/${token}/replay">Replay…</a>` : ''}</p></section>`
-}
-
-function pathOf (url: string): string {
-  return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').replace(/[?#][^]*$/, '')
 }
 
 function shown (text: string): string {

@@ -3,6 +3,7 @@ import { isAbsolute, relative } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lifecycle/request-state.js'
+import { post } from '../../errors/declared-place.js'
 import { isInternal, isOwn, originalPlace, toPath } from '../../errors/stack-frame.js'
 import { cut } from '../../view/visible.js'
 import {
@@ -53,7 +54,7 @@ class Recording {
     clearTimeout(this.#timer)
     if (this.#session === undefined) return
     try {
-      this.profile = (post(this.#session, 'Profiler.stop') as Profiler.StopReturnType).profile
+      this.profile = post<Profiler.StopReturnType>(this.#session, 'Profiler.stop').profile
     } catch (error) {
       this.problem ??= String(error)
     } finally {
@@ -68,16 +69,6 @@ function deoptimize (session: Session): void {
   if (process.env.NODE_V8_COVERAGE !== undefined) return
   post(session, 'Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   post(session, 'Profiler.stopPreciseCoverage')
-}
-
-// In its own thread the inspector calls back before `post` returns.
-function post (session: Session, method: string, params: object = {}): unknown {
-  let result: unknown
-  session.post(method, params, (error, value) => {
-    if (error !== null) throw new Error(`${method}: ${error.message}`)
-    result = value
-  })
-  return result
 }
 
 /**

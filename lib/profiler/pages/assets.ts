@@ -14,10 +14,12 @@ interface Asset {
 /** The stylesheet and script of a kind of page. */
 type AssetPair = Readonly<Record<'style' | 'script', Asset>>
 
+const COPY_BUTTON = readAsset(import.meta.url, '../../view/copy-button.js')
+
 /** The stylesheet and script of the profiler's pages. Each part of the script has its own scope. */
 export const pageAssets = assetPair(
   theme.style + exceptions.style + readAsset(import.meta.url, './pages.css'),
-  [theme.script, readAsset(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
+  [theme.script, COPY_BUTTON + readAsset(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
 )
 
 export const toolbarAssets = assetPair(

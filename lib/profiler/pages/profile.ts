@@ -3,7 +3,7 @@ import { wordFor } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { groupsOf } from '../panels/index.js'
-import { addressOf, blockedSentences, isProblem } from '../panels/panel.js'
+import { addressOf, blockedSentences } from '../panels/panel.js'
 import type { Panel, PanelView, Problems } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import { milliseconds, moment, postForm, statusClass } from './components.js'
@@ -27,7 +27,7 @@ export function profilePage (profile: Profile, panel: Panel, options: ProfilePag
   const groups = groupsOf(profile).map(({ title, panels }, i) => {
     const items = panels.map((item) => {
       const found = item.problems(profile)
-      if (isProblem(found)) problems.push([item, found])
+      if (found.errors + found.warnings > 0) problems.push([item, found])
       return menuItem(item, item.name === panel.name, found, item.count(profile))
     })
     return html`<p id="group-${i}">${title}</p><ul aria-labelledby="group-${i}">!${items}</ul>`

@@ -1,32 +1,16 @@
+/* global copyButton */
 // Applies filters when they change. Without this script their button applies them.
 for (const form of document.querySelectorAll('form.filters')) {
   form.addEventListener('change', () => form.requestSubmit())
 }
 
-const copyState = document.createElement('p')
-copyState.className = 'hidden-visually'
-copyState.setAttribute('role', 'status')
-document.body.append(copyState)
-
 // The clipboard interface exists in secure contexts only: on plain http, beyond localhost, the links to the texts stay.
 for (const link of navigator.clipboard ? document.querySelectorAll('a[data-copy]') : []) {
-  const button = document.createElement('button')
-  button.type = 'button'
-  button.className = 'copy'
-  button.textContent = link.textContent
-  button.addEventListener('click', async function () {
-    let result = 'Copied'
-    try {
-      const response = await fetch(link.href)
-      if (!response.ok) throw new Error(response.statusText)
-      await navigator.clipboard.writeText(await response.text())
-    } catch {
-      result = 'Could not copy'
-    }
-    copyState.textContent = button.textContent = result
-    setTimeout(function () { button.textContent = link.textContent }, 2000)
-  })
-  link.replaceWith(button)
+  link.replaceWith(copyButton(link.textContent, async function () {
+    const response = await fetch(link.href)
+    if (!response.ok) throw new Error(response.statusText)
+    return await response.text()
+  }))
 }
 
 function countSelected () {

@@ -1,3 +1,4 @@
+import type { HeaderChange } from '../../lifecycle/events.js'
 import { shownValue } from '../../lifecycle/header-values.js'
 import type { EventRecorder } from '../../lifecycle/event-recorder.js'
 import type { Mask } from '../../mask/mask.js'
@@ -22,11 +23,7 @@ function truncated (value: unknown): unknown {
 }
 
 /** A change of a response header by code without an event. The collector `headers` stores a list of them. */
-export interface ProfiledChange {
-  name: string
-  /** Null: not set. */
-  from: string | null
-  to: string | null
+export interface ProfiledChange extends HeaderChange {
   /** The number of events before it. */
   after: number
   /** `handler`, `route hooks`, `error handler`, `Fastify`, `diagnostic page` or `before Hindsight`. */

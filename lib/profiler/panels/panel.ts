@@ -102,10 +102,6 @@ function attempt<T> (read: () => T, otherwise: (error: unknown) => T): T {
   }
 }
 
-export function isProblem ({ errors, warnings }: Problems): boolean {
-  return errors + warnings > 0
-}
-
 /** The data of a collector as an object; empty if there are none, or they are no object. */
 export function dataOf (profile: Pick<Profile, 'collectors'>, collector: string): Data {
   const data = profile.collectors[collector]

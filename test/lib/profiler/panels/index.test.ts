@@ -2,7 +2,6 @@ import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { exceptionsPanel } from '../../../../lib/profiler/panels/exceptions.js'
 import { groupsOf, panels, panelsOf } from '../../../../lib/profiler/panels/index.js'
-import { isProblem } from '../../../../lib/profiler/panels/panel.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
 import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
@@ -19,6 +18,8 @@ function shown (name: string, profile: Profile, query = {}): DocumentFragment {
 
 const texts = (root: ParentNode, selector: string) =>
   [...root.querySelectorAll(selector)].map(element => element.textContent?.replace(/\s+/g, ' ').trim())
+
+const isProblem = ({ errors, warnings }: { errors: number, warnings: number }): boolean => errors + warnings > 0
 
 t.test('the menu has every panel, and a JSON panel for each other collector', async t => {
   t.same(panelsOf(sample()).map(panel => panel.name),
