@@ -45,7 +45,7 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   await observation?.ready
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
-// Synchronous, so that the hooks are added also where the timeout of plugins is short.
+// Synchronous, so that the hooks are added even if `pluginTimeout` is short.
 function begin (app: FastifyInstance, given: HindsightOptions): Startup {
   if (app.hasDecorator('hindsight')) {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +

@@ -36,7 +36,7 @@ import { xssProtection } from '../plugins/xss-protection.js'
 
 type Order = { readonly [S in Stage]: ReadonlyArray<Listener<S>> }
 
-/** THE ORDER: the listeners of each stage, as section 6 of the observed document has them. */
+/** The order of the listeners in each stage (section 6 of the document on the observed service). */
 export const lifecycle = {
   'kernel.request': [
     debugHandlers, // first, so that everything after it is logged and explained

@@ -77,9 +77,9 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     // The parser of the body leaves the asynchronous context of its request, in which error handlers log.
     requestContext.run({ request, reply }, done)
   }))
-  // A request without a route does not pass the hooks of a part of the application.
-  const isPart = app.pluginName.split(' -> ')[0] !== 'fastify'
-  if (debug && (isPart || base !== '')) {
+  // A request without a route does not run the hooks of an encapsulated plugin.
+  const isEncapsulated = app.pluginName.split(' -> ')[0] !== 'fastify'
+  if (debug && (isEncapsulated || base !== '')) {
     const notFound = (_request: FastifyRequest, reply: FastifyReply): void => { reply.callNotFound() }
     for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, notFound)
   }

@@ -26,7 +26,7 @@ async function start (): Promise<void> {
     throw error
   }
   // After the start: a process that could not start would otherwise end with the exit code 0.
-  closeInOrder(app, environment)
+  closeGracefully(app, environment)
 }
 
 /** The destination of the log: a full disk or a closed pipe costs log lines, and the service keeps running. */
@@ -55,7 +55,7 @@ const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const
 const REPEAT_INTERVAL = 1_000
 
 /** Closes the application at a signal or an uncaught error. A later signal (after 1 s) ends the process at once. */
-function closeInOrder (app: FastifyInstance, { closeDelay, closeTimeout }: Environment): void {
+function closeGracefully (app: FastifyInstance, { closeDelay, closeTimeout }: Environment): void {
   let failed = false
   let signal: NodeJS.Signals | undefined
   let signaledAt = 0

@@ -361,7 +361,7 @@ export interface ServerSettings {
   methodOverride: boolean
 }
 
-/** What `npm start` takes from the environment besides. */
+/** Further settings that `npm start` reads from the environment. */
 export interface ProcessSettings {
   /** The address to listen on. Default: `127.0.0.1`. */
   host: string

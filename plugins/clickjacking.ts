@@ -1,4 +1,4 @@
-import { isRedirect, onRedirect, setIfAbsent } from '../lib/http/responses.js'
+import { isRedirect, notOnRedirect, setIfAbsent } from '../lib/http/responses.js'
 import { ruleFinder } from '../lib/http/request-target.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 
@@ -9,7 +9,7 @@ export const clickjacking = listener('kernel.response', 'clickjacking', (_app, {
   if (rules === false) return 'not configured'
   const ruleOf = ruleFinder(rules)
   return (request, reply) => {
-    if (isRedirect(reply)) return onRedirect
+    if (isRedirect(reply)) return notOnRedirect
     const value = ruleOf(request)?.frameOptions ?? 'DENY'
     if (value === false) return allowed
     return setIfAbsent(reply, 'x-frame-options', value)

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
-import { isRedirect, onRedirect } from '../lib/http/responses.js'
+import { isRedirect, notOnRedirect } from '../lib/http/responses.js'
 import { rethrow } from '../lib/lifecycle/hosting.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
@@ -22,7 +22,7 @@ export const DEFAULT_DIRECTIVES: CspDirectives = {
 }
 
 const { contentSecurityPolicy: helmetPolicy } = fastifyHelmet
-const onNotModified = new Skip('a 304 keeps the policy of the stored page, with different nonces')
+const notOn304 = new Skip('a 304 keeps the policy of the stored page, with different nonces')
 const kept = new Skip('the route has set a policy of its own')
 
 /** Makes `reply.cspNonce` available, with new nonces for each request; they are generated when they are first read. */
@@ -47,8 +47,8 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     return (request, reply) => {
       const state = stateOf(request)
       if (state.observed) collectPolicy(state, policies.filter(({ header }) => reply.hasHeader(header)))
-      if (isRedirect(reply)) return onRedirect
-      if (reply.statusCode === 304) return onNotModified
+      if (isRedirect(reply)) return notOnRedirect
+      if (reply.statusCode === 304) return notOn304
       const uri = reports && isDocument(state, reply) ? app.hindsight.cspReportUri?.(request) ?? null : null
       let skip: Skip | undefined = kept
       for (const { header, middleware } of policies) {

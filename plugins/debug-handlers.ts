@@ -10,7 +10,7 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', async 
   if (debug) Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)
   const { openDiagnostics } = await import('../lib/profiler/request-diagnostics.js')
   const diagnostics = openDiagnostics(app)
-  if (!fromBeginning && !diagnostics.hasLog) return 'the application has no log'
+  if (!fromBeginning && !diagnostics.hasPinoLogger) return 'the logger of the application is not pino'
   // The parser of the body leaves the asynchronous context of its request.
   if (fromBeginning) {
     app.addHook('preValidation', ownHook(function enterContext (request, reply, done) {

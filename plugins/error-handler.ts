@@ -27,14 +27,14 @@ const MAX_MESSAGE = 2_000
 
 /**
  * Sets the error handler of `full` mode: a failure is answered with the diagnostic page, or with a short error for
- * clients that may not see it. Before that the stages of the error pass run that come before the response.
+ * clients that may not see it. Before it answers, it runs the stages of the error pass that precede the response.
  */
 export const errorHandler = fp(async function errorHandler (app: FastifyInstance) {
   const pages = app.hindsight.debug ? await import('../lib/error-page/diagnostic-page.js') : null
   const slots = app.hindsight.lifecycle.slots
 
-  // Also for errors that other error handlers answer: those that the application has set for a part of itself.
-  // It calls back at once where it can: the parser may refuse the rest of a message in the same turn of the event loop.
+  // It also runs for errors that an error handler of an encapsulated plugin answers. It calls back synchronously if it
+  // can: the parser may refuse the rest of a message in the same turn of the event loop.
   app.addHook('onError', ownHook(function startErrorPass (
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
@@ -147,7 +147,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   }
 }, { fastify: '5.x', name: 'hindsight/error-handler' })
 
-/** The message of the error that Fastify answers by default; of a thrown value that is no error its answer is text. */
+/** The message in a default error response of Fastify; for a thrown value that is no error, the value as text. */
 function messageIn (payload: unknown): string {
   try {
     return String((JSON.parse(String(payload)) as { message?: unknown }).message ?? payload)

@@ -18,7 +18,7 @@ declare module 'fastify' {
 }
 
 const noFirewall = new Skip('no firewall for this path')
-const unguarded = new Skip('the firewall is without security')
+const unguarded = new Skip('the firewall has security: false')
 const anonymous = new Skip('the request has no credentials, and needs none')
 
 /** Recognizes the user of a request, and applies the access rule of its path. */

@@ -125,9 +125,9 @@ function apply (cache: CacheAttribute, request: FastifyRequest, reply: FastifyRe
 
 // RFC 9111, section 3.5, and sessions, which caches cannot distinguish.
 function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | null {
-  const { credentialsUsed, sessionTouched } = stateOf(request)
+  const { credentialsUsed, sessionUsed } = stateOf(request)
   const { cookiesOf, sessions } = servicesOf(request)
-  if (sessionTouched) return 'the session was used'
+  if (sessionUsed) return 'the session was used'
   if (credentialsUsed) return HAS_CREDENTIALS
   if (request.headers.authorization !== undefined) return 'the request has an Authorization header'
   // The handler, which did not run, might have used the session.

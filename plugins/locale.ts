@@ -88,7 +88,7 @@ function assertEnabled (request: FastifyRequest, locale: string, enabled: readon
 function bestLocale (header: string, locales: readonly string[], preferred: string): string | null {
   if (header === '' || header.length > MAX_HEADER) return null
   const negotiator = new Negotiator({ headers: { 'accept-language': header } })
-  // A star accepts the first one.
+  // `*` selects the first locale, the default.
   return negotiator.language([preferred, ...locales.filter((locale) => locale !== preferred)]) ?? null
 }
 

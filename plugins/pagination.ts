@@ -90,9 +90,9 @@ function pageOf (request: FastifyRequest, pagination: Pagination, total: number)
     throw new Error(`paginate: the total must be a whole number from 0, not ${String(total)}`)
   }
   const { page, limit } = pagination
-  // One of no items is a page, too.
+  // Without items there is one empty page.
   const pages = Math.max(1, Math.ceil(total / limit))
-  // The page before one after the end is the last one.
+  // After the last page, the previous page is the last one.
   const previous = page > 1 ? Math.min(page - 1, pages) : null
   const next = page < pages ? page + 1 : null
   const { prefix } = servicesOf(request).originOf(request)

@@ -26,7 +26,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   if (sessions === undefined) return 'not configured'
   return (request, reply) => {
     const state = stateOf(request)
-    const isUsed = state.sessionTouched === true
+    const isUsed = state.sessionUsed === true
     if (state.observed) {
       const record = sessionRecord(isUsed ? state.session : undefined, sessions.isLoaded(request))
       state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))

@@ -57,7 +57,7 @@ export const importCommand: Command = {
       await file.close()
     }
     const skipped = number - imported
-    await print({ imported, skipped }, () => [`${imported} imported, ${skipped} skipped, which are stored already.`])
+    await print({ imported, skipped }, () => [`${imported} imported, ${skipped} skipped: they are stored already.`])
   }
 }
 

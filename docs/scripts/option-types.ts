@@ -37,7 +37,7 @@ export function optionTypes (): string {
       required: Object.keys(SERVER_OPTIONS)
     }),
     interfaceOf('ProcessSettings', {
-      description: 'What `npm start` takes from the environment besides',
+      description: 'Further settings that `npm start` reads from the environment',
       properties: PROCESS_OPTIONS,
       required: Object.keys(PROCESS_OPTIONS)
     })

@@ -58,7 +58,7 @@ export function bufferBody (request: FastifyRequest): void {
   if (headers['content-encoding'] !== undefined || !(Number(headers['content-length'] ?? 0) <= MAX_BODY)) return
   const state = stateOf(request)
   let length = 0
-  // A listener that is added with the parser's own does not start the stream before it.
+  // A `data` listener starts the stream: this one is added when the parser adds its own.
   raw.on('newListener', function onListener (event: string) {
     if (event !== 'data') return
     raw.off('newListener', onListener)

@@ -19,7 +19,7 @@ interface ParserError extends Error {
   bytesParsed?: number
 }
 
-/** The target by which a request is routed that request validation has to refuse: no application declares it. */
+/** The target of messages that request validation has to refuse. No application declares a route for it. */
 const UNROUTABLE = '/.hindsight-unroutable'
 /** Octets of the refused message that are recorded. */
 const MAX_PACKET = 4_096

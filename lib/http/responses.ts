@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify'
 import { Skip } from '../lifecycle/listener.js'
 
 /** The reason why headers about documents are not set on redirects. */
-export const onRedirect = new Skip('not on redirects')
+export const notOnRedirect = new Skip('not on redirects')
 const setByRoute = new Skip('the route has set the header')
 
 /** Sets a header, unless the route has set it. */

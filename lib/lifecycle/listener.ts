@@ -91,7 +91,7 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
     const runHook = app.hindsight.observed ? runRecorded : runListener
     const run: Run = (request, reply, payload) => runHook(active, request, reply, payload)
     slot.run = run
-    // Where requests are observed once they have failed, an error pass runs the slot: the hook would do nothing.
+    // If requests are observed only after a failure, the error pass runs the slot, and a hook would do nothing.
     const isBeforeHandler = HOOK_OF_STAGE[stage] !== 'onSend'
     if (active.when !== 'always' && isBeforeHandler && !app.hindsight.fromBeginning) return
     const fastifyHook = isBeforeHandler ? requestHook(run) : sendHook(run)

@@ -204,7 +204,7 @@ class FormTokens {
   }
 }
 
-// Not empty, which no token of the package can be made for.
+// @fastify/csrf makes no token for an empty text.
 function ownerOf (user: string | undefined): string {
   return user === undefined ? 'anonymous' : `user ${user}`
 }

@@ -24,8 +24,8 @@ export function openDiagnostics (app: FastifyInstance) {
   })
 
   return {
-    /** Whether there is a log to capture. */
-    hasLog: capture.hasPinoLogger,
+    /** Whether the logger is one of pino, which publishes its lines. */
+    hasPinoLogger: capture.hasPinoLogger,
     /** Captures the log of a request; false where it is not observed. The caller enters the asynchronous context. */
     open (request: FastifyRequest, reply: FastifyReply): boolean {
       const state = stateOf(request)

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
 
-/** Adds the times until the headers are written: of all, the handler and each stage (Server Timing, section 3). */
+/** Adds `Server-Timing`: the times of the request until now, of its handler and of each stage (section 3). */
 export function addServerTiming (request: FastifyRequest, reply: FastifyReply): void {
   const { recorder, startedAt, handlerStart, handlerEnd } = stateOf(request)
   if (recorder === null) return

@@ -74,7 +74,8 @@ export class WriteQueue {
       !this.#waiting.has(token) && !this.#unbuilt.some((one) => one.token === token)
     if (isFull || this.#bytes > maxWaitingBytes) {
       this.counters.dropped++
-      this.#countLost('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
+      const what = isFull ? 'as many as profiler.maxQueue allows' : 'more than 64 MiB'
+      this.#countLost(`${what} are waiting to be written; the store is too slow`)
       return false
     }
     if (this.#unbuilt.length === 0) setImmediate(() => this.#build())

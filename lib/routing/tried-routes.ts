@@ -58,7 +58,7 @@ function differenceOf (declared: readonly string[], sent: readonly string[]): nu
   const missing = declared.length - sent.length
   const more = hasWildcard(declared) ? Math.max(0, missing) : Math.abs(missing)
   const common = declared.slice(0, sent.length)
-  // Parameters are like any text: one word must be alike.
+  // A parameter matches any text: without a static segment there is nothing to compare.
   if (more > 1 || common.every((segment) => segment === '' || isParameter(segment))) return FAR
   return common.reduce((sum, segment, i) => {
     const value = sent[i] as string
@@ -96,7 +96,7 @@ function hasWildcard (declared: readonly string[]): boolean {
   return declared.at(-1)?.endsWith('*') === true
 }
 
-// Two colons are a colon.
+// In a pattern, two colons are one as text.
 function isParameter (segment: string): boolean {
   return /(?<!:):(?!:)|\*/.test(segment)
 }

@@ -110,6 +110,6 @@ function checkFirewalls (firewalls: readonly Firewall[]): void {
     }
     const outside = ownPaths.find((path) => firewalls.find(({ matches }) => matches(path)) !== firewall)
     if (outside === undefined) continue
-    throw new Error(`security.firewalls.${name}: its path "${outside}" is outside its pattern, or in an earlier one`)
+    throw new Error(`security.firewalls.${name}: its path "${outside}" belongs to an earlier firewall, or to none`)
   }
 }

@@ -99,6 +99,6 @@ export function contextOf (request: FastifyRequest): SecurityContext | null {
 /** The user of a request, for code that makes the response depend on it. */
 export function userOf (request: FastifyRequest): User | null {
   const context = contextOf(request)
-  if (context?.sessionRead === true) stateOf(request).sessionTouched = true
+  if (context?.sessionRead === true) stateOf(request).sessionUsed = true
   return context?.user ?? null
 }

@@ -29,7 +29,7 @@ export async function credentialsCheck (
 
   return async (request, identifier, password) => {
     const { ip } = servicesOf(request).originOf(request)
-    // Twenty concurrent requests of one page are one attempt.
+    // Concurrent requests with the same credentials, such as those of one page, count as one attempt.
     const attempt = JSON.stringify([ip, identifier, password])
     const verifying = pending.get(attempt) ?? verify(ip, identifier, password).finally(() => pending.delete(attempt))
     pending.set(attempt, verifying)

@@ -86,7 +86,7 @@ export async function enforce (
 /** Refuses a request: 403 for a user, a redirect to the login for a browser without one, and otherwise 401. */
 export function refuse (context: SecurityContext, reply: FastifyReply): Answer {
   const { request, firewall, expression } = context
-  // An expression that could not be evaluated.
+  // The cause is the error of an expression that could not be evaluated.
   const options = expression?.error === undefined ? {} : { cause: expression.error }
   if (userOf(request) !== null || firewall === null) throw new AccessDeniedError('Access Denied.', options)
   const { login } = firewall

@@ -36,9 +36,10 @@ export function hasSession (request: FastifyRequest): boolean {
 export function readLogin (request: FastifyRequest, { name }: Firewall): SessionLogin {
   if (!hasSession(request)) return {}
   const state = stateOf(request)
-  const { sessionTouched } = state
+  // Reading the session sets `sessionUsed`, which would make the response private.
+  const { sessionUsed } = state
   const { session } = request
-  state.sessionTouched = sessionTouched
+  state.sessionUsed = sessionUsed
   return session?._security?.[name] ?? {}
 }
 

@@ -11,7 +11,8 @@ declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The session; null after it was destroyed. */
     session?: object | null | undefined
-    sessionTouched?: boolean | undefined
+    /** Whether the response depends on the session. */
+    sessionUsed?: boolean | undefined
     /** Why the session of the request could not be read. */
     sessionError?: unknown
   }
@@ -59,7 +60,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
       // This is synchronous: the store is in memory, or the request has no session cookie.
       runHooks(onRequest, request, null)
     }
-    state.sessionTouched = true
+    state.sessionUsed = true
     return state.session
   }
 

@@ -25,7 +25,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
     return profile && `${hindsight.originOf(request).prefix}${base}/csp-report/${profile.token}`
   }
 
-  // Of an application.
+  // Replaces a parser of the application.
   if (app.hasContentTypeParser(TYPE)) app.removeContentTypeParser(TYPE)
   app.addContentTypeParser(TYPE, { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'))
   const options = { ...routeOptions(app, '_profiler_csp_report'), bodyLimit: BODY_LIMIT }

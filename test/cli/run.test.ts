@@ -149,7 +149,7 @@ t.test('an export is imported into another store in its order, with its pins', a
     const isFirst = lineEnd === '\n'
     t.same(JSON.parse((await hindsight(there, ['import', file, '--json'])).out), isFirst ? { imported: 121, skipped: 0 } : { imported: 0, skipped: 121 })
   }
-  t.equal((await hindsight(there, ['import', file])).out, '0 imported, 121 skipped, which are stored already.\n')
+  t.equal((await hindsight(there, ['import', file])).out, '0 imported, 121 skipped: they are stored already.\n')
   const listed = async (dir: string) => JSON.parse((await hindsight(dir, ['list', '--json', '--limit', '1000'])).out).profiles
   t.same(await listed(there), await listed(here))
   t.match((await hindsight(there, ['list', '--token', '000007'])).out, /^★ 000007/)
@@ -380,7 +380,7 @@ t.test('an import removes no profiles of a store with more than the default boun
   for (let i = 0; i < all.length; i += 600) await store.put(all.slice(i, i + 600))
   const file = join(dataDir, 'one.ndjson')
   writeFileSync(file, JSON.stringify({ profile: profile('ffffff'), pinned: false }))
-  t.equal((await hindsight(dataDir, ['import', file])).out, '1 imported, 0 skipped, which are stored already.\n')
+  t.equal((await hindsight(dataDir, ['import', file])).out, '1 imported, 0 skipped: they are stored already.\n')
   t.equal((await store.stats()).profiles, 10_201)
   await store.close()
 })

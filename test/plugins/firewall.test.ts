@@ -259,7 +259,7 @@ t.test('the Events panel has the outcomes', async t => {
   }
   const finish = 'kernel.finish_request firewall ran'
   t.same(await outcomes('/'), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall skipped the request has no credentials, and needs none', finish])
-  t.same(await outcomes('/assets/a'), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall skipped the firewall is without security', finish])
+  t.same(await outcomes('/assets/a'), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall skipped the firewall has security: false', finish])
   t.same(await outcomes('/admin'), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall raised', finish])
   t.same(await outcomes('/admin', basic('ada', 'lovelace')), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall ran', finish])
   t.same(await outcomes('/nowhere'), [finish])
@@ -310,8 +310,8 @@ t.test('invalid options stop the start', async t => {
     ['a password in the clear', { providers: { p: { users: [{ identifier: 'ada', password: 'lovelace' }] } }, firewalls: [{ name: 'main', authenticators: { basic: true } }] }, 'security.providers.p: a password is not in the form of a hash that can be verified; make one with hashPassword()'],
     ['a user twice', { providers: { p: { users: [{ identifier: 'a' }, { identifier: 'a' }] } }, firewalls: [] }, 'security.providers.p: an identifier is used twice'],
     ['a bearer without tokens', main({ authenticators: { bearer: {} } }), 'Option "security.firewalls[0].authenticators.bearer.verify" is missing'],
-    ['a login path of another firewall', { providers: { people: users }, firewalls: [{ name: 'a', pattern: '/login', security: false }, { name: 'b', authenticators: { login: true } }] }, 'security.firewalls.b: its path "/login" is outside its pattern, or in an earlier one'],
-    ['a login path of none', main({ pattern: '/admin', authenticators: { login: true } }), 'security.firewalls.main: its path "/login" is outside its pattern, or in an earlier one'],
+    ['a login path of another firewall', { providers: { people: users }, firewalls: [{ name: 'a', pattern: '/login', security: false }, { name: 'b', authenticators: { login: true } }] }, 'security.firewalls.b: its path "/login" belongs to an earlier firewall, or to none'],
+    ['a login path of none', main({ pattern: '/admin', authenticators: { login: true } }), 'security.firewalls.main: its path "/login" belongs to an earlier firewall, or to none'],
     ['half an authenticator', main({ authenticators: { custom: [{ name: 'x' }] } }), 'Option "security.firewalls[0].authenticators.custom[0].supports" must be a function'],
     ['a rule with an empty list of roles', { firewalls: [], accessControl: [{ roles: [] }] }, 'it started'],
     ['a rule without roles', { firewalls: [], accessControl: [{ path: '/x' }] }, 'Option "security.accessControl[0].roles" is missing'],

@@ -108,7 +108,7 @@ export const test: Format = {
       "import assert from 'node:assert/strict'",
       "import { test } from 'node:test'",
       "import Fastify from 'fastify'",
-      '// Adapt: the plugin that makes your application, as fastify-cli starts it. If a function of yours makes the',
+      '// Change this to the plugin of your application, as fastify-cli loads it. If a function of yours makes the',
       '// whole instance, call it in place of the lines that make and register `app`.',
       "import application from './app.js'",
       ...maskedFunction(request.masked),

@@ -41,7 +41,7 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
         ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
         attributes: mask.value(attributes),
         ...(user !== undefined && { user: mask.value(user) }),
-        session: { used: state.sessionTouched === true }
+        session: { used: state.sessionUsed === true }
       }
     })
   }

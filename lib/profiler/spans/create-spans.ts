@@ -95,7 +95,7 @@ function addressOf (method: string, url: string): Record<string, unknown> {
   }
 }
 
-/** The listeners and hooks that ran, the handler, and the serialization. */
+/** The listeners and hooks that ran, and the handler. */
 function ownParts (profile: Profile): Child[] {
   return spansOf(profile).filter(({ kind }) => kind !== 'call' && kind !== 'span').map((part) => ({
     ...part,

@@ -144,7 +144,7 @@ t.test('above its bound the queue drops profiles, counts them and warns once', a
   await queue.flush()
   t.same(queue.counters, { written: 2, dropped: 2, failed: 0 })
   t.same(warnings, [
-    ['Profiles are lost: more are waiting to be written than profiler.maxQueue allows; the store is too slow.', undefined],
+    ['Profiles are lost: as many as profiler.maxQueue allows are waiting to be written; the store is too slow.', undefined],
     ['Profiles are written again; 2 were lost.', undefined]
   ])
   t.equal(queue.add('000005', building('000005')), true)
