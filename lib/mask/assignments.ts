@@ -6,6 +6,8 @@ const CHAR = String.raw`[\w\u00c0-\u1fff\u3040-\ud7ff.[\]%-]`
 const NAME = new RegExp(`(?<!${CHAR})(?<name>${CHAR}{1,128})(?<quote>${QUOTE})?(?<brackets>[\\])]{0,2})(?<sign>` +
   String.raw`(?:\s+(?:provided|given|received|for\s[^\s:=]{1,64}))?\s*` +
   String.raw`(?:[=!<>:+?|]{0,2}=>?|[<-]>|:\s?string\s?=(?=\s?["'])|:(?!:)|,(?=\s*(?:${QUOTE})))\s*|` +
+  // SQL: `like 'x'`, `in ('x', 'y')`
+  String.raw`\s+(?:not\s+)?(?:i?like\s+(?=[ubrfn]{0,2}(?:${QUOTE}))|in\s*(?=\(\s*(?:${QUOTE})))|` +
   String.raw`\s+(?:(?:for|of)\s\S{1,64}\s)?(?:is|was)\s+|[ \t]+)`, 'gi')
 // With the prefixes of literals in Python and SQL: `u'…'`, `N'…'`.
 const OPENING = new RegExp(`[ubrfn]{0,2}(${QUOTE})`, 'iy')
@@ -86,7 +88,7 @@ function isHidden ({ hides }: AssignmentMask, text: string, name: string, index:
 }
 
 function kindOf (sign: string, name: string): Assignment['kind'] {
-  if (/[=>]/.test(sign)) return 'equals'
+  if (/[=>]|^\s+(?:not\s+)?(?:i?like|in)\b/i.test(sign)) return 'equals'
   if (sign.includes(':')) return 'colon'
   if (sign.includes(',')) return 'comma'
   return name.startsWith('-') ? 'equals' : 'words'

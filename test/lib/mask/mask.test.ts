@@ -353,6 +353,8 @@ const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
   ['SQL, INSERT with functions', "INSERT INTO users (id, password) VALUES (now(), crypt('#', gen_salt('bf')))"],
   ['a declaration with a type', "let password: string = '#'"],
   ['SQL, WHERE', "SELECT 1 FROM users WHERE password <> '#'"],
+  ['SQL, LIKE', "SELECT 1 FROM users WHERE password NOT ILIKE N'#%'"],
+  ['SQL, IN', "SELECT 1 FROM users WHERE u.api_token IN ('x', '#')"],
   ['SQL, a message', 'Key (email, api_token)=(a@b.test, #) already exists.'],
   ['prose', 'the password was #'],
   ['prose, quoted', 'Invalid password "#" for ada'],
@@ -409,6 +411,7 @@ t.test('ordinary prose keeps its words', async t => {
     'code: ENOENT', 'cache key: users:1',
     'jwt expired', 'TokenExpiredError: jwt expired', '`session.secret` | `SESSION_SECRET` | string',
     'the packages `@fastify/cookie`, `@fastify/session`, `x`',
+    'Unexpected token in "config.json"', 'the password for admin is required', 'a token in (parentheses)', 'a token like this',
     'Invalid token: expected a number', 'total_tokens: 512', 'mkdir -p /tmp/a', 'docker run -p 8080:80 x',
     'items.map((token) => token.id)', 'docker run -p 3000 app', 'bash: passwd: command not found',
     'Secret "db" not found', 'token: z.string()', 'tokens: []', '\x1b[31mred\x1b[0m'
