@@ -60,9 +60,9 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
   const ruleOf = ruleFinder(rules)
   return (request, reply) => {
     const { origin } = request.headers
-    // Without an origin the result is the same, but for the profile.
-    const isRelevant = origin !== undefined || stateOf(request).observed
-    if (isRelevant && isProfiler(request)) return ownOnly
+    // Without an origin no header is set in any case: only a profile needs the reason.
+    const needsReason = origin !== undefined || stateOf(request).observed
+    if (needsReason && isProfiler(request)) return ownOnly
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
     const rule = ruleOf(request)
     const isOwn = origin !== undefined && isOwnOrigin(origin, app.hindsight.originOf(request))

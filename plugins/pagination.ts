@@ -19,6 +19,27 @@ declare module 'fastify' {
   }
 }
 
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** The page that the query names. */
+    pagination?: Pagination | null
+  }
+}
+
+interface Pagination {
+  /** From 1. */
+  page: number
+  /** Items on a page. */
+  limit: number
+  /** Items before the page. */
+  offset: number
+  /** The field to sort by: one that the route allows, or null. */
+  sort: string | null
+  direction: 'asc' | 'desc'
+}
+
+/** Keeps the product of page and limit a safe integer. */
+const MAX_PAGE = 999_999_999
 const notConfigured = new Skip('not configured')
 
 /** Reads page, limit, sort and direction from the query, on routes with pagination. Invalid values: 400. */
@@ -162,30 +183,8 @@ function item ({ page, url, current }: PageLink): string {
   return html`<li><a href="${url}"!${current ? ' aria-current="page"' : ''}>${page}</a></li>`
 }
 
-declare module '../lib/lifecycle/request-state.js' {
-  interface RequestState {
-    /** The page that the query names. */
-    pagination?: Pagination | null
-  }
-}
-
-interface Pagination {
-  /** From 1. */
-  page: number
-  /** Items on a page. */
-  limit: number
-  /** Items before the page. */
-  offset: number
-  /** The field to sort by: one that the route allows, or null. */
-  sort: string | null
-  direction: 'asc' | 'desc'
-}
-
 /** A route's pagination with all defaults. */
 type PaginationRule = ReturnType<typeof paginationRule>
-
-/** Keeps the product of page and limit a safe integer. */
-const MAX_PAGE = 999_999_999
 
 /** The rule of a route. Throws where values contradict each other, with an error that begins with `where`. */
 function paginationRule (

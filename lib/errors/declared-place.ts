@@ -127,7 +127,10 @@ function locationOf (session: Session, objectId: string | undefined): unknown {
   return target === undefined ? property('[[FunctionLocation]]')?.value : locationOf(session, target)
 }
 
-// A session of its own thread replies before `post` returns.
+/**
+ * Calls a method of the inspector and returns its result: a session of its own thread replies before `session.post`
+ * returns. Throws where the method fails.
+ */
 export function post<T> (session: Session, method: string, params: object = {}): T {
   let reply: unknown
   session.post(method, params, (error, result) => {

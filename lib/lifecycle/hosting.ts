@@ -49,7 +49,7 @@ export function runHooks (hooks: readonly CollectedHook[], ...args: unknown[]): 
   }
 }
 
-/** A callback that throws the error that it receives, for hooks that call back at once. */
+/** A callback that throws the error that it receives, for hooks that call back synchronously. */
 export function rethrow (error?: unknown): void {
   if (error) throw error
 }

@@ -74,7 +74,7 @@ export class WriteQueue {
       !this.#waiting.has(token) && !this.#unbuilt.some((one) => one.token === token)
     if (isFull || this.#bytes > maxWaitingBytes) {
       this.counters.dropped++
-      const what = isFull ? 'as many as profiler.maxQueue allows' : 'more than 64 MiB'
+      const what = isFull ? 'as many as profiler.maxQueue allows' : `more than ${maxWaitingBytes} bytes`
       this.#countLost(`${what} are waiting to be written; the store is too slow`)
       return false
     }
@@ -185,7 +185,7 @@ export class WriteQueue {
   }
 }
 
-/** Waits for a promise for at most `timeout` milliseconds; whether it has settled. */
+/** Whether a promise is fulfilled within `timeout` milliseconds; rejects where the promise does. */
 export async function settlesWithin (promise: Promise<unknown>, timeout: number): Promise<boolean> {
   if (timeout === Infinity) return await promise.then(() => true)
   let timer: NodeJS.Timeout | undefined

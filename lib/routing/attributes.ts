@@ -81,7 +81,7 @@ export function checkAttributes (route: string, config: Readonly<Record<string, 
 }
 
 /** The attributes that a `config` declares; null where it declares none. */
-export function attributesIn (config: Readonly<Record<string, unknown>> = {}): RouteAttributes | null {
-  if (!NAMES.some((name) => config[name] !== undefined)) return null
-  return Object.fromEntries(NAMES.filter((name) => config[name] !== undefined).map((name) => [name, config[name]]))
+export function attributesIn (config: Readonly<Record<string, unknown>> | undefined): RouteAttributes | null {
+  const declared = NAMES.filter((name) => config?.[name] !== undefined)
+  return declared.length === 0 ? null : Object.fromEntries(declared.map((name) => [name, config?.[name]]))
 }

@@ -96,7 +96,7 @@ function hasWildcard (declared: readonly string[]): boolean {
   return declared.at(-1)?.endsWith('*') === true
 }
 
-// In a pattern, two colons are one as text.
+// In a pattern, `::` is a colon, and not a parameter.
 function isParameter (segment: string): boolean {
   return /(?<!:):(?!:)|\*/.test(segment)
 }

@@ -48,7 +48,7 @@ export function guardedStore (store: SessionStore): SessionStore {
       timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT} ms`)), TIMEOUT)
       // The method may be an asynchronous function.
       Promise.resolve(start((error, session) => {
-        // As in @fastify/session: a store of files reports a missing session so.
+        // As in @fastify/session: a store of files reports a missing session as ENOENT.
         if (error && (error as NodeJS.ErrnoException).code !== 'ENOENT') reject(error)
         else resolve(session)
       })).catch(reject)

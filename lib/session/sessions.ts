@@ -96,7 +96,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     return session !== undefined && value?.startsWith(`${session.sessionId}.`) === true
   }
 
-  // The hooks of @fastify/cookie call back at once.
+  // The hooks of @fastify/cookie call back synchronously.
   function parseCookies (request: FastifyRequest, reply: FastifyReply): void {
     for (const hook of cookies.get('onRequest') ?? []) hook(request, reply, rethrow)
   }

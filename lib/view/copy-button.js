@@ -1,23 +1,25 @@
-const copyState = document.createElement('p')
-copyState.className = 'hidden-visually'
-copyState.setAttribute('role', 'status')
-document.body.append(copyState)
+// Screen readers announce the result.
+const copyResult = document.createElement('p')
+copyResult.className = 'hidden-visually'
+copyResult.setAttribute('role', 'status')
+document.body.append(copyResult)
 
-/** A button that copies a text; `textOf` returns it, or a promise of it. Pages have this script before their own. */
-// eslint-disable-next-line no-unused-vars
+/** Makes a button that copies a text; `textOf` returns it, or a promise of it. */
+// eslint-disable-next-line no-unused-vars -- the script of the page, which follows this one, calls it
 function copyButton (label, textOf) {
   const button = document.createElement('button')
   button.type = 'button'
   button.className = 'copy'
   button.textContent = label
   button.addEventListener('click', async function () {
+    // The clipboard interface exists in secure contexts only, not on plain http beyond localhost.
     let result = 'Copied'
     try {
       await navigator.clipboard.writeText(await textOf())
     } catch {
       result = 'Could not copy'
     }
-    copyState.textContent = button.textContent = result
+    copyResult.textContent = button.textContent = result
     setTimeout(function () { button.textContent = label }, 2000)
   })
   return button

@@ -20,7 +20,7 @@ export const cpuPanel = createPanel('cpu', 'CPU', 'overview', {
     const refusal = refusalOf(cpu)
     if (refusal !== undefined) return lead(refusal)
     const record = readCpuRecord(cpu)
-    if (record === null) return failed('panel', 'the recording is incomplete')
+    if (record === null) return failed('panel', 'the recording cannot be read')
     const { calls: [root], idle, busy, heaviest } = callTreeOf(record)
     const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy))
     return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +

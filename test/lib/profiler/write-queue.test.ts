@@ -242,6 +242,7 @@ t.test('the queue is bounded by the bytes of its JSON', async (t) => {
   queue.add('000001', large)
   await turn()
   t.equal(queue.add('000002', building('000002')), false)
+  t.match(queue.lastLoss, /^more than 2000 bytes are waiting to be written/)
   await queue.flush()
   t.equal(queue.add('000002', large), true)
   t.ok(queue.get('000002'))

@@ -41,7 +41,7 @@ t.test('hostile names, refusals, failures and invalid data are shown safely', as
   const said = (cpu: unknown) => shown(cpuPanel, profile('000001', { collectors: { cpu } })).textContent
   t.equal(said({ refused: 'because <b>' }), 'because <b>')
   t.match(said({ error: 'it broke' }), /The collector failed: it broke/)
-  for (const data of [null, 1, 'x', {}, { ...record, calls: {} }]) t.match(said(data), /The panel failed: the recording is incomplete/)
+  for (const data of [null, 1, 'x', {}, { ...record, calls: {} }]) t.match(said(data), /The panel failed: the recording cannot be read/)
   const idle = { ...record, calls: [[0, -1, 0], [4, 0, 1000]] }
   t.match(said(idle), /was idle/)
 })
