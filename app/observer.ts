@@ -34,7 +34,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
   const profiles = settings === null ? null : openRequestProfiles(app, settings, options, collectRequest)
   const collectRoute = routeCollector(app)
   const collectIncoming = requestCollector(app)
-  const collectResponse = responseCollector(app)
+  const collectResponse = responseCollector()
   const insert = toolbar && debug ? insertToolbar(app) : null
   const recordCpu = fromBeginning && debug ? recordCpuProfiles(app) : null
 

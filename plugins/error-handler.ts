@@ -3,6 +3,7 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { plainStack, renderShortError } from '../lib/error-page/plain-pages.js'
 import { ownFrame } from '../lib/errors/declared-place.js'
+import { maskOf } from '../lib/errors/masked-exceptions.js'
 import { representation } from '../lib/errors/negotiate.js'
 import { messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
 import { percentEncoded } from '../lib/http/header-text.js'
@@ -129,11 +130,11 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const state = stateOf(request)
     if (!state.otherErrors.includes(second)) state.otherErrors.push(second)
     logError(request, second, { channel: 'request' }, 'An error was raised while another one was being answered')
-    const { mask, mayReceiveDetails } = servicesOf(request)
+    const { mayReceiveDetails } = servicesOf(request)
     const status = statusOf(raised, reply.statusCode)
     const { type, contentType } = representation(request.headers.accept)
     const detail = pages !== null && mayReceiveDetails(request)
-      ? mask.text(`${plainStack(raised)}\n\nRaised while this error was answered:\n${plainStack(second)}`)
+      ? maskOf(request).text(`${plainStack(raised)}\n\nRaised while this error was answered:\n${plainStack(second)}`)
       : undefined
     const token = referenceOf(request)
     const body = renderShortError(status, type, { token, detail })

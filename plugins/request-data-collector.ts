@@ -11,5 +11,5 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
 export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
   const { responseCollector } = await import('../lib/profiler/panels/request-collector.js')
-  return { hook: responseCollector(app), when: 'observed' }
+  return { hook: responseCollector(), when: 'observed' }
 })

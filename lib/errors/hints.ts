@@ -9,6 +9,7 @@ import { nearestRoutes, patternMatches } from '../routing/tried-routes.js'
 import { contextOf } from '../security/context.js'
 import { wordFor } from '../view/counted.js'
 import { declaredPlace } from './declared-place.js'
+import { maskOf } from './masked-exceptions.js'
 import { refusalOf } from './refusal.js'
 
 const WELCOME = 'The application runs, and has no route for / yet. Every request has a profile: see /_profiler/. ' +
@@ -59,7 +60,8 @@ function methodNotAllowed (request: FastifyRequest): Hint[] {
 
 function nearRoutes (request: FastifyRequest): HintedRoute[] {
   const wanted = { method: request.method, path: pathnameOf(request) }
-  const { mask, routeTable } = servicesOf(request)
+  const { routeTable } = servicesOf(request)
+  const mask = maskOf(request)
   return nearestRoutes(routeTable.own(), wanted).map(({ route, why, path }) => {
     const { methods, pattern, declaredAt } = route
     const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
@@ -75,10 +77,10 @@ function nearRoutes (request: FastifyRequest): HintedRoute[] {
 
 /** A route that would answer the request, and where to add it; none where no such route can be written. */
 function routeToPaste (request: FastifyRequest, title: string, purpose = 'To declare it'): Hint[] {
-  const { mask, mode } = servicesOf(request)
+  const { mode } = servicesOf(request)
   const path = pathnameOf(request)
   // A path with a secret in it does not become a pattern.
-  if (mask.text(path) !== path) return []
+  if (maskOf(request).text(path) !== path) return []
   const route = routeCode(request.method, path)
   if (route === null) return []
   if (mode === 'observe') return [{ title, text: `${purpose}, add this route to your application:`, code: route.code }]

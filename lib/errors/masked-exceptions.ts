@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { targetOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { MASKED, type Mask } from '../mask/mask.js'
@@ -9,6 +10,8 @@ declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The chain of the error, flattened and masked; root cause first. */
     exceptions?: FlattenedException[] | undefined
+    /** The mask of the request, made at its beginning: later code may replace the path parameters. */
+    mask?: Mask
   }
 }
 
@@ -18,12 +21,21 @@ const ASSIGNMENT =
 // Code often names secrets (`token = request.token`): only literals are masked.
 const LITERAL = /["'`]/
 
-/** The mask for data of a request: it also masks path parameters with secret names, in every text. */
-export function maskOf (request: FastifyRequest): Mask {
-  const { mask } = servicesOf(request)
+/**
+ * The mask for data of a request: it also masks path parameters with secret names, in every text. They are those of the
+ * request, of its `Referer`, and of `location`, as the routes of the application name them.
+ */
+export function maskOf (request: FastifyRequest, location?: unknown): Mask {
+  const state = stateOf(request)
+  const { mask, routeTable } = servicesOf(request)
   // The token in the path of a profiler page is no secret to its reader.
-  const isOwnPage = request.routeOptions.config?.debugOnly === true
-  return isOwnPage ? mask : mask.withParams(stateOf(request).sentParams ?? request.params)
+  if (request.routeOptions.config?.debugOnly === true) return mask
+  const { referer } = request.headers
+  const withPaths = (first: Mask, urls: readonly unknown[]): Mask => urls.reduce<Mask>((result, url) =>
+    typeof url === 'string' ? result.withParams(routeTable.paramsOf(url, request)) : result, first)
+  // Of a 404, the path may have a route of another method.
+  state.mask ??= withPaths(mask.withParams(request.params), [referer, request.is404 ? targetOf(request) : undefined])
+  return (state.mask = withPaths(state.mask, [location]))
 }
 
 /** The error that a response is about as a chain, root cause first, masked: the same on the page and in the profile. */

@@ -2,10 +2,10 @@ import { isAbsolute } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services.js'
 import type { SecurityRecord } from '../security/context.js'
 import { grouped } from '../view/counted.js'
 import { cut, visibleLine } from '../view/visible.js'
+import { maskOf } from './masked-exceptions.js'
 import { isInternal, packageOf, placeOf } from './stack-frame.js'
 import { read } from './thrown-value.js'
 
@@ -142,5 +142,5 @@ function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['ki
 }
 
 function maskedLine (request: FastifyRequest, text: string): string {
-  return cut(visibleLine(servicesOf(request).mask.text(text)), 200)
+  return cut(visibleLine(maskOf(request).text(text)), 200)
 }

@@ -1,6 +1,6 @@
 import { percentDecoded } from '../http/header-text.js'
 import { maskAssignments } from './assignments.js'
-import { cached, isAuthorizationCode, MASKED, nameTest, type MaskPattern } from './names.js'
+import { cached, isAuthorizationCode, isHarmless, MASKED, nameTest, type MaskPattern } from './names.js'
 import { maskCommands, maskMarkup, maskRows } from './notations.js'
 import { maskShapes } from './shapes.js'
 import { maskValue } from './value.js'
@@ -58,7 +58,10 @@ function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): 
     },
     withParams (params) {
       const hidden = Object.entries(params ?? {})
-        .filter(([name, value]) => hides(name) && typeof value === 'string' && value !== '')
+        .map(([name, value]) => [name, typeof value === 'number' ? String(value) : value] as const)
+        .filter(([name, value]) => typeof value === 'string' && value !== '' &&
+          (hides(name) ? !isHarmless(name, value) : isAuthorizationCode(name, value)))
+        .sort(([, a], [, b]) => String(b).length - String(a).length)
         .map(([, value]) => inAnyEncoding(value as string))
       return hidden.length === 0 ? mask : maskOf(hides, [...secrets, ...hidden])
     }
@@ -138,16 +141,28 @@ function formDecoded (text: string): string {
   return percentDecoded(text.replaceAll('+', ' ')) ?? text
 }
 
-/** A shorter value is masked only where it is a segment of a path: it may be an ordinary word. */
+/** A shorter value is masked only between the signs of a path: it may be an ordinary word. */
 const MIN_DISTINCT = 6
 
-/** Matches a value in every text, percent-encoded in any way. */
+const ENTITIES: ReadonlyMap<string, string> =
+  new Map([['&', 'amp'], ['<', 'lt'], ['>', 'gt'], ['"', 'quot'], ["'", 'apos']])
+
+/** Matches a value in every text: percent-encoded, also twice, or escaped in a form, in JSON or in HTML. */
 function inAnyEncoding (secret: string): RegExp {
   const source = [...secret].map((char) => {
-    const octets = [...Buffer.from(char)].map((octet) => `%${octet.toString(16).padStart(2, '0')}`)
-    return `(?:${char.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}|${octets.join('')})`
+    const hex = char.charCodeAt(0).toString(16)
+    const forms = [
+      /[\w\x80-\uffff]/.test(char) ? char : `\\\\{0,7}${char.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}`,
+      [...Buffer.from(char)].map((octet) => `%(?:25)*${octet.toString(16).padStart(2, '0')}`).join('')
+    ]
+    if (char.length === 1) forms.push(`\\\\u${hex.padStart(4, '0')}`)
+    if (ENTITIES.has(char)) forms.push(`&(?:${ENTITIES.get(char)}|#0?${char.charCodeAt(0)}|#x${hex});`)
+    if (char === ' ') forms.push('\\+')
+    return `(?:${forms.join('|')})`
   }).join('')
-  return new RegExp(secret.length >= MIN_DISTINCT ? source : `(?<=(?:^|[^/])/)${source}(?=$|[/?#\\s"'<>)&])`, 'gi')
+  if (secret.length >= MIN_DISTINCT) return new RegExp(source, 'gi')
+  const before = String.raw`(?<=(?:^|[^/])/(?:[^/?#\s"'<>]{0,200}[^\w%/?#\s"'<>])?${source})`
+  return new RegExp(String.raw`${source}${before}(?![\w%])`, 'gi')
 }
 
 const NONCE = /'nonce-[^'\s]{1,200}'/g

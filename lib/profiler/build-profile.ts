@@ -37,10 +37,11 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const { endedAt, maxBytes, collected = {}, config } = options
   const state = stateOf(request)
   const { debug, mask: maskWithoutParams, originOf } = servicesOf(request)
-  const mask = maskOf(request)
+  const sentHeaders = state.sentHeaders ?? reply.getHeaders() as Headers
+  const mask = maskOf(request, sentHeaders.location)
   const origin = originOf(request)
   state.recorder?.leaveAll(reply)
-  state.recorder?.finish(state.sentHeaders ?? reply.getHeaders() as Headers)
+  state.recorder?.finish(sentHeaders)
   const events = state.recorder?.events(mask.header) ?? []
   const status = state.clientGone === true ? 499 : state.upgraded === true ? 101 : state.sentStatus ?? reply.statusCode
   const masked = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)

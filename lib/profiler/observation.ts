@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
+import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
@@ -42,14 +43,14 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
 
 /** Begins to record events, headers and log lines of a request: at its beginning, or when it has failed. */
 export function observe (request: FastifyRequest, reply: FastifyReply): void {
-  const { observed, lifecycle: { slots }, mask, profiles } = servicesOf(request)
+  const { observed, lifecycle: { slots }, profiles } = servicesOf(request)
   const state = stateOf(request)
   if (!observed || state.observed) return
   state.observed = true
   state.reply = reply
   state.startedTime = Math.round(Date.now() - (performance.now() - state.startedAt))
   state.log ??= state.capturedLog
-  state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
+  state.recorder = new EventRecorder(slots, state.startedAt, maskOf(request).header)
   setCurrentCode(request, reply, 'route')
   profiles?.queueAtEnd(request, reply)
 }

@@ -1,6 +1,6 @@
 import type { HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import { pathnameOf } from '../http/request-target.js'
+import { pathnameOf, pathOf } from '../http/request-target.js'
 import type { RouteMatch } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { require } from '../require.js'
@@ -158,14 +158,25 @@ export class RouteTable {
     return { allowed, redirect: match && { path: other, httpsOnly: match.httpsOnly } }
   }
 
+  /** The path parameters of a URL as the routes of the application name them; empty if it has no route. */
+  paramsOf (url: string, request: FastifyRequest): Record<string, unknown> {
+    const found = [...this.#methods].map((method) => this.#match(method, pathOf(url), request))
+      .filter((match) => match !== null && !(match.store as Entry).debugOnly)
+    return Object.assign({}, ...found.map((match) => match?.params)) as Record<string, unknown>
+  }
+
   #findVisible (method: string, path: string, request: FastifyRequest): Entry | null {
     const match = this.#find(method, path, request)
     return match?.debugOnly === true && !servicesOf(request).mayReceiveDetails(request) ? null : match
   }
 
-  #find (method: string, path: string, { headers }: FastifyRequest): Entry | null {
+  #find (method: string, path: string, request: FastifyRequest): Entry | null {
+    return this.#match(method, path, request)?.store as Entry | undefined ?? null
+  }
+
+  #match (method: string, path: string, { headers }: FastifyRequest) {
     const constraints = this.#hasConstraints ? { host: headers.host, version: headers['accept-version'] } : {}
-    return this.#router.find(method as HTTPMethod, path, constraints)?.store as Entry | undefined ?? null
+    return this.#router.find(method as HTTPMethod, path, constraints)
   }
 }
 

@@ -31,7 +31,8 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
   const options = { ...routeOptions(app, '_profiler_csp_report'), bodyLimit: BODY_LIMIT }
   app.post('/csp-report/:token', options, async function attachReport (request, reply) {
     const { readReport, withViolation } = await import('../../lib/profiler/csp/csp.js')
-    const violation = readReport(request.body, hindsight.mask)
+    const { mask, routeTable } = hindsight
+    const violation = readReport(request.body, (url) => mask.withParams(routeTable.paramsOf(url, request)).url(url))
     if (violation === null) throw new BadReportError()
     const token = tokenOf(request)
     const amended = attached.then(async () =>

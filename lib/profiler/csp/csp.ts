@@ -18,12 +18,12 @@ const MAX_TEXT = 1_000
 const MAX_VIOLATIONS = 10
 
 /** The violation of a report as `report-uri` sends it (CSP3, section 5.3), masked and bounded; null if it has none. */
-export function readReport (body: unknown, mask: Mask): Refusal | null {
+export function readReport (body: unknown, maskUrl: Mask['url']): Refusal | null {
   const report = isObject(body) ? body['csp-report'] : null
   if (!isObject(report)) return null
   const url = (name: string): string => {
     const value = report[name]
-    return typeof value === 'string' ? visibleLine(cut(mask.url(value), MAX_TEXT)) : ''
+    return typeof value === 'string' ? visibleLine(cut(maskUrl(value), MAX_TEXT)) : ''
   }
   // Older browsers send the directive with its sources.
   const text = String(report['effective-directive'] ?? report['violated-directive'] ?? '')

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { maskOf } from '../../errors/masked-exceptions.js'
 import { targetOf } from '../../http/request-target.js'
 import { attributesOf, stateOf } from '../../lifecycle/request-state.js'
 import type { Mask } from '../../mask/mask.js'
@@ -14,7 +15,7 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
   return (request) => {
     const state = stateOf(request)
     // Copies: the handler may change what it receives.
-    const { params, method, raw: { httpVersion } } = request
+    const { method, raw: { httpVersion } } = request
     const target = targetOf(request)
     const attributes = { ...attributesOf(request) }
     const headers = { ...request.headers }
@@ -29,7 +30,7 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
     const unparsed = request.body === undefined || request.body === null ? parserError(state.raised) : null
     state.collect('request', () => {
       const user = hindsight.mode === 'observe' ? userRecord(request) : undefined
-      const mask = hindsight.mask.withParams(state.sentParams ?? params)
+      const mask = maskOf(request)
       return {
         method,
         target: mask.url(target),
@@ -81,19 +82,17 @@ const TEXT = /^text\/|json|xml|javascript/i
  * Returns the function that records a response: status, headers, content type, size, and the beginning of a body that
  * is text. `content` is the payload without the toolbar.
  */
-export function responseCollector (
-  { hindsight }: FastifyInstance
-): (request: FastifyRequest, reply: FastifyReply, payload: unknown, content?: unknown) => void {
+export function responseCollector ():
+(request: FastifyRequest, reply: FastifyReply, payload: unknown, content?: unknown) => void {
   return (request, reply, payload, content = payload) => {
     const state = stateOf(request)
-    const { params } = request
     const isBuffer = Buffer.isBuffer(payload)
     const size = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
     const stream = size === null ? binaryText(payload) : null
     const text = startOf(content)
     const length = text === null ? 0 : Buffer.byteLength(content as string | Buffer)
     state.collect('response', () => {
-      const mask = hindsight.mask.withParams(state.sentParams ?? params)
+      const mask = maskOf(request)
       const headers = state.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
       const type = String(headers['content-type'] ?? 'no type')
       const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))

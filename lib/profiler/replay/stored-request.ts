@@ -84,7 +84,8 @@ export function storedRequest (profile: Profile): StoredRequest {
   const segments = path.replace(/^\//, '').split('/').map(percentEncoded)
   const pairs = (search?.split('&') ?? []).map(percentEncoded)
   const read = {
-    path: `/${segments.map((text, i) => placeholders.replace(text, `path.${i + 1}`)).join('/')}`,
+    path: `/${segments.map((text, i) =>
+      text.replaceAll(MASKED, () => placeholders.replace(MASKED, `path.${i + 1}`))).join('/')}`,
     query: pairs.map((pair) => placeholders.replaceInPair(pair, 'query')),
     ...readHeaders(data.headers, placeholders, notes),
     ...readBody(data, placeholders)

@@ -242,6 +242,15 @@ t.test('secret path parameters are masked in any text', async t => {
   t.equal(own.text('GET "/x/ab", for "Sé/cret" about'), 'GET "/x/******", for "******" about')
   t.same(own.value({ url: '/x/S%c3%a9%2Fcret' }), { url: '/x/******' })
   t.equal(own.header('referer', 'http://a/x/ab'), 'http://a/x/******')
+  t.equal(own.url('/next?to=%252Fx%252FS%25C3%25A9%252Fcret'), '/next?to=******')
+  const signs = mask.withParams({ token: 'a&b "c"<d>' })
+  for (const text of ['a&b "c"<d>', 'a&amp;b &quot;c&quot;&lt;d&gt;', 'a&#38;b &#34;c&#x22;&#60;d&#62;', 'a%26b+%22c%22%3Cd%3E', 'a\\u0026b \\"c\\"\\u003cd>']) {
+    t.equal(signs.text(`sent ${text}, ok`), 'sent ******, ok', text)
+  }
+  t.equal(mask.withParams({ code: 'a1b2c3d4' }).url('/verify/a1b2c3d4'), '/verify/******')
+  t.equal(mask.withParams({ pin: 123456 }).text('pin 123456 of /verify/123456'), 'pin ****** of /verify/******')
+  t.equal(mask.withParams({ pin: '12' }).text('/12-7/a.12?b=12 12 /129 //12/x'), '/******-7/a.******?b=12 12 /129 //12/x')
+  t.equal(mask.withParams({ code: 'ENOENT' }), mask)
   t.equal(mask.withParams({ id: 'abcdef' }), mask)
   t.equal(mask.withParams(undefined), mask)
 })

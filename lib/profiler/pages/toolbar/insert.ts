@@ -3,6 +3,7 @@ import { ReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { maskOf } from '../../../errors/masked-exceptions.js'
 import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { generateNonce, type Nonces } from '../../../http/content-policy.js'
 import type { Origin } from '../../../http/origin.js'
@@ -134,7 +135,7 @@ function dataOf (
   const state = stateOf(request)
   const { log, startedAt, handlerStart, handlerEnd } = state
   const { route, failed, raised, routeError, otherErrors } = state
-  const { mask } = servicesOf(request)
+  const mask = maskOf(request)
   const errors = failed ? [raised] : routeError !== null ? [routeError] : otherErrors.slice(0, 1)
   const { matched } = (collectedBy(state, 'router') ?? {}) as { matched?: ProfiledRoute | null }
   const now = performance.now()
