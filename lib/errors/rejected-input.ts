@@ -84,7 +84,8 @@ export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInp
 function inputOf (request: FastifyRequest, mask: Mask): RejectedInput | null {
   const { raised, receivedBody } = stateOf(request)
   const validation = read(raised, 'validation')
-  const part = PARTS[String(read(raised, 'validationContext'))]
+  const context = String(read(raised, 'validationContext'))
+  const part = Object.hasOwn(PARTS, context) ? PARTS[context] : undefined
   if (Array.isArray(validation) && part !== undefined) {
     const fields = validation.slice(0, MAX_FIELDS).map((error) => fieldOf(error, request[part], mask))
     return { part, fields }

@@ -149,13 +149,13 @@ function recorded (call: Call, mask: Mask, since: number): RecordedCall {
 /** Headers as an object, also of a list of names and values in turn, which may be buffers. */
 function headersOf (headers: unknown): Record<string, unknown> {
   if (!Array.isArray(headers)) return { ...headers as object }
-  const found: Record<string, string | string[]> = {}
+  const found = new Map<string, string | string[]>()
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const [name, value] = [String(headers[i]).toLowerCase(), String(headers[i + 1])]
-    const earlier = found[name]
-    found[name] = earlier === undefined ? value : [earlier, value].flat()
+    const earlier = found.get(name)
+    found.set(name, earlier === undefined ? value : [earlier, value].flat())
   }
-  return found
+  return Object.fromEntries(found)
 }
 
 // The AggregateError of connections to several addresses has a code and no message.

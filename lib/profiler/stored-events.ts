@@ -1,3 +1,4 @@
+import createError from '@fastify/error'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import { withNotifications } from '../logs/log-record.js'
 import type { Profile } from './profile.js'
@@ -26,15 +27,46 @@ export function withEvents (stored: Profile): Profile {
   return { ...stored, events }
 }
 
-/** A profile as it was before it was stored: its events as objects, and a debug line for each listener that ran. */
+const InvalidProfileError = createError('HINDSIGHT_INVALID_PROFILE',
+  'The stored profile is not in the format of this version: "%s" must be %s.', 400)
+
+const TYPES = {
+  'a string': ['token', 'time', 'method', 'url', 'ip'],
+  'a number': ['duration', 'status'],
+  'an object': ['collectors'],
+  'a list of objects': ['exceptions', 'logs']
+} as const
+
+/**
+ * A profile as it was before it was stored: its events as objects, and a debug line for each listener that ran. Throws
+ * for data that are no profile: a store of the application may hold anything.
+ */
 export function readProfile (stored: Profile): Profile {
+  for (const [type, names] of Object.entries(TYPES)) {
+    const invalid = names.find((name) => typeNameOf(stored[name]) !== type)
+    if (invalid !== undefined) throw new InvalidProfileError(invalid, type)
+  }
+  makeConvertible(stored)
   try {
     const { events } = withEvents(stored)
     return { ...stored, events, logs: withNotifications(stored.logs, events, Date.parse(stored.time)) }
   } catch {
-    // A store of the application may hold anything.
     return stored
   }
+}
+
+function typeNameOf (value: unknown): string {
+  if (Array.isArray(value)) return value.every((item) => typeNameOf(item) === 'an object') ? 'a list of objects' : 'a list'
+  return value === null ? 'null' : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
+}
+
+/** Without this, `String` throws for an object with a member `toString` or `valueOf`. */
+function makeConvertible (value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  if (Object.hasOwn(value, 'toString') || Object.hasOwn(value, 'valueOf')) {
+    Object.defineProperty(value, Symbol.toPrimitive, { value: () => JSON.stringify(value), configurable: true })
+  }
+  Object.values(value).forEach(makeConvertible)
 }
 
 function groupsOf (events: readonly ListenerEvent[]): Group[] {

@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { representation } from '../../lib/errors/negotiate.js'
 import { renderShortError } from '../../lib/error-page/plain-pages.js'
 
-const ACCEPT_OF: Readonly<Record<string, string>> = {
-  json: 'application/json', txt: 'text/plain', md: 'text/markdown', html: 'text/html'
-}
+const ACCEPT_OF: ReadonlyMap<string | undefined, string> = new Map([
+  ['json', 'application/json'], ['txt', 'text/plain'], ['md', 'text/markdown'], ['html', 'text/html']
+])
 
 /** Shows the error of production in debug mode: `/_error/404`, `/_error/500.json`. */
 export default async function errorPreview (app: FastifyInstance): Promise<void> {
@@ -14,7 +14,7 @@ export default async function errorPreview (app: FastifyInstance): Promise<void>
   async function show (request: FastifyRequest, reply: FastifyReply): Promise<string> {
     const { code, format } = request.params as { code: string, format?: string }
     const status = Number(code)
-    const as = representation(format === undefined ? request.headers.accept : ACCEPT_OF[format])
+    const as = representation(format === undefined ? request.headers.accept : ACCEPT_OF.get(format))
     reply.code(status).header('content-type', as.contentType)
     if (format === undefined) reply.header('vary', 'Accept')
     return renderShortError(status, as.type)

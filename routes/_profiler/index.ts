@@ -9,7 +9,7 @@ import replayRoutes from './replay.js'
 import { formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
 
 /** Codes of errors that are shown as a page with one sentence. */
-const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE)$/
+const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE|INVALID_PROFILE)$/
 const FORM = 'application/x-www-form-urlencoded'
 const FORM_LIMIT = 16 * 1024
 

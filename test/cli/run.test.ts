@@ -192,6 +192,7 @@ t.test('an invalid file is refused with the number of its line', async (t) => {
     [line({ exceptions: [{ name: 'E', message: '', frames: [] }] }), "profile/exceptions/0 must have required property 'stack'."],
     [line({ exceptions: [{ name: 'E', message: '', stack: '', frames: [null] }] }), 'profile/exceptions/0/frames/0 must be object.'],
     [line({ events: [{ stage: 5, listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0 }] }), 'profile/events/0/stage must be equal to one of the allowed values.'],
+    [line({ collectors: { request: { headers: { 'x-a': { toString: 'x' } } } } }), 'profile/collectors/request/headers/x-a must be string.'],
     [line({ version: 7 }), 'profile/version must be equal to constant.'],
     ['{"profile":{"token":"000003"', 'line 1: This is not JSON.'],
     [line({ time: '9999-99-99T00:00:00.000Z' }), 'profile/time must match format "date-time".']

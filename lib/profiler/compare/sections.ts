@@ -84,12 +84,12 @@ function logs (section: SectionBuilder, a: Profile, b: Profile): void {
   // Log lines of the events repeat the section of the events.
   const linesOf = ({ logs }: Profile): LogRecord[] => objects(logs).filter(({ channel }) => channel !== 'event')
   const pairs = align(linesOf(a), linesOf(b), (line, side) =>
-    `${nameOf(line)} ${section.normalized(line.message, side)}`)
+    `${nameOf(line)} ${section.normalized(String(line.message), side)}`)
   for (const [one, other] of pairs) {
     const { level, channel } = one ?? other ?? {}
     section.value(`${level} ${channel}`, one?.message, other?.message)
     if (one === undefined || other === undefined) continue
-    const prefix = `context of "${one.message.slice(0, 80)}"`
+    const prefix = `context of "${String(one.message).slice(0, 80)}"`
     const contextOf = ({ context }: LogRecord): Values => flattenPaths({ ...context, err: undefined }, prefix)
     section.values(contextOf(one), contextOf(other))
   }

@@ -163,6 +163,15 @@ t.test('all applications share one subscription, which ends with the last one', 
   t.equal(told, 0)
 })
 
+t.test('headers with the names of inherited properties are recorded', async t => {
+  const app = await build(t, {}, app => app.get('/', async () => {
+    await undiciFetch(base, { headers: { constructor: 'a', tostring: 'b' } })
+    return 'x'
+  }))
+  const { calls } = (await profileOf(app, await app.inject('/'))).collectors['http-client'] as { calls: Array<{ requestHeaders: object }> }
+  t.match(calls[0]?.requestHeaders, { constructor: 'a', tostring: 'b' })
+})
+
 t.test('the error of a failed call is unchanged', async t => {
   const app = await build(t, {}, app => app.get('/', async () => await get(nowhere)))
   t.equal((await app.inject('/')).statusCode, 500)

@@ -19,6 +19,8 @@ const cases: Array<[path: string, accept: string, status: number, type: string, 
   ['/_error/500', 'application/json', 500, 'application/json; charset=utf-8', /"title":"Internal Server Error"/],
   ['/_error/503.json', 'text/html', 503, 'application/json; charset=utf-8', /"status":503/],
   ['/_error/403.txt', 'text/html', 403, 'text/plain; charset=utf-8', /Forbidden/],
+  ...['constructor', 'tostring', 'valueof'].map((name): (typeof cases)[number] =>
+    [`/_error/404.${name}`, 'application/json', 404, 'text/html; charset=utf-8', /Not Found/]),
   ['/_error/404.xml', 'text/html', 404, 'text/html; charset=utf-8', /An Error Occurred: Not Found/],
   ['/_error/499', 'text/html', 499, 'text/html; charset=utf-8', /An Error Occurred: Error/]
 ]

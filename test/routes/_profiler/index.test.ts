@@ -152,12 +152,35 @@ t.test('an unknown panel is an error that lists the panels', async t => {
 
 t.test('data that a panel cannot read affects only that panel', async t => {
   const storage = new MemoryStorage()
-  storage.put([{ ...recordOf(profile('000001')), json: JSON.stringify({ ...profile('000001'), logs: {}, exceptions: [null] }) }])
+  storage.put([{ ...recordOf(profile('000001')), json: JSON.stringify({ ...profile('000001'), events: [null], exceptions: [{ frames: [null] }] }) }])
   const app = await start(t, { storage })
-  for (const panel of ['logs', 'exceptions', 'request']) {
+  for (const panel of ['events', 'exceptions', 'request']) {
     const response = await app.inject({ url: `/_profiler/000001?panel=${panel}`, headers: html })
     t.equal(response.statusCode, 200, panel)
     t.equal(page(response.body).querySelector('.failure') !== null, panel !== 'request', panel)
+  }
+})
+
+t.test('members of unexpected types are shown as text, and other data are refused', async t => {
+  const storage = new MemoryStorage()
+  const headers = { host: 'localhost', 'x-odd': { toString: 'x' }, 'x-list': [{ valueOf: 'x', toString: 1 }] }
+  const odd = { ...profile('000001'), collectors: { request: { headers, body: { toString: 'x' } }, response: { headers } } }
+  storage.put([{ ...recordOf(profile('000001')), json: JSON.stringify(odd) }, { ...recordOf(profile('000002')), json: JSON.stringify({ ...odd, url: { toString: 'x' } }) }])
+  const app = await start(t, { storage })
+  Object.assign(app.hindsight, { debug: true })
+  const paths = (token: string): string[] => ['', '.json', '.md', '/differences', '/compare/000001', ...['curl', 'fetch', 'test', 'http', 'har'].map(name => `/as/${name}`),
+    ...['request', 'overview'].map(name => `?panel=${name}`)].map(path => `/_profiler/${token}${path}`)
+  for (const path of paths('000001')) {
+    const { statusCode, body } = await app.inject({ url: path, headers: html })
+    t.equal(statusCode, 200, path)
+    if (path.endsWith('.md')) t.match(body, 'x-odd: {"toString":"x"}')
+  }
+  const problem = 'The stored profile is not in the format of this version: "url" must be a string.'
+  for (const path of paths('000002')) {
+    const response = await app.inject({ url: path, headers: html })
+    t.equal(response.statusCode, 400, path)
+    const text = path.endsWith('.json') || path.endsWith('.md') ? response.json<{ message: string }>().message : page(response.body).querySelector('.lead')?.textContent
+    t.equal(text, problem, path)
   }
 })
 
