@@ -56,7 +56,9 @@ export function readProfile (stored: Profile): Profile {
 }
 
 function typeNameOf (value: unknown): string {
-  if (Array.isArray(value)) return value.every((item) => typeNameOf(item) === 'an object') ? 'a list of objects' : 'a list'
+  if (Array.isArray(value)) {
+    return value.every((item) => typeNameOf(item) === 'an object') ? 'a list of objects' : 'a list'
+  }
   return value === null ? 'null' : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
 }
 
