@@ -8,7 +8,8 @@ const NAME = new RegExp(`(?<!${CHAR})(?<name>${CHAR}{1,128})(?<quote>${QUOTE})?(
   String.raw`(?:[=!<>:+?|]{0,2}=>?|[<-]>|:\s?string\s?=(?=\s?["'])|:(?!:)|,(?=\s*(?:${QUOTE})))\s*|` +
   // SQL: `like 'x'`, `in ('x', 'y')`
   String.raw`\s+(?:not\s+)?(?:i?like\s+(?=[ubrfn]{0,2}(?:${QUOTE}))|in\s*(?=\(\s*(?:${QUOTE})))|` +
-  String.raw`\s+(?:(?:for|of)\s\S{1,64}\s)?(?:is|was)\s+|[ \t]+)`, 'gi')
+  String.raw`\s*→\s*|\s+(?:(?:for|of)\s\S{1,64}\s)?` +
+  String.raw`(?:(?:is|was|lautet|ist|est|es|é|è|är|er)(?:\s(?:now|jetzt))?\s?:?|to\s?:)\s+|[ \t]+)`, 'gi')
 // With the prefixes of literals in Python and SQL: `u'…'`, `N'…'`.
 const OPENING = new RegExp(`[ubrfn]{0,2}(${QUOTE})`, 'iy')
 // Within a value, a sign of punctuation is followed by a letter or digit, but not by the next name.
@@ -26,7 +27,10 @@ const HEADER = /^(?:(?:set-)?cookie|(?:proxy-)?authorization)$/i
 const LINE = /[^\r\n]*/y
 // The end of a value: the end of the line, punctuation, or the next name.
 const VALUE_END = /[ \t]*(?:$|[\r\n,;&)}\]"'#]|<\/|[\w.[\]-]{1,128}[=:])/y
-const PLAIN_WORD = new RegExp('^(?:missing|required|invalid|expired|unknown|wrong|empty|not|must|should|yes|no|' +
+// A state, or the beginning of a sentence.
+const PLAIN_WORD = new RegExp('^(?:started|ended|created|destroyed|closed|opened|enabled|disabled|active|valid|' +
+  'verified|accepted|rejected|refreshed|rotated|revoked|renewed|loaded|saved|found|updated|changed|deleted|removed|' +
+  'optional|unset|present|absent|missing|required|invalid|expired|unknown|wrong|empty|not|must|should|yes|no|' +
   'string|number|boolean|object|any|command|incorrect|failed|denied|too|has|cannot)(?![\\w-])', 'i')
 // Not a word: letters and digits mixed, or the digits of a code.
 const OPAQUE = /^(?:\d{4,8}|\d{3}-\d{2}-\d{4}|(?=[^\d]{0,200}\d)(?=[^a-z]{0,200}[a-z])[^\s()/]{6,})$/i
@@ -187,7 +191,8 @@ function bare (given: Assignment): Found | null {
   if (kind === 'words') return isOpaque(name, value) ? found : null
   if (kind === 'equals') return value.startsWith('-') && name.startsWith('-') && !sign.includes('=') ? null : found
   if (value.startsWith('/')) return null
-  // `session.ts:12:3` and `//token.example:3000` are places.
+  // `session.ts:12:3`, `/etc/passwd:12` and `//token.example:3000` are places.
+  if (sign === ':' && /^\d{1,6}(?![\w.-])/.test(value) && text.charAt(index - 1) === '/') return null
   if (sign === ':' && /^\d/.test(value) && (FILE.test(name) || text.slice(index - 2, index) === '//')) return null
   if (/\d/.test(value)) return found
   // `Invalid token: expected a number` is prose, `password: hunter` is not.

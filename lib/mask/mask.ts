@@ -1,6 +1,6 @@
 import { percentDecoded } from '../http/header-text.js'
 import { maskAssignments } from './assignments.js'
-import { cached, isAuthorizationCode, isHarmless, MASKED, nameTest, type MaskPattern } from './names.js'
+import { cached, isAuthorizationCode, isHarmless, MASKED, nameTest, valueFieldTest, type MaskPattern } from './names.js'
 import { maskCommands, maskMarkup, maskRows } from './notations.js'
 import { maskShapes } from './shapes.js'
 import { maskValue } from './value.js'
@@ -78,6 +78,10 @@ const COLOR = /(?:\x1b|\\{1,7}(?:u00|x)1b)\[[\d;]{0,20}m/gi
 // The pairs of a query or a form, or what looks like one of them.
 const PAIRS = /(?<![^\s"'`(?&])[^\s"'`(?&=#<>]{1,256}=[^&\s#"'<>]*(?:&[^&\s#"'<>=]{1,256}=[^&\s#"'<>]*)*/g
 
+/** A word with percent-encoded characters. */
+const ENCODED = /(?<![^\s"'<>=&?])[^\s"'<>=&?%]{0,256}%(?:25){0,3}[0-9a-f]{2}[^\s"'<>=&?]*/gi
+const MAX_ENCODINGS = 4
+
 /** A line of a stack. These are masked one by one: stacks have most of them in common. */
 const FRAME = /^( {4}at .{1,400}:\d+\)?)$/m
 
@@ -91,9 +95,23 @@ function maskText (mask: Mask, text: string): string {
   const parts = text.includes('\n') ? text.split(FRAME) : []
   if (parts.length > 1) return parts.map(mask.text).join('')
   const plain = text.replace(COLOR, '')
-  const shown = mask.redact(maskPlain(mask, plain.includes('=') ? maskPairs(mask, plain) : plain))
+  const decoded = (plain.includes('=') ? maskPairs(mask, plain) : plain)
+    .replace(ENCODED, (all) => isSecretWhenDecoded(mask, all) ? MASKED : all)
+  const shown = mask.redact(maskPlain(mask, decoded))
   // Without secrets a text keeps its colors.
   return shown === plain ? text : shown
+}
+
+/** Decodes a text as often as it was encoded. */
+function isSecretWhenDecoded (mask: Mask, text: string): boolean {
+  let plain = text
+  for (let i = 0; i < MAX_ENCODINGS; i++) {
+    const next = formDecoded(plain)
+    if (next === plain) return false
+    if (maskPairs(mask, maskPlain(mask, next)) !== next) return true
+    plain = next
+  }
+  return false
 }
 
 function maskPairs (mask: Mask, text: string): string {
@@ -124,13 +142,19 @@ function maskUrl (mask: Mask, url: string): string {
 /** Masks the `name=value` pairs of a query, a fragment or a form. */
 function maskParameters (mask: Mask, text: string): string {
   const isOAuth = OAUTH.test(text)
-  return text.split('&').map((pair) => {
+  const pairs = text.split('&')
+  const isValue = valueFieldTest(pairs.map((pair) => {
+    const [name = '', value = ''] = pair.split('=', 2)
+    return [formDecoded(name), formDecoded(value)] as const
+  }), (name) => mask.hides(String(name)))
+  return pairs.map((pair) => {
     const equals = pair.indexOf('=')
     if (equals < 0) return maskShapes(pair)
     const name = maskShapes(pair.slice(0, equals))
     const value = formDecoded(pair.slice(equals + 1))
     const isEncodedTwice = /%[0-9a-f]{2}/i.test(value)
-    if (isEncodedTwice || mask.hides(formDecoded(name))) return `${name}=${MASKED}`
+    const plainName = formDecoded(name)
+    if (isEncodedTwice || mask.hides(plainName) || isValue(plainName)) return `${name}=${MASKED}`
     if (name === 'code' && (isOAuth || isAuthorizationCode(name, value))) return `code=${MASKED}`
     const shown = maskPlain(mask, value)
     return shown === value ? `${name}${pair.slice(equals)}` : `${name}=${encodeURIComponent(shown)}`

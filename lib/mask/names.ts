@@ -16,7 +16,8 @@ const WHOLE = /^(?:_hash|_profile|x-hindsight-profile)$/i
 
 /** Words that make a name secret wherever they are in it, also within a longer word: `dbpassword`, `XSRFTOKEN`. */
 const ANYWHERE = new RegExp(anyOf(String.raw`
-  pass(?:wor[dt]|wd|phrase|code|key) pwd secret token(?!i[sz]) credential authorization session sessid [cx]srf signature
+  pass(?:wor[dt]|wd|phrase|code|key)(?!less) pwd secret(?!ar[iy]|ion|lint) token(?!i[sz]) credential authorization
+  session(?!-?(?:storage|replay)) sessid [cx]srf signature
   jwt hmac mnemonic otp-?code connection-?strings?(?![a-z]) conn-?str(?![a-z]) saml-?(?:response|request|art)
   (?:seed|recovery|backup)-?(?:phrase|words) security-?answer (?:code|oauth)-?verifier (?:credit|debit|bank)-?card
   (?:card|cc|account|passport)-?(?:number|num|no)(?![a-z]) social-?security tax-?id
@@ -24,14 +25,16 @@ const ANYWHERE = new RegExp(anyOf(String.raw`
   (?:reset|activation|invite|invitation|unlock|access|device|user|security|confirmation|email|phone)-?codes?(?![a-z])
   (?:api|app|access|account|private|encryption|signing|master|secret|auth|shared|storage)-?keys?(?![a-z])
   (?:licen[cs]e|consumer|admin)-?keys?(?![a-z]) (?:granting|service)-?ticket
-  mot-?de-?passe kennwort contrasena wachtwoord losenord salasana adgangskode passord geheim
+  mot-?de-?passe palavra-?(?:passe|chave) kennwort geheim contrase(?:na|nya) contrasinal wachtwoord losenord salas[ao]na
+  adgangskode kodeord passord lykilor[dð] lozink geslo(?![a-z]) slaptazod fjalekalim pasahitz zaporka kata-?sandi
+  mat-?khau лозинк पासवर्ड รหัสผ่าน گذرواژه
   парол 密[码碼] 口令 暗[证証証]
   ハスワート 비밀번호 암호 κωδικ סיסמ رمز كلمة`))
 
 /** Words that occur within others (`author`, `compass`): only whole words make a name secret. */
 const AS_WORDS = new RegExp(`(?<![a-z])${anyOf(`
   auth pass sig sid otp totp hotp mfa 2fa tfa pin pincode bearer cookies? pw pws masterauth pwhash cvv cvc iban ssn sas
-  dsn salt creds? psk mdp senhas? clave parola has[lł]o heslo sifre jelszo`
+  dsn salt creds? psk mdp passe senhas? clave parola has[lł]o heslo sifre jelszo`
 )}(?![a-z])|(?<!com|by|tres|sur|over|under)pass(?![a-z])`)
 
 /** Words before `key` in names that are no secrets: `primary key`, `cache key`. */
@@ -51,8 +54,9 @@ const LAST_WORD = new RegExp(`(?:(?<!(?:^|-)${HARMLESS_KEYS})-keys?(?:-(?:data|m
 const HARMLESS = new RegExp(`-${anyOf(`
   counts? counter length size type ttl expir(?:es|y|ed|ation)(?:-(?:at|in|on|date|time))? at enabled disabled required
   valid policy limit max min alg algorithm endpoint methods? status strength fields? errors? exception warning timeout
-  lifetime age provider scopes? attempts rounds iterations version format regex pattern file path dir name usage budget`
-)}$|^(?:[a-z]+-)?err-|^www-authenticate$`)
+  lifetime age duration rate ratio percent(?:age)? provider scopes? attempts rounds iterations version format regex
+  pattern file path dir name usage budget`
+)}$|(?:^|-)(?:o?auth|authorization|token)-ur[il]$|^(?:[a-z]+-)?err-|^www-authenticate$`)
 
 /** These headers contain a profile's token, or whether credentials may be sent. */
 const NEVER_MASKED = /^(?:x-debug-token(?:-link)?$|access-control-)/i
@@ -68,7 +72,7 @@ function isSecretName (name: string): boolean {
 function wordsOf (name: string): string {
   return name.normalize('NFD').replace(/[\u0300-\u036f\u3099\u309a]/g, '').normalize('NFC')
     .replace(/(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '-')
-    .replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '').toLowerCase()
+    .replace(/[^\p{L}\p{N}\p{M}]+/gu, '-').replace(/^-|-$/g, '').toLowerCase()
 }
 
 /** Returns the test of names: the built-in words, and the patterns of the option `mask`. */
@@ -120,8 +124,46 @@ export function isAuthorizationCode (name: string, value: unknown): boolean {
 
 /** Whether a value under a secret name is no secret: `max_tokens: 512`, `seed: 42`, `session: null`. */
 export function isHarmless (name: string, value: unknown): boolean {
-  if (/^(?:true|false|null|undefined|none|nil)$/i.test(String(value))) return true
-  return /(?:tokens|seed)["'\]]*$/i.test(name) && /^\d{1,10}$/.test(String(value))
+  if (typeof value === 'object') return value === null
+  const text = String(value)
+  if (/^(?:true|false|null|undefined|none|nil)$/i.test(text)) return true
+  return HARMLESS_VALUES.some(([names, values]) => names.test(name) && values.test(text))
+}
+
+/** Numbers of things, results of tests, and words that seed a generator. */
+const HARMLESS_VALUES: ReadonlyArray<readonly [names: RegExp, values: RegExp]> = [
+  [/(?:tokens|sessions|secrets|passwords|cookies|credentials|seeds?)["'\]]*$/i, /^\d{1,10}$/],
+  [/(?:^|[^a-z])pass(?:es)?["'\]]*$/i, /^\d{1,3}$/],
+  [/^["'[]*seed["'\]]*$/i, /^[a-z]{1,12}$/i]
+]
+
+/** Names of fields that hold the name of another field, and of fields that hold its value. */
+export const NAME_FIELDS = 'name|key|k|field|header|id|label|param|parameter|variable|property|path|instancePath|type'
+export const VALUE_FIELDS = 'values?|v|val|content|data|input|received|rejectedValue|default|defaultValue'
+const NAME_FIELD = new RegExp(`^(?:${NAME_FIELDS})$`, 'i')
+const VALUE_FIELD = new RegExp(`^(?:${VALUE_FIELDS})$`, 'i')
+/** The value within the message of a validator: `expected "a", received 'b'`. */
+export const RECEIVED = /(?<=\breceived )(\\{0,7}["'])[^"'\\]*\1/gi
+// `h[0][name]`, `headers.0.name`, `name_1`
+const MEMBER = /^(.*?)([a-z]+)([\]\d_[]*)$/i
+
+/**
+ * Returns a test of the names of fields: whether a field holds the value whose name, a secret one, is in another field,
+ * as in `{ name: 'password', value: '…' }` and `h[0][name]=password&h[0][value]=…`.
+ */
+export function valueFieldTest (
+  fields: ReadonlyArray<readonly [name: string, value: unknown]>, isSecret: (value: unknown) => boolean
+): (name: string) => boolean {
+  const named = new Set<string>()
+  const placeOf = (name: string, kind: RegExp): string | null => {
+    const [, before = '', word = '', after = ''] = name.length <= 128 ? MEMBER.exec(name) ?? [] : []
+    return kind.test(word) ? `${before} ${after}` : null
+  }
+  for (const [name, value] of fields) {
+    const place = placeOf(name, NAME_FIELD)
+    if (place !== null && isSecret(value)) named.add(place)
+  }
+  return (name) => named.size > 0 && named.has(placeOf(name, VALUE_FIELD) ?? '')
 }
 
 const PLACEHOLDER = new RegExp(String.raw`^(?:\$\{?[A-Z_]+\}?|%[sdoOj]|%\(\w{1,64}\)s|\{\{.*|\?|` +

@@ -1,4 +1,4 @@
-import { MASKED } from './names.js'
+import { MASKED, NAME_FIELDS, RECEIVED, VALUE_FIELDS } from './names.js'
 import { ARGUMENT } from './shapes.js'
 
 const NAME = '[\\w\\u00c0-\\u1fff\\u3040-\\ud7ff.:[\\]-]{1,128}'
@@ -14,9 +14,29 @@ const PART = new RegExp('(?<=\\bname=\\\\?"?)([\\w.[\\]-]{1,128})(\\\\?"?(?:;[^\
 const PAIR = new RegExp(`(?<![\\w-])((?:name|key|field|header)(["']?)\\s*[=:]\\s*(["']?)(${NAME})\\3[\\s,;]{1,40}` +
   '\\2value\\2\\s*[=:]\\s*)("(?:[^"\\\\]|\\\\[^])*"?|\'(?:[^\'\\\\]|\\\\[^])*\'?|[^\\s,;}\\]]+)', 'gi')
 
+const QUOTE = String.raw`\\{0,7}["']`
+/** The innermost objects of JSON or a similar notation. */
+const OBJECT = /\{[^{}]{1,4000}/g
+const NAME_MEMBER = new RegExp(String.raw`(?<![\w-])(?:${NAME_FIELDS})(?:${QUOTE})?\s*:\s*` +
+  String.raw`(?:${QUOTE}([^"'\\]{1,128})|\[([^\]]{1,500})\])`, 'gi')
+const VALUE_MEMBER = new RegExp(String.raw`(?<![\w-])((?:${VALUE_FIELDS})(?:${QUOTE})?\s*:\s*)` +
+  String.raw`(?:(${QUOTE})(?:(?!\2)(?:\\[^]|[^]))*|(?!(?:true|false|null)\b)[\w.+-]+)`, 'gi')
+
+/** Masks `{ value: '…', name: 'password' }`, and `{ path: ['user', 'password'], input: '…' }`. */
+function maskObjects (hides: (name: string) => boolean, text: string): string {
+  return text.replace(OBJECT, (object) => {
+    const isNamed = [...object.matchAll(NAME_MEMBER)].some(([, name, path = '']) =>
+      hides(name ?? /([^"',\s\\]{1,128})[^\w]*$/.exec(path)?.[1] ?? ''))
+    if (!isNamed) return object
+    return object.replace(VALUE_MEMBER, (_all, before: string, quote?: string) =>
+      quote === undefined ? `${before}"${MASKED}"` : `${before}${quote}${MASKED}`)
+      .replace(RECEIVED, MASKED)
+  })
+}
+
 /** Masks values whose names are in a tag, in an attribute, in the header of a part or in another field. */
 export function maskMarkup (hides: (name: string) => boolean, text: string): string {
-  let shown = text
+  let shown = text.includes('{') ? maskObjects(hides, text) : text
   if (shown.includes('<')) {
     shown = shown.replace(TAG, (all, name: string, attributes = '', content = '', at: number) => {
       const [, quoted, plain] = NAME_ATTRIBUTE.exec(attributes) ?? []
@@ -37,7 +57,7 @@ export function maskMarkup (hides: (name: string) => boolean, text: string): str
     hides(name) ? `${kept}"${MASKED}"` : all)
 }
 
-const USER = String.raw`\s(?:-[a-zA-Z]{0,8}[uU]|--(?:proxy-)?user)[ =]?`
+const USER = String.raw`\s(?:-[a-zA-Z]{0,8}[uU]|--(?:proxy-)?user(?!-))[ =]?(?!["']?[a-z]{2,8}://)`
 /** The options that take a password, by the commands that have them. */
 const OPTIONS: ReadonlyArray<readonly [commands: string, option: string]> = [
   ['curl|wget', String.raw`(${USER}["'][^:"']{0,100}:)[^"']+`],

@@ -27,14 +27,27 @@ const TOKEN_FORMATS = String.raw`
   GR1348941[\w-]{16,} npm_\w{20,} pypi-[\w-]{16,} [spr]k_(?:live|test)_\w{8,} whsec_[\w+/=]{8,} sk-[\w-]{20,}
   xox[abeprs][.-][\w.-]{8,} xapp-[\w-]{8,} A[KS]IA[0-9A-Z]{12,} AIza[\w-]{20,} ya29\.[\w-]{16,} GOCSPX-[\w-]{16,}
   SG\.[\w-]{8,}\.[\w-]{8,} key-[0-9a-f]{32} SK[0-9a-f]{32} dapi[0-9a-f]{32} hv[sbr]\.[\w-]{20,} \d{8,10}:AA[\w-]{30,}
-  A(?:TATT|TCTT|TBB|KCp)\w[\w=-]{20,} EAA[A-Z]\w{30,} PMAK-[\w-]{40,} \w{3}\dQ~[\w.~-]{31,}
-  [MNO][\w-]{22,28}\.[\w-]{6,7}\.[\w-]{25,} v[1-4]\.(?:local|public)\.[\w-]{20,}[\w.-]*
+  dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{20,} sq0(?:atp|csp|idp)-[\w-]{20,}
+  access_token(?:\$|%24)\w{4,12}?(?:\$|%24)[\w$%]{20,} \w{10,20}\.atlasv1\.[\w-]{20,} pul-[0-9a-f]{32,}
+  NR(?:AK|JS|II|IQ|RA|SP|AL)-[\w-]{16,} pat\w{14}\.[0-9a-f]{40,} pat-[a-z]{2,4}\d-[0-9a-f-]{30,}
+  AGE-SECRET-KEY-1[0-9A-Z]{20,} EZ[AT]K[\w]{20,} (?:xkeysib|xsmtpsib|shp(?:at|ca|pa|ss))[-_][\w-]{20,}
+  hf_[A-Za-z]{30,} r8_\w{30,} gsk_\w{30,} pplx-\w{30,} xai-\w{30,} sl\.[\w-]{60,} [0-9a-f]{32}-us\d{1,2}
+  dt0[a-z]\d\d\.\w{20,}\.\w{40,} HRKU-[\w-]{30,} CFPAT-[\w-]{30,} CCIPAT_\w{20,} FLWSECK(?:_TEST)?-[\w-]{12,}
+  (?:access|public|link)-(?:sandbox|development|production)-[0-9a-f-]{36} fio-u-[\w-]{30,} LTAI\w{12,} AKID\w{28,}
+  AQVN[\w-]{30,} 1(?://|%2F%2F)0[\w-]{30,} 4/0A[\w-]{30,} amzn\.mws\.[0-9a-f-]{36}
+  (?:sdk|mob)-[0-9a-f]{8}-[0-9a-f-]{27} cio\w{32} oy2[a-z0-9]{43} snyk_uat\.[\w.-]{20,} nsec1[a-z0-9]{50,}
+  [xyztuv]prv[1-9A-HJ-NP-Za-km-z]{80,} (?:fm\d|fo\d)_[\w+/=,-]{30,} IGQV[\w-]{30,} rubygems_[0-9a-f]{40,}
+  rzp_(?:live|test)_\w{10,} glsa_\w{20,} sntry[su]_[\w=+/-]{20,} ops_eyJ[\w-]{20,}
+  A3-[0-9A-Z]{6}-(?:[0-9A-Z]{5,11}-?){4,6} v1\.0-[0-9a-f]{24}-[0-9a-f]{40,} A(?:TATT|TCTT|TBB|KCp)\w[\w=-]{20,}
+  EAA[A-Z]\w{30,} PMAK-[\w-]{40,} \w{3}\dQ~[\w.~-]{31,} [MNO][\w-]{22,28}\.[\w-]{6,7}\.[\w-]{25,}
+  v[1-4]\.(?:local|public)\.[\w-]{20,}[\w.-]*
   (?:scrypt|pbkdf2|bcrypt|argon2|sha(?:1|256|512)|md5)[\w:-]{0,40}\$[^\s"',;]{16,}
   \$(?:[1567]|2[abxy]?|y|gy|apr1|md5|s0|scrypt|sha\d|argon2\w{1,2}|pbkdf2[\w-]{0,12}|bcrypt[\w-]{0,10})\$[^\s"']{16,}
   `.trim().split(/\s+/).join('|')
 
 /** Addresses of webhooks, up to their secret part. */
-const WEBHOOKS = String.raw`hooks\.slack\.com/[a-z]{1,20}|discord(?:app)?\.com/api(?:/v\d{1,2})?/webhooks`
+const WEBHOOKS = String.raw`hooks\.slack\.com/[a-z]{1,20}|discord(?:app)?\.com/api(?:/v\d{1,2})?/webhooks|` +
+  String.raw`hooks\.zapier\.com/hooks/catch|[\w-]{1,63}\.webhook\.office\.com/webhookb2`
 
 const SHAPES: readonly Shape[] = [
   // User information of URLs (RFC 3986, section 3.2.1). A token has no password, or one that says so.
@@ -46,7 +59,7 @@ const SHAPES: readonly Shape[] = [
   // A port is a number: anything else after the colon is a password, of a URL that was cut off after it.
   ['://', /(:\/\/[^\s/?#:@"<>[\]]{0,256}:)(?!\d{0,5}(?:[^\w]|$))[^\s/?#@"<>]+(?=$|[\s"<>])/g, AFTER_FIRST],
   ['://', new RegExp(`(?<=//)((?:${WEBHOOKS})/)[^\\s"'<>?#]+`, 'g'), AFTER_FIRST],
-  ['/bot', /(?<=\/bot)\d{3,12}:[\w-]{8,}/g],
+  ['bot', /(?<=(?<![A-Za-z0-9])bot)\d{3,12}(?::|%3A)[\w-]{8,}/gi],
   // JSON in base64url (RFC 7515, RFC 7516), also cut off before its signature.
   ['eyJ', /(?<![\w-])eyJ[\w-]{5,}(?:\.[\w-]*)+/g],
   ['PRIVATE KEY', new RegExp('(-{4,5} ?BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?) ?-{4,5})' +

@@ -1,12 +1,13 @@
-import { isAuthorizationCode, isHarmless, MASKED } from './names.js'
+import { isAuthorizationCode, isHarmless, MASKED, RECEIVED, valueFieldTest } from './names.js'
 
 const MAX_DEPTH = 12
 const MAX_ENTRIES = 5_000
 /** Characters of one text: a longer one is truncated before it is masked. */
 const MAX_TEXT = 9_000
-/** Names of fields that hold the name of another field, and of fields that hold its value. */
-const NAME_FIELD = /^(?:name|key|k|field|header|id|label|param|variable|property|path|instancePath|type)$/i
-const VALUE_FIELD = /^(?:values?|v|content|data|input|received)$/i
+/** Common names of fields: in a list such as `["token", "id"]` the second item is no value of the first. */
+const FIELD = new RegExp('^(?:_?id|uuid|name|title|e?mail|user(?:name)?|login|type|status|state|roles?|url|path|date|' +
+  'time|value|key|code|count|created|updated|expires|scope|host|method|query|body|headers?|params?|token|password|' +
+  'secret|session|cookie|authorization|.{1,40}(?:Id|At|Name|_id|_at|_name))$')
 
 interface ValueMask {
   hides: (name: string) => boolean
@@ -53,12 +54,13 @@ export function maskValue ({ hides, text }: ValueMask, root: unknown): unknown {
       ? [...value].map(([name, item]) => [String(name), item])
       : Object.entries(value)
     if (value instanceof Error) all.unshift(['name', value.name], ['message', value.message], ['cause', value.cause])
-    // `{ name: 'password', value: '…' }`
-    const isNamed = all.some(([name, item]) => NAME_FIELD.test(name) && isSecretName(item))
+    const isValue = valueFieldTest(all, isSecretName)
     const kept = bounded(all)
     const shown = kept.filter(([, item]) => item !== undefined).map(([name, item]): [string, unknown] => {
       const isSecret = hides(name) ? !isHarmless(name, item) : isAuthorizationCode(name, item)
-      return [boundedText(name), visit(item, hidden || isSecret || (isNamed && VALUE_FIELD.test(name)))]
+      const shownItem = visit(item, hidden || isSecret || isValue(name))
+      const isMessage = name === 'message' && typeof shownItem === 'string' && isValue('received')
+      return [boundedText(name), isMessage ? shownItem.replace(RECEIVED, MASKED) : shownItem]
     })
     if (kept.length < all.length) shown.push(['…', `${(all.length - kept.length).toLocaleString('en')} more fields`])
     return Object.fromEntries(shown)
@@ -69,8 +71,9 @@ export function maskValue ({ hides, text }: ValueMask, root: unknown): unknown {
     const shown = kept.map((item, i) => {
       // Headers are often lists of names and values in turn, and so are the arguments of a command.
       const before = kept[i - 1]
-      const isValue = (all.length % 2 === 0 && i % 2 === 1) || String(before).startsWith('-')
-      return visit(item, hidden || (isValue && isSecretName(before)))
+      const isValue = (all.length % 2 === 0 && i % 2 === 1) || (typeof before === 'string' && before.startsWith('-'))
+      const isField = typeof item === 'string' && FIELD.test(item)
+      return visit(item, hidden || (isValue && isSecretName(before) && !isField))
     })
     if (kept.length < all.length) shown.push(`… (${(all.length - kept.length).toLocaleString('en')} more items)`)
     return shown
