@@ -16,13 +16,9 @@ interface Startup {
   observation: Observation | null
 }
 
-/** Applications whose observation has begun before the plugin is registered: those of the preload. */
-const preloaded = new WeakMap<FastifyInstance, Startup>()
-
 /** The plugin, in `observe` or `full` mode. Rejects for an option that is unknown or wrong, with the option's name. */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
-  const { resolved, observation } = preloaded.get(app) ?? begin(app, options)
-  preloaded.delete(app)
+  const { resolved, observation } = begin(app, options)
   const { mode, debug } = app.hindsight
   if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
     app.hindsight.warn('fastify-hindsight is registered in an encapsulated plugin: requests outside of it, and ' +
@@ -66,8 +62,11 @@ function begin (app: FastifyInstance, given: HindsightOptions): Startup {
   return { resolved, observation: mode === 'observe' && observed ? beginObservation(app, resolved) : null }
 }
 
-/** Observes an application from its creation, before its hooks and routes, and registers the plugin: the preload. */
+/**
+ * Observes an application from its creation, before its hooks and routes: the preload, which switches no listener on.
+ * It registers no plugin: `pluginName` of the application would have its name.
+ */
 export function preload (app: FastifyInstance, options: HindsightOptions): void {
-  preloaded.set(app, begin(app, options))
-  app.register(hindsight, options)
+  const { observation } = begin(app, options)
+  if (observation !== null) app.addHook('onReady', async function hindsightReady () { await observation.ready })
 }

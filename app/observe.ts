@@ -93,7 +93,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   const loadedInTime = hasTime ? prepared.then(() => loaded) : Promise.resolve()
   // A missing package of OpenTelemetry stops the start.
   const ready = resolved.settings?.openTelemetry === true ? loading : loadedInTime
-  // The plugin of the preload awaits it later.
+  // The preload awaits it later.
   ready.catch(() => {})
   return {
     /** Adds copies of the hooks that have to run after those of listeners. */
@@ -102,7 +102,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     },
     /** Resolves when `app.hindsight` is complete; rejects for an invalid option. */
     prepared,
-    /** Resolves when the plugin may end its registration. */
+    /** Resolves when the application may start. */
     ready
   }
 }

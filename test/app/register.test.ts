@@ -1,5 +1,6 @@
 import t from 'tap'
 import Fastify from 'fastify'
+import fp from 'fastify-plugin'
 import { preloadOptions } from '../../app/environment.js'
 import { hindsight, preload } from '../../app/hindsight.js'
 import { profileOf } from '../support/app.js'
@@ -24,7 +25,32 @@ t.test('routes and hooks that are declared immediately are recorded', async (t) 
   const profile = await profileOf(app, await app.inject('/'))
   t.ok(profile.events.some(({ listener, source }) => listener === 'mine' && /register\.test\.ts:\d+$/.test(source ?? '')))
   t.match(profile.route?.handler, /register\.test\.ts:\d+$/)
-  t.ok(app.hasPlugin('fastify-hindsight'), 'the plugin is registered')
+})
+
+for (const debug of [true, false]) {
+  t.test(`the names of plugins are those of the application with the preload, debug ${debug}`, async (t) => {
+    const app = Fastify()
+    preload(app, { debug, profiler: { storage: 'memory' } })
+    t.teardown(() => app.close())
+    const names: string[] = []
+    app.register(fp(async (app) => {
+      names.push(app.pluginName)
+      app.register(fp(async (app) => { names.push(app.pluginName) }, { name: 'inner' }))
+    }, { name: 'outer' }))
+    await app.ready()
+    t.same(names, ['fastify -> outer', 'fastify -> outer -> inner'])
+    t.equal(app.pluginName, 'fastify -> outer -> inner')
+    t.notOk(app.hasPlugin('fastify-hindsight'))
+    t.notMatch(app.printPlugins(), 'fastify-hindsight')
+  })
+}
+
+t.test('an invalid option stops the start of an application with the preload', async (t) => {
+  const app = Fastify()
+  const collector = { name: 'own', collect: () => ({}) }
+  preload(app, { debug: true, profiler: { storage: 'memory', collectors: [collector, collector] } })
+  t.teardown(() => app.close())
+  await t.rejects(async () => { await app.ready() }, { message: /own/ })
 })
 
 t.test('registering the plugin in addition to the preload is refused', async (t) => {

@@ -107,3 +107,29 @@ t.test('Hindsight does not subscribe to the channel of handlers, which would cha
   t.same((await observed.inject('/')).json(), (await app.inject('/')).json())
   for (const event of ['start', 'end', 'asyncStart', 'asyncEnd', 'error']) t.notOk(hasSubscribers(`tracing:fastify.request.handler:${event}`), event)
 })
+
+t.test('an error that Fastify raises while it sends is not thrown by reply.send() if there is an onSend hook, ours included', async (t) => {
+  const thrown: string[] = []
+  const send = async (prepare: (app: FastifyInstance) => unknown): Promise<unknown> => {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    await prepare(app)
+    app.get('/', (_request, reply) => {
+      try {
+        reply.type('text/html').send({})
+      } catch (error) {
+        thrown.push((error as { code: string }).code)
+        reply.send('caught')
+      }
+    })
+    const { statusCode, body } = await app.inject('/')
+    return [statusCode, body]
+  }
+  const { hindsight } = await import('../../app/hindsight.js')
+  const withHook = await send((app) => app.addHook('onSend', (_request, _reply, payload, done) => done(null, payload)))
+  t.same(await send((app) => app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })), withHook)
+  t.same(thrown, [])
+  t.same(await send((app) => app.register(hindsight, { debug: false })), [200, 'caught'], 'in production there is no hook')
+  t.same(await send(() => {}), [200, 'caught'], 'docs/explanation/changes-in-your-application.md: "Other changes"')
+  t.same(thrown, ['FST_ERR_REP_INVALID_PAYLOAD_TYPE', 'FST_ERR_REP_INVALID_PAYLOAD_TYPE'])
+})
