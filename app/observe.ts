@@ -20,7 +20,8 @@ type Sent = (error: null, payload: unknown) => void
 /** Starts `observe` mode: adds the hooks, and loads `observer.ts`, which has the functions that they call. */
 export function beginObservation (app: FastifyInstance, resolved: ResolvedOptions) {
   const { debug, fromBeginning, base, warn } = app.hindsight
-  let observer: Observer | undefined
+  /** Undefined while it is loaded, null where that has failed. */
+  let observer: Observer | null | undefined
   openRouteTable(app, debug)
 
   const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, resolved) })
@@ -28,25 +29,12 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     const { openObserver } = await import('./observer.js')
     observer = await openObserver(app, resolved)
   })
-  const loaded = loading.catch((error: unknown) => { warn('Requests are not profiled', error) })
+  const loaded = loading.catch((error: unknown) => {
+    observer = null
+    warn('Requests are not profiled', error)
+  })
   // An application may be closed before all is loaded.
   app.hindsight.closing.push(async () => { await loaded })
-
-  function begin (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    let context: { request: FastifyRequest, reply: FastifyReply } | undefined
-    let recording: undefined | Promise<void>
-    try {
-      if (observer?.servePage(request, reply) === true) return
-      if (observer?.begin(request, reply) === true) context = { request, reply }
-      recording = observer?.recordCpu?.(request, reply)
-    } catch (error) {
-      warn('A request is not observed', error)
-    }
-    // Undefined ends the context of an earlier request of the connection, or of one that injects this request.
-    const next = (): void => requestContext.run(context, done)
-    if (recording === undefined) next()
-    else recording.then(next, next)
-  }
 
   // The hooks of the application receive what the handler has sent.
   const response = new LastHook('onSend', (isLast) => function hindsightResponse (
@@ -62,9 +50,27 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     else done(null, sent)
   })
 
-  app.addHook('onRequest', ownHook(function hindsightRequest (request, reply, done) {
-    if (observer !== undefined) begin(request, reply, done)
-    else loaded.then(() => begin(request, reply, done))
+  // What follows is called from here, without functions in between: they would be in stacks of the application.
+  app.addHook('onRequest', ownHook(function hindsightRequest (
+    request: FastifyRequest, reply: FastifyReply, done: () => void
+  ): void {
+    if (observer === undefined) {
+      loaded.then(() => hindsightRequest(request, reply, done))
+      return
+    }
+    let context: { request: FastifyRequest, reply: FastifyReply } | undefined
+    let recording: undefined | Promise<void>
+    try {
+      if (observer?.servePage(request, reply) === true) return
+      if (observer?.begin(request, reply) === true) context = { request, reply }
+      recording = observer?.recordCpu?.(request, reply)
+    } catch (error) {
+      warn('A request is not observed', error)
+    }
+    // Undefined ends the context of an earlier request of the connection, or of one that injects this request.
+    if (recording === undefined) return requestContext.run(context, done)
+    const next = (): void => requestContext.run(context, done)
+    recording.then(next, next)
   }))
   app.addHook('onError', ownHook(function hindsightError (
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void

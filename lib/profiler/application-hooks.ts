@@ -64,12 +64,28 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
     }
     const done = args.at(-1)
     if (typeof done === 'function') {
-      args[args.length - 1] = function (this: unknown, ...results: unknown[]) {
+      args[args.length - 1] = function hindsightDone (this: unknown, ...results: unknown[]) {
         end(results[0])
         return (done as Callable).apply(this, results)
       }
     }
-    return inContext(request, reply, () => run.call(this, hook as Callable, args, end))
+    let result: unknown
+    try {
+      // The parser of the body leaves the asynchronous context of its request. There is no function in between: it
+      // would be in stacks of the application.
+      result = requestContext.getStore()?.request === request
+        ? (hook as Callable).apply(this, args)
+        : requestContext.run({ request, reply }, (hook as Callable).bind(this, ...args))
+    } catch (raised) {
+      end(raised ?? new Error('A hook threw undefined or null'))
+      throw raised
+    }
+    if (!isPromise(result)) return result
+    // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work
+    // each time it is awaited.
+    const settled = result instanceof Promise ? result : Promise.resolve(result)
+    settled.then(() => end(), (raised: unknown) => end(raised ?? new Error('A hook rejected without an error')))
+    return settled
   }
   Object.defineProperty(call, 'name', { value: hook.name })
   return Object.defineProperty(call, 'length', { value: hook.length })
@@ -78,27 +94,6 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
 // Fastify refuses a hook that is asynchronous and takes a callback.
 function isRefused (name: string, hook: object): boolean {
   return hook.constructor.name === 'AsyncFunction' && (hook as Callable).length === (HAS_PAYLOAD.has(name) ? 4 : 3)
-}
-
-function run (this: unknown, hook: Callable, args: unknown[], end: (raised?: unknown) => void): unknown {
-  let result: unknown
-  try {
-    result = hook.apply(this, args)
-  } catch (raised) {
-    end(raised ?? new Error('A hook threw undefined or null'))
-    throw raised
-  }
-  if (!isPromise(result)) return result
-  // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work each
-  // time it is awaited.
-  const settled = result instanceof Promise ? result : Promise.resolve(result)
-  settled.then(() => end(), (raised: unknown) => end(raised ?? new Error('A hook rejected without an error')))
-  return settled
-}
-
-// The parser of the body leaves the asynchronous context of its request.
-function inContext (request: FastifyRequest, reply: FastifyReply, call: () => unknown): unknown {
-  return requestContext.getStore()?.request === request ? call() : requestContext.run({ request, reply }, call)
 }
 
 function recordRaised (

@@ -58,7 +58,8 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
       state.handlerStart = performance.now()
       setCurrentCode(request, reply, 'handler')
     }
-    requestContext.run({ request, reply }, done)
+    if (requestContext.getStore()?.request === request) done()
+    else requestContext.run({ request, reply }, done)
   })
   beforeHandler.addTo(app)
   app.addHook('preSerialization', ownHook(function hindsightSerialization (

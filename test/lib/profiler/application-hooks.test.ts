@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import etag from '@fastify/etag'
 import fp from 'fastify-plugin'
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
+import { hindsight } from '../../../app/hindsight.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
 import { build } from '../../support/app.js'
 
@@ -102,4 +103,56 @@ for (const [name, declare, stage, outcome, status] of outcomes) {
 t.test('invalid hooks are refused by Fastify as before', async (t) => {
   await t.rejects(build({ declare: (app) => { app.addHook('onRequest', (async (_request: unknown, _reply: unknown, _done: unknown) => {}) as never) } }), { code: 'FST_ERR_HOOK_INVALID_ASYNC_HANDLER' })
   await t.rejects(build({ declare: (app) => { app.addHook('onRequest', 'no' as never) } }), { code: 'FST_ERR_HOOK_INVALID_HANDLER' })
+})
+
+const HERE_IN_FRAME = /application-hooks\.test\.[tj]s:\d+:\d+\)?$/
+
+function framesOf (error: unknown): string[] {
+  return String((error as Error).stack).split('\n').slice(1).map((line) => line.trim())
+}
+
+for (const lifecycle of ['observe', 'full'] as const) {
+  for (const stage of ['onRequest', 'preValidation', 'preHandler'] as const) {
+    t.test(`a stack has one function of Hindsight between a hook and Fastify: ${stage} in ${lifecycle} mode`, async (t) => {
+      const raised: unknown[] = []
+      const app = Fastify({ pluginTimeout: 60_000 })
+      t.teardown(() => app.close())
+      await app.register(hindsight, { lifecycle, debug: true, session: false, profiler: { storage: 'memory' } })
+      await app.register(async (app) => {
+        app.setErrorHandler((error, _request, reply) => { raised.push(error); return reply.send('') })
+        app.addHook(stage, function own (_request, _reply, _done) { throw new Error('no') })
+        app.post('/', async () => '')
+      })
+      // With a body, the parser leaves the asynchronous context of the request.
+      await app.inject({ method: 'POST', url: '/', payload: { a: 1 } })
+      const frames = framesOf(raised.pop())
+      t.match(frames[0], HERE_IN_FRAME)
+      const between = frames.slice(1, frames.findIndex((frame) => frame.includes('/fastify/')))
+      t.same(between.filter((frame) => !frame.includes('AsyncLocalStorage')).map((frame) => /application-hooks\.[jt]s/.test(frame)), [true])
+    })
+  }
+}
+
+t.test('the functions of the application that called back remain in a stack of ten, in observe mode', async (t) => {
+  const stacks: string[][] = []
+  const { stackTraceLimit } = Error
+  t.teardown(() => { Error.stackTraceLimit = stackTraceLimit })
+  Error.stackTraceLimit = 10
+  for (const isObserved of [false, true]) {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    if (isObserved) await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+    app.setErrorHandler((error, _request, reply) => { stacks.push(framesOf(error)); return reply.send('') })
+    app.addHook('preHandler', function own (_request, _reply, done) { done() })
+    app.get('/', function handler () { throw new Error('no') })
+    await app.inject('/')
+    await app.inject('/')
+  }
+  const [plain = [], , , observed = []] = stacks
+  t.equal(observed.length, 10)
+  const own = (frames: string[]): string[] => frames.filter((frame) => HERE_IN_FRAME.test(frame)).map((frame) => frame.split(' ')[1] ?? '')
+  t.same(own(observed), own(plain))
+  t.equal(own(plain).length, 2)
+  const ours = observed.filter((frame) => !frame.includes('/test/') && !frame.includes('/node_modules/'))
+  t.same(ours.map((frame) => frame.replace(/^at (?:Object\.)?(\w+).*/, '$1')), ['hindsightHandler', 'hindsightDone', 'own'])
 })
