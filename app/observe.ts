@@ -90,6 +90,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, notFound)
   }
   response.addTo(app)
+  if (debug) app.addHook('preClose', async function markClosing () { app.hindsight.isClosing = true })
   if (debug && resolved.settings !== null) addStartMessage(app)
   const handler = fromBeginning ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response })

@@ -1,7 +1,10 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderShortError } from '../lib/error-page/plain-pages.js'
 import { representation } from '../lib/errors/negotiate.js'
-import { pathnameOf } from '../lib/http/request-target.js'
+import { pathnameOf, pathOf } from '../lib/http/request-target.js'
 
 const OWN_PATH = /^\/_(?:profiler|wdt|error)(?:\/|$)/
 
@@ -12,22 +15,71 @@ export function isPageServer (): boolean {
   return isOpening
 }
 
-/** Makes the function that passes requests to a private Fastify instance; false: the request is not for its pages. */
+/** The channel on which Node.js publishes each request before its server emits `request`. */
+const REQUEST_START = 'http.server.request.start'
+
+/**
+ * Makes the function that passes requests to a private Fastify instance; false: the request is not for its pages. The
+ * requests of the network are passed to it before the application's Fastify receives them: they leave no line in its
+ * log, take no request id and run none of its hooks. The function is for the others, such as injected ones.
+ */
 export function pageServer (app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => boolean {
   const { base, closing, mayReceiveDetails, warn } = app.hindsight
   let pages: Promise<FastifyInstance> | null = null
-  closing.push(async () => { await pages?.then(async (instance) => { await instance.close() }, () => {}) })
-  return (request, reply) => {
-    const path = pathnameOf(request)
-    if (!path.startsWith(base) || !OWN_PATH.test(path.slice(base.length)) || !mayReceiveDetails(request)) return false
-    reply.hijack()
+  const isOwn = (path: string): boolean => path.startsWith(base) && OWN_PATH.test(path.slice(base.length))
+  function serve (raw: IncomingMessage, response: ServerResponse): void {
     pages ??= openPages(app)
-    pages.then((instance) => { instance.routing(request.raw, reply.raw) }, (error: unknown) => {
+    pages.then((instance) => { instance.routing(raw, response) }, (error: unknown) => {
       warn('The pages of the profiler could not be opened', error)
-      reply.raw.writeHead(503).end()
+      response.writeHead(503).end()
     })
+  }
+  const endSearch = receiveFirst(app, (raw, response) => {
+    // Fastify refuses requests then, and closes their connections.
+    if (app.hindsight.isClosing) return false
+    if (!isOwn(pathOf(raw.url ?? '/').replace(/[?#].*$/s, ''))) return false
+    // Access depends on nothing else of a request.
+    if (!mayReceiveDetails({ raw, headers: raw.headers } as FastifyRequest)) return false
+    serve(raw, response)
+    return true
+  })
+  closing.push(async () => {
+    endSearch()
+    await pages?.then(async (instance) => { await instance.close() }, () => {})
+  })
+  return (request, reply) => {
+    if (!isOwn(pathnameOf(request)) || !mayReceiveDetails(request)) return false
+    reply.hijack()
+    serve(request.raw, reply.raw)
     return true
   }
+}
+
+type Receive = (...message: Parameters<RequestListener>) => boolean
+
+/**
+ * Calls `receive` for the requests of an application's servers; where it returns false, Fastify receives the request.
+ * Fastify is a listener of its servers, which is replaced. Returns the function that ends the search for servers.
+ */
+function receiveFirst ({ routing, server }: FastifyInstance, receive: Receive): () => void {
+  const known = new WeakSet<object>()
+  const listener: RequestListener = function hindsightListener (raw, response) {
+    if (!receive(raw, response)) routing(raw, response)
+  }
+  function replaceIn (server: EventEmitter): void {
+    if (known.has(server)) return
+    known.add(server)
+    const listeners = server.rawListeners('request') as RequestListener[]
+    // A server of the application may call Fastify in another way.
+    if (!listeners.includes(routing)) return
+    server.removeAllListeners('request')
+    for (const other of listeners) server.on('request', other === routing ? listener : other)
+  }
+  // `localhost` may have two addresses: Fastify does not show the server of the second one.
+  const onStart = (message: unknown): void => { replaceIn((message as { server: EventEmitter }).server) }
+  if (server instanceof EventEmitter) replaceIn(server)
+  subscribe(REQUEST_START, onStart)
+  return () => { unsubscribe(REQUEST_START, onStart) }
 }
 
 // Loaded with the first page, so that modules that the application instruments are loaded after that.

@@ -53,7 +53,7 @@ in the order in which they were added.
 
 In debug mode of \`observe\`, the plugin adds an \`onSend\` or \`preHandler\` hook after each such hook of
 the application, so that the last one is Hindsight's: see
-[architecture](../architecture.md#the-public-api-and-four-exceptions).
+[architecture](../architecture.md#the-public-api-and-its-exceptions).
 
 | mode | ${names.map((name) => `\`${name}\``).join(' | ')} |
 |---|${names.map(() => '---|').join('')}

@@ -133,3 +133,13 @@ t.test('an error that Fastify raises while it sends is not thrown by reply.send(
   t.same(await send(() => {}), [200, 'caught'], 'docs/explanation/changes-in-your-application.md: "Other changes"')
   t.same(thrown, ['FST_ERR_REP_INVALID_PAYLOAD_TYPE', 'FST_ERR_REP_INVALID_PAYLOAD_TYPE'])
 })
+
+t.test('Fastify is a listener of its server, and of each other one of the application', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const message = 'app/page-server.ts: requests for pages are logged by the application again'
+  t.same(app.server.listeners('request'), [app.routing], message)
+  const http2 = Fastify({ http2: true })
+  t.teardown(() => http2.close())
+  t.same(http2.server.listeners('request'), [http2.routing], message)
+})

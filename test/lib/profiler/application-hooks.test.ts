@@ -120,7 +120,7 @@ for (const lifecycle of ['observe', 'full'] as const) {
       await app.register(hindsight, { lifecycle, debug: true, session: false, profiler: { storage: 'memory' } })
       await app.register(async (app) => {
         app.setErrorHandler((error, _request, reply) => { raised.push(error); return reply.send('') })
-        app.addHook(stage, function own (_request, _reply, _done) { throw new Error('no') })
+        app.addHook(stage as 'preHandler', function own (_request, _reply, _done): void { throw new Error('no') })
         app.post('/', async () => '')
       })
       // With a body, the parser leaves the asynchronous context of the request.
