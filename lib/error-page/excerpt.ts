@@ -1,6 +1,6 @@
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
 import type { CodeExcerpt, StackFrame } from '../errors/exception.js'
-import { cachedByExcerpt } from '../errors/source-cache.js'
+import { cachedByLines } from '../errors/source-cache.js'
 import { text } from '../view/html.js'
 
 /** The files that are highlighted; `<` begins an element in those that end in `x`. */
@@ -16,7 +16,7 @@ const KEYWORDS = new Set([
 export function render (frame: StackFrame, around = Infinity): string {
   const { excerpt, line, column } = frame
   if (excerpt === undefined) return ''
-  return cachedByExcerpt(excerpt, `${line}:${column}:${around}`, () => rowsOf(excerpt, frame, around))
+  return cachedByLines(excerpt, `${line}:${column}:${around}`, () => rowsOf(excerpt, frame, around))
 }
 
 function rowsOf (excerpt: CodeExcerpt, { file, line, column }: StackFrame, around: number): string {

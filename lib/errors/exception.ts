@@ -1,7 +1,7 @@
 /** Lines of source; `start` is the 1-based number of the first. */
 export interface CodeExcerpt {
   start: number
-  lines: string[]
+  lines: readonly string[]
 }
 
 /** One call of a stack, in source coordinates (source maps applied). */

@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { targetOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { MASKED, type Mask } from '../mask/mask.js'
-import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
+import type { Mask } from '../mask/mask.js'
+import type { FlattenedException, StackFrame } from './exception.js'
 import { flattenError } from './flatten-error.js'
 
 declare module '../lifecycle/request-state.js' {
@@ -14,12 +14,6 @@ declare module '../lifecycle/request-state.js' {
     mask?: Mask
   }
 }
-
-const STRING = /(["'`])((?:(?!\1)[^\\]|\\.){1,500})\1/g
-const ASSIGNMENT =
-  /(?<![\w$.[\]-])((["']?)([\w$.[\]-]{1,128})\2(?:["']\])?\s*[=:]\s*)(["'`])(?:(?!\4)[^\\]|\\.){1,500}\4/g
-// Code often names secrets (`token = request.token`): only literals are masked.
-const LITERAL = /["'`]/
 
 /**
  * The mask for data of a request: it also masks path parameters with secret names, in every text. They are those of the
@@ -72,15 +66,5 @@ export function maskExceptions (chain: readonly FlattenedException[], mask: Mask
 export function maskFrame (frame: StackFrame, mask: Mask): StackFrame {
   const { excerpt } = frame
   const masked = { ...frame, function: mask.text(frame.function) }
-  return excerpt === undefined ? masked : { ...masked, excerpt: maskExcerpt(excerpt, mask) }
-}
-
-function maskExcerpt (excerpt: CodeExcerpt, mask: Mask): CodeExcerpt {
-  return { ...excerpt, lines: excerpt.lines.map((line) => LITERAL.test(line) ? maskLine(line, mask) : line) }
-}
-
-function maskLine (line: string, mask: Mask): string {
-  const assigned = line.replace(ASSIGNMENT, (all, before: string, _quote: string, name: string, quote: string) =>
-    mask.hides(name) ? `${before}${quote}${MASKED}${quote}` : all)
-  return assigned.replace(STRING, (_all, quote: string, text: string) => quote + mask.text(text) + quote)
+  return excerpt === undefined ? masked : { ...masked, excerpt: { ...excerpt, lines: mask.source(excerpt.lines) } }
 }

@@ -28,12 +28,12 @@ export function sourceCache<T> (max: number): (key: string, make: () => T) => T 
 
 /** By file, version of the file, and lines. */
 const cachedExcerpt = sourceCache<CodeExcerpt>(MAX_EXCERPTS)
-const derived = new WeakMap<CodeExcerpt, Map<string, unknown>>()
+const derived = new WeakMap<readonly string[], Map<string, unknown>>()
 
-/** A value that is derived from an excerpt, cached as long as the excerpt is. */
-export function cachedByExcerpt<T> (excerpt: CodeExcerpt, key: string, make: () => T): T {
-  const known = derived.get(excerpt) ?? new Map<string, unknown>()
-  derived.set(excerpt, known)
+/** A value that is derived from the lines of an excerpt, cached as long as they are. */
+export function cachedByLines<T> ({ lines }: CodeExcerpt, key: string, make: () => T): T {
+  const known = derived.get(lines) ?? new Map<string, unknown>()
+  derived.set(lines, known)
   if (!known.has(key)) known.set(key, make())
   return known.get(key) as T
 }

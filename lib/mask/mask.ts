@@ -3,6 +3,7 @@ import { maskAssignments } from './assignments.js'
 import { cached, isAuthorizationCode, isHarmless, MASKED, nameTest, valueFieldTest, type MaskPattern } from './names.js'
 import { maskCommands, maskMarkup, maskRows } from './notations.js'
 import { maskShapes } from './shapes.js'
+import { maskSource } from './source.js'
 import { maskValue } from './value.js'
 
 export { MASKED }
@@ -24,6 +25,8 @@ export interface Mask {
   value (value: unknown): unknown
   /** Prose that may hold credentials: connection strings, bearer tokens, `password=…`. */
   text (text: string): string
+  /** Lines of source code: the literals of secret names, and credentials in literals and comments. */
+  source (lines: readonly string[]): readonly string[]
   /** An HTTP/1.1 message as it was received, however malformed. */
   message (raw: string): string
   /** Masks only the path parameters that were given to `withParams`. */
@@ -36,10 +39,19 @@ export interface Mask {
 
 /** Makes a mask with the built-in names and the patterns of the option `mask`. */
 export function createMask (patterns: readonly MaskPattern[] = []): Mask {
-  return maskOf(nameTest(patterns), [])
+  const hides = nameTest(patterns)
+  const { text } = maskOf(hides, [], maskLines)
+  const shown = new WeakMap<readonly string[], readonly string[]>()
+  // Cached by excerpt: the page of a repeated failure takes 2.2 ms of CPU with it, and 3.6 ms without.
+  function maskLines (lines: readonly string[]): readonly string[] {
+    const known = shown.get(lines) ?? maskSource({ hides, text }, lines)
+    shown.set(lines, known)
+    return known
+  }
+  return maskOf(hides, [], maskLines)
 }
 
-function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): Mask {
+function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[], source: Mask['source']): Mask {
   // No secret is kept in memory: only texts that are shown as they are.
   const isUnchanged = (shown: string, given: string): boolean => shown === given
   const mask: Mask = {
@@ -48,6 +60,11 @@ function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): 
     text: cached((text) => maskText(mask, text), isUnchanged),
     url: cached((url) => maskUrl(mask, url), isUnchanged),
     value: (value) => maskValue(mask, value),
+    source (lines) {
+      const shown = source(lines)
+      const redacted = shown.map(mask.redact)
+      return redacted.some((line, i) => line !== shown[i]) ? redacted : shown
+    },
     message: (raw) => maskMessage(mask, raw),
     header: (name, value) => maskHeader(mask, name, value),
     headers (record) {
@@ -63,7 +80,7 @@ function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): 
           (hides(name) ? !isHarmless(name, value) : isAuthorizationCode(name, value)))
         .sort(([, a], [, b]) => String(b).length - String(a).length)
         .map(([, value]) => inAnyEncoding(value as string))
-      return hidden.length === 0 ? mask : maskOf(hides, [...secrets, ...hidden])
+      return hidden.length === 0 ? mask : maskOf(hides, [...secrets, ...hidden], source)
     }
   }
   return mask

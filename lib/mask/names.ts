@@ -7,7 +7,7 @@ export const MASKED = '******'
 export type MaskPattern = string | RegExp
 
 /** The alternatives of an expression, written in columns for reading. */
-function anyOf (alternatives: string): string {
+export function anyOf (alternatives: string): string {
   return `(?:${alternatives.trim().split(/\s+/).join('|')})`
 }
 
