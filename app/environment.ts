@@ -86,7 +86,13 @@ function readOptions (schemas: OptionSchemas, source: Variables): object {
 // An empty variable is the same as none.
 function read (schema: OptionSchema, { [schema.env ?? '']: text = '' }: Variables): unknown {
   const [type] = schema.types
-  if (type === 'array') return list(text)
+  if (type === 'array') {
+    const { items = schema, env } = schema
+    const values = list(text)
+    const invalid = values.find((value) => items !== schema && !isValid(items, value))
+    if (invalid === undefined) return values
+    throw new Error(`Environment: each item of ${env} must be ${expected(items)}, not "${invalid}"`)
+  }
   if (type === 'object') return Object.fromEntries(list(text).map(pair))
   if (text === '') return schema.default
   if (type === 'boolean' && (text === 'on' || text === 'off')) return text === 'on'

@@ -66,6 +66,8 @@ t.test('an invalid value is an error that names the variable', async t => {
     [{ LOG_LEVEL: 'INFO' }, 'Environment: LOG_LEVEL must be "trace", "debug", "info", "warn", "error", "fatal" or "silent", not "INFO"'],
     [{ PROFILER: 'some' }, 'Environment: PROFILER must be "all", "errors" or "off", not "some"'],
     [{ CLOSE_DELAY: '-5' }, 'Environment: CLOSE_DELAY must be a whole number from 0 to 600000, not "-5"'],
+    [{ DEBUG_HOSTS: 'ok.example, http://x' }, 'Environment: each item of DEBUG_HOSTS must be a host name without scheme, port and wildcard, such as "shop.example", or "*" for any host, not "http://x"'],
+    [{ TRUSTED_HOSTS: 'x:3000' }, 'Environment: each item of TRUSTED_HOSTS must be a host name without scheme and port, such as "shop.example" or "*.shop.example", or a RegExp, not "x:3000"'],
     [{ SESSION_SECRET: 'short' }, 'SESSION_SECRET is too short: 5 characters, at least 32 are needed'],
     [{ NODE_ENV: 'production', SESSION_SECRET: '' }, 'SESSION_SECRET is not set: production needs one of at least 32 characters']
   ] as const) {
