@@ -24,6 +24,8 @@ const isLoopback = addressRanges(['loopback'])
 const isPrivate = addressRanges(['loopback', 'linklocal', 'uniquelocal'])
 /** The name of a host; `unknown` and identifiers such as `_hidden` name none (RFC 7239, sections 6.2 and 6.3). */
 const HOST_NAME = /^(?!unknown$|_)[a-z0-9.:_-]+$/
+/** The addresses of all interfaces, which browsers connect to by the loopback interface. */
+const UNSPECIFIED = ['0.0.0.0', '::']
 
 /** Makes the functions that decide by address, `Host` and forwarding headers about clients that receive source. */
 export function debugAccess (
@@ -33,24 +35,27 @@ export function debugAccess (
   { debugClients = [], debugHosts = [] }: HindsightOptions
 ) {
   const isListed = addressRanges(debugClients, 'debugClients (DEBUG_CLIENTS)')
-  const hosts = new Set(debugHosts.map((host) => host.toLowerCase()))
+  const hosts = new Set(debugHosts.map(plainName))
 
   /** Whether the client of a request is a developer, who receives the token of the profile. */
   function isDebugClient (request: FastifyRequest): boolean {
     if (!debug) return false
     const state = stateOf(request)
-    return (state.isDebugClient ??= isInjection(request.raw) ? isInjectorAllowed(request) : isMessageAllowed(request))
+    return (state.isDebugClient ??= isInjection(request.raw) ? isInjectionAllowed(request) : isMessageAllowed(request))
   }
 
   /** Whether the response may have source and logs; false for a page of another site, which CORS may let read it. */
   function mayReceiveDetails (request: FastifyRequest): boolean {
-    return isDebugClient(request) && (isInjection(request.raw) || isPageAllowed(request))
+    return isDebugClient(request) && isPageAllowed(request)
   }
 
-  // A request that a handler injects is made for the client of that handler.
-  function isInjectorAllowed ({ raw }: FastifyRequest): boolean {
+  // An adapter of a serverless platform injects the requests of public clients. A request that a handler injects is
+  // made for the client of that handler, too, and a replay for the one that requested it.
+  function isInjectionAllowed (request: FastifyRequest): boolean {
     const injector = requestContext.getStore()?.request
-    return injector === undefined || injector.raw === raw || servicesOf(injector).mayReceiveDetails(injector)
+    if (injector === undefined || injector.raw === request.raw) return isMessageAllowed(request)
+    const isReplay = stateOf(injector).replays !== undefined
+    return servicesOf(injector).mayReceiveDetails(injector) && (isReplay || isMessageAllowed(request))
   }
 
   function isMessageAllowed (request: FastifyRequest): boolean {
@@ -64,24 +69,29 @@ export function debugAccess (
 
   // Forwarding headers can only deny access: a forged header gains nothing.
   function isForwardingAllowed ({ ip, proxies }: Origin, { raw }: FastifyRequest): boolean {
-    const { addresses, hosts: named } = forwardingNames(raw.headers)
+    const { addresses, hosts: named, isAnonymous } = forwardingNames(raw.headers)
     // Browsers have sent HTTP/1.1 since 1999, some reverse proxies send 1.0. Unless the proxy is trusted, its headers
     // may be those of its client.
     if (raw.httpVersion === '1.0' && !isListed(ip) && (proxies.length === 0 || addresses.length === 0)) return false
+    if (isAnonymous && !isListed(ip) && proxies.length === 0) return false
     const isAllowed = (address: string): boolean => proxies.includes(address) || isClientAllowed(address)
     if (!addresses.every(isAllowed)) return false
     if (hosts.has('*')) return true
-    // Without a trusted proxy, a public address as host is one that remote clients use.
-    const isPublic = (host: string): boolean => isIP(host) !== 0 && proxies.length === 0 && !isAllowed(host)
-    return named.every((host) => hosts.has(host) || (HOST_NAME.test(host) && !isPublic(host) && isNameAllowed(host)))
+    const isHost = (host: string): boolean =>
+      isIP(host) === 0 ? isNameAllowed(host) : proxies.length > 0 || isAllowed(host)
+    return named.every((host) => hosts.has(plainName(host)) || (HOST_NAME.test(host) && isHost(host)))
   }
 
-  function isHostAllowed ({ host }: Origin, { raw: { headers } }: FastifyRequest): boolean {
+  function isHostAllowed ({ host, ip, proxies }: Origin, { raw: { headers } }: FastifyRequest): boolean {
     if (hosts.has('*')) return true
+    // Remote clients use a public address as host: only those that are known by their address may.
+    const isKnown = isListed(ip) || proxies.length > 0
     // A page of another site can give any name to a local address (DNS rebinding), and can choose the host that a
     // trusted proxy forwards: both must be allowed.
-    return host !== '' && isNameAllowed(host) &&
-      isAuthorityAllowed(headers.host) && isAuthorityAllowed(headers[':authority'])
+    return host !== '' && [host, headers.host ?? '', headers[':authority'] ?? ''].every((authority) => {
+      const name = plainName(String(authority).trim().replace(/:\d+$/, ''))
+      return isNameAllowed(name) || (isKnown && isIP(name) !== 0)
+    })
   }
 
   // Pages cannot choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
@@ -91,26 +101,24 @@ export function debugAccess (
     if (!URL.canParse(origin)) return false
     const { protocol, hostname } = new URL(origin)
     if (protocol !== 'http:' && protocol !== 'https:') return false
-    if (hostname === originOf(request).host.replace(/:$/, '')) return true
-    const address = hostname.replace(/^\[|\]$/g, '')
-    return isIP(address) === 0 ? isNameAllowed(hostname) : isClientAllowed(address)
-  }
-
-  function isAuthorityAllowed (authority: string | string[] = ''): boolean {
-    const name = String(authority).trim().toLowerCase().replace(/:\d+$/, '')
-    return name === '' || isNameAllowed(name)
+    if (plainName(hostname) === plainName(originOf(request).host)) return true
+    const address = plainName(hostname)
+    return isIP(address) === 0 ? isNameAllowed(address) : isClientAllowed(address)
   }
 
   function isNameAllowed (host: string): boolean {
-    return isLocalHost(host) || hosts.has(host.replace(/\.$/, '')) || hosts.has(host)
+    const name = plainName(host)
+    if (hosts.has(name)) return true
+    if (isIP(name) !== 0) return isPrivate(name) || isListed(name) || UNSPECIFIED.includes(name)
+    return !name.includes('.') || name.endsWith('.localhost') || name.endsWith('.test')
   }
 
   return { isDebugClient, mayReceiveDetails }
 }
 
-function isLocalHost (host: string): boolean {
-  const name = host.replace(/^\[|\]$/g, '').replace(/\.$/, '')
-  return isIP(name) !== 0 || !name.includes('.') || name.endsWith('.localhost') || name.endsWith('.test')
+/** A host in lower case, without an empty port, the brackets of an IPv6 address and the dot at the end of a name. */
+function plainName (host: string): string {
+  return host.toLowerCase().replace(/:$/, '').replace(/^\[|\]$|\.$/g, '')
 }
 
 function isBoundBeyondLoopback (app: FastifyInstance): boolean {

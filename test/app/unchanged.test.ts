@@ -174,7 +174,7 @@ t.test('routes with different constraints are distinguished in any order of decl
       ]
       for (const each of url === '/plain-first' ? declare : declare.reverse()) each()
     }
-  })
+  }, { debugHosts: ['shop.example'] })
   for (const url of ['/plain-first', '/plain-last']) {
     for (const [host, name] of [['localhost', 'plain'], ['shop.example', 'shop']] as const) {
       const response = await app.inject({ url, headers: { host } })

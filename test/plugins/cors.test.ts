@@ -133,7 +133,7 @@ t.test('failures have the CORS headers, so that scripts can read them', async t 
 })
 
 t.test('requests of the same origin need no CORS headers', async t => {
-  const app = await build(t, { cors: [{ origin: true }], trustedProxies: ['10.0.0.1'] }, routes)
+  const app = await build(t, { cors: [{ origin: true }], trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1'] }, routes)
   for (const [name, request] of [
     ['plain', { url: '/api', headers: { host: 'a.test', origin: 'http://a.test' } }],
     ['port', { url: '/api', headers: { host: 'a.test:3000', origin: 'http://a.test:3000' } }],

@@ -15,7 +15,7 @@ function routes (app: FastifyInstance): void {
 }
 
 t.test('the messages of a missing route are those of the observed document', async t => {
-  const app = await build(t, {}, routes)
+  const app = await build(t, { debugHosts: ['example.com'] }, routes)
   for (const [request, messages] of [
     [{ url: '/nix' }, ['No routes found for "/nix/"', 'No route found for "GET http://localhost/nix"']],
     [{ url: '/nix/' }, ['No routes found for "/nix/"', 'No route found for "GET http://localhost/nix/"']],
@@ -126,7 +126,7 @@ t.test('a path with another trailing slash is redirected, never to another host'
 })
 
 t.test('an HTTPS-only route redirects GET and HEAD in one step; other methods are a 404', async t => {
-  const app = await build(t, { trustedProxies: ['10.0.0.1'] }, app => {
+  const app = await build(t, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1'] }, app => {
     app.all('/safe', { config: { httpsOnly: true } }, ({ method }) => method)
     app.get('/dir/', { config: { httpsOnly: true } }, () => 'dir')
     app.get('/open', () => 'open')
@@ -173,7 +173,7 @@ t.test('a wildcard route never redirects to another host', async t => {
 })
 
 t.test('the absolute URL uses headers of trusted proxies only', async t => {
-  const app = await build(t, { trustedProxies: ['10.0.0.1'] }, routes)
+  const app = await build(t, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.0/8'] }, routes)
   const headers = { 'x-forwarded-host': 'outer.test', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/app', 'x-original-url': '/other', 'x-rewrite-url': '/other' }
   for (const [remoteAddress, expected] of [
     ['10.0.0.1', 'No route found for "GET https://outer.test/app/nix"'],

@@ -3,9 +3,12 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
+import { hindsight } from '../../../app/hindsight.js'
 import type { HindsightOptions } from '../../../lib/options.js'
 import { build, get, headerOf, listen, newest, rawText as raw, refusal, statusOf } from '../../support/app.js'
+
+const HTML = { accept: 'text/html' }
 
 function routes (app: FastifyInstance): void {
   app.get('/boom', () => { throw new Error('the inner workings') })
@@ -123,6 +126,50 @@ t.test('headers that a trusted proxy did not write can only remove access', asyn
   ] as Array<[Record<string, string>, boolean]>) await failure(t, port, headers, expected, JSON.stringify(headers))
 })
 
+t.test('a public address as host has access only if the client is known', async t => {
+  for (const [options, headers, expected] of [
+    [{}, { Host: '203.0.113.9' }, false],
+    [{}, { Host: '203.0.113.9', 'X-Forwarded-For': '127.0.0.1' }, false],
+    [{ trustedProxies: ['127.0.0.1'] }, { Host: '203.0.113.9', 'X-Forwarded-For': '127.0.0.1' }, true],
+    [{ trustedProxies: ['127.0.0.1'] }, { Host: '203.0.113.9', 'X-Forwarded-For': '198.51.100.7' }, false],
+    [{ trustedProxies: ['127.0.0.1'], debugClients: ['198.51.100.7'] }, { Host: '203.0.113.9', 'X-Forwarded-For': '198.51.100.7' }, true]
+  ] as Array<[HindsightOptions, Record<string, string>, boolean]>) {
+    const app = await build(t, options, routes)
+    await failure(t, await listen(app), headers, expected, JSON.stringify([options, headers]))
+    await app.close()
+  }
+})
+
+t.test('a header of a proxy that does not name its client closes the debug surface, unless the proxy is trusted', async t => {
+  const [untrusted, trusted, listed] = await Promise.all([{}, { trustedProxies: ['loopback'] }, { debugClients: ['127.0.0.1'] }].map(async (options) =>
+    await listen(await build(t, options as HindsightOptions, routes))))
+  for (const headers of [
+    ...['X-Forwarded-Proto', 'X-Forwarded-Port', 'X-Forwarded-Ssl', 'X-Forwarded-Scheme', 'X-Forwarded-Prefix', 'X-Forwarded',
+      'CloudFront-Forwarded-Proto', 'Front-End-Https', 'X-Scheme', 'X-Url-Scheme', 'X-Original-Proto', 'CDN-Loop'].map((name) => ({ [name]: '1' })),
+    { 'X-Forwarded-Proto': '' },
+    { 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'localhost' },
+    { 'CDN-Loop': 'cloudflare; loops=1' },
+    { Forwarded: 'proto=https' },
+    { Forwarded: 'host=localhost;proto=http' },
+    { Forwarded: 'by=127.0.0.1' },
+    { Forwarded: 'for=127.0.0.1, proto=https', 'X-Forwarded-For': '127.0.0.1' }
+  ] as Array<Record<string, string>>) {
+    const name = JSON.stringify(headers)
+    await failure(t, untrusted as number, headers, false, name)
+    t.ok(shown(await get(listed as number, '/ok', headers)), `of a listed client: ${name}`)
+    // The elements of one `Forwarded` header are hops: the last one has no client.
+    if (headers.Forwarded?.includes(',') === true) continue
+    t.ok(shown(await get(trusted as number, '/ok', headers)), `of a trusted proxy: ${name}`)
+  }
+  for (const headers of [
+    { 'X-Forwarded-Proto': 'https', 'X-Forwarded-Port': '443', 'X-Forwarded-For': '127.0.0.1' },
+    { 'X-Forwarded-Host': 'localhost:5173' },
+    { Forwarded: 'host=localhost' },
+    { Forwarded: 'for=127.0.0.1;proto=https;by=127.0.0.1' },
+    { 'X-Request-Id': '1' }
+  ] as Array<Record<string, string>>) await failure(t, untrusted as number, headers, true, JSON.stringify(headers))
+})
+
 t.test('HTTP/1.0 has access only if a trusted proxy names the client', async t => {
   const [untrusted, trusted] = await Promise.all([[], ['loopback']].map(async (trustedProxies) =>
     await listen(await build(t, { debugHosts: ['example.com'], trustedProxies }, routes))))
@@ -147,10 +194,16 @@ t.test('HTTP/1.0 has access only if a trusted proxy names the client', async t =
 
 t.test('headers of other proxies, and parameters that occur twice', async t => {
   const port = await listen(await build(t, {}, routes))
-  for (const name of ['X-Azure-ClientIP', 'Client-IP', 'X-Envoy-External-Address', 'X-Remote-Addr', 'X-Originating-IP', 'CF-Connecting-IPv6', 'X-Source-IP']) {
+  for (const name of ['X-Azure-ClientIP', 'Client-IP', 'X-Envoy-External-Address', 'X-Remote-Addr', 'X-Originating-IP', 'CF-Connecting-IPv6', 'X-Source-IP',
+    'X-Original-Forwarded-For', 'X-Azure-SocketIP', 'X-ProxyUser-Ip', 'Forwarded-For', 'X-Vercel-Forwarded-For', 'X-Vercel-Proxied-For', 'X-Original-For',
+    'CloudFront-Viewer-Address', 'CDN-Src-IP', 'X-AppEngine-User-IP', 'X-Nf-Client-Connection-Ip', 'CF-Pseudo-IPv4', 'X-IP']) {
     await failure(t, port, { [name]: '203.0.113.9' }, false, name)
     await failure(t, port, { [name]: '127.0.0.1' }, true, name)
   }
+  await failure(t, port, { 'CloudFront-Viewer-Address': '203.0.113.9:46532' }, false, 'a port')
+  await failure(t, port, { 'CloudFront-Viewer-Address': '127.0.0.1:46532' }, true, 'a port')
+  await failure(t, port, { 'X-Original-Forwarded-Host': 'shop.example' }, false, 'another host')
+  await failure(t, port, { 'X-Zip': '12345', 'X-Relationship': 'x', 'X-Email-Address': 'ada@shop.example' }, true, 'headers about something else')
   await failure(t, port, { Forwarded: 'for=203.0.113.9;for=127.0.0.1' }, false, 'for twice')
   await failure(t, port, { Forwarded: 'for=127.0.0.1, for=127.0.0.1' }, true, 'two elements')
 })
@@ -181,7 +234,20 @@ t.test('IP addresses, local names and the names of debugHosts have access, and o
     [{}, '127.0.0.1:3000', true],
     [{}, '[::1]:3000', true],
     [{}, '192.168.1.5', true],
-    [{}, '203.0.113.9', true],
+    [{}, '0.0.0.0:3000', true],
+    [{}, '203.0.113.9', false],
+    [{}, '203.0.113.9:3000', false],
+    [{}, '203.0.113.9:', false],
+    [{}, '[2001:db8::1]:3000', false],
+    [{}, '[2001:db8::1]:', false],
+    [{}, '[::ffff:203.0.113.9]', false],
+    [{}, '[::ffff:127.0.0.1]', true],
+    [{}, '[fd00::1]:3000', true],
+    [{ debugClients: ['203.0.113.9'] }, '203.0.113.9', true],
+    [{ debugClients: ['127.0.0.1'] }, '203.0.113.9', true],
+    [{ debugHosts: ['203.0.113.9', '[2001:DB8::1]'] }, '203.0.113.9:3000', true],
+    [{ debugHosts: ['203.0.113.9', '[2001:DB8::1]'] }, '[2001:db8::1]:3000', true],
+    [{ debugHosts: ['*'] }, '203.0.113.9', true],
     [{}, 'localhost', true],
     [{}, 'LOCALHOST:3000', true],
     [{}, 'localhost.', true],
@@ -348,19 +414,62 @@ t.test('requests without access to the debug surface are profiled too', async t 
   t.match(await newest(app), { ip: '203.0.113.9', status: 500, exceptions: [{ message: 'the inner workings' }] })
 })
 
-t.test('injected requests have access, whatever their address and host', async t => {
-  const app = await build(t, {}, routes)
-  for (const request of [{ url: '/boom', remoteAddress: '203.0.113.9' }, { url: '/boom', headers: { host: 'example.com' } }]) {
-    const { headers, body } = await app.inject(request)
-    t.ok(headers['x-debug-token'])
-    t.ok(body.includes('the inner workings'))
-  }
+for (const lifecycle of ['observe', 'full'] as const) {
+  t.test(`injected requests are judged like those of a socket, in ${lifecycle} mode`, async t => {
+    const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
+    t.teardown(() => app.close())
+    await app.register(hindsight, { lifecycle, debug: true, debugClients: ['198.51.100.7'], debugHosts: ['tools.example'], profiler: { storage: 'memory' } })
+    routes(app)
+    app.get('/inside', async () => (await app.inject({ url: '/boom', headers: HTML })).body)
+    const isDetailed = (body: string): boolean => body.includes('debug-access.test.ts')
+    for (const [name, request, expected] of [
+      ['the default', {}, true],
+      ['a listed client', { remoteAddress: '198.51.100.7' }, true],
+      ['a listed host', { headers: { host: 'tools.example' } }, true],
+      ['a public client', { remoteAddress: '203.0.113.9' }, false],
+      ['a private client', { remoteAddress: '10.0.0.7' }, false],
+      ['a public client in a header', { headers: { 'x-forwarded-for': '203.0.113.9' } }, false],
+      ['a proxy without a client', { headers: { 'x-forwarded-proto': 'https' } }, false],
+      ['a public host', { headers: { host: 'api.shop.example' } }, false],
+      ['a public host as authority', { authority: 'api.shop.example' }, false],
+      ['a public address as host', { headers: { host: '203.0.113.9' } }, false]
+    ] as Array<[string, InjectOptions, boolean]>) {
+      const given = { ...request, headers: { ...HTML, ...request.headers } }
+      const { headers, body } = await app.inject({ url: '/boom', ...given })
+      t.equal(headers['x-debug-token'] !== undefined, expected, name)
+      t.equal(isDetailed(body), expected, name)
+      t.equal((await app.inject({ url: '/_profiler/', ...given })).statusCode, expected ? 200 : 404, name)
+    }
+    const page = await app.inject({ url: '/boom', headers: { ...HTML, origin: 'https://evil.example' } })
+    t.ok(page.headers['x-debug-token'])
+    t.notOk(isDetailed(page.body), 'for a page of another site')
+    t.ok(isDetailed((await app.inject('/inside')).body))
+    t.notOk(isDetailed((await app.inject({ url: '/inside', remoteAddress: '203.0.113.9' })).body), 'of a handler, for its client')
+  })
+}
+
+t.test('without debug mode injected requests receive no details', async t => {
   const production = await build(t, { debug: false }, routes)
-  t.notOk((await production.inject('/boom')).body.includes('the inner workings'), 'without debug mode nothing is shown')
+  t.notOk((await production.inject('/boom')).body.includes('the inner workings'))
 })
 
 t.test('an invalid address stops the start with the name of the option', async t => {
   t.equal(await refusal({ debugClients: ['everybody'] }), 'debugClients (DEBUG_CLIENTS): invalid IP address: everybody; use addresses, CIDR ranges, loopback, linklocal or uniquelocal')
+})
+
+t.test('an invalid host stops the start with the name of the option', async t => {
+  const name = 'a host name without scheme, port and wildcard, such as "shop.example", or "*" for any host'
+  const pattern = 'a host name without scheme and port, such as "shop.example" or "*.shop.example", or a RegExp'
+  for (const lifecycle of ['observe', 'full']) {
+    for (const host of ['http://x', 'x:3000', 'x/', 'a b', 'user@x', '', 'a..b', '.x', '::1', '[::1]:3000', 'm\u00fcnchen.example', 'a.*.example']) {
+      t.equal(await refusal({ lifecycle, debugHosts: ['ok.example', host] }), `Option "debugHosts[1]" must be ${name}, not another string`, host)
+      t.equal(await refusal({ lifecycle, trustedHosts: [host] }), `Option "trustedHosts[0]" must be ${pattern}, not another string`, host)
+    }
+    t.match(await refusal({ lifecycle, debugHosts: ['*.x'] }), 'Option "debugHosts[0]" must be')
+    t.match(await refusal({ lifecycle, trustedHosts: ['*'] }), 'Option "trustedHosts[0]" must be')
+    const valid = ['shop.example', 'SHOP.example.', 'my_service', 'xn--mnchen-3ya.example', '127.0.0.1', '[::1]']
+    t.equal(await refusal({ lifecycle, profiler: { storage: 'memory' }, debugHosts: [...valid, '*'], trustedHosts: [...valid, '*.x', /x/] }), 'it started')
+  }
 })
 
 t.test('the authority and the host of an HTTP/2 request must both be allowed', async t => {

@@ -98,7 +98,7 @@ function routes (app: FastifyInstance): void {
 }
 
 const secrets = done.map(marker)
-const options = { session: { secret: marker() + marker() + marker() + marker() }, cors: [{ origin: ['https://a.test'] }], mask: ['mine'], acceptLanguage: true, enabledLocales: ['en', 'fr'] }
+const options = { session: { secret: marker() + marker() + marker() + marker() }, cors: [{ origin: ['https://a.test'] }], mask: ['mine'], acceptLanguage: true, enabledLocales: ['en', 'fr'], debugClients: ['127.0.0.1'] }
 
 t.test('no secret of a request is stored', async t => {
   const app = await build(t, options, routes)

@@ -282,7 +282,7 @@ t.test('concurrent requests with the same credentials are one attempt', async t 
 
 t.test('a login is throttled after too many failures', async t => {
   const hasher = countingHasher()
-  const app = await build(t, { ...settings, hasher, firewalls: [{ ...main, authenticators: { basic: true, login: { csrf: false } }, throttling: { maxAttempts: 3, interval: 60_000 } }] }, routes)
+  const app = await build(t, { ...settings, hasher, firewalls: [{ ...main, authenticators: { basic: true, login: { csrf: false } }, throttling: { maxAttempts: 3, interval: 60_000 } }] }, routes, { debugClients: ['10.0.0.1'] })
   const attempt = (name: string, password: string, remoteAddress = '10.0.0.1') => app.inject({ url: '/', remoteAddress, headers: basic(name, password) })
   for (const name of ['ada', 'eve']) {
     for (let i = 0; i < 3; i++) t.equal((await attempt(name, `nope ${i}`)).statusCode, 401)

@@ -1,14 +1,15 @@
 import { PassThrough, Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
+import { hindsight } from '../../../app/hindsight.js'
 import { execute } from '../../../cli/run.js'
 import { replay } from '../../../lib/profiler/replay/replay.js'
 import { storedRequest } from '../../../lib/profiler/replay/stored-request.js'
 import { HOSTILE } from '../../lib/profiler/hostile.js'
 import { requested } from '../../lib/profiler/formats/stored.js'
 import { sample } from '../../lib/profiler/sample.js'
-import { build, listen, profileOf, type BuildOptions } from '../../support/app.js'
+import { build, listen, newest, profileOf, type BuildOptions } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
@@ -55,6 +56,21 @@ t.test('a safe request is sent again, has its own profile, and both are compared
   t.match(page.querySelector('.panel')?.textContent, `This request replays ${first.token}: differences`)
   t.match((await app.inject({ url: `/_profiler/${first.token}`, headers: html })).body, `href="/_profiler/${first.token}/replay"`)
 })
+
+for (const lifecycle of ['observe', 'full'] as const) {
+  t.test(`the request of a client without access is replayed for the developer, in ${lifecycle} mode`, async (t) => {
+    const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
+    t.teardown(() => app.close())
+    await app.register(hindsight, { lifecycle, debug: true, profiler: { storage: 'memory' } })
+    app.get('/who', async ({ ip, host }) => ({ ip, host }))
+    const first = await app.inject({ url: '/who', remoteAddress: '203.0.113.9', headers: { host: 'shop.example' } })
+    t.equal(first.headers['x-debug-token'], undefined)
+    const { token } = await newest(app)
+    const response = await send(app, token, {})
+    t.equal(response.statusCode, 200, response.body)
+    t.match(await newest(app), { replayOf: token, ip: '203.0.113.9', collectors: { request: { headers: { host: 'shop.example' } } } })
+  })
+}
 
 t.test('an unsafe method needs a confirmation', async (t) => {
   const { app, orders } = await start(t)

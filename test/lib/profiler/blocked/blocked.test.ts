@@ -49,7 +49,7 @@ async function application (t: Parameters<typeof build>[0]) {
     app.get('/dropped', async (_request, reply) => reply.setCookie('a', 'hidden', { sameSite: 'none', secure: true }).send('x'))
     app.get('/header', async (_request, reply) => reply.header('set-cookie', 'b=hidden; Secure; SameSite=None').send('x'))
     app.get('/session', async (request) => { (request.session as unknown as { a: number }).a = 1; return 'x' })
-  }, { cors: OPTIONS.cors ?? [] })
+  }, { cors: OPTIONS.cors ?? [], debugClients: ['127.0.0.1'], debugHosts: ['app.example'] })
 }
 
 t.test('the profile of a refused request has the reason in one sentence', async (t) => {
