@@ -8,7 +8,7 @@ import { representation } from '../lib/errors/negotiate.js'
 import { messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
 import { percentEncoded } from '../lib/http/header-text.js'
 import { statusOf } from '../lib/http/http-errors.js'
-import { addVary } from '../lib/http/responses.js'
+import { addVary, preventCaching } from '../lib/http/responses.js'
 import { runSlots, type Slot } from '../lib/lifecycle/lifecycle.js'
 import { isPromise, ownHook } from '../lib/lifecycle/listener.js'
 import { logError } from '../lib/lifecycle/log-error.js'
@@ -119,6 +119,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const profile = profiles?.profileOf(request) ?? null
     if (profile !== null) state.profile = profile
     const { body, exception } = pages.diagnosticPage(request, reply, type, reason)
+    preventCaching(reply)
     const frame = ownFrame(request)
     reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_MESSAGE)))
     if (frame !== null) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
@@ -140,10 +141,11 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const body = renderShortError(status, type, { token, detail })
     dropHeaders(request, reply, ENTITY_HEADERS)
     reply.code(status).headers({
-      'cache-control': 'no-cache, private',
+      'cache-control': detail === undefined ? 'no-cache, private' : 'no-store',
       'content-type': contentType,
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
     })
+    addVary(reply, 'Accept')
     sendDirectly(request, reply, body)
   }
 }, { fastify: '5.x', name: 'hindsight/error-handler' })

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../errors/negotiate.js'
 import { read } from '../errors/thrown-value.js'
+import { addVary, preventCaching } from '../http/responses.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { explainNoMatch, notFound } from '../routing/route-error.js'
@@ -38,6 +39,8 @@ export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, 
   state.recorder?.setCurrentCode(reply, 'diagnostic page')
   const { body } = diagnosticPage(request, reply, 'html', STATUS_CODES[statusCode] ?? 'Error')
   for (const name of REPLACED) reply.removeHeader(name)
+  preventCaching(reply)
+  addVary(reply, 'Accept')
   reply.headers({
     'content-type': 'text/html; charset=utf-8',
     'content-length': Buffer.byteLength(body),

@@ -39,6 +39,14 @@ export function addVary (reply: FastifyReply, field: string): void {
   reply.header('vary', before === undefined ? field : vary.append(String(before), field))
 }
 
+/** Keeps a response out of all caches (RFC 9111, section 5.2.2.5), also those with own directives (RFC 9213). */
+export function preventCaching (reply: FastifyReply): void {
+  for (const name of Object.keys(reply.getHeaders())) {
+    if (/^(?:expires|surrogate-control|(?:.+-)?cdn-cache-control)$/.test(name)) reply.removeHeader(name)
+  }
+  reply.header('cache-control', 'no-store')
+}
+
 /** Calls `done` at once, or for a stream when it has been sent or aborted. */
 export function afterBody (reply: FastifyReply, payload: unknown, done: () => void): void {
   if (isStream(payload)) reply.raw.once('close', done)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { REMOVED } from '../../lib/check-options.js'
-import { DEBUG_HEADERS, LENGTH, OF_A_PAGE, VALIDATORS } from '../observe/differences.js'
+import { CACHING, DEBUG_HEADERS, LENGTH, OF_A_PAGE, VALIDATORS } from '../observe/differences.js'
 import { ROOT } from '../support/snippets.js'
 
 const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8')
@@ -10,7 +10,7 @@ const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8')
 t.test('the headers that differ are those that the comparison of all bytes allows to differ', async (t) => {
   const [, table = ''] = /\n\| response \| change \| headers \|\n\|---\|---\|---\|\n([^]*?)\n\n/.exec(textOf('docs/explanation/changes-in-your-application.md')) ?? []
   const rows = table.split('\n').map((row) => [...(row.split('|')[3] ?? '').matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name.toLowerCase()))
-  t.same(rows.map((names) => names.sort()), [DEBUG_HEADERS, VALIDATORS, LENGTH, OF_A_PAGE].map((names) => [...names].sort()))
+  t.same(rows.map((names) => names.sort()), [DEBUG_HEADERS, VALIDATORS, CACHING, LENGTH, OF_A_PAGE].map((names) => [...names].sort()))
 })
 
 t.test('the page about upgrading has each removed option', async (t) => {

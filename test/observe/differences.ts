@@ -14,10 +14,12 @@ export const DEBUG_HEADERS = ['x-debug-token', 'x-debug-token-link']
 const TOOLBAR = /<hindsight-toolbar\b[^]*?<\/hindsight-toolbar>/g
 /** Headers that are removed from an HTML page with the toolbar. */
 export const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
+/** Headers for caches, which keep nothing that has debug data. */
+export const CACHING = ['cache-control', 'expires', 'cdn-cache-control', 'surrogate-control']
 /** Headers of the length of a body. */
 export const LENGTH = ['content-length', 'transfer-encoding']
 /** Headers that the diagnostic page replaces or removes. */
-export const OF_A_PAGE = [...VALIDATORS, ...LENGTH, 'content-type', 'content-encoding', 'content-security-policy', 'content-security-policy-report-only']
+export const OF_A_PAGE = [...VALIDATORS, ...CACHING, ...LENGTH, 'vary', 'content-type', 'content-encoding', 'content-security-policy', 'content-security-policy-report-only']
 /** Characters of a value that are printed, and how many of them precede the first difference. */
 const EXCERPT = 140
 const BEFORE = 30
@@ -86,13 +88,13 @@ function answerChanges (asked: TestRequest, without: Pick<Exchange, 'answer' | '
   const isHead = asked.method === 'HEAD'
   const mayHavePage = prefersHtml(asked) && (asked.either === true || isDefaultAnswer(without))
   if (mayHavePage && (isHead || isPage(seen))) {
-    return [...lengthChanges(asked, seen), ...changes('answer with a page', withoutBody(answer), withoutBody(withoutCompression(answer, seen)))]
+    return [...lengthChanges(asked, seen), ...changes('answer with a page', withoutBody(answer), withoutBody(seen))]
   }
   if (mayHavePage && asked.either !== true) return [{ place: 'answer', change: `is no diagnostic page: ${excerpt(textOf(readable(seen)))}` }]
   const body = decoded(seen).toString('latin1')
   const rest = body.replaceAll(TOOLBAR, '')
   if (rest === body || !isHtml(seen)) return changes('answer', readable(answer), readable(seen))
-  const changed = [...VALIDATORS, ...LENGTH]
+  const changed = [...VALIDATORS, ...CACHING, ...LENGTH]
   return [
     ...lengthChanges(asked, seen),
     ...VALIDATORS.filter((name) => name in seen.headers).map((name) => ({ place: `answer with the toolbar.headers.${name}`, change: 'is not removed' })),
@@ -124,14 +126,6 @@ function withoutBody (answer: Answer): Answer {
 
 function withoutHeaders (answer: Answer, names: readonly string[]): Answer {
   return { ...answer, headers: Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !names.includes(name))) }
-}
-
-// @fastify/compress adds `vary` to a page that it compresses; the JSON that the page replaces may be too short to be compressed.
-function withoutCompression (without: Answer, observed: Answer): Answer {
-  if (observed.headers['content-encoding'] === undefined) return observed
-  const vary = String(observed.headers.vary).split(/, */).filter((name) => name !== 'accept-encoding' || String(without.headers.vary).includes(name)).join(', ')
-  const { vary: _vary, ...headers } = observed.headers
-  return { ...observed, headers: vary === '' ? headers : { ...headers, vary } }
 }
 
 // The body of a raw answer includes the headers.

@@ -233,6 +233,13 @@ export const rules: readonly Rule[] = [
     expect: (expected) => ({ ...expected, policy: 'own' })
   },
   {
+    name: 'what has debug data is not stored',
+    reason: 'LIFECYCLE, Access to the debug surface: the diagnostic page and a page with the toolbar are `no-store`.',
+    applies: ({ id }, { debugException, link, mediaType, headers }) => debugException !== null ||
+      (link !== null && mediaType === 'text/html' && headers.location === undefined && !/^ok-(?:home-ajax|nobody|attachment)$/.test(id)),
+    expect: (expected) => withHeaders(expected, { 'cache-control': 'no-store' })
+  },
+  {
     name: 'what the parser refuses is answered by a short page',
     reason: 'LIFECYCLE, Malformed messages: such a message never becomes a request, so that no listener sets headers and no pass names a profile.',
     applies: (_one, { message }) => message instanceof RegExp && message.source.includes('Malformed HTTP message'),

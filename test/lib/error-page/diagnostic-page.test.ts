@@ -1,8 +1,9 @@
-import type { FastifyInstance, InjectOptions } from 'fastify'
+import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { JSDOM } from 'jsdom'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import t from 'tap'
+import { hindsight } from '../../../app/hindsight.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
 import { testdir } from '../../support/folder.js'
 import { build } from '../../support/app.js'
@@ -345,3 +346,26 @@ t.test('odd values are serialized safely in the problem document', async (t) => 
   t.equal(document.instance, undefined)
   t.equal(JSON.parse(problemOf({ logsOmitted: 500 })).logsOmitted, 500)
 })
+
+for (const lifecycle of ['observe', 'full'] as const) {
+  t.test(`the page is not cached, and says that its form depends on Accept, in ${lifecycle} mode`, async (t) => {
+    const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
+    t.teardown(() => app.close())
+    await app.register(hindsight, { lifecycle, debug: true, profiler: { storage: 'memory' } })
+    const cacheable = { 'cache-control': 'public, max-age=600', expires: 'Fri, 01 Jan 2027 00:00:00 GMT', 'cdn-cache-control': 'max-age=600', vary: 'Origin' }
+    app.addHook('onRequest', async (_request, reply) => { reply.headers(cacheable) })
+    app.get('/boom', async () => { throw new Error('boom') })
+    app.get('/own', async () => { throw Object.assign(new Error('boom'), { headers: { 'cache-control': 'public, max-age=60' } }) })
+    for (const url of ['/boom', '/own', '/missing']) {
+      const { headers, body } = await app.inject({ url, headers: { accept: 'text/html' } })
+      t.match(body, /<!doctype html>/i)
+      t.equal(headers['cache-control'], 'no-store', url)
+      // Without a route, `full` mode runs no hook of the application.
+      t.equal(headers.vary, lifecycle === 'full' && url === '/missing' ? 'Accept' : 'Origin, Accept', url)
+      t.match(headers, { expires: undefined, 'cdn-cache-control': undefined }, url)
+      if (lifecycle === 'full') continue
+      const json = await app.inject({ url, headers: { accept: 'application/json' } })
+      t.match(json.headers, { ...cacheable, 'cache-control': /^public, max-age=60/ }, 'what is not replaced is unchanged')
+    }
+  })
+}

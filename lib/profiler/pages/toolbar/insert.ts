@@ -8,7 +8,7 @@ import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { generateNonce, type Nonces } from '../../../http/content-policy.js'
 import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
-import { isRedirect } from '../../../http/responses.js'
+import { isRedirect, preventCaching } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
 import { collectedBy } from '../../collector.js'
 import type { ProfiledRoute } from '../../profile.js'
@@ -36,8 +36,9 @@ export function setProfileLink (app: FastifyInstance, request: FastifyRequest, r
 
 /**
  * Returns the function that inserts the toolbar into a response, for an `onSend` hook. It returns the new payload (a
- * promise of it for a file), or undefined, without a change of headers, if the response gets no toolbar. In `full`
- * mode it adds nonces to the policies of the response. In `observe` mode it removes the validators instead.
+ * promise of it for a file), or undefined, without a change of headers, if the response gets no toolbar. A page with
+ * the toolbar is not cached. In `full` mode the function adds nonces to the policies of the response. In `observe` mode
+ * it removes the validators instead.
  */
 export function insertToolbar (
   app: FastifyInstance
@@ -58,6 +59,7 @@ export function insertToolbar (
     const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
     const markup = toolbar(dataOf(request, reply, profile), files, servicesOf(request).editor, nonces)
     const whole = page.slice(0, end) + markup + page.slice(end)
+    preventCaching(reply)
     if (!isFull) removeValidators(reply)
     if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(whole))
     return whole
