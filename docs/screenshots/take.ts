@@ -53,7 +53,7 @@ async function openToolbar (page: Page): Promise<void> {
 
 /** Where the processor's time went, and who set the headers. */
 async function takeReport (): Promise<void> {
-  const { headers } = await fetch(`${origin}/report?_cpu=1`)
+  const { headers } = await fetch(`${origin}/report`, { headers: { 'x-hindsight-cpu': '1' } })
   const token = headers.get('x-debug-token') ?? ''
   await take('profile-cpu', `/_profiler/${token}?panel=cpu`, 'light', 1280, async () => {}, 760)
   await take('profile-headers', `/_profiler/${token}?panel=events`, 'light', 1280, async (page) => { await page.getByRole('heading', { name: 'Response headers' }).evaluate((heading) => heading.scrollIntoView({ behavior: 'instant' })) }, 620)

@@ -2,6 +2,7 @@ import type { Profiler, Session, Runtime } from 'node:inspector'
 import { isAbsolute, relative } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isOwnOrigin } from '../../http/origin.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import { post } from '../../errors/declared-place.js'
 import { isInternal, isOwn, originalPlace, toPath } from '../../errors/stack-frame.js'
@@ -113,9 +114,18 @@ export function recordCpuProfiles (
     if (headers[CPU_HEADER] !== '1' && parameter !== '1') return false
     const state = stateOf(request)
     if (!state.observed || !app.hindsight.isDebugClient(request)) return false
-    // Pages of other sites must not start recordings (Fetch Metadata, section 2.4). A replay repeats earlier headers.
-    const site = headers['sec-fetch-site']
-    return state.replayOf !== undefined || site === undefined || site === 'same-origin' || site === 'none'
+    // A replay repeats earlier headers.
+    return state.replayOf !== undefined || isOwnRequest(request)
+  }
+
+  // Pages of other sites must not start recordings. Browsers send `Sec-Fetch-Site` by https and to local addresses
+  // (Fetch Metadata, section 2.4). Elsewhere a page can hide its origin, except if it sends a header of its own.
+  function isOwnRequest (request: FastifyRequest): boolean {
+    const { origin, referer, 'sec-fetch-site': site, [CPU_HEADER]: flag } = request.headers
+    if (site !== undefined) return site === 'same-origin' || site === 'none'
+    const page = origin ?? referer
+    if (page === undefined) return flag === '1'
+    return URL.canParse(page) && isOwnOrigin(new URL(page).origin, app.hindsight.originOf(request))
   }
 
   return begin

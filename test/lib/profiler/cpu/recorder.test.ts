@@ -3,8 +3,9 @@ import { connect } from 'node:net'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runInThisContext } from 'node:vm'
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import { hindsight } from '../../../../app/hindsight.js'
 import { callTreeOf, cpuProfileOf, readCpuRecord, type CpuRecord } from '../../../../lib/profiler/cpu/record.js'
 import { aggregate, current, functionOf } from '../../../../lib/profiler/cpu/recorder.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
@@ -66,12 +67,12 @@ function recording (names: ReadonlyArray<readonly [name: string, parent: number]
 
 t.test('a busy function is among the heaviest, with its place, also in the exported file', async (t) => {
   const app = await build(t)
-  for (const [url, headers] of [['/busy', ASKED], ['/busy?_cpu=1', {}], ['/busy', ASKED]] as const) {
+  for (const [url, headers] of [['/busy', ASKED], ['/busy?_cpu=1', { 'sec-fetch-site': 'none' }], ['/busy', ASKED]] as const) {
     const profile = await profileOf(app, await app.inject({ url, headers }))
     const record = recordOf(profile)
     const tree = callTreeOf(record)
     const first = tree.heaviest.slice(0, 10).find(({ function: { name } }) => name === 'spin')
-    t.match(first?.function, { kind: 'own', file: 'test/lib/profiler/cpu/recorder.test.ts', line: 26 }, url)
+    t.match(first?.function, { kind: 'own', file: 'test/lib/profiler/cpu/recorder.test.ts', line: 27 }, url)
     t.ok((first?.total ?? 0) > 10_000 && (first?.total ?? 0) <= record.duration * 1000, `${first?.total} of ${record.duration}`)
     t.equal(record.interval, 250)
     t.ok(record.functions.some(({ kind, file }) => kind === 'hindsight' && file.startsWith('plugins/')))
@@ -95,7 +96,8 @@ t.test('requests without the flag or without access are not recorded', async (t)
     ['an empty parameter', {}, '/quick?_cpu='],
     ['a repeated parameter', {}, '/quick?_cpu=1&_cpu=1'],
     ['a page elsewhere', { ...ASKED, 'sec-fetch-site': 'cross-site' }, '/quick'],
-    ['a page of a neighbour', { 'sec-fetch-site': 'same-site' }, '/quick?_cpu=1']
+    ['a page of a neighbour', { 'sec-fetch-site': 'same-site' }, '/quick?_cpu=1'],
+    ['two values', { 'sec-fetch-site': 'none, cross-site' }, '/quick?_cpu=1']
   ] as const) {
     t.equal((await profileOf(app, await app.inject({ url, headers }))).collectors.cpu, undefined, name)
   }
@@ -108,6 +110,31 @@ t.test('requests without the flag or without access are not recorded', async (t)
   const { profiles: [summary] } = await app.hindsight.profiler.search({ criteria: { url: 'evil.example' }, limit: 1 })
   t.equal((await app.hindsight.profiler.find(summary?.token ?? ''))?.collectors.cpu, undefined, 'a client without access')
 })
+
+for (const lifecycle of ['observe', 'full'] as const) {
+  t.test(`without Sec-Fetch-Site, no page of another origin starts a recording, in ${lifecycle} mode`, async (t) => {
+    const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
+    t.teardown(() => app.close())
+    await app.register(hindsight, { lifecycle, debug: true, profiler: { storage: 'memory' } })
+    app.get('/quick', async () => 'done')
+    const own = 'http://shop.test:3000'
+    for (const [name, headers, query, expected] of [
+      ['a client that is no browser', ASKED, '', true],
+      ['an image that sends no referrer, or the address bar', {}, '?_cpu=1', false],
+      ['an image of another site', { referer: 'http://evil.example/' }, '?_cpu=1', false],
+      ['a page of another port', { referer: 'http://shop.test/' }, '?_cpu=1', false],
+      ['a form of another site', { origin: 'null' }, '?_cpu=1', false],
+      ['fetch of another site, which CORS allows', { ...ASKED, origin: 'http://evil.example' }, '', false],
+      ['fetch of another site, with its own referrer', { ...ASKED, origin: 'http://evil.example', referer: `${own}/` }, '', false],
+      ['a referrer that is no URL', { ...ASKED, referer: 'x' }, '', false],
+      ['a page of the application', { referer: `${own}/orders?a=b` }, '?_cpu=1', true],
+      ['fetch of the application', { ...ASKED, origin: own }, '', true]
+    ] as const) {
+      const response = await app.inject({ url: `/quick${query}`, headers: { host: 'shop.test:3000', ...headers } })
+      t.equal((await profileOf(app, response)).collectors.cpu !== undefined, expected, name)
+    }
+  })
+}
 
 t.test('a request with the flag has a profile, even if it would have none otherwise', async (t) => {
   const app = await build(t, { profiler: { collect: false } })
