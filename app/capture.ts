@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { contextOf, stateOf, type RequestContext } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type {} from '../lib/profiler/request-profiles.js'
 
@@ -23,15 +23,20 @@ const MAX_CAPTURED = 25
 const NO_CAPTURE: RequestHindsight = Object.freeze({ capture () {} })
 
 function captureOf (this: FastifyRequest): RequestHindsight {
-  return {
-    capture: (error) => {
-      const { failed, raised, otherErrors, reply } = stateOf(this)
-      if ((failed && raised === error) || otherErrors.includes(error) || otherErrors.length >= MAX_CAPTURED) return
-      otherErrors.push(error)
-      // The profile was kept when the response ended.
-      const isOver = reply?.raw.writableFinished === true || reply?.raw.destroyed === true
-      if (reply !== null && isOver) servicesOf(this).profiles?.queueAgain(this, reply)
-    }
+  return { capture: captureIn(contextOf(this)) }
+}
+
+// Work that outlives the request may keep the function.
+function captureIn (context: RequestContext): RequestHindsight['capture'] {
+  return (error) => {
+    const { request } = context
+    if (request === undefined) return context.addError?.(error)
+    const { failed, raised, otherErrors, reply } = stateOf(request)
+    if ((failed && raised === error) || otherErrors.includes(error) || otherErrors.length >= MAX_CAPTURED) return
+    otherErrors.push(error)
+    // The profile was kept when the response ended.
+    const isOver = reply?.raw.writableFinished === true || reply?.raw.destroyed === true
+    if (reply !== null && isOver) servicesOf(request).profiles?.queueAgain(request, reply)
   }
 }
 

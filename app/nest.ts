@@ -8,7 +8,7 @@ import { functionPlace } from '../lib/errors/declared-place.js'
 import { isError, messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
 import { setCurrentCode } from '../lib/profiler/handler-time.js'
 import { recordFailure } from '../lib/profiler/observation.js'
-import { requestContext, stateOf } from '../lib/lifecycle/request-state.js'
+import { contextOf, requestContext, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { LogLevel as RecordLevel } from '../lib/logs/log-record.js'
 import { inspected } from '../lib/view/json.js'
@@ -56,9 +56,11 @@ class ExceptionObserver {
 Catch(NoException)(ExceptionObserver)
 
 function recordException (exception: unknown): void {
-  const { request, reply } = requestContext.getStore() ?? {}
-  if (request === undefined || reply === undefined || reply.sent) return
+  const request = requestContext.getStore()?.request
+  if (request === undefined) return
   const state = stateOf(request)
+  const { reply } = state
+  if (reply === null || reply.sent) return
   state.defaultAnswers = defaultAnswers(exception)
   // For a request without a route, the error of the route table explains more.
   const notFoundMessage = `Cannot ${request.method} ${request.originalUrl}`
@@ -87,7 +89,7 @@ function recordController (context: ExecutionContext): boolean {
   const [request, reply] = context.getArgs<[FastifyRequest, FastifyReply]>()
   const { debug = false, observed = false } = context.getType() === 'http' ? servicesOf(request) ?? {} : {}
   // Requests that are profiled only if they fail have no context.
-  if (observed && requestContext.getStore() === undefined) requestContext.enterWith({ request, reply })
+  if (observed && requestContext.getStore() === undefined) requestContext.enterWith(contextOf(request))
   if (!debug || !stateOf(request).observed) return true
   const method = context.getHandler()
   stateOf(request).controller = { name: `${context.getClass().name}.${method.name}`, source: functionPlace(method) }
@@ -101,7 +103,7 @@ export class HindsightLogger extends ConsoleLogger {
     messages: unknown[], context = '', level: LogLevel = 'log', ...others: [to?: Stream, stack?: unknown, data?: object]
   ): void {
     super.printMessages(messages, context, level, ...others)
-    const { request } = requestContext.getStore() ?? {}
+    const request = requestContext.getStore()?.request
     const log = request === undefined ? undefined : stateOf(request).log
     const [, errorStack, data] = others
     for (const message of messages) {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Observer } from './observer.js'
 import type { ResolvedOptions } from './prepare.js'
 import { ownHook } from '../lib/lifecycle/listener.js'
-import { requestContext } from '../lib/lifecycle/request-state.js'
+import { contextOf, requestContext, type RequestContext } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'
 import { LastHook, timeHandlers } from '../lib/profiler/handler-time.js'
 import { addStartMessage } from '../lib/profiler/start-message.js'
@@ -58,11 +58,11 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
       loaded.then(() => hindsightRequest(request, reply, done))
       return
     }
-    let context: { request: FastifyRequest, reply: FastifyReply } | undefined
+    let context: RequestContext | undefined
     let recording: undefined | Promise<void>
     try {
       if (observer?.servePage(request, reply) === true) return
-      if (observer?.begin(request, reply) === true) context = { request, reply }
+      if (observer?.begin(request, reply) === true) context = contextOf(request)
       recording = observer?.recordCpu?.(request, reply)
     } catch (error) {
       warn('A request is not observed', error)
@@ -81,7 +81,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
       warn('An error was not recorded', failure)
     }
     // The parser of the body leaves the asynchronous context of its request, in which error handlers log.
-    requestContext.run({ request, reply }, done)
+    requestContext.run(contextOf(request), done)
   }))
   // A request without a route does not run the hooks of an encapsulated plugin.
   const isEncapsulated = app.pluginName.split(' -> ')[0] !== 'fastify'

@@ -1,5 +1,5 @@
 import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
-import { requestContext, stateOf } from '../lib/lifecycle/request-state.js'
+import { contextOf, requestContext, stateOf } from '../lib/lifecycle/request-state.js'
 
 const notObserved = new Skip('the request is observed only if it fails')
 
@@ -13,14 +13,14 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', async 
   if (!fromBeginning && !diagnostics.hasPinoLogger) return 'the logger of the application is not pino'
   // The parser of the body leaves the asynchronous context of its request.
   if (fromBeginning) {
-    app.addHook('preValidation', ownHook(function enterContext (request, reply, done) {
-      requestContext.run(stateOf(request).observed ? { request, reply } : undefined, done)
+    app.addHook('preValidation', ownHook(function enterContext (request, _reply, done) {
+      requestContext.run(stateOf(request).observed ? contextOf(request) : undefined, done)
     }))
   }
   return (request, reply) => {
     const isObserved = diagnostics.open(request, reply)
     // A connection that is kept alive may still have the context of the request before.
-    if (isObserved) requestContext.enterWith({ request, reply })
+    if (isObserved) requestContext.enterWith(contextOf(request))
     else if (requestContext.getStore() !== undefined) requestContext.enterWith(undefined)
     if (!isObserved) return notObserved
   }

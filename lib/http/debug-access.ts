@@ -52,8 +52,11 @@ export function debugAccess (
   // An adapter of a serverless platform injects the requests of public clients. A request that a handler injects is
   // made for the client of that handler, too, and a replay for the one that requested it.
   function isInjectionAllowed (request: FastifyRequest): boolean {
-    const injector = requestContext.getStore()?.request
-    if (injector === undefined || injector.raw === request.raw) return isMessageAllowed(request)
+    const context = requestContext.getStore()
+    const injector = context?.request
+    if (context === undefined || injector?.raw === request.raw) return isMessageAllowed(request)
+    // The request that started this work is over.
+    if (injector === undefined) return false
     const isReplay = stateOf(injector).replays !== undefined
     return servicesOf(injector).mayReceiveDetails(injector) && (isReplay || isMessageAllowed(request))
   }

@@ -28,6 +28,7 @@ export class RequestState {
   /** The instance whose hooks the request passes: after `reply.callNotFound()` its `server` is another one. */
   scope: FastifyInstance | null = null
   reply: FastifyReply | null = null
+  context: RequestContext | null = null
   pass: PassName = 'main'
   /** The route that matched; null before the router listener, and where none did. */
   route: RouteMatch | null = null
@@ -98,10 +99,35 @@ export function routeConfigOf (request: FastifyRequest): RouteConfig | undefined
   return request.routeOptions.config as RouteConfig | undefined
 }
 
-/** The observed request of an asynchronous context: log lines, warnings and uncaught errors are attributed to it. */
-interface RequestContext {
-  request: FastifyRequest
-  reply: FastifyReply
+/**
+ * The request of an asynchronous context or of a logger: log lines, warnings and uncaught errors are attributed to it.
+ * Timers and sockets that were started in a request keep this object for as long as they live, so it references the
+ * request only weakly when that is over.
+ */
+export class RequestContext {
+  #request: FastifyRequest | WeakRef<FastifyRequest>
+  /** Adds an error to the stored profile; absent where there is none. */
+  addError?: (error: unknown) => void
+
+  constructor (request: FastifyRequest) {
+    this.#request = request
+  }
+
+  /** Undefined: the request is over, and its memory was released. */
+  get request (): FastifyRequest | undefined {
+    return this.#request instanceof WeakRef ? this.#request.deref() : this.#request
+  }
+
+  /** To be called when the request is over. */
+  release (): void {
+    if (!(this.#request instanceof WeakRef)) this.#request = new WeakRef(this.#request)
+  }
+}
+
+/** The context of a request: always the same. */
+export function contextOf (request: FastifyRequest): RequestContext {
+  const state = stateOf(request)
+  return (state.context ??= new RequestContext(request))
 }
 
 export const requestContext = new AsyncLocalStorage<RequestContext | undefined>()

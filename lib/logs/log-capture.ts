@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import pino from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
-import { knownStateOf, stateOf } from '../lifecycle/request-state.js'
+import { contextOf, knownStateOf, stateOf, type RequestContext } from '../lifecycle/request-state.js'
 import { RequestLog, type LateErrorListener } from './request-log.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
@@ -33,12 +33,12 @@ const formatter = pino({ level: 'debug', base: null, serializers: SERIALIZERS },
 
 const captures = new Set<LogCapture>()
 /**
- * The property of a logger that has the log of the request whose lines it writes; null where several requests share
- * the logger. The children of a logger inherit it. It is no `WeakMap`: as the log of a request leads to its logger, V8
+ * The property of a logger that has the context of the request whose lines it writes; null where several requests
+ * share the logger. The children of a logger inherit it. It is no `WeakMap`: as the request leads to its logger, V8
  * would keep both until a full garbage collection.
  */
 const kOwner = Symbol('hindsight.owner')
-type Owner = RequestLog | null
+type Owner = RequestContext | null
 /** First lines of requests that are neither opened nor buffered yet, by the request or by its logger. */
 const firstLines = new WeakMap<object, FirstLine>()
 
@@ -67,10 +67,11 @@ export class LogCapture {
   open (request: FastifyRequest): RequestLog {
     const log = this.#logFor(request)
     const logger = request.log
+    const owner = contextOf(request)
     const isFull = this.#app.hindsight.mode === 'full'
-    if (!isPublished(logger)) request.log = recordingLogger(logger, log, () => formatterOf(log, {}))
+    if (!isPublished(logger)) request.log = recordingLogger(logger, owner, () => formatterOf(owner, {}))
     else if (isFull && logger.isLevelEnabled('debug')) log.writesDebug = true
-    else if (isFull) request.log = recordingLogger(logger, log, () => formatterOf(log, logger.bindings()))
+    else if (isFull) request.log = recordingLogger(logger, owner, () => formatterOf(owner, logger.bindings()))
     return log
   }
 
@@ -92,7 +93,8 @@ export class LogCapture {
     const log = new RequestLog(state, this.#onLateError)
     const logger = request.log
     state.capturedLog = log
-    if (this.hasPinoLogger && logger !== this.#app.log) setOwner(logger, Object.hasOwn(logger, kOwner) ? null : log)
+    const isShared = Object.hasOwn(logger, kOwner)
+    if (this.hasPinoLogger && logger !== this.#app.log) setOwner(logger, isShared ? null : contextOf(request))
     const first = firstLines.get(request) ?? firstLines.get(logger)
     if (first !== undefined) log.add(first.level, first.text, first.at)
     firstLines.delete(logger)
@@ -112,7 +114,7 @@ function attribute ({ instance, arguments: [fields, message, level], result }: P
   const owner = (instance as { [kOwner]?: Owner })[kOwner] ?? null
   const { err, req } = fields as { err?: unknown, req?: unknown }
   if (message === LATE_ERROR) recordLate(owner, err)
-  if (owner !== null) return owner.add(level, result)
+  if (owner !== null) return logOf(owner)?.add(level, result)
   const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
   if (message !== FIRST_MESSAGE && request?.log !== instance) return logOfContext()?.add(level, result)
   // Fastify writes this line before the first hook, when a kept connection may have the context of its last request.
@@ -122,7 +124,7 @@ function attribute ({ instance, arguments: [fields, message, level], result }: P
 }
 
 function recordLate (owner: Owner, error: unknown): void {
-  const log = owner ?? logOfContext()
+  const log = owner === null ? logOfContext() : logOf(owner)
   if (log !== undefined) log.onLateError?.(log.state, error)
 }
 
@@ -139,9 +141,14 @@ function logOfContext (): RequestLog | undefined {
   }
 }
 
-function formatterOf (log: RequestLog, bindings: pino.Bindings): pino.Logger {
+/** Undefined where the request is over, and its memory was released. */
+function logOf ({ request }: RequestContext): RequestLog | undefined {
+  return request === undefined ? undefined : stateOf(request).capturedLog
+}
+
+function formatterOf (owner: RequestContext, bindings: pino.Bindings): pino.Logger {
   const child = formatter.child(bindings)
-  setOwner(child, log)
+  setOwner(child, owner)
   return child
 }
 
@@ -159,27 +166,28 @@ type Level = 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 const LEVELS: ReadonlySet<PropertyKey> = new Set<Level>(['debug', 'info', 'warn', 'error', 'fatal'])
 
 /**
- * The logger, with its calls from level debug up recorded in `log`: the logger that `makeFormatter` makes formats them.
- * The logger still does everything itself, as `this`, since it may have private fields. Its children are recorded too.
+ * The logger, with its calls from level debug up recorded in the log of `owner`: the logger that `makeFormatter` makes
+ * formats them. The logger still does everything itself, as `this`, since it may have private fields. Its children are
+ * recorded too.
  */
 export function recordingLogger (
-  logger: FastifyBaseLogger, log: RequestLog, makeFormatter: () => pino.Logger
+  logger: FastifyBaseLogger, owner: RequestContext, makeFormatter: () => pino.Logger
 ): FastifyBaseLogger {
   let made: pino.Logger | undefined
   const formatter = (): pino.Logger => (made ??= makeFormatter())
 
   function record (level: Level, args: unknown[], write: () => unknown): unknown {
-    const before = log.size
+    const before = logOf(owner)?.size
     const result = write()
     // A logger that writes through pino leads to a line of pino's, which is captured already.
-    if (log.size === before) attempt(() => formatter()[level](...args as [string]))
+    if (before !== undefined && logOf(owner)?.size === before) attempt(() => formatter()[level](...args as [string]))
     return result
   }
 
   function recordingChild (child: unknown, [bindings, options]: ChildArguments): unknown {
     if (typeof child !== 'object' || child === null) return child
     const makeChild = (): pino.Logger => attempt(() => formatter().child(bindings, options)) ?? formatter()
-    return recordingLogger(child as FastifyBaseLogger, log, makeChild)
+    return recordingLogger(child as FastifyBaseLogger, owner, makeChild)
   }
 
   const recording: FastifyBaseLogger = new Proxy(logger, {

@@ -37,6 +37,7 @@ export class RequestLog {
   readonly state: RequestState
   readonly onLateError: LateErrorListener | undefined
   readonly #lines: KeptLine[] = []
+  #isFinished = false
   #dropped = 0
 
   constructor (state: RequestState, onLateError?: LateErrorListener) {
@@ -60,6 +61,11 @@ export class RequestLog {
   debug (logger: FastifyBaseLogger, line: OwnLine): void {
     if (this.writesDebug) logger.debug({ channel: line.channel, ...line.context }, line.message)
     else this.note('debug', line)
+  }
+
+  /** Ends the log: work that outlives its request may continue to log. */
+  finish (): void {
+    this.#isFinished = true
   }
 
   /** All lines, parsed and in the order in which they were written, and a last line that counts those dropped. */
@@ -87,6 +93,7 @@ export class RequestLog {
 
   #hasSpace (): boolean {
     this.size++
+    if (this.#isFinished) return false
     if (this.#lines.length < MAX_LINES && this.bytes <= MAX_LENGTH) return true
     this.#dropped++
     return false

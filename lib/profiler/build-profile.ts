@@ -76,6 +76,14 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   }
 }
 
+/** A profile with one more error. */
+export function withError (profile: Profile, chain: FlattenedException[]): Profile {
+  const { exceptions, collectors } = profile
+  if (exceptions.length === 0) return { ...profile, exceptions: chain }
+  const { otherErrors = [] } = collectors as { otherErrors?: unknown[] }
+  return { ...profile, collectors: { ...collectors, otherErrors: [...otherErrors, chain] } }
+}
+
 /** The error that the response is about, and further ones. A response without an error shows the first of those. */
 function errorsOf (
   request: FastifyRequest, masked: (error: unknown) => FlattenedException[]

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
 import { ownHook } from '../lifecycle/listener.js'
-import { requestContext, stateOf } from '../lifecycle/request-state.js'
+import { contextOf, requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type {} from '../routing/route-table.js'
 
@@ -58,8 +58,9 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
       state.handlerStart = performance.now()
       setCurrentCode(request, reply, 'handler')
     }
-    if (requestContext.getStore()?.request === request) done()
-    else requestContext.run({ request, reply }, done)
+    const context = contextOf(request)
+    if (requestContext.getStore() === context) done()
+    else requestContext.run(context, done)
   })
   beforeHandler.addTo(app)
   app.addHook('preSerialization', ownHook(function hindsightSerialization (

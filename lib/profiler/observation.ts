@@ -3,7 +3,7 @@ import { isInjection } from 'light-my-request'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
-import { requestContext, stateOf } from '../lifecycle/request-state.js'
+import { contextOf, requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { endHandler, setCurrentCode } from './handler-time.js'
 
@@ -32,6 +32,7 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
   if (debug) bufferBody(request)
   state.reply = reply
   state.startedAt = performance.now()
+  if (profiles === undefined) reply.raw.once('close', () => release(request))
   if (!fromBeginning || (!debug && profiles?.isProfiledOnSuccess(request) === false)) {
     // It may fail without an error: a reply that the application has taken over.
     profiles?.queueAtEnd(request, reply)
@@ -55,14 +56,20 @@ export function observe (request: FastifyRequest, reply: FastifyReply): void {
   profiles?.queueAtEnd(request, reply)
 }
 
+/** Ends the log of a request that is over, and releases the memory of the request. */
+export function release (request: FastifyRequest): void {
+  stateOf(request).capturedLog?.finish()
+  contextOf(request).release()
+}
+
 // A request that is injected while another is handled is made in the asynchronous context of that one.
 function recordParent (request: FastifyRequest): void {
-  const context = requestContext.getStore()
-  if (context === undefined || context.request.raw === request.raw || !isInjection(request.raw)) return
-  const { request: parent, reply } = context
+  const parent = requestContext.getStore()?.request
+  if (parent === undefined || parent.raw === request.raw || !isInjection(request.raw)) return
   const { profiles } = servicesOf(request)
   // Work that a request has started may continue in its context when the request is over.
-  if (profiles === undefined || reply.raw.writableEnded || servicesOf(parent).profiles !== profiles) return
+  const isOver = stateOf(parent).reply?.raw.writableEnded !== false
+  if (profiles === undefined || isOver || servicesOf(parent).profiles !== profiles) return
   const state = stateOf(request)
   state.parent = profiles.tokenOf(parent) ?? ''
   const { replays } = stateOf(parent)

@@ -59,6 +59,7 @@ export class Profiler {
   readonly #storage: ProfileStorage
   readonly #queue: WriteQueue
   readonly #warn: Warn
+  #amending: Promise<unknown> = Promise.resolve()
   #closed = false
 
   constructor (options: ProfilerOptions) {
@@ -133,9 +134,13 @@ export class Profiler {
 
   /** Changes a stored profile, which stays pinned and becomes the newest; false: not found, or the queue is full. */
   async amend (token: string, change: (profile: Profile) => Profile): Promise<boolean> {
-    const profile = await this.#stored(token)
-    if (profile === undefined) return false
-    return this.save(change(profile))
+    // One after the other, so that none overwrites another.
+    const amended = this.#amending.then(async () => {
+      const profile = await this.#stored(token)
+      return profile !== undefined && this.save(change(profile))
+    })
+    this.#amending = amended.catch(() => {})
+    return await amended
   }
 
   async stats (): Promise<StorageStats> {
@@ -157,6 +162,8 @@ export class Profiler {
 
   /** Writes the queued profiles and closes the store. */
   async close (): Promise<void> {
+    if (this.#closed) return
+    await settlesWithin(this.#amending, READ_TIMEOUT)
     if (this.#closed) return
     this.#closed = true
     await this.flush(CLOSE_TIMEOUT)

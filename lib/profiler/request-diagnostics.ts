@@ -98,15 +98,18 @@ function onUncaught (raised: unknown, origin: string): void {
 function recordUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
-  const { request, reply } = context
+  const { request } = context
+  if (request === undefined) return context.addError?.(raised)
   const { mode, profiles } = servicesOf(request)
   const state = stateOf(request)
+  const { reply } = state
   if (state.otherErrors.includes(raised)) return
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
   if (mode === 'full') request.log.fatal({ err: raised, channel: 'process' }, message)
   else note('fatal', message, raised instanceof Error ? raised.stack : inspected(raised))
   state.otherErrors.push(raised)
+  if (reply === null) return
   if (reply.sent) {
     profiles?.queueAgain(request, reply)
   } else if (mode === 'full' && !state.failed) {

@@ -1,17 +1,19 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { flattenError } from '../errors/flatten-error.js'
+import { maskExceptions } from '../errors/masked-exceptions.js'
 import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import { pathnameOf } from '../http/request-target.js'
 import { isRedirect } from '../http/responses.js'
 import { headersOf, type Headers } from '../lifecycle/header-values.js'
-import { requestContext, routeConfigOf, stateOf } from '../lifecycle/request-state.js'
+import { contextOf, requestContext, routeConfigOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { buildProfile } from './build-profile.js'
+import { buildProfile, withError } from './build-profile.js'
 import { collectData } from './collector.js'
 import { collectPolicy } from './collect-policy.js'
 import { openConfiguration } from './configuration.js'
-import { observe } from './observation.js'
+import { observe, release } from './observation.js'
 import { Redirects } from './redirects.js'
 import { newToken } from './token.js'
 import type { ProfilerSettings } from '../options.js'
@@ -56,6 +58,8 @@ declare module '../lifecycle/services.js' {
 /** Queues the profile of a request. */
 type QueueProfile = (request: FastifyRequest, reply: FastifyReply) => void
 
+/** Of a request that is over. */
+const MAX_LATE_ERRORS = 25
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** One listener for all applications: Node.js warns of more than ten. */
@@ -95,7 +99,7 @@ export function openRequestProfiles (
   }
 
   function queueProfile (request: FastifyRequest, reply: FastifyReply): void {
-    if (!isProfiled(request, reply)) return
+    if (!isProfiled(request, reply)) return release(request)
     const state = stateOf(request)
     const isLate = !state.observed
     observe(request, reply)
@@ -109,13 +113,31 @@ export function openRequestProfiles (
     state.sentHeaders ??= headersOf(reply)
     state.sentStatus ??= reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
     const collected = (state.applicationData ??= collectData(collectors, request, reply))
-    profiler.defer(token, () => {
+    const isDeferred = profiler.defer(token, () => {
       const { maxProfileBytes: maxBytes } = profiler
-      const profile = buildProfile(request, reply, { endedAt, maxBytes, collected, config: configuration() })
-      if (state.isTraced !== true) profiler.trace?.(profile)
-      state.isTraced = true
-      return profile
+      try {
+        const profile = buildProfile(request, reply, { endedAt, maxBytes, collected, config: configuration() })
+        if (state.isTraced !== true) profiler.trace?.(profile)
+        state.isTraced = true
+        contextOf(request).addError ??= errorAdder(token, state.sentParams ?? request.params)
+        return profile
+      } finally {
+        release(request)
+      }
     })
+    if (!isDeferred) release(request)
+  }
+
+  /** Makes the function that adds errors to the profile of a request that is no longer in memory. */
+  function errorAdder (token: string, params: unknown): (error: unknown) => void {
+    let left = MAX_LATE_ERRORS
+    return (error) => {
+      if (left-- < 1) return
+      const chain = maskExceptions(flattenError(error), app.hindsight.mask.withParams(params))
+      profiler.amend(token, (profile) => withError(profile, chain)).catch((reason: unknown) => {
+        app.hindsight.warn('An error was not added to its profile', reason)
+      })
+    }
   }
 
   // A request that ends the process is profiled, too.
@@ -130,8 +152,9 @@ export function openRequestProfiles (
   }
 
   function exit (code: number): void {
-    const context = requestContext.getStore()
-    if (context !== undefined) safely(queueExiting(code))(context.request, context.reply)
+    const request = requestContext.getStore()?.request
+    const reply = request === undefined ? null : stateOf(request).reply
+    if (request !== undefined && reply !== null) safely(queueExiting(code))(request, reply)
     profiler.exit()
   }
 

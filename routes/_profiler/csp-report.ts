@@ -15,8 +15,6 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
   const { hindsight } = app
   if (!hindsight.debug) return
   const base = app.prefix.replace(/\/$/, '')
-  // One after the other, so that none overwrites another.
-  let attached: Promise<unknown> = Promise.resolve()
 
   hindsight.cspReportUri = (request) => {
     const destination = String(request.headers['sec-fetch-dest'])
@@ -35,10 +33,8 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
     const violation = readReport(request.body, (url) => mask.withParams(routeTable.paramsOf(url, request)).url(url))
     if (violation === null) throw new BadReportError()
     const token = tokenOf(request)
-    const amended = attached.then(async () =>
-      await hindsight.profiler.amend(token, (profile) => withViolation(profile, violation)))
-    attached = amended.catch(() => {})
-    if (!await amended) throw new TokenNotFoundError(token)
+    const isAmended = await hindsight.profiler.amend(token, (profile) => withViolation(profile, violation))
+    if (!isAmended) throw new TokenNotFoundError(token)
     return reply.code(204).send()
   })
 }

@@ -51,7 +51,7 @@ export interface HindsightSpanProcessor {
 export function hindsightSpanProcessor (): HindsightSpanProcessor {
   return {
     onStart (span) {
-      const { request } = requestContext.getStore() ?? {}
+      const request = requestContext.getStore()?.request
       if (request === undefined) return
       const state = stateOf(request)
       if (!state.observed) return

@@ -7,9 +7,9 @@ import Fastify from 'fastify'
 import pino from 'pino'
 import t from 'tap'
 import type { AddressInfo } from 'node:net'
-import type { FastifyBaseLogger, FastifyInstance, FastifyServerOptions } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
-import { stateOf, RequestState } from '../../../lib/lifecycle/request-state.js'
+import { contextOf, stateOf } from '../../../lib/lifecycle/request-state.js'
 import { LogCapture, recordingLogger } from '../../../lib/logs/log-capture.js'
 import { capturing, output } from './capturing.js'
 import { Writable } from 'node:stream'
@@ -239,10 +239,11 @@ interface Recorded {
 
 /** A recording logger, and what it has recorded. */
 function recorded (logger: object): Recorded {
-  const log = new RequestLog(new RequestState())
+  const request = {} as FastifyRequest
+  const log = stateOf(request).capturedLog = new RequestLog(stateOf(request))
   const formatter = pino({ level: 'debug', base: null, timestamp: false }, { write: (line: string) => log.add((JSON.parse(line) as { level: number }).level, line) })
   return {
-    logger: recordingLogger(logger as FastifyBaseLogger, log, () => formatter) as Recorded['logger'],
+    logger: recordingLogger(logger as FastifyBaseLogger, contextOf(request), () => formatter) as Recorded['logger'],
     log,
     lines: () => log.records().map(({ level, message, context }) => [level, message, context])
   }
@@ -757,6 +758,7 @@ t.test('a closed application is garbage-collected, even if its loggers remain', 
       capture.open(request)
       if (keeps) kept.push(request.log)
     })
+    app.addHook('onResponse', async (request) => contextOf(request).release())
     app.addHook('onClose', async () => capture.close())
     app.get('/', () => 'x')
     await app.inject('/')
