@@ -40,15 +40,22 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   const response = new LastHook('onSend', (isLast) => function hindsightResponse (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
+    if (!isLast(request)) return done(null, payload)
+    const waiting = observer?.waitForTurn(request, reply)
+    if (waiting === undefined) respond(request, reply, payload, done)
+    else waiting.then(() => respond(request, reply, payload, done))
+  })
+
+  function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent): void {
     let sent = payload
     try {
-      if (isLast(request)) sent = observer?.respond(request, reply, payload) ?? payload
+      sent = observer?.respond(request, reply, payload) ?? payload
     } catch (error) {
       warn('A response was not observed', error)
     }
     if (sent instanceof Promise && sent !== payload) sent.then((later: unknown) => done(null, later))
     else done(null, sent)
-  })
+  }
 
   // What follows is called from here, without functions in between: they would be in stacks of the application.
   app.addHook('onRequest', ownHook(function hindsightRequest (

@@ -1,6 +1,7 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { pageTurn } from '../lib/error-page/page-turn.js'
 import { plainStack, renderShortError } from '../lib/error-page/plain-pages.js'
 import { ownFrame } from '../lib/errors/declared-place.js'
 import { maskOf } from '../lib/errors/masked-exceptions.js'
@@ -71,11 +72,18 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     raised: unknown, request: FastifyRequest, reply: FastifyReply
   ): undefined | string | Promise<undefined | string> {
     const state = stateOf(request)
-    if (state.failed && state.raised === raised) return answer(raised, request, reply)
+    if (state.failed && state.raised === raised) return answerInTurn(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
     recordFailure(request, reply, raised)
     const running = runErrorPass(request, reply)
     return isPromise(running) ? running.then(() => answer(raised, request, reply)) : answer(raised, request, reply)
+  }
+
+  function answerInTurn (
+    raised: unknown, request: FastifyRequest, reply: FastifyReply
+  ): undefined | string | Promise<undefined | string> {
+    const waiting = pages === null ? undefined : pageTurn()
+    return waiting === undefined ? answer(raised, request, reply) : waiting.then(() => answer(raised, request, reply))
   }
 
   function answer (

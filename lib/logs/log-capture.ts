@@ -19,13 +19,23 @@ interface PublishedLine {
   result?: string
 }
 
+/** Of an AggregateError in a line that is formatted here. */
+const MAX_MEMBERS = 20
+
 interface FirstLine { level: number, text: string, at: number }
 
 // The serializers of Fastify's own logger. Without them a line would hold the whole request or reply.
 const SERIALIZERS = {
   req: ({ method, url, host, ip }: FastifyRequest) => ({ method, url, host, remoteAddress: ip }),
   res: ({ statusCode }: { statusCode: number }) => ({ statusCode }),
-  err: pino.stdSerializers.err
+  err: (error: Error) => pino.stdSerializers.err(withFewMembers(error))
+}
+
+// The members of an AggregateError have a stack each: all of them would take seconds, and the line is truncated.
+function withFewMembers (error: Error): Error {
+  const { errors } = Object(error) as { errors?: unknown }
+  if (!Array.isArray(errors) || errors.length <= MAX_MEMBERS) return error
+  return Object.create(error, { errors: { value: errors.slice(0, MAX_MEMBERS) } }) as Error
 }
 
 // Formats the calls of loggers that pino does not publish. Its lines are captured from the channel, too.

@@ -29,6 +29,8 @@ export interface WriteQueueOptions {
 /** Milliseconds from the first profile of a batch to its writing: others join it. */
 const DELAY = 20
 const BATCH = 256
+/** Milliseconds of one turn of the event loop in which profiles are built. */
+const MAX_BUILDING = 50
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 /** A profile whose record is built in the turn of the event loop after its response. */
@@ -44,7 +46,7 @@ export class WriteQueue {
   lastLoss = ''
   readonly #options: WriteQueueOptions
   /** Separate from the records, which wait longer and do not reference requests. */
-  #unbuilt: PendingProfile[] = []
+  readonly #unbuilt: PendingProfile[] = []
   /** By token, oldest first. */
   #waiting = new Map<string, ProfileRecord>()
   /** What is being written. */
@@ -78,7 +80,7 @@ export class WriteQueue {
       this.#countLost(`${what} are waiting to be written; the store is too slow`)
       return false
     }
-    if (this.#unbuilt.length === 0) setImmediate(() => this.#build())
+    if (this.#unbuilt.length === 0) this.#buildNext()
     this.#unbuilt.push({ token, build })
     return true
   }
@@ -107,10 +109,18 @@ export class WriteQueue {
     return records
   }
 
-  #build (): void {
-    const unbuilt = this.#unbuilt
-    this.#unbuilt = []
-    for (const { token, build } of unbuilt) {
+  // Many profiles at once do not block the event loop.
+  #buildNext (): void {
+    setImmediate(() => {
+      this.#build(performance.now() + MAX_BUILDING)
+      if (this.#unbuilt.length > 0) this.#buildNext()
+    })
+  }
+
+  #build (until = Infinity): void {
+    let pending: PendingProfile | undefined
+    while (performance.now() < until && (pending = this.#unbuilt.shift()) !== undefined) {
+      const { token, build } = pending
       try {
         const record = build()
         this.#bytes += record.json.length - (this.#waiting.get(token)?.json.length ?? 0)

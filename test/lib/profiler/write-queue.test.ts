@@ -281,3 +281,18 @@ t.test('drain returns the records of no batch, for a process that exits', async 
   await queue.flush()
   t.same(batches, [['000001']])
 })
+
+t.test('profiles that take long to build are built in several turns of the event loop', async (t) => {
+  const queue = new WriteQueue({ put () {}, maxWaiting: 10, warn () {} })
+  let built = 0
+  const build = (): ProfileRecord => {
+    built++
+    for (const until = performance.now() + 60; performance.now() < until;);
+    return { json: '{}' } as ProfileRecord
+  }
+  for (const token of ['aaaaaa', 'bbbbbb', 'cccccc']) queue.add(token, build)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(built, 1)
+  await queue.flush()
+  t.equal(built, 3)
+})
