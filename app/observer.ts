@@ -59,7 +59,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     state.responses++
     endHandler(request)
     state.routeError ??= routeErrorOf(request, reply)
-    profiles?.watchStream(request, reply, payload)
+    state.watchBody?.(payload)
     const isProfiled = profiles?.isProfiled(request, reply) === true
     if (!isProfiled && !state.observed) return payload
     observe(request, reply)

@@ -18,7 +18,7 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
   const { openRequestProfiles } = await import('../lib/profiler/request-profiles.js')
   const profiles = openRequestProfiles(app, settings, given, collectIncoming)
   return (request, reply, payload) => {
-    profiles.watchStream(request, reply, payload)
+    stateOf(request).watchBody?.(payload)
     if (!profiles.isProfiled(request, reply)) return notProfiled
     if (!stateOf(request).observed) observeLate(request, reply, payload)
     const token = profiles.begin(request, reply)

@@ -55,7 +55,10 @@ export class RequestTimeoutError extends httpError('RequestTimeoutError', 'HINDS
 /** The process exited before the response was sent. */
 export class ProcessExitError extends httpError('ProcessExitError', 'HINDSIGHT_PROCESS_EXIT', 500) {}
 
-/** The client closed the connection before the response was sent. */
+/** The server closed the connection without a complete response: a timeout, or the application itself. */
+export class NoResponseError extends httpError('NoResponseError', 'HINDSIGHT_NO_RESPONSE', 444) {}
+
+/** The client closed the connection before the response was complete. */
 export class ClientGoneError extends httpError('ClientGoneError', 'HINDSIGHT_CLIENT_GONE', 499) {}
 
 /** Characters of a message, which may quote a header. */

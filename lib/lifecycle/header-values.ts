@@ -35,6 +35,14 @@ export function headersOf (reply: FastifyReply): Headers {
   return headers
 }
 
+/** The headers of a response that was sent: those of the raw response, which has more where a reply was hijacked. */
+export function sentHeadersOf (reply: FastifyReply): Headers {
+  const { raw } = reply
+  if (!raw.headersSent || raw.getHeaderNames().length === 0) return headersOf(reply)
+  // HTTP/2 has the status among them.
+  return Object.fromEntries(Object.entries(raw.getHeaders()).filter(([name]) => !name.startsWith(':'))) as Headers
+}
+
 /** The headers that differ between two copies. */
 export function changesBetween (before: Headers, after: Headers): Change[] {
   const changes: Change[] = []

@@ -3,13 +3,13 @@ import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
 import { exceptionsOf, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { maskLogRecord } from '../errors/report.js'
-import { ClientGoneError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import { targetOf } from '../http/request-target.js'
 import type { Headers } from '../lifecycle/header-values.js'
 import { stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { isConnectionError, statusOfEnding } from '../recording/ending.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from './blocked/blocked.js'
@@ -43,7 +43,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   state.recorder?.leaveAll(reply)
   state.recorder?.finish(sentHeaders)
   const events = state.recorder?.events(mask.header) ?? []
-  const status = state.clientGone === true ? 499 : state.upgraded === true ? 101 : state.sentStatus ?? reply.statusCode
+  const status = statusOfEnding(state.ending, reply)
   const masked = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)
   const { exceptions, otherErrors } = errorsOf(request, masked)
   // The mask of a collector does not hide the path parameters of this request.
@@ -88,14 +88,14 @@ export function withError (profile: Profile, chain: FlattenedException[]): Profi
 function errorsOf (
   request: FastifyRequest, masked: (error: unknown) => FlattenedException[]
 ): { exceptions: FlattenedException[], otherErrors: unknown[] } {
-  const { clientGone, failed, raised, routeError, otherErrors } = stateOf(request)
-  if (failed) return { exceptions: exceptionsOf(request), otherErrors: otherErrors.filter((other) => other !== raised) }
-  if (clientGone === true) {
-    const gone = new ClientGoneError('The client closed the connection before the response was sent')
-    return { exceptions: masked(gone), otherErrors }
-  }
-  if (routeError !== null) return { exceptions: exceptionsOf(request), otherErrors }
-  return { exceptions: otherErrors.length > 0 ? masked(otherErrors[0]) : [], otherErrors: otherErrors.slice(1) }
+  const { ending, failed, raised, routeError, otherErrors } = stateOf(request)
+  const all = ending !== undefined && 'error' in ending ? [ending.error, ...otherErrors] : otherErrors
+  // An upload that its client breaks off is an error of the parser, too.
+  const isResult = ending?.kind === 'gone' && isConnectionError(raised)
+  if (failed && isResult) return { exceptions: masked(ending.error), otherErrors: [raised, ...otherErrors] }
+  const others = [...new Set(all)].filter((other) => !failed || other !== raised)
+  if (failed || routeError !== null) return { exceptions: exceptionsOf(request), otherErrors: others }
+  return { exceptions: others.length > 0 ? masked(others[0]) : [], otherErrors: others.slice(1) }
 }
 
 // Masking is slower than parsing: lines for which there is no space are not masked.

@@ -62,18 +62,20 @@ export function collectPolicy (options: ProfilerSettings) {
 
   /** Whether the request is profiled, by its outcome until now. */
   function isCollected (request: FastifyRequest, given: FastifyReply | null = null): boolean {
-    const { reply: known, otherErrors } = stateOf(request)
+    const { reply: known, otherErrors, ending } = stateOf(request)
     const reply = given ?? known
-    const isCounted = reply === null || otherErrors.length > 0 || reply.statusCode >= minStatus
+    const hasError = otherErrors.length > 0 || ending?.kind === 'failed'
+    const isCounted = reply === null || hasError || reply.statusCode >= minStatus
     return isProfiledOnSuccess(request) || (hasFailed(request, reply) && isCounted && (errors || isSelected(request)))
   }
 
   return { isCollected, isProfiledOnSuccess }
 }
 
-/** Whether something was raised, the client closed the connection, or the response is a server error. */
+/** Whether something was raised, the response was not sent completely, or it is a server error. */
 function hasFailed (request: FastifyRequest, reply: FastifyReply | null): boolean {
-  const { failed, routeError, clientGone, otherErrors } = stateOf(request)
-  if (failed || routeError !== null || clientGone === true || otherErrors.length > 0) return true
+  const { failed, routeError, ending, otherErrors } = stateOf(request)
+  if (failed || routeError !== null || otherErrors.length > 0) return true
+  if (ending?.kind === 'gone' || ending?.kind === 'failed') return true
   return reply !== null && reply.statusCode >= 500
 }

@@ -1,19 +1,21 @@
-import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { flattenError } from '../errors/flatten-error.js'
-import { maskExceptions } from '../errors/masked-exceptions.js'
-import { ProcessExitError } from '../http/http-errors.js'
+import { maskExceptions, maskOf } from '../errors/masked-exceptions.js'
+import { ClientGoneError, NoResponseError, ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import { pathnameOf } from '../http/request-target.js'
 import { isRedirect } from '../http/responses.js'
-import { headersOf, type Headers } from '../lifecycle/header-values.js'
+import { sentHeadersOf, type Headers } from '../lifecycle/header-values.js'
 import { contextOf, requestContext, routeConfigOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import type { Mask } from '../mask/mask.js'
+import { watchEnding, type Ending } from '../recording/ending.js'
 import { buildProfile, withError } from './build-profile.js'
 import { collectData } from './collector.js'
 import { collectPolicy } from './collect-policy.js'
 import { openConfiguration } from './configuration.js'
 import { observe, release } from './observation.js'
+import { responseCollector } from './panels/request-collector.js'
 import { Redirects } from './redirects.js'
 import { newToken } from './token.js'
 import type { ProfilerSettings } from '../options.js'
@@ -33,18 +35,12 @@ declare module '../lifecycle/request-state.js' {
     isQueued?: boolean
     isTraced?: boolean
     token?: string
-    /** Whether its profile will be queued at the end of its response. */
-    isQueuedAtEnd?: boolean
-    /** The status that was sent. */
-    sentStatus?: number
+    /** Watches a body that is about to be sent; absent until the response is watched. */
+    watchBody?: (payload: unknown) => void
+    /** How the response ended; absent before. */
+    ending?: Ending
     /** The headers of the response as they were sent. */
     sentHeaders?: Headers
-    /** Whether the client closed the connection before the response was sent. */
-    clientGone?: boolean
-    /** Whether the connection was upgraded (RFC 9110, section 7.8): there was no response of Fastify's. */
-    upgraded?: boolean
-    /** Whether the body failed when its beginning had been sent. */
-    streamFailed?: boolean
   }
 }
 
@@ -82,6 +78,7 @@ export function openRequestProfiles (
   const { isCollected, isProfiledOnSuccess } = collectPolicy(settings)
   const configuration = openConfiguration(app, options, collectors)
   const redirects = new Redirects()
+  const collectResponse = responseCollector()
 
   function newTokenOf (request: FastifyRequest): string {
     return (stateOf(request).token ??= newToken())
@@ -110,8 +107,9 @@ export function openRequestProfiles (
     const endedAt = state.endedAt || performance.now()
     if (!state.parent) state.parent = redirects.take(request)
     // Headers that are set later are not sent.
-    state.sentHeaders ??= headersOf(reply)
-    state.sentStatus ??= reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
+    state.sentHeaders ??= sentHeadersOf(reply)
+    // No hook has seen the response of a hijacked reply.
+    if (state.collected?.response === undefined) collectResponse(request, reply, undefined)
     const collected = (state.applicationData ??= collectData(collectors, request, reply))
     const isDeferred = profiler.defer(token, () => {
       const { maxProfileBytes: maxBytes } = profiler
@@ -119,21 +117,22 @@ export function openRequestProfiles (
         const profile = buildProfile(request, reply, { endedAt, maxBytes, collected, config: configuration() })
         if (state.isTraced !== true) profiler.trace?.(profile)
         state.isTraced = true
-        contextOf(request).addError ??= errorAdder(token, state.sentParams ?? request.params)
+        contextOf(request).addError ??= errorAdder(token, maskOf(request))
         return profile
       } finally {
-        release(request)
+        // It is made before the end of the response, too, where an error was raised after its beginning.
+        if (state.ending !== undefined) release(request)
       }
     })
     if (!isDeferred) release(request)
   }
 
   /** Makes the function that adds errors to the profile of a request that is no longer in memory. */
-  function errorAdder (token: string, params: unknown): (error: unknown) => void {
+  function errorAdder (token: string, mask: Mask): (error: unknown) => void {
     let left = MAX_LATE_ERRORS
     return (error) => {
       if (left-- < 1) return
-      const chain = maskExceptions(flattenError(error), app.hindsight.mask.withParams(params))
+      const chain = maskExceptions(flattenError(error), mask)
       profiler.amend(token, (profile) => withError(profile, chain)).catch((reason: unknown) => {
         app.hindsight.warn('An error was not added to its profile', reason)
       })
@@ -158,17 +157,15 @@ export function openRequestProfiles (
     profiler.exit()
   }
 
-  function queueClosed (request: FastifyRequest, reply: FastifyReply): void {
+  function end (request: FastifyRequest, reply: FastifyReply, ending: Ending): void {
     const state = stateOf(request)
-    if (request.raw.headers.upgrade !== undefined && reply.sent && !reply.raw.headersSent) {
-      state.upgraded = true
-    } else if (state.streamFailed !== true) {
-      state.clientGone = true
-      if (mode === 'full' && state.observed) {
-        request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
-      }
+    state.ending = ending
+    state.endedAt = performance.now()
+    const error = 'error' in ending ? ending.error : undefined
+    if (mode === 'full' && state.observed && (error instanceof ClientGoneError || error instanceof NoResponseError)) {
+      request.log.info({ channel: 'request' }, error.message)
     }
-    queueProfile(request, reply)
+    queueSafely(request, reply)
   }
 
   // An exception in a listener of the response or of the process would end the process.
@@ -181,14 +178,12 @@ export function openRequestProfiles (
   }
 
   const queueSafely = safely(queueProfile)
-  const queueClosedSafely = safely(queueClosed)
   onExit.add(exit)
   // Last, after the store is closed: a process that exits earlier writes the queued profiles.
   app.hindsight.closing.unshift(() => { onExit.delete(exit) })
   const profiles = {
     isProfiled,
     isProfiledOnSuccess,
-    watchStream,
     /** The token and the address of the request's profile; null: it is not profiled. */
     profileOf (request: FastifyRequest): { token: string, url: string } | null {
       if (!isProfiled(request)) return null
@@ -200,13 +195,8 @@ export function openRequestProfiles (
     queueAgain: queueSafely,
     /** Queues the profile at the end of the response. */
     queueAtEnd (request: FastifyRequest, reply: FastifyReply): void {
-      const state = stateOf(request)
-      if (state.isQueuedAtEnd === true) return
-      state.isQueuedAtEnd = true
-      const onSent = (): void => { end(queueSafely, request, reply) }
-      const onClosed = (): void => { end(queueClosedSafely, request, reply) }
       // Also of a reply that Fastify does not send: a hijacked one, an upgrade.
-      reply.raw.on('finish', onSent).on('error', onSent).on('close', onClosed)
+      stateOf(request).watchBody ??= watchEnding(request, reply, (ending) => end(request, reply, ending))
     },
     /** To be called when a response begins; returns the token of the request's profile. */
     begin (request: FastifyRequest, reply: FastifyReply): string {
@@ -218,24 +208,4 @@ export function openRequestProfiles (
   }
   app.hindsight.profiles = profiles
   return profiles
-}
-
-/** Queues the profile with the first event that ends a response. */
-function end (queueProfile: QueueProfile, request: FastifyRequest, reply: FastifyReply): void {
-  const state = stateOf(request)
-  if (state.endedAt !== 0) return
-  state.endedAt = performance.now()
-  queueProfile(request, reply)
-}
-
-/** Records that a payload fails while it is sent, if it is a stream. */
-function watchStream (request: FastifyRequest, reply: FastifyReply, payload: unknown): void {
-  if (!(payload instanceof Readable)) return
-  payload.once('error', (error) => {
-    // Before the headers, Fastify sends an error instead. After them, it closes the connection.
-    if (!reply.raw.headersSent) return
-    const state = stateOf(request)
-    state.streamFailed = true
-    state.otherErrors.push(error)
-  })
 }

@@ -47,7 +47,7 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
   const { token, status, method, url, duration, route, time, ip } = profile
   const path = `${options.base}/${token}`
   const error = Array.isArray(profile.exceptions) ? profile.exceptions.at(-1) : undefined
-  const reason = status === 499 ? 'Client Closed Request' : STATUS_CODES[status] ?? ''
+  const reason = { 444: 'No Response', 499: 'Client Closed Request' }[status] ?? STATUS_CODES[status] ?? ''
   return html`<section class="summary is-!${statusClass(status)}" aria-label="Summary">
 <div class="band"><p class="band-status"><strong>${status}</strong> ${reason}</p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(url)}</span></h1>

@@ -25,7 +25,10 @@ export const overviewPanel = createPanel('overview', 'Overview', 'overview', {
 /** What happened to a request, in sentences that state recorded facts only. */
 export function outcomeSentence (profile: Profile): string {
   const { method, status, exceptions, events, duration } = profile
-  if (status === 499) return `The client closed the connection after ${milliseconds(duration)}, before the response.`
+  const closer = { 499: 'client', 444: 'server' }[status]
+  if (closer !== undefined) {
+    return `The ${closer} closed the connection after ${milliseconds(duration)}, before the response.`
+  }
   const ended = ['raised', 'answered'].map((one) => events.find(({ outcome }) => outcome === one)).find(Boolean)
   const by = ended === undefined
     ? ''

@@ -1,0 +1,121 @@
+import { errorMonitor } from 'node:events'
+import type { ServerHttp2Stream } from 'node:http2'
+import { finished, Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
+
+/**
+ * How the response of a request ended. `begun`: whether its status and headers had been sent.
+ *
+ * - `sent`: it is complete, or an event stream that its client has closed.
+ * - `upgraded`: the connection is used for another protocol (RFC 9110, section 7.8), and has been closed.
+ * - `gone`: the client closed the connection before the response was complete.
+ * - `failed`: the server closed it: `error` is why.
+ */
+export type Ending =
+  | { kind: 'sent', begun: true }
+  | { kind: 'upgraded', begun: false }
+  | { kind: 'gone' | 'failed', begun: boolean, error: unknown }
+
+/** What is known of a response when its connection is closed. */
+interface Facts {
+  /** The error of the body, where it is a stream that failed, or of the response itself. */
+  error?: unknown
+  /** Whether the connection was idle for longer than the server permits: Node.js closes it then. */
+  timedOut?: boolean
+}
+
+/** Responses without an end, which clients close (HTML Standard, section 9.2; RFC 2046, section 5.1). */
+const ENDLESS = /^(?:text\/event-stream|multipart\/x-mixed-replace)\b/i
+
+/**
+ * Watches the response of a request. `onEnd` is called once, with how it ended. Returns the function that watches a
+ * body: it is called with each payload that is about to be sent.
+ */
+export function watchEnding (
+  request: FastifyRequest, reply: FastifyReply, onEnd: (ending: Ending) => void
+): (payload: unknown) => void {
+  const { raw } = reply
+  const facts: Facts = {}
+  let isOver = false
+  const end = (ending: Ending): void => {
+    if (isOver) return
+    isOver = true
+    socketOf(request)?.off('timeout', onTimeout)
+    onEnd(ending)
+  }
+  const onTimeout = (): void => { facts.timedOut = true }
+  // With headers that were set before, Node.js returns those of `writeHead`, too, which hijacked replies call.
+  if (!raw.headersSent) {
+    raw.setHeader('x-hindsight', '')
+    raw.removeHeader('x-hindsight')
+  }
+  // A listener of the socket itself does not keep Node.js from closing it (`server.timeout`).
+  socketOf(request)?.once('timeout', onTimeout)
+  // With HTTP/2, `finish` is also emitted for a response that was cut off.
+  raw.once('finish', () => { if (raw.writableEnded) end({ kind: 'sent', begun: true }) })
+  raw.once('close', () => end(endingOf(request, reply, facts)))
+  const noteError = (error: unknown): void => { facts.error ??= error }
+  raw.once(errorMonitor, noteError)
+  // Before the headers, Fastify sends an error instead.
+  return (payload) => watchBody(payload, (error) => { if (raw.headersSent) noteError(error) })
+}
+
+/** The status that describes an ending: what was sent; 101, 499 or 444 where Fastify has sent no response. */
+export function statusOfEnding (ending: Ending | undefined, reply: FastifyReply): number {
+  if (ending === undefined || ending.begun) return reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
+  return { upgraded: 101, gone: 499, failed: 444 }[ending.kind]
+}
+
+function endingOf (request: FastifyRequest, reply: FastifyReply, { error, timedOut = false }: Facts): Ending {
+  const { raw } = reply
+  const begun = raw.headersSent
+  if (request.raw.headers.upgrade !== undefined && reply.sent && !begun) return { kind: 'upgraded', begun: false }
+  const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error })
+  const cause = error ?? raw.errored ?? streamOf(request)?.errored
+  if (cause != null && !isConnectionError(cause)) return failed(cause)
+  if (timedOut) return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))
+  if (!isClosedByClient(request)) return failed(new NoResponseError(`The server closed the connection ${when(begun)}`))
+  if (begun && ENDLESS.test(String(raw.getHeader('content-type') ?? ''))) return { kind: 'sent', begun }
+  return { kind: 'gone', begun, error: new ClientGoneError(`The client closed the connection ${when(begun)}`) }
+}
+
+function when (begun: boolean): string {
+  return begun ? 'before the response was complete' : 'before the response was sent'
+}
+
+/** Whether the client has closed the connection, or reset the stream (RFC 9113, section 5.4.2). */
+function isClosedByClient (request: FastifyRequest): boolean {
+  const stream = streamOf(request)
+  if (stream !== undefined) return stream.aborted && stream.rstCode !== 0
+  const socket = socketOf(request)
+  return socket !== null && (socket.readableEnded || isConnectionError(socket.errored))
+}
+
+/** Whether an error was raised by the system, the parser or TLS because of the other side: not by the application. */
+export function isConnectionError (error: unknown): boolean {
+  const { code, syscall } = Object(error) as { code?: unknown, syscall?: unknown }
+  return typeof syscall === 'string' || /^(?:ECONNRESET|EPIPE|HPE_|ERR_SSL_)/.test(String(code))
+}
+
+/** The stream of a request of HTTP/2. */
+function streamOf ({ raw }: FastifyRequest): ServerHttp2Stream | undefined {
+  return (raw as { stream?: ServerHttp2Stream }).stream
+}
+
+/** The socket of a request of HTTP/1; null for HTTP/2, and where a request was injected. */
+function socketOf (request: FastifyRequest): FastifyRequest['raw']['socket'] | null {
+  const { socket } = request.raw
+  return streamOf(request) === undefined && typeof socket?.off === 'function' ? socket : null
+}
+
+/** Calls `onError` with the error of a body that is a stream: of Node.js, of the web, or of a `Response`. */
+function watchBody (payload: unknown, onError: (error: unknown) => void): void {
+  if (payload instanceof Readable) {
+    payload.once(errorMonitor, onError)
+    return
+  }
+  const body = payload instanceof Response ? payload.body : payload
+  if (!(body instanceof ReadableStream)) return
+  finished(body as never, (error) => { if (error != null) onError(error) })
+}
