@@ -68,7 +68,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     let context: RequestContext | undefined
     let recording: undefined | Promise<void>
     try {
-      if (observer?.servePage(request, reply) === true) return
+      if (observer?.pages?.serve(request, reply) === true) return
       if (observer?.begin(request, reply) === true) context = contextOf(request)
       recording = observer?.recordCpu?.(request, reply)
     } catch (error) {
@@ -97,7 +97,12 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, notFound)
   }
   response.addTo(app)
-  if (debug) app.addHook('preClose', async function markClosing () { app.hindsight.isClosing = true })
+  if (debug) {
+    app.addHook('preClose', async function closePages () {
+      app.hindsight.isClosing = true
+      await observer?.pages?.close()
+    })
+  }
   if (debug && resolved.settings !== null) addStartMessage(app)
   const handler = fromBeginning ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response })

@@ -99,7 +99,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
   }
 
   return {
-    servePage: settings !== null && debug ? pageServer(app) : () => false,
+    pages: settings !== null && debug ? pageServer(app) : null,
     /** Begins a request; false where it is not observed. */
     begin (request: FastifyRequest, reply: FastifyReply): boolean {
       beginRequest(request, reply)

@@ -19,17 +19,19 @@ export function isPageServer (): boolean {
 const REQUEST_START = 'http.server.request.start'
 
 /**
- * Makes the function that passes requests to a private Fastify instance; false: the request is not for its pages. The
- * requests of the network are passed to it before the application's Fastify receives them: they leave no line in its
- * log, take no request id and run none of its hooks. The function is for the others, such as injected ones.
+ * The pages of an application, which a private Fastify instance answers. The requests of the network are passed to it
+ * before the application's Fastify receives them: they leave no line in its log, take no request id and run none of its
+ * hooks.
  */
-export function pageServer (app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => boolean {
-  const { base, closing, mayReceiveDetails, warn } = app.hindsight
+export function pageServer (app: FastifyInstance) {
+  const { base, mayReceiveDetails, warn } = app.hindsight
   let pages: Promise<FastifyInstance> | null = null
   const isOwn = (path: string): boolean => path.startsWith(base) && OWN_PATH.test(path.slice(base.length))
   function serve (raw: IncomingMessage, response: ServerResponse): void {
     pages ??= openPages(app)
     pages.then((instance) => { instance.routing(raw, response) }, (error: unknown) => {
+      // The next request may succeed.
+      pages = null
       warn('The pages of the profiler could not be opened', error)
       response.writeHead(503).end()
     })
@@ -43,15 +45,20 @@ export function pageServer (app: FastifyInstance): (request: FastifyRequest, rep
     serve(raw, response)
     return true
   })
-  closing.push(async () => {
-    endSearch()
-    await pages?.then(async (instance) => { await instance.close() }, () => {})
-  })
-  return (request, reply) => {
-    if (!isOwn(pathnameOf(request)) || !mayReceiveDetails(request)) return false
-    reply.hijack()
-    serve(request.raw, reply.raw)
-    return true
+
+  return {
+    /** Answers other requests for a page, such as injected ones; false: the request is for the application. */
+    serve (request: FastifyRequest, reply: FastifyReply): boolean {
+      if (!isOwn(pathnameOf(request)) || !mayReceiveDetails(request)) return false
+      reply.hijack()
+      serve(request.raw, reply.raw)
+      return true
+    },
+    /** Ends the pages, and the streams of lists that are open: the server waits for these when it closes. */
+    async close (): Promise<void> {
+      endSearch()
+      await pages?.then(async (instance) => { await instance.close() }, () => {})
+    }
   }
 }
 
@@ -86,8 +93,12 @@ function receiveFirst ({ routing, server }: FastifyInstance, receive: Receive): 
 async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstance> {
   const { default: Fastify } = await import('fastify')
   isOpening = true
-  const pages = Fastify({ logger: false })
-  isOpening = false
+  let pages: FastifyInstance
+  try {
+    pages = Fastify({ logger: false })
+  } finally {
+    isOpening = false
+  }
   pages.decorate('hindsight', hindsight)
   pages.setErrorHandler(({ statusCode = 500, message }: FastifyError, request, reply) => {
     return answer(statusCode, request, reply, statusCode < 500 ? message : undefined)

@@ -1,7 +1,7 @@
 import { isIP, type AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
-import { requestContext, stateOf } from '../lifecycle/request-state.js'
+import { replayContext, requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { HindsightOptions } from '../options.js'
 import { addressRanges } from './address-ranges.js'
@@ -52,13 +52,13 @@ export function debugAccess (
   // An adapter of a serverless platform injects the requests of public clients. A request that a handler injects is
   // made for the client of that handler, too, and a replay for the one that requested it.
   function isInjectionAllowed (request: FastifyRequest): boolean {
+    if (replayContext.getStore()?.replayOf !== undefined) return true
     const context = requestContext.getStore()
     const injector = context?.request
     if (context === undefined || injector?.raw === request.raw) return isMessageAllowed(request)
     // The request that started this work is over.
     if (injector === undefined) return false
-    const isReplay = stateOf(injector).replays !== undefined
-    return servicesOf(injector).mayReceiveDetails(injector) && (isReplay || isMessageAllowed(request))
+    return servicesOf(injector).mayReceiveDetails(injector) && isMessageAllowed(request)
   }
 
   function isMessageAllowed (request: FastifyRequest): boolean {

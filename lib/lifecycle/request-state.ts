@@ -131,3 +131,6 @@ export function contextOf (request: FastifyRequest): RequestContext {
 }
 
 export const requestContext = new AsyncLocalStorage<RequestContext | undefined>()
+
+/** The replay of a stored request, in whose asynchronous context that is injected; the request takes the token. */
+export const replayContext = new AsyncLocalStorage<{ replayOf?: string | undefined }>()

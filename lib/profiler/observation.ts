@@ -3,7 +3,7 @@ import { isInjection } from 'light-my-request'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
-import { contextOf, requestContext, stateOf } from '../lifecycle/request-state.js'
+import { contextOf, replayContext, requestContext, stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { endHandler, setCurrentCode } from './handler-time.js'
 
@@ -11,8 +11,6 @@ declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The token of the request that caused this one, where that is known. */
     parent?: string
-    /** The token of the profile whose request is sent again by this one. */
-    replays?: string
     /** The token of the profile whose request this one repeats. */
     replayOf?: string
     /** Whether the request is profiled even if the options exclude it: a replay, or a request with a CPU profile. */
@@ -30,6 +28,7 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
   if (debug && isInjection(request.raw)) isDebugClient(request)
   if (!observed) return
   if (debug) bufferBody(request)
+  if (isInjection(request.raw)) recordReplay(state)
   state.reply = reply
   state.startedAt = performance.now()
   if (profiles === undefined) reply.raw.once('close', () => release(request))
@@ -72,11 +71,16 @@ function recordParent (request: FastifyRequest): void {
   if (profiles === undefined || isOver || servicesOf(parent).profiles !== profiles) return
   const state = stateOf(request)
   state.parent = profiles.tokenOf(parent) ?? ''
-  const { replays } = stateOf(parent)
-  if (replays === undefined) return
-  state.replayOf = replays
+}
+
+function recordReplay (state: RequestState): void {
+  const replay = replayContext.getStore()
+  if (replay?.replayOf === undefined) return
+  state.replayOf = replay.replayOf
   // The route of the replay waits for its profile.
   state.forceProfile = true
+  // Requests that the handler injects are not replays.
+  replay.replayOf = undefined
 }
 
 /** Records the error of a request; an earlier one becomes one of its other errors. */

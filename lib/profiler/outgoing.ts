@@ -59,8 +59,11 @@ export function watchOutgoing (): () => void {
 /** Calls by the request objects of their clients. */
 const calls = new WeakMap<object, Call>()
 
+/** When the sockets of clients were created: for Node.js 20, which does not publish when a request is. */
+const socketTimes = new WeakMap<object, number>()
+
 /** Records a call of the current request. */
-function begin (sent: object, call: Omit<Call, 'startedAt'>): void {
+function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = performance.now()): void {
   const request = requestContext.getStore()?.request
   if (request === undefined || !stateOf(request).observed) return
   const state = stateOf(request)
@@ -71,7 +74,7 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>): void {
       return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, mask, state.startedAt)) }
     })
   }
-  const begun = { ...call, startedAt: performance.now() }
+  const begun = { ...call, startedAt }
   calls.set(sent, begun)
   if (++state.outgoing.count <= MAX_CALLS) state.outgoing.calls.push(begun)
 }
@@ -85,11 +88,13 @@ function end (sent: object, failure: Pick<Call, 'error'> = {}): void {
   update(sent, { endedAt: performance.now(), ...failure })
 }
 
-// Published when the headers of the request are written.
+/** Begins a call, or completes it: a request has its last headers when its body has ended. */
 function beginHttp ({ request }: { request: ClientRequest }): void {
-  const { protocol, host, path, method } = request
+  const { protocol, host, path, method, socket, reusedSocket } = request
   const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`
-  begin(request, { method, url, requestHeaders: request.getHeaders() })
+  const call = { method, url, requestHeaders: request.getHeaders() }
+  if (calls.has(request)) return update(request, call)
+  begin(request, call, reusedSocket ? undefined : socketTimes.get(Object(socket) as object))
   if (calls.has(request)) request.once(errorMonitor, (error) => end(request, { error }))
 }
 
@@ -100,6 +105,8 @@ function respond ({ request, response }: ResponseMessage): void {
 }
 
 function respondHttp ({ request, response }: { request: ClientRequest, response: IncomingMessage }): void {
+  // A response may come before the body of the request has ended.
+  if (!calls.has(request)) beginHttp({ request })
   respond({ request, response })
   if (calls.has(request)) response.once('close', () => end(request))
 }
@@ -111,6 +118,9 @@ function beginUndici ({ request }: { request: Record<string, unknown> }): void {
 }
 
 const SUBSCRIBERS = ([
+  ['net.client.socket', ({ socket }: { socket: object }) => { socketTimes.set(socket, performance.now()) }],
+  // Since Node.js 22.12. The next one is published when the body has ended.
+  ['http.client.request.created', beginHttp],
   ['http.client.request.start', beginHttp],
   ['http.client.response.finish', respondHttp],
   ['undici:request:create', beginUndici],

@@ -76,17 +76,17 @@ function addStream (app: FastifyInstance): void {
     if (followers.size >= MAX_FOLLOWERS) throw new TooManyFollowersError(MAX_FOLLOWERS)
     const follower = new AbortController()
     followers.add(follower)
-    reply.raw.once('close', () => follower.abort())
-    const after = (await profiler.search({ limit: 1 })).head
-    const events = Readable.from(eventsOf(profiler, { criteria, after, signal: follower.signal }))
-    events.once('close', () => {
+    // Also where the store fails.
+    reply.raw.once('close', () => {
       follower.abort()
       followers.delete(follower)
     })
-    // Proxies must not buffer the events, and the connection must not delay the end of the process.
-    return reply.type('text/event-stream; charset=utf-8')
-      .headers({ 'x-accel-buffering': 'no', connection: 'close' })
-      .send(events)
+    const after = (await profiler.search({ limit: 1 })).head
+    // The connection must not delay the end of the process. HTTP/2 has no such header (RFC 9113, section 8.2.2).
+    if (request.raw.httpVersionMajor === 1) reply.header('connection', 'close')
+    // Proxies must not buffer the events.
+    return reply.type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no')
+      .send(Readable.from(eventsOf(profiler, { criteria, after, signal: follower.signal })))
   })
 }
 

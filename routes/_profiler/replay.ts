@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { contextOf, requestContext, stateOf } from '../../lib/lifecycle/request-state.js'
+import { replayContext } from '../../lib/lifecycle/request-state.js'
 import { CPU_HEADER } from '../../lib/profiler/cpu/record.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import {
@@ -48,10 +48,8 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   if (!isSafe(stored.method) && fields.confirm !== '1') {
     throw new BadFieldError('confirm', `${stored.method} is not safe (RFC 9110, section 9.2.1): send confirm=1, too`)
   }
-  Object.assign(stateOf(request), { replays: token, reply })
   if (fields.cpu === '1') stored.headers.push([CPU_HEADER, '1'])
-  // The injected request reads the token from the asynchronous context of this one, which has none in `observe` mode.
-  const again = await requestContext.run(contextOf(request), () => replay(app.hindsight.app, stored, values))
+  const again = await replayContext.run({ replayOf: token }, replay, app.hindsight.app, stored, values)
   if (formatOf(request, reply) !== 'json') {
     const target = fields.cpu === '1' ? `${again.token}?panel=cpu` : `${token}/compare/${again.token}`
     return reply.redirect(`${baseOf(request)}/${target}`, 303)

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type RequestListener } from 'node:http'
 import { connect } from 'node:http2'
@@ -133,4 +134,21 @@ t.test('Fastify refuses requests for pages, too, while the application is closed
   t.equal((await read(port, '/_profiler/'))[0], 200)
   await app.close()
   t.same(refused, [503, 'close'])
+})
+
+t.test('pages that could not be opened once are opened with the next request', async (t) => {
+  const app = Fastify({ pluginTimeout: 60_000 })
+  t.teardown(() => app.close())
+  await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+  await app.ready()
+  let isFirst = true
+  const failOnce = (message: unknown): void => {
+    const { fastify } = message as { fastify: FastifyInstance }
+    if (isFirst) fastify.addHook('onReady', async () => { throw new Error('failed once') })
+    isFirst = false
+  }
+  subscribe('fastify.initialization', failOnce)
+  t.teardown(() => unsubscribe('fastify.initialization', failOnce))
+  t.equal((await app.inject('/_profiler/')).statusCode, 503)
+  t.equal((await app.inject('/_profiler/')).statusCode, 200)
 })

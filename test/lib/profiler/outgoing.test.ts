@@ -7,6 +7,7 @@ import { fetch as undiciFetch, request as undiciRequest } from 'undici'
 import type { ProfilerSettings } from '../../../lib/options.js'
 import type { RecordedCall } from '../../../lib/profiler/outgoing.js'
 import { build, profileOf } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 const server = http.createServer((request, response) => {
   response.setHeader('set-cookie', 'sid=s3cret-answer')
@@ -175,4 +176,28 @@ t.test('headers with the names of inherited properties are recorded', async t =>
 t.test('the error of a failed call is unchanged', async t => {
   const app = await build(t, {}, app => app.get('/', async () => await get(nowhere)))
   t.equal((await app.inject('/')).statusCode, 500)
+})
+
+/** Sends the beginning of a body at once, and its end after 100 ms. */
+const upload = (url: string): Promise<number | undefined> => new Promise((resolve) => {
+  const sent = http.request(url, { method: 'POST', agent: false }, (response) => { response.resume().on('close', () => setTimeout(resolve, 150, response.statusCode)) })
+  sent.on('error', () => {}).write('beginning')
+  setTimeout(() => sent.end('end'), 100)
+})
+
+inBothModes('node:http: a call begins with its request, and has a response that comes before the end of its body', async (t, buildMode) => {
+  const early = http.createServer((_request, response) => { response.statusCode = 413; response.end('too large') })
+  await new Promise<void>(resolve => early.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => early.close())
+  const app = await buildMode((app) => {
+    app.get('/late', async () => await upload(`${base}/upload`))
+    app.get('/early', async () => await upload(`http://127.0.0.1:${(early.address() as AddressInfo).port}/`))
+  })
+  const callsOf = async (url: string): Promise<RecordedCall[]> => ((await profileOf(app, await app.inject(url))).collectors['http-client'] as Collected).calls
+  const [late] = await callsOf('/late')
+  t.ok((late?.duration ?? 0) > 95, `an upload of 100 ms: ${late?.duration}`)
+  t.match(late, { method: 'POST', status: 200 })
+  const answered = await callsOf('/early')
+  t.match(answered, [{ method: 'POST', status: 413 }])
+  t.equal(answered.length, 1)
 })

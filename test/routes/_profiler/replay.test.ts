@@ -11,24 +11,24 @@ import { requested } from '../../lib/profiler/formats/stored.js'
 import { sample } from '../../lib/profiler/sample.js'
 import { build, listen, newest, profileOf, type BuildOptions } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
+import { inBothModes } from '../../support/modes.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
 const json = { accept: 'application/json' }
 
+const orders: unknown[] = []
+
+function declare (app: FastifyInstance): void {
+  orders.length = 0
+  app.get('/stock/:id', async ({ params, headers, ip }) => ({ params, user: headers.authorization, ip }))
+  app.post('/orders', async ({ body, headers }) => { orders.push({ body, headers }); return { orders: orders.length } })
+  app.get('/nested', async () => (await app.inject('/stock/1')).json() as unknown)
+  app.get('/never', async () => await new Promise(() => {}))
+  app.get('/always', async (_request, reply) => reply.send(new Readable({ read () { setTimeout(() => this.push('x'), 5) } })))
+}
+
 async function start (t: Test, options: BuildOptions = {}): Promise<{ app: FastifyInstance, orders: unknown[] }> {
-  const orders: unknown[] = []
-  const app = await build({
-    ...options,
-    declare: (app) => {
-      app.get('/stock/:id', async ({ params, headers, ip }) => ({ params, user: headers.authorization, ip }))
-      app.post('/orders', async ({ body, headers }) => { orders.push({ body, headers }); return { orders: orders.length } })
-      app.get('/nested', async () => (await app.inject('/stock/1')).json() as unknown)
-      app.get('/never', async () => await new Promise(() => {}))
-      app.get('/always', async (_request, reply) => reply.send(new Readable({ read () { setTimeout(() => this.push('x'), 5) } })))
-    }
-  })
-  t.teardown(() => app.close())
-  return { app, orders }
+  return { app: await build(t, { ...options, declare }), orders }
 }
 
 async function formToken (app: FastifyInstance, token: string): Promise<string> {
@@ -40,8 +40,8 @@ async function send (app: FastifyInstance, token: string, fields: Record<string,
   return await app.inject({ method: 'POST', url: `/_profiler/${token}/replay`, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers }, payload })
 }
 
-t.test('a safe request is sent again, has its own profile, and both are compared', async (t) => {
-  const { app } = await start(t)
+inBothModes('a safe request is sent again, has its own profile, and both are compared', async (t, build) => {
+  const app = await build(declare)
   const first = await profileOf(app, await app.inject({ url: '/stock/7?x=1', headers: { 'x-kind': 'a' } }))
   const response = await send(app, first.token, {}, html)
   t.equal(response.statusCode, 303)
@@ -93,11 +93,23 @@ t.test('an unsafe method needs a confirmation', async (t) => {
   t.equal((orders[2] as { headers: Record<string, unknown> }).headers.cookie, undefined)
 })
 
-t.test('a request that the options exclude is profiled when it is sent again, with its children', async (t) => {
-  const { app } = await start(t, { profiler: { matcher: '/nothing' } })
+inBothModes('a request that the options exclude is profiled when it is sent again, and only that', async (t, build) => {
+  const app = await build(declare, { profiler: { matcher: '/nothing' } })
   app.hindsight.profiler.save(requested({ target: '/nested' }))
   const { token } = (await send(app, '3fa94c', {})).json()
   t.match((await app.inject(`/_profiler/${token}.json`)).json(), { replayOf: '3fa94c', status: 200 })
+  const { profiles } = await app.hindsight.profiler.search({ limit: 10 })
+  t.same(profiles.map((one) => one.token).sort(), ['3fa94c', token].sort(), 'the request that the handler injected is excluded')
+})
+
+inBothModes('a request that a replayed handler injects is its child, and no replay', async (t, build) => {
+  const app = await build(declare)
+  app.hindsight.profiler.save(requested({ target: '/nested' }))
+  const { token } = (await send(app, '3fa94c', {})).json()
+  const child = await app.hindsight.profiler.latest({ parent: token })
+  const profile = await app.hindsight.profiler.find(String(child?.token))
+  t.match(profile?.url, /\/stock\/1$/)
+  t.equal(profile?.replayOf, undefined)
 })
 
 t.test('the client address is the original one, unless headers change it', async (t) => {

@@ -3,6 +3,7 @@ import { JSDOM } from 'jsdom'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { hindsight } from '../../../../../app/hindsight.js'
 import { build, type BuildOptions } from '../../../../support/app.js'
+import { inBothModes } from '../../../../support/modes.js'
 
 const HTML = '<!doctype html><html lang="en"><head><title>Page</title></head><body><p>Ü</p></body></html>\n'
 const VALIDATORS = { etag: '"a"', 'last-modified': 'Thu, 01 Jan 2026 00:00:00 GMT', 'accept-ranges': 'bytes' }
@@ -107,5 +108,37 @@ t.test('a page with the toolbar is not cached; other pages keep their headers', 
       t.equal(toolbarOf(other.body), null)
       t.match(other.headers, CACHEABLE, mode)
     }
+  }
+})
+
+inBothModes('the toolbar is inserted before the end of the body, wherever else that text is', async (t, build) => {
+  const BAR = '<hindsight-toolbar>'
+  const pages: Array<[page: string, before: string | null]> = [
+    ['<body><h1>a</h1></body></html><!-- after </body> -->', '</body></html><!--'],
+    ['<body><h1>a</h1></BODY ></html>', '</BODY >'],
+    ['<body><!-- </body> --><p>a</p></body>', '</body>'],
+    ['<body><script>const s = "</body>"</script></body>', '</body>'],
+    ['<body>a</body><script>const s = "</body>"</script>', '</body><script>'],
+    ['<body><textarea></body></textarea></body >', '</body >'],
+    ['<body><p title="</body>" class=\'</body>\'>a</p></body\n>', '</body\n>'],
+    ['<body><p title=don\'t>it\'s</p></body>', '</body>'],
+    ['<body><style>a::after { content: "</body>" }</style>', null],
+    ['<body><script>const s = "<body></body>"</script></html>', null],
+    ['<body>a<!-- </body>', null],
+    ['<body></bodyguard></body/>', '</body/>']
+  ]
+  const app = await build((app) => { app.get('/', async (request, reply) => reply.type('text/html').send((request.query as { page: string }).page)) })
+  for (const [page, before] of pages) {
+    const { body } = await app.inject({ url: '/', query: { page } })
+    const at = body.indexOf(BAR)
+    if (before === null) t.equal(at, -1, page)
+    else t.equal(body.slice(at).split('</hindsight-toolbar>')[1]?.startsWith(before), true, page)
+  }
+})
+
+t.test('the place of the toolbar is found in linear time', async (t) => {
+  const app = await build(t, { declare (app) { app.get('/:part', async (request, reply) => reply.type('text/html').send((request.params as { part: string }).part.repeat(100_000))) } })
+  for (const part of ['<!--', '<script', '<script ', '<a =', '<a ="', '<a =\'', '</body', '<textarea>']) {
+    t.equal((await app.inject({ url: `/${encodeURIComponent(part)}` })).statusCode, 200, part)
   }
 })
