@@ -39,8 +39,8 @@ export interface ProfilerOptions {
 
 /** Milliseconds that a reader waits for profiles that are being written: a store that hangs must not block readers. */
 const READ_TIMEOUT = 1_000
-/** Milliseconds for the last profiles to be written, and for the store to close after that. */
-const CLOSE_TIMEOUT = 3_000
+/** Milliseconds for the last profiles to be written and the store to be closed, together. */
+const CLOSE_TIMEOUT = 5_000
 /** Milliseconds in which a form of a page can be sent. */
 const FORM_VALIDITY = 12 * 60 * 60 * 1_000
 /** Milliseconds that an exiting process waits for its last profiles. */
@@ -166,13 +166,14 @@ export class Profiler {
     await settlesWithin(this.#amending, READ_TIMEOUT)
     if (this.#closed) return
     this.#closed = true
+    const until = performance.now() + CLOSE_TIMEOUT
     await this.flush(CLOSE_TIMEOUT)
     const { waiting } = this.#queue
     if (waiting > 0) {
       this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
     }
     // A store that hangs must not keep the process from ending.
-    await settlesWithin(Promise.resolve(this.#storage.close()), CLOSE_TIMEOUT)
+    await settlesWithin(Promise.resolve(this.#storage.close()), Math.max(0, until - performance.now()))
   }
 
   // Queries that may concern profiles which are not written yet.

@@ -191,7 +191,7 @@ export class WriteQueue {
     if (this.#isReported || performance.now() - this.#reportedAt < warnInterval) return
     this.#isReported = true
     this.#reportedAt = performance.now()
-    warn(`Profiles are lost: ${reason}.`, error)
+    warn(`Profiles are lost: ${reason}${error === undefined ? '.' : ''}`, error)
   }
 }
 

@@ -185,6 +185,28 @@ t.test('an amended profile keeps its pin and becomes the newest', async t => {
   t.equal(await profiler.amend('00000f', (one) => one), false)
 })
 
+t.test('close() waits 5 seconds in all: for the queue, and for the store with the time that is left', async t => {
+  const queue = await import('../../../lib/profiler/write-queue.js')
+  for (const [writing, expected] of [[1_000, [5_000, 4_000]], [5_000, [5_000, 0]], [5_003, [5_000, 0]]] as const) {
+    let now = 100
+    const limits: number[] = []
+    class WriteQueue extends queue.WriteQueue {
+      override async flush (timeout = Infinity): Promise<void> {
+        limits.push(timeout)
+        now += writing
+      }
+    }
+    const settlesWithin = async (_promise: Promise<unknown>, timeout: number): Promise<boolean> => { limits.push(timeout); return true }
+    const { Profiler } = await t.mockImport<typeof import('../../../lib/profiler/profiler.js')>('../../../lib/profiler/profiler.js', {
+      '../../../lib/profiler/write-queue.js': { WriteQueue, settlesWithin }
+    })
+    const restore = t.intercept(performance, 'now', { value: () => now }).restore
+    await new Profiler({ storage: new MemoryStorage() }).close()
+    restore()
+    t.same(limits, expected, `after ${writing} ms`)
+  }
+})
+
 t.test('a store that does not close does not block the application, also with mocked timers', async t => {
   const storage = Object.assign(new MemoryStorage(), { close: async () => await new Promise<void>(() => {}) })
   const profiler = new Profiler({ storage })

@@ -172,9 +172,9 @@ t.test('failed profiles are counted, with one warning at the first failure and o
     await queue.flush()
   }
   t.same(warnings, [
-    ['Profiles are lost: the store failed.', 'full'],
+    ['Profiles are lost: the store failed', 'full'],
     ['Profiles are written again; 2 were lost.', undefined],
-    ['Profiles are lost: the store failed.', 'unavailable']
+    ['Profiles are lost: the store failed', 'unavailable']
   ])
   t.same(queue.counters, { written: 1, dropped: 0, failed: 3 })
   t.equal(queue.lastLoss, 'the store failed: unavailable')
@@ -185,7 +185,7 @@ t.test('a store that throws synchronously is handled like one that rejects', asy
   for (const token of tokens(1, 3)) queue.add(token, building(token))
   await queue.flush()
   t.same(queue.counters, { written: 0, dropped: 0, failed: 3 })
-  t.same(warnings, [['Profiles are lost: the store failed.', 'unavailable']])
+  t.same(warnings, [['Profiles are lost: the store failed', 'unavailable']])
   t.equal(queue.waiting, 0)
 })
 
@@ -209,7 +209,7 @@ t.test('a profile that cannot be built does not affect the others', async (t) =>
   await queue.flush()
   t.same(batches, [['000002']])
   t.same(queue.counters, { written: 1, dropped: 0, failed: 2 })
-  t.same(warnings, [['Profiles are lost: one could not be built.', 'broken'], ['Profiles are written again; 2 were lost.', undefined]])
+  t.same(warnings, [['Profiles are lost: one could not be built', 'broken'], ['Profiles are written again; 2 were lost.', undefined]])
   t.equal(queue.waiting, 0)
 })
 

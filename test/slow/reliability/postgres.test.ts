@@ -44,7 +44,7 @@ t.test('profiles are stored again after PostgreSQL was down, killed, suspended o
   const options = { profiler: { storage: postgres.url } }
   const app = await build(t, options, (app) => app.get('/hello', async () => 'hello'), { logger: { level: 'warn', stream } })
   await isUnavailable(t, app, new RegExp(`${place}.* cannot be used: .*ECONNREFUSED`))
-  t.same(warnings.filter((line) => line.startsWith('Profiles are lost')), ['Profiles are lost: the store failed.'], 'one warning')
+  t.same(warnings.filter((line) => line.startsWith('Profiles are lost')), ['Profiles are lost: the store failed'], 'one warning')
   await postgres.start()
   await isAvailable(t, app)
 
