@@ -5,6 +5,7 @@ import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from '../lib/options.js'
 import type { ResolvedOptions } from './prepare.js'
 import { isFromBeginning, profilerSettings } from '../lib/profiler/collect-policy.js'
+import { checkStorageSetting } from '../lib/profiler/storage/open.js'
 import { openServices } from '../lib/lifecycle/services.js'
 import { require } from '../lib/require.js'
 
@@ -51,6 +52,7 @@ function begin (app: FastifyInstance, given: HindsightOptions): Startup {
   const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
   const options = { ...given, lifecycle: mode, debug }
   const settings = profilerSettings(options.profiler)
+  checkStorageSetting(settings?.storage)
   if (mode === 'observe' && settings?.role !== undefined) {
     throw new Error('profiler.role (PROFILER_ROLE) needs lifecycle: \'full\', with the option security')
   }

@@ -7,7 +7,7 @@ import { malformedRecorder } from '../lib/profiler/build-profile.js'
 import { checkCollectors } from '../lib/profiler/collector.js'
 import type { Profile } from '../lib/profiler/profile.js'
 import { Profiler } from '../lib/profiler/profiler.js'
-import { checkStorageSetting, openStorage } from '../lib/profiler/storage/open.js'
+import { openStorage } from '../lib/profiler/storage/open.js'
 import type { Warn } from '../lib/profiler/write-queue.js'
 import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
 import { editorLink } from '../lib/view/editor.js'
@@ -21,10 +21,7 @@ export interface ResolvedOptions {
 
 /** Checks the values of options and completes `app.hindsight`. Throws an error with the option's name. */
 export function prepare (app: FastifyInstance, { options, settings }: ResolvedOptions): void {
-  if (settings !== null) {
-    checkCollectors(settings.collectors ?? [])
-    checkStorageSetting(settings.storage)
-  }
+  checkCollectors(settings?.collectors ?? [])
   const originOf = originResolver(options)
   Object.assign(app.hindsight, {
     mask: createMask(options.mask ?? []),

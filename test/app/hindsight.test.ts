@@ -6,7 +6,7 @@ import fastifySession from '@fastify/session'
 import Fastify, { type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
-import { hindsight } from '../../app/hindsight.js'
+import { hindsight, preload } from '../../app/hindsight.js'
 import { expected, OPTIONS } from '../../lib/check-options.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import { profileOf } from '../support/app.js'
@@ -261,3 +261,20 @@ for (const [options, message] of refused) {
     await t.rejects(async () => { await app.register(hindsight, { lifecycle: 'full', ...options }) }, { message })
   })
 }
+
+t.test('a storage that names no store stops the start in both modes, also with a short timeout for plugins', async (t) => {
+  const message = /^profiler\.storage \(STORAGE_URL\): it is neither sqlite nor memory, nor an address such as postgres:\/\/user:password@localhost/
+  for (const lifecycle of ['observe', 'full'] as const) {
+    for (const storage of ['redis', 'postgress//u:secret@h/x', 'postgres://', 'postgres:u:secret@h/x']) {
+      for (const options of [{}, { pluginTimeout: 100 }]) {
+        const app = Fastify(options)
+        t.teardown(() => app.close())
+        await t.rejects(async () => { await app.register(hindsight, { lifecycle, profiler: { storage } }) }, { message }, `${lifecycle}: ${storage}`)
+      }
+    }
+  }
+  const preloaded = Fastify()
+  t.teardown(() => preloaded.close())
+  preload(preloaded, { debug: true, profiler: { storage: 'postgres://' } })
+  await t.rejects(async () => { await preloaded.ready() }, { message }, 'the preload')
+})

@@ -21,15 +21,21 @@ export const STORE_FILE = 'profiles.db'
 export const NO_SQLITE =
   'this Node.js has no SQLite; use Node.js 22.13 or later, or install @photostructure/sqlite'
 
-const POSTGRES = /^postgres(?:ql)?:/i
+const POSTGRES = /^postgres(?:ql)?:\/\//i
 let isFallbackReported = false
 
-/** Throws for a text that names no store. */
+/** Throws for a text that names no store. The message does not contain the text, which may have a password. */
 export function checkStorageSetting (storage: string | ProfileStorage = 'sqlite'): void {
-  if (typeof storage !== 'string' || storage === 'sqlite' || storage === 'memory' || POSTGRES.test(storage)) return
-  const shown = storage.replace(/:\/\/.*@/s, '://')
-  const valid = 'neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight'
-  throw new Error(`profiler.storage (STORAGE_URL): "${shown}" is ${valid}`)
+  if (typeof storage !== 'string' || storage === 'sqlite' || storage === 'memory' || isPostgresAddress(storage)) return
+  throw new Error('profiler.storage (STORAGE_URL): it is neither sqlite nor memory, nor an address such as ' +
+    'postgres://user:password@localhost:5432/hindsight, in which special characters are percent-encoded')
+}
+
+function isPostgresAddress (text: string): boolean {
+  if (!POSTGRES.test(text) || !URL.canParse(text)) return false
+  const { host, pathname, search, hash } = new URL(text)
+  // After "/", "?" or "#" in a password, the beginning of the password would be read and shown as the host.
+  return (host !== '' || pathname.length > 1) && !/@/.test(pathname + hash) && !/^[^=]*@/.test(search)
 }
 
 /** Returns the store that the options name. Only its engine is loaded; nothing is opened before the first use. */

@@ -21,11 +21,7 @@ export class PostgresDatabase implements SqlDatabase {
 
   /** `url`: as `postgres://user:password@host:5432/database`. */
   constructor (url: string) {
-    const { protocol, host, pathname } = URL.canParse(url) ? new URL(url) : { protocol: '', host: '', pathname: '' }
-    if (host === '' && pathname.length < 2) {
-      const example = 'postgres://user:password@localhost:5432/hindsight'
-      throw new Error(`profiler.storage (STORAGE_URL): this is not an address such as ${example}`)
-    }
+    const { protocol, host, pathname } = new URL(url)
     this.place = `${protocol}//${host}${pathname}`
     this.#pool = openPool(url, MAX_CONNECTIONS)
   }
