@@ -127,7 +127,8 @@ function openStore (flags: Flags, mayCreate: boolean): Promise<ProfileStorage> {
     const advice = 'run the command in the folder where the application was started, or set --data-dir (DATA_DIR)'
     throw new Error(`There is no store at ${path}: ${advice}.`)
   }
-  // Only the service removes profiles: its options have the bounds.
+  // Only the application removes profiles: its options have the bounds.
   const unbounded = { maxProfiles: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
-  return openStorage({ storage, dataDir, ...unbounded, warn: (message) => process.stderr.write(`${message}\n`) })
+  const warn = (message: string): void => { process.stderr.write(`${message}\n`) }
+  return openStorage({ storage, dataDir, mayReplace: false, ...unbounded, warn })
 }

@@ -1,4 +1,5 @@
 import { get } from 'node:http'
+import { dirname } from 'node:path'
 import cookie from '@fastify/cookie'
 import fastifyCors from '@fastify/cors'
 import fastifyHelmet from '@fastify/helmet'
@@ -9,6 +10,7 @@ import t, { type Test } from 'tap'
 import { hindsight, preload } from '../../app/hindsight.js'
 import { expected, OPTIONS } from '../../lib/check-options.js'
 import type { HindsightOptions } from '../../lib/options.js'
+import { asides, connection, place } from '../lib/profiler/storage/support.js'
 import { profileOf } from '../support/app.js'
 
 /** The names of the listeners that can be left to the application. */
@@ -277,4 +279,26 @@ t.test('a storage that names no store stops the start in both modes, also with a
   t.teardown(() => preloaded.close())
   preload(preloaded, { debug: true, profiler: { storage: 'postgres://' } })
   await t.rejects(async () => { await preloaded.ready() }, { message }, 'the preload')
+})
+
+t.test('with a store of another version requests are answered, and the page of the profiler has the reason', async (t) => {
+  for (const lifecycle of ['observe', 'full'] as const) {
+    const path = place(t)
+    const other = connection(t, path)
+    other.exec('create table profiles (token text); pragma user_version = 99')
+    other.close()
+    const warnings: string[] = []
+    const onWarning = ({ message }: Error): void => { if (message.includes(path)) warnings.push(message) }
+    process.on('warning', onWarning)
+    const app = await application(t, (app) => { app.get('/', async () => 'hello') }, { lifecycle, profiler: { dataDir: dirname(path) } })
+    t.equal((await app.inject('/')).body, 'hello')
+    await app.hindsight.profiler.flush()
+    const page = await app.inject({ url: '/_profiler/', headers: HTML })
+    t.equal(page.statusCode, 503)
+    t.match(page.body, 'its schema has version 99, and this version of fastify-hindsight supports 2; use another folder')
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('warning', onWarning)
+    if (lifecycle === 'observe') t.match(warnings, [`Profiles are lost: the store failed: The store "${path}" cannot be used: its schema has version 99`])
+    t.same(asides(path), [])
+  }
 })

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
@@ -12,6 +12,7 @@ import { openStorage } from '../../lib/profiler/storage/open.js'
 import { recordOf } from '../../lib/profiler/summary.js'
 import { failure, profile, tokens } from '../lib/profiler/fixture.js'
 import { sample } from '../lib/profiler/sample.js'
+import { asides, connection } from '../lib/profiler/storage/support.js'
 import { testdir } from '../support/folder.js'
 
 const HOSTILE = 'http://h/\u001b]0;pwned\u0007\u001b[31m\u202etxt\n\r'
@@ -233,6 +234,32 @@ t.test('errors name the invalid argument', async (t) => {
     const printed = String(err.read())
     t.match(printed, `fastify-hindsight: ${message}`)
     t.notMatch(printed, /secret|ftp/)
+  }
+})
+
+t.test('no command changes a store that another version or program wrote, or that is damaged', async (t) => {
+  const dataDir = await stored(t, [profile('000001'), profile('000002')])
+  const path = join(dataDir, 'profiles.db')
+  const exported = join(dataDir, 'exported')
+  writeFileSync(exported, (await hindsight(dataDir, ['export'])).out)
+  const older = connection(t, path)
+  older.exec('pragma user_version = 3; pragma wal_checkpoint(truncate)')
+  older.close()
+  const reasons = { 'its schema has version 3, and this version of fastify-hindsight supports 2': readFileSync(path), 'file is not a database': Buffer.alloc(20_000, 'x') }
+  const commands = [
+    ['list'], ['list', '--json'], ['tail'], ['show', 'latest'], ['show', '000001'], ['headers', '000001'], ['compare', '000001'],
+    ['compare', '000001', '000002'], ['to', 'curl', '000001'], ['export'], ['import', exported], ['purge', '--all']
+  ]
+  for (const [reason, bytes] of Object.entries(reasons)) {
+    for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
+    writeFileSync(path, bytes)
+    for (const args of commands) {
+      const { code, out, err } = await hindsight(dataDir, args)
+      t.same([code, out], [1, ''], args.join(' '))
+      t.match(err, `fastify-hindsight: The store "${path}" cannot be used: ${reason}`)
+    }
+    t.ok(readFileSync(path).equals(bytes))
+    t.same(asides(path), [])
   }
 })
 

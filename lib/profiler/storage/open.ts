@@ -8,6 +8,8 @@ export interface OpenStorageOptions extends Partial<StorageBounds> {
   dataDir?: string
   /** Whether a SQLite file that cannot be written is an error at once, not with the first profile; default: true. */
   checkPlace?: boolean
+  /** Whether a damaged SQLite file is set aside and a new one created; default: true. */
+  mayReplace?: boolean
   /** Receives messages for operators, such as that a damaged file was set aside. */
   warn?: (message: string, error?: unknown) => void
 }
@@ -40,23 +42,24 @@ function isPostgresAddress (text: string): boolean {
 
 /** Returns the store that the options name. Only its engine is loaded; nothing is opened before the first use. */
 export async function openStorage (options: OpenStorageOptions): Promise<ProfileStorage> {
-  const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, checkPlace = true, warn = process.emitWarning } = options
+  const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, checkPlace = true } = options
+  const { mayReplace = true, warn = process.emitWarning } = options
   const { maxProfiles = DEFAULT_BOUNDS.maxProfiles, maxBytes = DEFAULT_BOUNDS.maxBytes } = options
   const bounds = { maxProfiles, maxBytes }
   checkStorageSetting(storage)
   if (typeof storage !== 'string') return storage
   if (POSTGRES.test(storage)) return await openPostgres(storage, bounds)
-  const { findLibrary } = await import('./sqlite/database.js')
+  const { checkWritable, findLibrary } = await import('./sqlite/database.js')
   const hasSqlite = findLibrary() !== undefined
   if (storage === 'sqlite' && !hasSqlite && !isFallbackReported) {
     warn(`Profiles are kept in memory only: ${NO_SQLITE}.`)
     isFallbackReported = true
   }
   if (storage === 'memory' || !hasSqlite) return new (await import('./memory.js')).MemoryStorage(bounds)
-  const { checkWritable, SqliteStorage } = await import('./sqlite.js')
+  const { SqliteStorage } = await import('./sqlite.js')
   const path = join(dataDir, STORE_FILE)
   if (checkPlace) checkWritable(path)
-  return new SqliteStorage({ ...bounds, path, warn })
+  return new SqliteStorage({ ...bounds, path, mayReplace, warn })
 }
 
 async function openPostgres (url: string, bounds: StorageBounds): Promise<ProfileStorage> {

@@ -1,6 +1,5 @@
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Profile } from '../profile.js'
 import type { Criteria } from './criteria.js'
@@ -34,10 +33,10 @@ class DatabaseThread {
 
   /** Removes a store; closes the database after the last one of its path. */
   async remove (store: SqliteStorage): Promise<void> {
-    const { path } = store
+    const { path, mayReplace } = store
     this.stores.delete(store)
-    const isUsed = [...this.stores].some((other) => other.path === path)
-    if (this.#worker !== null && !isUsed) await this.call({ path, bounds: {}, method: 'close', args: [] })
+    const isUsed = this.#firstOf(store) !== undefined
+    if (this.#worker !== null && !isUsed) await this.call({ path, mayReplace, bounds: {}, method: 'close', args: [] })
   }
 
   async call (call: Omit<Call, 'id'>): Promise<unknown> {
@@ -88,13 +87,17 @@ class DatabaseThread {
 
   #receive (reply: Reply): void {
     if ('warning' in reply) {
-      return [...this.stores].find(({ path }) => path === reply.path)?.warn(reply.warning)
+      return this.#firstOf(reply)?.warn(reply.warning)
     }
     const pending = this.#pending.get(reply.id)
     this.#pending.delete(reply.id)
     if (this.#pending.size === 0) this.#worker?.unref()
     if ('value' in reply) pending?.resolve(reply.value)
     else pending?.reject(Object.assign(new Error(reply.error.message), reply.error))
+  }
+
+  #firstOf ({ path, mayReplace }: Pick<Call, 'path' | 'mayReplace'>): SqliteStorage | undefined {
+    return [...this.stores].find((store) => store.path === path && store.mayReplace === mayReplace)
   }
 
   // The next call starts another worker.
@@ -114,6 +117,8 @@ process.on('exit', () => databaseThread.stop())
 export interface SqliteStorageOptions extends Partial<StorageBounds> {
   /** The file; its folder is created where it is missing. */
   path: string
+  /** Whether a damaged file is set aside and a new one created; default: true. */
+  mayReplace?: boolean
   /** Receives messages for operators; of the stores of one path, the first one does. */
   warn?: (message: string) => void
 }
@@ -121,12 +126,14 @@ export interface SqliteStorageOptions extends Partial<StorageBounds> {
 /** Stores profiles in a SQLite database, which a thread of its own reads and writes. */
 export class SqliteStorage implements ProfileStorage {
   readonly path: string
+  readonly mayReplace: boolean
   readonly warn: (message: string) => void
   readonly #bounds: Partial<StorageBounds>
   #closing: Promise<void> | null = null
 
-  constructor ({ path, warn = process.emitWarning, ...bounds }: SqliteStorageOptions) {
+  constructor ({ path, mayReplace = true, warn = process.emitWarning, ...bounds }: SqliteStorageOptions) {
     this.path = resolve(path)
+    this.mayReplace = mayReplace
     this.warn = warn
     this.#bounds = bounds
     databaseThread.stores.add(this)
@@ -142,21 +149,8 @@ export class SqliteStorage implements ProfileStorage {
   settle = (timeout: number): void => databaseThread.settle(timeout)
 
   async #call (method: Call['method'], ...args: readonly unknown[]): Promise<unknown> {
-    const { path } = this
+    const { path, mayReplace } = this
     if (this.#closing !== null) throw new StorageClosedError(path)
-    return await databaseThread.call({ path, bounds: this.#bounds, method, args })
-  }
-}
-
-/** Throws where the file cannot be written: at the start of a service, before its first profile. */
-export function checkWritable (path: string): void {
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    accessSync(dirname(path), constants.W_OK)
-    const found = statSync(path, { throwIfNoEntry: false })
-    if (found?.isFile() === false) throw new Error('it is not a file')
-    if (found !== undefined) accessSync(path, constants.R_OK | constants.W_OK)
-  } catch (error) {
-    throw new StorageUnusableError(path, (error as Error).message)
+    return await databaseThread.call({ path, mayReplace, bounds: this.#bounds, method, args })
   }
 }

@@ -12,6 +12,7 @@ import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import { openStorage } from '../../../lib/profiler/storage/open.js'
 import { recordOf } from '../../../lib/profiler/summary.js'
 import { profile, tokens } from '../../lib/profiler/fixture.js'
+import { asides, connection } from '../../lib/profiler/storage/support.js'
 import { sample } from '../../lib/profiler/sample.js'
 import { testdir } from '../../support/folder.js'
 
@@ -38,6 +39,20 @@ async function put (dataDir: string, profiles: readonly Profile[]): Promise<void
   await store.put(profiles.map(recordOf))
   await store.close()
 }
+
+t.test('a store of another version is an error, and is not changed', async (t) => {
+  const dataDir = testdir(t)
+  await put(dataDir, [profile('000001')])
+  const path = join(dataDir, 'profiles.db')
+  const other = connection(t, path)
+  other.exec('pragma user_version = 99')
+  const { call } = await connect(t, dataDir)
+  for (const [name, given] of [['search_profiles', {}], ['read_profile', { token: '000001' }]] as const) {
+    t.match(await call(name, given), { isError: true, text: `The store "${path}" cannot be used: its schema has version 99` })
+  }
+  t.match(other.prepare('select token from profiles').all(), [{ token: '000001' }])
+  t.same(asides(path), [])
+})
 
 t.test('a model lists, searches, reads and compares the profiles of a service', async (t) => {
   const dataDir = testdir(t)

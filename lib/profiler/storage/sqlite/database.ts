@@ -1,4 +1,6 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync
+} from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,9 +26,7 @@ const MAX_WAIT = 30_000
 const PAUSE = 20
 // Messages of SQLite: the package for Node 20 raises the errors of queries without their codes.
 const BUSY = /is locked|is busy/
-const DAMAGE = new RegExp([
-  'malformed', 'not a database', 'unsupported file format', 'schema has version', 'too large to be represented'
-].join('|'))
+const DAMAGE = /malformed|not a database|unsupported file format|too large to be represented/
 /** The code of an I/O error that is no failure of the disk: the file is too short (https://sqlite.org/rescode.html). */
 const SHORT_READ = 522
 
@@ -57,7 +57,7 @@ function queryOf (database: DatabaseSyncInstance): Query {
   }
 }
 
-/** The database of a path: opened with its first use, created anew when the file is removed, set aside when damaged. */
+/** The database of a path: opened with its first use, created anew when the file is removed. */
 export class SqliteDatabase implements SqlDatabase {
   readonly engine = 'sqlite'
   readonly place: string
@@ -66,14 +66,17 @@ export class SqliteDatabase implements SqlDatabase {
   /** One, so that each insertion runs the same prepared statement. */
   readonly rowsPerInsert = 1
   readonly #warn: (message: string) => void
+  /** Whether a damaged file is set aside and a new one created: by applications, and not by commands that read it. */
+  readonly #mayReplace: boolean
   #connection: DatabaseSyncInstance | null = null
   /** The file of the connection. */
   #identity: string | null = null
   /** The last transaction: they follow each other, in the order in which they were called. */
   #writing: Promise<unknown> = Promise.resolve()
 
-  constructor (path: string, warn: (message: string) => void) {
+  constructor (path: string, mayReplace: boolean, warn: (message: string) => void) {
     this.place = path
+    this.#mayReplace = mayReplace
     this.#warn = warn
   }
 
@@ -111,7 +114,7 @@ export class SqliteDatabase implements SqlDatabase {
         const isDamage = DAMAGE.test(message) || (message.includes('disk I/O error') && errcode === SHORT_READ)
         if (!(error instanceof Error) || 'statusCode' in error) throw error
         if (BUSY.test(message) && performance.now() < until && !isExiting()) await sleep(PAUSE)
-        else if (!isDamage || isSetAside) throw new StorageUnusableError(this.place, message)
+        else if (!isDamage || isSetAside || !this.#mayReplace) throw new StorageUnusableError(this.place, message)
         else [damage, isSetAside] = [message, true]
       }
     }
@@ -143,16 +146,15 @@ export class SqliteDatabase implements SqlDatabase {
         for (const suffix of ['-wal', '-shm']) rmSync(this.place + suffix, { force: true })
         closeSync(openSync(this.place, 'a', 0o600))
       }
-      if (!statSync(this.place).isFile()) throw new StorageUnusableError(this.place, 'it is not a file')
       this.#identity = identityOf(this.place)
       return (this.#connection = connect(this.place))
     })
   }
 
-  /** Replaces the file that was set aside before. */
   #setAside (reason: string): void {
-    const aside = `${this.place}.set-aside`
-    rmSync(`${aside}-wal`, { force: true })
+    const first = `${this.place}.set-aside`
+    let aside = first
+    for (let i = 2; existsSync(aside) || existsSync(`${aside}-wal`); i++) aside = `${first}-${i}`
     renameSync(this.place, aside)
     if (existsSync(`${this.place}-wal`)) renameSync(`${this.place}-wal`, `${aside}-wal`)
     const reaction = `It was set aside as "${aside}"; a new one is created.`
@@ -167,7 +169,10 @@ function connect (path: string): DatabaseSyncInstance {
     const isNew = connection.prepare('select 1 from sqlite_schema limit 1').get() === undefined
     const version = connection.prepare('pragma user_version').get()?.user_version
     if (!isNew && version !== SCHEMA_VERSION) {
-      throw new Error(`its schema has version ${version}, and this program supports ${SCHEMA_VERSION}`)
+      const reason = version === 0
+        ? 'it is a database of another program'
+        : `its schema has version ${version}, and this version of fastify-hindsight supports ${SCHEMA_VERSION}`
+      throw new StorageUnusableError(path, `${reason}; use another folder (profiler.dataDir, DATA_DIR), or remove it`)
     }
     connection.exec('pragma journal_mode = wal')
     if (isNew) connection.exec(`begin; ${SCHEMA}; commit`)
@@ -181,19 +186,47 @@ function connect (path: string): DatabaseSyncInstance {
 // Two processes that create a file at once would damage it. The lock is a database of its own: the system releases it
 // also where a process is killed.
 function withLock<T> (path: string, work: () => T): T {
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    closeSync(openSync(`${path}-lock`, 'a', 0o600))
-  } catch (error) {
-    throw new StorageUnusableError(path, (error as Error).message)
-  }
-  const lock = openDatabase(`${path}-lock`)
+  checkWritable(path)
+  const lockFile = `${path}-lock`
+  // It has no contents: whatever another program has written there is removed.
+  closeSync(openSync(lockFile, 'w', 0o600))
+  const lock = openDatabase(lockFile)
   try {
     lock.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; begin exclusive`)
+  } catch (error) {
+    lock.close()
+    const message = `"${lockFile}": ${(error as Error).message}`
+    // Another error than that of a lock is no damage of the store.
+    throw BUSY.test(message) ? new Error(message, { cause: error }) : new StorageUnusableError(path, message)
+  }
+  try {
     return work()
   } finally {
     lock.close()
   }
+}
+
+/** Throws where the files cannot be written: at the start of a service, and before they are opened. */
+export function checkWritable (path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    accessSync(dirname(path), constants.W_OK)
+    for (const file of ['', '-lock', '-wal', '-shm'].map((suffix) => path + suffix)) checkFile(file, path)
+  } catch (error) {
+    throw new StorageUnusableError(path, (error as Error).message)
+  }
+}
+
+function checkFile (file: string, path: string): void {
+  try {
+    accessSync(file, constants.R_OK | constants.W_OK)
+    if (statSync(file).isFile()) return
+  } catch (error) {
+    // Another process that closes the database removes its log at any time.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
+  throw new Error(`${file === path ? 'it' : `"${file}"`} is not a file`)
 }
 
 /** The device and inode of a file; null if it does not exist. */

@@ -1,6 +1,7 @@
 import { chmodSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { checkWritable, SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
+import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
+import { checkWritable } from '../../../../../lib/profiler/storage/sqlite/database.js'
 import { recordOf } from '../../../../../lib/profiler/summary.js'
 import { profile } from '../../fixture.js'
 

@@ -1,7 +1,8 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { checkWritable, SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
+import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
+import { checkWritable } from '../../../../../lib/profiler/storage/sqlite/database.js'
 import { failure, profile, tokens } from '../../fixture.js'
 import { asides, checkpoint, connection, isConsistent, listed, opened, PER_BATCH, place, put, run, until, writer } from '../support.js'
 
@@ -63,20 +64,13 @@ t.test('a file that is not a sound database is set aside when it is opened', asy
   const sound = readFileSync(made)
   const damaged = Buffer.from(sound)
   for (let at = 4_096; at < damaged.length; at += 4_096) damaged.fill(0xFF, at, at + 100)
-  const pragma = (t: Test, path: string, sql: string): void => {
-    const database = connection(t, path)
-    database.exec(sql)
-    database.close()
-  }
   const cases: Array<[name: string, make: (t: Test, path: string) => void, reason: string]> = [
     ['garbage', (_, path) => writeFileSync(path, Buffer.alloc(40_000, 'no store')), 'file is not a database'],
     ['a short text', (_, path) => writeFileSync(path, 'no store'), 'file is not a database'],
     ['cut in its middle', (_, path) => { writeFileSync(path, sound); truncateSync(path, sound.length >> 1) }, 'database disk image is malformed'],
     ['cut in its middle, within a page', (_, path) => { writeFileSync(path, sound); truncateSync(path, (sound.length >> 1) + 99) }, 'database disk image is malformed'],
     ['cut after its first page', (_, path) => { writeFileSync(path, sound); truncateSync(path, 4_096) }, 'database disk image is malformed'],
-    ['damaged pages', (_, path) => writeFileSync(path, damaged), 'database disk image is malformed'],
-    ['another schema version', (t, path) => { writeFileSync(path, sound); pragma(t, path, 'pragma user_version = 99') }, 'its schema has version 99, and this program supports 2'],
-    ['a database of another program', (t, path) => pragma(t, path, 'create table requests (id integer)'), 'its schema has version 0, and this program supports 2']
+    ['damaged pages', (_, path) => writeFileSync(path, damaged), 'database disk image is malformed']
   ]
   for (const [name, make, reason] of cases) {
     await t.test(name, async (t) => {
@@ -160,7 +154,77 @@ t.test('a write-ahead log that is damaged while closed costs only its own profil
   t.equal((await isConsistent(t, storage))[0], '00000b')
 })
 
-t.test('the latest file that was set aside is kept', async (t) => {
+t.test('a database of another version or program is an error, and is not changed', async (t) => {
+  const advice = 'use another folder \\(profiler\\.dataDir, DATA_DIR\\), or remove it$'
+  const cases: Array<[sql: string, reason: string]> = [
+    ['pragma user_version = 99', 'its schema has version 99, and this version of fastify-hindsight supports 2; '],
+    ['pragma user_version = 1', 'its schema has version 1, and this version of fastify-hindsight supports 2; '],
+    ['drop table profiles; drop table profile_totals; create table requests (id integer); pragma user_version = 0', 'it is a database of another program; ']
+  ]
+  for (const [sql, reason] of cases) {
+    const path = place(t)
+    const first = new SqliteStorage({ path })
+    await put(first, [profile('000001')])
+    const other = connection(t, path)
+    other.exec(sql)
+    const second = opened(t, { path, mayReplace: false })
+    const unusable = { code: 'HINDSIGHT_STORAGE_UNUSABLE', statusCode: 503, message: new RegExp(`^The store "${path}" cannot be used: ${reason}${advice}`) }
+    await t.rejects(listed(second), unusable, 'a command')
+    await first.close()
+    other.close()
+    const bytes = readFileSync(path)
+    const application = opened(t, { path })
+    await t.rejects(put(application, [profile('000002')]), unusable, 'an application')
+    await t.rejects(listed(application), unusable)
+    t.ok(readFileSync(path).equals(bytes), sql)
+    t.same(asides(path), [])
+  }
+})
+
+t.test('a store that may not be replaced is not set aside, whatever it contains', async (t) => {
+  const path = place(t)
+  writeFileSync(path, Buffer.alloc(40_000, 'no store'))
+  const bytes = readFileSync(path)
+  const reader = opened(t, { path, mayReplace: false })
+  for (let i = 0; i < 3; i++) {
+    await t.rejects(listed(reader), { code: 'HINDSIGHT_STORAGE_UNUSABLE', message: `The store "${path}" cannot be used: file is not a database` })
+  }
+  t.ok(readFileSync(path).equals(bytes))
+  t.same(asides(path), [])
+  const warnings: string[] = []
+  await put(opened(t, { path, warn: (message) => warnings.push(message) }), [profile('000001')])
+  t.equal(warnings.length, 1, 'the application replaces it')
+  t.same(await listed(reader), ['000001'], 'the reader reads the new file')
+})
+
+t.test('a file of the store that is in the way is repaired, or named', async (t) => {
+  for (const suffix of ['-lock', '-wal', '-shm', '-lock-journal']) {
+    const path = place(t)
+    const first = new SqliteStorage({ path })
+    await put(first, [profile('000001')])
+    await first.close()
+    writeFileSync(path + suffix, Buffer.alloc(40_000, 'garbage '))
+    const [storage, other] = [opened(t, { path }), writer(t, path, 'a', 2)]
+    await put(storage, [profile('000002')])
+    t.equal(await other.ended, 0)
+    const tokens = await isConsistent(t, storage)
+    t.equal(tokens.length, 2 + 2 * PER_BATCH, suffix)
+    t.same(asides(path), [])
+  }
+  for (const suffix of ['-lock', '-wal', '-shm']) {
+    const path = place(t)
+    mkdirSync(path + suffix)
+    const storage = opened(t, { path })
+    const unusable = { code: 'HINDSIGHT_STORAGE_UNUSABLE', message: `The store "${path}" cannot be used: "${path}${suffix}" is not a file` }
+    await t.rejects(put(storage, [profile('000001')]), unusable)
+    t.throws(() => checkWritable(path), unusable)
+    rmSync(path + suffix, { recursive: true })
+    await put(storage, [profile('000001')])
+    t.same(await listed(storage), ['000001'], 'it works when the folder is removed')
+  }
+})
+
+t.test('no file that was set aside is replaced', async (t) => {
   const path = place(t)
   for (let i = 0; i < 3; i++) {
     for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
@@ -169,8 +233,9 @@ t.test('the latest file that was set aside is kept', async (t) => {
     await put(storage, [profile('000001')])
     await storage.close()
   }
-  t.equal(readFileSync(`${path}.set-aside`, 'utf8'), 'garbage 2')
-  t.same(readdirSync(dirname(path)).filter((name) => !FILES.includes(name)), ['profiles.db.set-aside'])
+  const names = ['profiles.db.set-aside', 'profiles.db.set-aside-2', 'profiles.db.set-aside-3']
+  t.same(readdirSync(dirname(path)).filter((name) => !FILES.includes(name)).sort(), names)
+  t.same(names.map((name) => readFileSync(join(dirname(path), name), 'utf8')), ['garbage 0', 'garbage 1', 'garbage 2'])
 })
 
 t.test('a folder at the path is not changed', async (t) => {
