@@ -38,9 +38,13 @@ export default fp(async function application (app: FastifyInstance, given: AppOp
 
 /** The tables that the instances of a service share besides those of profiles. */
 const TABLES = `
-create table hindsight.sessions (sid varchar primary key, sess json not null, expire timestamp(6) not null);
-create index sessions_by_expiry on hindsight.sessions (expire);
-create table hindsight.login_attempts (key varchar(255) primary key, points integer not null default 0, expire bigint);
+create table if not exists hindsight.sessions (
+  sid varchar primary key, sess json not null, expire timestamp(6) not null
+);
+create index if not exists sessions_by_expiry on hindsight.sessions (expire);
+create table if not exists hindsight.login_attempts (
+  key varchar(255) primary key, points integer not null default 0, expire bigint
+);
 `
 const MAX_CONNECTIONS = 10
 /** Milliseconds until an unused session ends, where its cookie has no other time. */
@@ -55,16 +59,18 @@ async function withSharedState (app: FastifyInstance, options: HindsightOptions)
   const pool = openPool(url, MAX_CONNECTIONS)
   app.addHook('onClose', async () => { await pool.end() })
   let tables: Promise<void> | undefined
-  const prepare = (): Promise<void> => (tables ??= createTables(pool, 'hindsight.sessions', TABLES)
-    .catch((error: unknown) => {
-      tables = undefined
-      throw error
-    }))
-  app.addHook('onReady', async () => { await prepare().catch(() => {}) })
+  const prepare = (): Promise<void> => (tables ??= createTables(pool, TABLES))
+  app.addHook('onReady', async () => { await prepare().catch(() => { tables = undefined }) })
   const prepared = {
     async query (...query: Parameters<typeof pool.query>) {
-      await prepare()
-      return await pool.query(...query)
+      try {
+        await prepare()
+        return await pool.query(...query)
+      } catch (error) {
+        // The tables may be missing: the next use checks for them.
+        tables = undefined
+        throw error
+      }
     }
   }
   const hasSession = session !== undefined && session !== false

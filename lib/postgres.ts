@@ -4,6 +4,15 @@ import pg from 'pg'
 const TIMEOUT = 3_000
 /** The advisory lock of processes that create tables. */
 const CREATE_LOCK = 0x48696E65
+const INSUFFICIENT_PRIVILEGE = '42501'
+/** The tables, indexes and triggers that SQL creates. */
+const CREATED = /^create (?:or replace |unique )?(?:table|index|trigger) (?:if not exists )?(?:hindsight\.)?(\w+)/gm
+/** Counts those that exist. */
+const COUNT = `select count(*) from (
+  select relname from pg_class where relnamespace = to_regnamespace('hindsight')
+  union select tgname from pg_trigger join pg_class c on c.oid = tgrelid
+  where relnamespace = to_regnamespace('hindsight') and tgenabled <> 'D'
+) names where relname = any($1)`
 
 /** Connections to a server; the first query connects. */
 export function openPool (connectionString: string, max: number): pg.Pool {
@@ -41,19 +50,28 @@ export async function withClient<T> (pool: pg.Pool, work: (client: pg.PoolClient
   }
 }
 
-/** Creates tables of the schema `hindsight` where the first of them is missing; one process at a time does so. */
-export async function createTables (pool: pg.Pool, first: string, sql: string): Promise<void> {
+/**
+ * Executes SQL that creates what is missing in the schema `hindsight`, if a table, an index or a trigger that it names
+ * is missing, or with `always`; one process at a time does so.
+ */
+export async function createTables (pool: pg.Pool, sql: string, always = false): Promise<void> {
+  const names = Array.from(sql.matchAll(CREATED), ([, name]) => name)
   await withClient(pool, async (client) => {
-    const isThere = async (): Promise<boolean> => {
-      const { rows: [row] } = await client.query<{ found: string | null }>('select to_regclass($1) as found', [first])
-      return row?.found !== null
+    const has = async (wanted: typeof names): Promise<boolean> => {
+      const { rows: [row] } = await client.query<{ count: string }>(COUNT, [wanted])
+      return Number(row?.count) === wanted.length
     }
-    // A role that may only use them cannot create a schema.
-    if (await isThere()) return
+    if (!always && await has(names)) return
     await client.query('begin')
-    await client.query('select pg_advisory_xact_lock($1)', [CREATE_LOCK])
-    await client.query('create schema if not exists hindsight')
-    if (!await isThere()) await client.query(sql)
-    await client.query('commit')
+    try {
+      await client.query('select pg_advisory_xact_lock($1)', [CREATE_LOCK])
+      await client.query('create schema if not exists hindsight')
+      if (always || !await has(names)) await client.query(sql)
+      await client.query('commit')
+    } catch (error) {
+      await client.query('rollback')
+      // A role that may only use tables cannot create what a later version adds.
+      if ((error as { code?: string }).code !== INSUFFICIENT_PRIVILEGE || !await has(names.slice(0, 1))) throw error
+    }
   })
 }

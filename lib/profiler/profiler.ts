@@ -31,7 +31,7 @@ export interface ProfilerOptions {
   warn?: Warn
   /** The role that the profiler's pages need; none in debug mode. */
   role?: string | undefined
-  /** The secret of the form tokens; processes that share it accept each other's. */
+  /** The secret of the form tokens; by default that of the store, which its processes share. */
   secret?: string | undefined
   /** Receives the profile of each request, once. It must not throw. */
   trace?: ((profile: Profile) => void) | undefined
@@ -51,7 +51,6 @@ class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFIL
 
 /** Stores profiles and finds them. A failure or delay of the store affects no response. */
 export class Profiler {
-  readonly formTokens: FormTokens
   readonly role: string | undefined
   readonly trace: ((profile: Profile) => void) | undefined
   /** Bytes of one profile as JSON. */
@@ -60,12 +59,15 @@ export class Profiler {
   readonly #queue: WriteQueue
   readonly #warn: Warn
   #amending: Promise<unknown> = Promise.resolve()
+  /** Undefined until it is read from the store. */
+  #secret: string | undefined
+  readonly #ownSecret = randomBytes(32).toString('hex')
   #closed = false
 
   constructor (options: ProfilerOptions) {
     const { storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {} } = options
     const { secret, role, trace } = options
-    this.formTokens = new FormTokens(secret)
+    this.#secret = secret
     this.role = role
     this.trace = trace
     this.#storage = storage
@@ -76,6 +78,16 @@ export class Profiler {
       warn,
       put: async (records) => await storage.put(records)
     })
+  }
+
+  /** The tokens of forms. Processes with the same store accept each other's, also after a restart. */
+  async formTokens (): Promise<FormTokens> {
+    try {
+      this.#secret ??= await this.#storage.secret?.()
+    } catch {
+      // A form changes a stored profile: it is of no use before the store is available.
+    }
+    return new FormTokens(this.#secret ?? this.#ownSecret)
   }
 
   /** The numbers of profiles that were written and lost. */
@@ -198,7 +210,7 @@ class FormTokens {
   readonly #tokens = new Tokens({ validity: FORM_VALIDITY, userInfo: true })
   readonly #secret: string
 
-  constructor (secret: string = randomBytes(32).toString('hex')) {
+  constructor (secret: string) {
     this.#secret = createHash('sha256').update(`profiler forms\n${secret}`).digest('hex')
   }
 

@@ -4,7 +4,7 @@ import type { ProfileSource } from '../../lib/profiler/compare/last-success.js'
 import type { Criteria } from '../../lib/profiler/storage/criteria.js'
 import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import {
-  BadFieldError, baseOf, formatOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
+  BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
   TokenNotFoundError, tokenOf, type Fields
 } from './responses.js'
 
@@ -24,7 +24,7 @@ export default async function profileRoutes (app: FastifyInstance): Promise<void
   app.get('/compare', routeOptions(app, '_profiler_compare_chosen'), compareChosen)
   app.get('/:token/compare/:other', routeOptions(app, '_profiler_compare'), compareTwo)
   app.post('/:token/pin', routeOptions(app, '_profiler_pin'), async function pinProfile (request, reply) {
-    const { pinned } = formOf(request)
+    const { pinned } = await formOf(request)
     const token = tokenOf(request)
     if (pinned !== '1' && pinned !== '0') throw new BadFieldError('pinned', 'it is neither 1 nor 0')
     if (!await app.hindsight.profiler.pin(token, pinned === '1')) throw new TokenNotFoundError(token)
@@ -64,6 +64,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     showsDifferences ? successOf(sourceOf(request), profile) : null
   ])
   const view = {
+    formToken: await formTokenOf(request),
     pinned: summary?.pinned === true,
     replayable: debug,
     parent,

@@ -25,13 +25,14 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
   const problem = replayProblem(stored)
   const view: ReplayView = {
     token: profile.token,
+    formToken: await formTokenOf(request),
     request: maskedRequest(stored),
     safe: isSafe(stored.method),
     masked: stored.masked,
     notes: stored.notes,
     ...(problem !== undefined && { problem })
   }
-  if (formatOf(request, reply) === 'json') return { ...view, formToken: formTokenOf(request) }
+  if (formatOf(request, reply) === 'json') return view
   const { replayPage } = await import('../../lib/profiler/pages/replay.js')
   return await sendPage(request, reply, (options) => replayPage(view, options))
 }
@@ -40,7 +41,7 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   const { server: app } = request
   const { storedRequest, isSafe } = await import('../../lib/profiler/replay/stored-request.js')
   const { replay } = await import('../../lib/profiler/replay/replay.js')
-  const fields = formOf(request)
+  const fields = await formOf(request)
   const profile = await profileOf(request)
   const { token } = profile
   const stored = storedRequest(profile)

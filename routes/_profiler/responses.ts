@@ -73,7 +73,7 @@ export async function sendPage (
 ): Promise<FastifyReply> {
   const { addressesOf, pageAssets } = await import('../../lib/profiler/pages/assets.js')
   const base = baseOf(request)
-  const options = { base, assets: addressesOf(pageAssets, base), formToken: formTokenOf(request) }
+  const options = { base, assets: addressesOf(pageAssets, base) }
   return sendHtml(reply, (nonce) => render({ ...options, nonce }))
 }
 
@@ -104,15 +104,16 @@ export function tokenOf (request: FastifyRequest, name = 'token'): string {
 }
 
 /** The token of the forms of a page, for the user who requests it. */
-export function formTokenOf (request: FastifyRequest): string {
-  return request.server.hindsight.profiler.formTokens.create(userOf(request)?.identifier)
+export async function formTokenOf (request: FastifyRequest): Promise<string> {
+  const tokens = await request.server.hindsight.profiler.formTokens()
+  return tokens.create(userOf(request)?.identifier)
 }
 
 /** The fields of a form of the profiler's own pages; throws for any other form. */
-export function formOf (request: FastifyRequest): Fields {
+export async function formOf (request: FastifyRequest): Promise<Fields> {
   const { body } = request
   const fields = typeof body === 'object' && body !== null ? body as Fields : {}
-  const { formTokens } = request.server.hindsight.profiler
-  if (!formTokens.accepts(fields.form_token, userOf(request)?.identifier)) throw new ForeignFormError()
+  const tokens = await request.server.hindsight.profiler.formTokens()
+  if (!tokens.accepts(fields.form_token, userOf(request)?.identifier)) throw new ForeignFormError()
   return fields
 }

@@ -8,8 +8,6 @@ export interface PageOptions {
   /** The path of the profiler's routes, without a trailing slash. */
   base: string
   nonce: { script: string, style: string }
-  /** The value of the hidden field `form_token` of forms that change something. */
-  formToken: string
   /** The URLs of the stylesheet and of the script. */
   assets: { style: string, script: string }
 }

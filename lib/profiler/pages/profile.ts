@@ -10,6 +10,8 @@ import { milliseconds, moment, postForm, statusClass } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
 export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'problems'> {
+  /** The value of the hidden field `form_token`. */
+  formToken: string
   pinned: boolean
   /** Whether the page offers to replay the request. */
   replayable: boolean

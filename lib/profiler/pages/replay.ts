@@ -8,6 +8,8 @@ import { layout, type PageOptions } from './layout.js'
 /** A stored request as it will be sent. */
 export interface ReplayView {
   token: string
+  /** The value of the hidden field `form_token`. */
+  formToken: string
   /** Masked values stay masked. */
   request: FilledRequest
   /** Whether its method is safe (RFC 9110, section 9.2.1). */
@@ -38,7 +40,7 @@ in this process, not over the network. The new profile is compared with this one
 </main>`)
 }
 
-function form ({ token, request: { method }, safe, masked }: ReplayView, { base, formToken }: PageOptions): string {
+function form ({ token, formToken, request: { method }, safe, masked }: ReplayView, { base }: PageOptions): string {
   const fields = masked.map(({ name, required }) =>
     html`<label class="masked-value"><span>${visibleLine(name)}</span> ` +
     html`<input type="text" name="value.${name}" spellcheck="false"!${required ? ' required' : ''}></label>`)

@@ -1,17 +1,27 @@
--- The tables of profiles. Triggers keep the totals, also where another program deletes rows.
-drop view if exists hindsight.profiles;
-create table hindsight.profiles (
-  seq bigint generated always as identity primary key, token text not null unique, time text not null,
-  duration double precision not null, method text not null, url text not null, status integer not null,
-  ip text not null, route text, exception text, exceptions text not null, warnings integer not null, parent text,
-  error smallint not null, pinned smallint not null default 0, bytes bigint not null, json text not null
-);
-create index profiles_by_age on hindsight.profiles (pinned, error, seq) include (bytes);
-create table hindsight.profile_totals (
-  pinned smallint, error smallint, profiles bigint not null, bytes bigint not null, primary key (pinned, error)
-);
-insert into hindsight.profile_totals values (0, 0, 0, 0), (0, 1, 0, 0), (1, 0, 0, 0), (1, 1, 0, 0);
-create function hindsight.count_profiles() returns trigger language plpgsql as $$
+-- Creates what is missing in a store. Triggers keep the totals, also where another program deletes rows.
+do $$ begin drop view hindsight.profiles; exception when undefined_table or wrong_object_type then null; end $$;
+create table if not exists hindsight.profiles ();
+alter table hindsight.profiles
+  add column if not exists seq bigint generated always as identity primary key,
+  add column if not exists token text not null default md5(random()::text),
+  add column if not exists time text not null default '', add column if not exists duration double precision not null default 0,
+  add column if not exists method text not null default '', add column if not exists url text not null default '',
+  add column if not exists status integer not null default 0, add column if not exists ip text not null default '',
+  add column if not exists route text, add column if not exists exception text,
+  add column if not exists exceptions text not null default '', add column if not exists warnings integer not null default 0,
+  add column if not exists parent text, add column if not exists error smallint not null default 0,
+  add column if not exists pinned smallint not null default 0, add column if not exists bytes bigint not null default 0,
+  add column if not exists json text not null default '';
+create unique index if not exists profiles_token_key on hindsight.profiles (token);
+create index if not exists profiles_by_age on hindsight.profiles (pinned, error, seq) include (bytes);
+create table if not exists hindsight.profile_totals ();
+alter table hindsight.profile_totals
+  add column if not exists pinned smallint, add column if not exists error smallint,
+  add column if not exists profiles bigint not null default 0, add column if not exists bytes bigint not null default 0;
+create table if not exists hindsight.form_secret (secret text not null);
+insert into hindsight.form_secret
+  select gen_random_uuid()::text || gen_random_uuid() where not exists (select from hindsight.form_secret);
+create or replace function hindsight.count_profiles() returns trigger language plpgsql as $$
 begin
   if tg_op <> 'INSERT' then
     update hindsight.profile_totals t set profiles = t.profiles - n, bytes = t.bytes - b from (
@@ -25,10 +35,14 @@ begin
   end if;
   return null;
 end $$;
-create trigger profiles_inserted after insert on hindsight.profiles
+create or replace trigger profiles_inserted after insert on hindsight.profiles
   referencing new table as new_rows for each statement execute function hindsight.count_profiles();
-create trigger profiles_deleted after delete on hindsight.profiles
+create or replace trigger profiles_deleted after delete on hindsight.profiles
   referencing old table as old_rows for each statement execute function hindsight.count_profiles();
-create trigger profiles_pinned after update on hindsight.profiles
+create or replace trigger profiles_pinned after update on hindsight.profiles
   referencing old table as old_rows new table as new_rows
   for each statement execute function hindsight.count_profiles();
+delete from hindsight.profile_totals;
+insert into hindsight.profile_totals (pinned, error, profiles, bytes)
+  select column1, column2, count(seq), coalesce(sum(bytes), 0) from (values (0, 0), (0, 1), (1, 0), (1, 1)) groups
+  left join hindsight.profiles on pinned = column1 and error = column2 group by column1, column2;

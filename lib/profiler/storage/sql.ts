@@ -13,7 +13,7 @@ export type Row = Record<string, Value>
 /** Runs a statement whose parameters are written as `?`. */
 export type Query = (sql: string, values?: readonly Value[]) => Awaitable<Row[]>
 
-/** A database with the tables `profiles` and `profile_totals`, and the parts of its SQL that differ. */
+/** A database with the tables `profiles`, `profile_totals` and `form_secret`, and the parts of its SQL that differ. */
 export interface SqlDatabase {
   readonly engine: string
   /** Where it is, without a password; for people. */
@@ -126,6 +126,13 @@ export class SqlStorage implements ProfileStorage {
     const totals = totalsOf(rows)
     const failures = rows.reduce((sum, { error, profiles }) => sum + Number(error) * Number(profiles), 0)
     return { engine, place, ...sumOf(totals), failures, pinned: totals.pinned.profiles, ...this.#bounds }
+  }
+
+  async secret (): Promise<string> {
+    const sql = `select secret from ${this.#database.schema}form_secret`
+    const [row] = await this.#database.read(async (query) => await query(sql))
+    if (row === undefined) throw new Error('The store has no secret of forms')
+    return String(row.secret)
   }
 
   async close (): Promise<void> {

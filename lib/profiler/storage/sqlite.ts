@@ -145,6 +145,7 @@ export class SqliteStorage implements ProfileStorage {
   pin = async (token: string, pinned: boolean): Promise<boolean> => await this.#call('pin', token, pinned) as boolean
   purge = async (...args: [Criteria?, PurgeOptions?]): Promise<number> => await this.#call('purge', ...args) as number
   stats = async (): Promise<StorageStats> => await this.#call('stats') as StorageStats
+  secret = async (): Promise<string> => await this.#call('secret') as string
   close = async (): Promise<void> => await (this.#closing ??= databaseThread.remove(this))
   settle = (timeout: number): void => databaseThread.settle(timeout)
 

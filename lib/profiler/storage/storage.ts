@@ -125,6 +125,8 @@ export interface ProfileStorage {
   purge (criteria?: Criteria, options?: PurgeOptions): Awaitable<number>
   stats (): Awaitable<StorageStats>
   close (): Awaitable<void>
+  /** Optional. A random text that all processes with this store share: it signs the forms of the pages. */
+  secret? (): Awaitable<string>
   /** Optional. Blocks the thread of an exiting process until what was put is stored, or the time (ms) is over. */
   settle? (timeout: number): void
 }

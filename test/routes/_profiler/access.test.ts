@@ -255,7 +255,7 @@ t.test('CORS rules of the application do not open debug pages to other origins',
 t.test('changes need a token of the page', async t => {
   const app = await build(t, ANYBODY, routes)
   const port = await listen(app)
-  const token = app.hindsight.profiler.formTokens.create()
+  const token = (await app.hindsight.profiler.formTokens()).create()
   const post = async (path: string, fields: Record<string, string>, headers: Record<string, string> = {}, type = 'application/x-www-form-urlencoded'): Promise<number> => {
     const body = type.endsWith('urlencoded') ? new URLSearchParams(fields).toString() : type.endsWith('json') ? JSON.stringify(fields) : Object.entries(fields).map(([name, value]) => `${name}=${value}`).join('\r\n')
     const lines = Object.entries({ Host: 'localhost', 'Content-Type': type, 'Content-Length': String(body.length), Connection: 'close', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)

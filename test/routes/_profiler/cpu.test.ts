@@ -30,7 +30,7 @@ async function build (t: Test): Promise<{ app: FastifyInstance, seen: Seen[] }> 
 }
 
 async function replay (app: FastifyInstance, token: string, fields: Record<string, string> = {}) {
-  const form = { form_token: app.hindsight.profiler.formTokens.create(), ...fields }
+  const form = { form_token: (await app.hindsight.profiler.formTokens()).create(), ...fields }
   return await app.inject({ method: 'POST', url: `/_profiler/${token}/replay`, headers: { ...FORM, accept: 'text/html' }, payload: new URLSearchParams(form).toString() })
 }
 

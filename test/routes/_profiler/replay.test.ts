@@ -1,15 +1,19 @@
+import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import { execute } from '../../../cli/run.js'
+import type { HindsightOptions } from '../../../lib/options.js'
 import { replay } from '../../../lib/profiler/replay/replay.js'
 import { storedRequest } from '../../../lib/profiler/replay/stored-request.js'
+import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import { HOSTILE } from '../../lib/profiler/hostile.js'
 import { requested } from '../../lib/profiler/formats/stored.js'
 import { sample } from '../../lib/profiler/sample.js'
 import { build, listen, newest, profileOf, type BuildOptions } from '../../support/app.js'
+import { testdir } from '../../support/folder.js'
 import { htmlChecker } from '../../support/html-checker.js'
 import { inBothModes } from '../../support/modes.js'
 
@@ -39,6 +43,44 @@ async function send (app: FastifyInstance, token: string, fields: Record<string,
   const payload = new URLSearchParams({ form_token: await formToken(app, token), ...fields }).toString()
   return await app.inject({ method: 'POST', url: `/_profiler/${token}/replay`, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers }, payload })
 }
+
+t.test('forms are accepted by all applications with the same store, also after a restart; otherwise by their own only', async (t) => {
+  for (const mode of ['observe', 'full'] as const) {
+    const dataDir = join(testdir(t), mode)
+    const application = async (profiler: HindsightOptions['profiler']): Promise<FastifyInstance> => {
+      const app = Fastify({ pluginTimeout: 60_000 })
+      await app.register(hindsight, { lifecycle: mode, debug: true, profiler: profiler ?? {} })
+      app.get('/stock', async () => 'stock')
+      t.teardown(() => app.close())
+      return app
+    }
+    const post = async (app: FastifyInstance, url: string, fields: Record<string, string>): Promise<number> => (await app.inject({
+      method: 'POST', url, headers: { ...json, 'content-type': 'application/x-www-form-urlencoded' }, payload: new URLSearchParams(fields).toString()
+    })).statusCode
+    const statusesOf = async (app: FastifyInstance, token: string, form: string): Promise<number[]> => [
+      await post(app, `/_profiler/${token}/replay`, { form_token: form }), await post(app, `/_profiler/${token}/pin`, { form_token: form, pinned: '1' })
+    ]
+    const [first, second] = [await application({ dataDir }), await application({ dataDir })]
+    const { token } = await profileOf(first, await first.inject('/stock'))
+    const form = await formToken(first, token)
+    t.same(await statusesOf(second, token, form), [200, 303], `${mode}: another application`)
+    t.same(await statusesOf(second, token, 'x'), [403, 403])
+    await first.close()
+    await second.close()
+    t.same(await statusesOf(await application({ dataDir }), token, form), [200, 303], `${mode}: after a restart`)
+    t.same(await statusesOf(await application({ dataDir: join(dataDir, 'other') }), token, form), [403, 403], `${mode}: another store`)
+
+    // The store of an application without a secret, as `memory`.
+    const storage = new MemoryStorage()
+    const [third, fourth] = [await application({ storage }), await application({ storage })]
+    const { token: another } = await profileOf(third, await third.inject('/stock'))
+    const own = await formToken(third, another)
+    t.same(await statusesOf(third, another, own), [200, 303], `${mode}: in memory`)
+    t.same(await statusesOf(fourth, another, own), [403, 403])
+    const failing = await application({ storage: Object.assign(storage, { secret: async () => await Promise.reject(new Error('gone')) }) })
+    t.same(await statusesOf(failing, another, await formToken(failing, another)), [200, 303], `${mode}: the secret of the store is unavailable`)
+  }
+})
 
 inBothModes('a safe request is sent again, has its own profile, and both are compared', async (t, build) => {
   const app = await build(declare)

@@ -12,10 +12,9 @@ import { StorageUnusableError } from '../storage.js'
 
 /** `pragma user_version` of a store. */
 export const SCHEMA_VERSION = 2
-const SCHEMA = `
-  ${readFileSync(new URL('./schema.sql', import.meta.url), 'utf8')}
-  pragma user_version = ${SCHEMA_VERSION};
-`
+const SCHEMA = readFileSync(new URL('./schema.sql', import.meta.url), 'utf8')
+/** The names of its tables, index and triggers. */
+const NAMES = Array.from(SCHEMA.matchAll(/^create \w+ if not exists (\w+)/gm), ([, name]) => `'${name}'`)
 
 /** Pages (4 KiB) in the write-ahead log before a checkpoint, more than the default; and KiB of cache. */
 const SIZES = 'pragma wal_autocheckpoint = 4000; pragma cache_size = -8192'
@@ -27,6 +26,7 @@ const PAUSE = 20
 // Messages of SQLite: the package for Node 20 raises the errors of queries without their codes.
 const BUSY = /is locked|is busy/
 const DAMAGE = /malformed|not a database|unsupported file format|too large to be represented/
+const INCOMPLETE = /no such (?:table|column)|has no column/
 /** The code of an I/O error that is no failure of the disk: the file is too short (https://sqlite.org/rescode.html). */
 const SHORT_READ = 522
 
@@ -103,7 +103,7 @@ export class SqliteDatabase implements SqlDatabase {
 
   /** Tries again while another process writes, and once with a new file where this one proves to be damaged. */
   async #use<T> (work: (connection: DatabaseSyncInstance) => Promise<T>): Promise<T> {
-    let [damage, isSetAside]: [string | null, boolean] = [null, false]
+    let [damage, isSetAside, isReopened]: [string | null, boolean, boolean] = [null, false, false]
     for (const until = performance.now() + MAX_WAIT; ;) {
       try {
         const connection = this.#open(damage)
@@ -111,11 +111,18 @@ export class SqliteDatabase implements SqlDatabase {
         return await work(connection)
       } catch (error) {
         const { message, errcode = SHORT_READ } = error as Error & { errcode?: number }
-        const isDamage = DAMAGE.test(message) || (message.includes('disk I/O error') && errcode === SHORT_READ)
+        const isIncomplete = INCOMPLETE.test(message)
+        const isShort = message.includes('disk I/O error') && errcode === SHORT_READ
+        const isDamage = isIncomplete || isShort || DAMAGE.test(message)
         if (!(error instanceof Error) || 'statusCode' in error) throw error
         if (BUSY.test(message) && performance.now() < until && !isExiting()) await sleep(PAUSE)
         else if (!isDamage || isSetAside || !this.#mayReplace) throw new StorageUnusableError(this.place, message)
-        else [damage, isSetAside] = [message, true]
+        else if (isIncomplete && !isReopened) {
+          // Another program removed a table: what is missing is created when the file is opened.
+          attempt(() => this.#connection?.close())
+          this.#connection = null
+          isReopened = true
+        } else [damage, isSetAside] = [message, true]
       }
     }
   }
@@ -147,7 +154,7 @@ export class SqliteDatabase implements SqlDatabase {
         closeSync(openSync(this.place, 'a', 0o600))
       }
       this.#identity = identityOf(this.place)
-      return (this.#connection = connect(this.place))
+      return (this.#connection = connect(this.place, this.#mayReplace))
     })
   }
 
@@ -162,7 +169,8 @@ export class SqliteDatabase implements SqlDatabase {
   }
 }
 
-function connect (path: string): DatabaseSyncInstance {
+/** `mayComplete`: whether tables that are missing are created in a file that has others. */
+function connect (path: string, mayComplete: boolean): DatabaseSyncInstance {
   const connection = openDatabase(path)
   try {
     connection.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; pragma synchronous = normal; ${SIZES}`)
@@ -175,7 +183,10 @@ function connect (path: string): DatabaseSyncInstance {
       throw new StorageUnusableError(path, `${reason}; use another folder (profiler.dataDir, DATA_DIR), or remove it`)
     }
     connection.exec('pragma journal_mode = wal')
-    if (isNew) connection.exec(`begin; ${SCHEMA}; commit`)
+    const count = `select count(*) as found from sqlite_schema where name in (${NAMES.join()})`
+    if (isNew || (mayComplete && connection.prepare(count).get()?.found !== NAMES.length)) {
+      connection.exec(`begin immediate; ${SCHEMA} pragma user_version = ${SCHEMA_VERSION}; commit`)
+    }
     return connection
   } catch (error) {
     attempt(() => connection.close())

@@ -181,6 +181,46 @@ t.test('a database of another version or program is an error, and is not changed
   }
 })
 
+t.test('what is dropped in the database is created again, and no profile is lost by it', async (t) => {
+  const drops: Array<[sql: string, kept: number]> = [
+    ['drop table profile_totals', 2], ['drop table form_secret', 2], ['drop index profiles_by_age', 2], ['drop trigger profiles_inserted', 2],
+    ['drop table profiles', 0]
+  ]
+  for (const [sql, kept] of drops) {
+    for (const isOpen of [true, false]) {
+      const path = place(t)
+      let storage = opened(t, { path })
+      await put(storage, [profile('000001'), failure('000002')])
+      if (!isOpen) await storage.close()
+      const other = connection(t, path)
+      other.exec(sql)
+      other.close()
+      const reader = opened(t, { path, mayReplace: false })
+      if (sql === 'drop table profiles') await t.rejects(listed(reader), { message: /no such table: profiles$/ }, 'a command creates nothing')
+      // Nothing shows an open store that these are missing.
+      if (/index|trigger/.test(sql)) await storage.close()
+      if (!isOpen || /index|trigger/.test(sql)) storage = opened(t, { path })
+      t.match(await storage.secret(), /^[0-9A-F]{64}$/)
+      await put(storage, [profile('000003')])
+      t.equal((await isConsistent(t, storage)).length, kept + 1, `${sql}, ${isOpen ? 'open' : 'closed'}`)
+      t.same(asides(path), [])
+    }
+  }
+})
+
+t.test('a file without a column of its version is set aside', async (t) => {
+  const path = place(t)
+  const warnings: string[] = []
+  const storage = opened(t, { path, warn: (message) => warnings.push(message) })
+  await put(storage, [profile('000001')])
+  const other = connection(t, path)
+  other.exec('alter table profiles drop column route')
+  other.close()
+  await put(storage, [profile('000002')])
+  t.same(await isConsistent(t, storage), ['000002'])
+  t.match(warnings, [/no column named route.*set aside/])
+})
+
 t.test('a store that may not be replaced is not set aside, whatever it contains', async (t) => {
   const path = place(t)
   writeFileSync(path, Buffer.alloc(40_000, 'no store'))

@@ -84,6 +84,53 @@ t.test('SQL reads the tables and deletes rows', async (t) => {
   t.match(await storage.stats(), { profiles: 2, failures: 1 }, 'rows that others delete are counted')
 })
 
+t.test('what is dropped in the database is created again, and no profile is lost by it', async (t) => {
+  const postgres = await postgresServer(t)
+  if (!postgres) return
+  const storage = await opened(t, postgres.url)
+  await put(storage, [profile('000001'), failure('000002')])
+  const columns = (await postgres.psql("select attname from pg_attribute where attrelid = 'hindsight.profiles'::regclass and attnum > 0")).split('\n')
+  t.equal(columns.length, 17)
+  const objects = 'select count(*) from pg_class where relnamespace = \'hindsight\'::regnamespace'
+  const before = await postgres.psql(objects)
+  const drops = [
+    'drop table hindsight.profile_totals', 'drop table hindsight.form_secret', 'drop schema hindsight cascade', 'drop table hindsight.profiles cascade',
+    'drop table hindsight.profiles cascade; create view hindsight.profiles as select 1 as seq', 'drop function hindsight.count_profiles() cascade',
+    'drop index hindsight.profiles_by_age', 'alter table hindsight.profiles drop constraint if exists profiles_token_key; drop index if exists hindsight.profiles_token_key',
+    'drop trigger profiles_inserted on hindsight.profiles',
+    ...['pinned', 'error', 'profiles', 'bytes'].map((name) => `alter table hindsight.profile_totals drop column ${name}`),
+    ...columns.map((name) => `alter table hindsight.profiles drop column ${name}`)
+  ]
+  for (const [i, sql] of drops.entries()) {
+    await postgres.psql(sql)
+    // Nothing shows that these are missing: they are created when a process uses the store for the first time.
+    const isSilent = /index|trigger|function|constraint/.test(sql)
+    const user = isSilent ? await opened(t, postgres.url) : storage
+    const [token = ''] = tokens(16 + i, 16 + i)
+    await put(user, [profile(token)])
+    t.equal((await storage.get(token))?.token, token, sql)
+    const [listing, { profiles }] = [await listed(storage), await storage.stats()]
+    t.equal(listing[0], token, sql)
+    t.equal(listing.length, profiles, `${sql}: the totals are right`)
+    t.match(await storage.secret?.(), /^[0-9a-f-]{72}$/)
+    t.equal(await postgres.psql(objects), before, `${sql}: nothing is left over`)
+  }
+})
+
+t.test('a role that may only use the tables reads and writes, and keeps its own secret where there is none', async (t) => {
+  const postgres = await postgresServer(t)
+  if (!postgres) return
+  await put(await opened(t, postgres.url), [profile('000001')])
+  await postgres.psql('drop table hindsight.form_secret; create role user_only login; grant usage on schema hindsight to user_only; ' +
+    'grant select, insert, update, delete on all tables in schema hindsight to user_only')
+  const storage = await opened(t, postgres.url.replace('hindsight@', 'user_only@'))
+  await put(storage, [profile('000002')])
+  t.same(await listed(storage), ['000002', '000001'])
+  await t.rejects(async () => await storage.secret?.(), { message: /form_secret/ })
+  await postgres.psql('drop schema hindsight cascade')
+  await t.rejects(put(storage, [profile('000003')]), { code: 'HINDSIGHT_STORAGE_UNUSABLE', message: /permission denied for database/ })
+})
+
 t.test('invalid addresses are errors without the password', async (t) => {
   await t.rejects(openStorage({ storage: 'postgres://' }), { message: /^profiler\.storage \(STORAGE_URL\): / })
   const storage = await opened(t, 'postgres://u:secret@127.0.0.1:1/x')
