@@ -87,7 +87,7 @@ export const replay: Command = {
       return [`value.${name}`, value.join('=')] as [string, string]
     })
     const service = String(flags.url ?? DEFAULT_URL)
-    const view = await fetchJson<ReplayView & { formToken: string }>(service, token)
+    const view = await fetchJson<ReplayView>(service, token)
     const { request, safe, masked, formToken } = view
     if (!safe && flags.yes !== true) {
       throw new Error(`"${request.method} ${request.target}" may repeat side effects: --yes replays it.`)
@@ -104,7 +104,11 @@ export const replay: Command = {
 
 /** Sends a GET, or with a body a POST, to the replay route of a service; returns its JSON. Throws for an error. */
 async function fetchJson<T> (service: string, token: string, body?: URLSearchParams): Promise<T> {
-  if (!URL.canParse(service)) throw new Error(`--url: "${service}" is not an address such as ${DEFAULT_URL}.`)
+  const { protocol = '', username, password } = URL.canParse(service) ? new URL(service) : {}
+  if (!/^https?:$/.test(protocol) || username || password) {
+    // It is not shown, as it may have a password.
+    throw new Error(`--url is not an address such as ${DEFAULT_URL}, without a user and a password.`)
+  }
   const path = `_profiler/${encodeURIComponent(token)}/replay`
   const response = await fetch(new URL(path, `${service.replace(/\/+$/, '')}/`), {
     ...body !== undefined && { method: 'POST', body },

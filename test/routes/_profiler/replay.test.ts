@@ -256,7 +256,8 @@ t.test('the command sends the request through the service', async (t) => {
   for (const [args, message] of [
     [['x', '--url', url], /The service answered 404: Token "x" was not found\./],
     [['ffffff', '--url', url], /The service answered 404: Token "ffffff" was not found\./],
-    [[token, '--url', 'nix'], /--url: "nix" is not an address/],
+    ...['nix', 'u:secret@127.0.0.1', 'http://u:secret@127.0.0.1:1', 'http://secret@127.0.0.1:1', 'htp:/u:secret@h'].map((url) =>
+      [[token, '--url', url], /^fastify-hindsight: --url is not an address such as http:\/\/127\.0\.0\.1:3000, without a user and a password\.\n$/] as [string[], RegExp]),
     [[token, '--url', 'http://127.0.0.1:1'], /The service at http:\/\/127\.0\.0\.1:1 cannot be reached/],
     [[token, '--url', url, '--yes', '--set', 'nix=1'], /Invalid "value\.nix": nothing of that name is masked; masked are value\.body\.password\./]
   ] as const) {
