@@ -2,6 +2,11 @@ import { listener } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { attributesIn, checkAttributes, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 import { routeName } from '../lib/routing/route-table.js'
+import type { RouteAttributes } from '../lib/options.js'
+
+declare module 'fastify' {
+  interface FastifyContextConfig extends RouteAttributes {}
+}
 
 type Config = Record<string, unknown> | undefined
 

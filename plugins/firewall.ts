@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { contextOf, userOf } from '../lib/security/context.js'
+import type { SessionLogin } from '../lib/security/login-session.js'
 import type { LoginForm } from '../lib/security/login.js'
 import { openSecurity } from '../lib/security/security.js'
 import type { User } from '../lib/security/users.js'
@@ -14,6 +15,12 @@ declare module 'fastify' {
     isGranted (attribute: string, subject?: unknown): Promise<boolean>
     /** The data of a login page; the message of a failed login is returned once. */
     loginForm (): LoginForm
+  }
+  interface Session {
+    /** The data of each firewall, by its name. */
+    _security?: Record<string, SessionLogin>
+    /** The secret of the session's CSRF tokens. */
+    _csrf?: string
   }
 }
 

@@ -6,6 +6,13 @@ import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import { profilerSettings } from '../lib/profiler/collect-policy.js'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** False: requests of this route are not profiled. */
+    profile?: boolean
+  }
+}
+
 const notProfiled = new Skip('requests of the profiler itself, of routes with `profile: false` and those that the ' +
   'options leave out are not profiled')
 

@@ -8,6 +8,10 @@ import { redirectPage } from '../lib/view/html.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
+    /** The route's name in logs and profiles; by default `<METHOD> <pattern>`. */
+    name?: string
+    /** True: GET and HEAD without TLS are redirected to `https:`, requests of other methods are not found. */
+    httpsOnly?: boolean
     /** True: the route exists only for clients that may see the debug surface. */
     debugOnly?: boolean
   }

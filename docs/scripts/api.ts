@@ -36,7 +36,9 @@ ${rows.sort().join('\n')}
 
 The exports of the package. An editor shows their types and comments. [Options](options.md) has
 \`HindsightOptions\`, [the JSON of a profile](profile.md) has \`Profile\`.
-\`fastify-hindsight/register\` is the preload and exports nothing.
+\`fastify-hindsight/register\` is the preload and exports nothing. \`fastify-hindsight/full\` has
+the exports of \`fastify-hindsight\`, and
+[declares what \`full\` mode adds](../explanation/modes.md#typescript).
 
 ${sections.join('\n')}`
 }

@@ -5,7 +5,6 @@ import {
 /** The interfaces that options contain, and that applications implement. */
 const IMPORTS = `
 import type { FastifyCorsOptions } from '@fastify/cors'
-import type { FastifySessionOptions } from '@fastify/session'
 import type { FastifyRequest } from 'fastify'
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import type { Duration } from './duration.js'

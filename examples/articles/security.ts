@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { HindsightOptions, StoredUser, Voter } from 'fastify-hindsight'
+import type { HindsightOptions, StoredUser, Voter } from 'fastify-hindsight/full'
 import type { Article } from './store.js'
 
 // The SHA-256 of "a-token-of-ada-for-the-tour".

@@ -1,4 +1,4 @@
-import type { HindsightOptions } from 'fastify-hindsight'
+import type { HindsightOptions } from 'fastify-hindsight/full'
 import { security } from './security.js'
 import type { Article, ArticleStore } from './store.js'
 import en, { type Words } from './words/en.js'

@@ -1,5 +1,5 @@
 import Fastify, { type FastifyInstance } from 'fastify'
-import hindsight, { type ConvertedParams, type HindsightOptions, type RouteAttributes } from 'fastify-hindsight'
+import hindsight, { type ConvertedParams, type HindsightOptions, type RouteAttributes } from 'fastify-hindsight/full'
 import { apiKey } from './authenticator.js'
 import { looked } from './collector.js'
 import { findOrder } from './orders.js'

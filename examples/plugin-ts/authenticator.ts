@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Authenticator } from 'fastify-hindsight'
+import type { Authenticator } from 'fastify-hindsight/full'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 

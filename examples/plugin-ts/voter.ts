@@ -1,4 +1,4 @@
-import type { Voter } from 'fastify-hindsight'
+import type { Voter } from 'fastify-hindsight/full'
 import type { Order } from './orders.js'
 
 /** People see their own orders. */

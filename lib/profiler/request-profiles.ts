@@ -20,13 +20,6 @@ import { Redirects } from './redirects.js'
 import { newToken } from './token.js'
 import type { ProfilerSettings } from '../options.js'
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** False: requests of this route are not profiled. */
-    profile?: boolean
-  }
-}
-
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The data of the application's collectors: they run once, however often the profile is written. */

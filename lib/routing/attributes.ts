@@ -49,7 +49,6 @@ export type ConvertedParams<Config extends { readonly params: Readonly<Record<st
 declare module 'fastify' {
   // An application merges its own converters into this: their names, and the types of their values.
   interface FastifyParamConverters {}
-  interface FastifyContextConfig extends RouteAttributes {}
 }
 
 declare module '../lifecycle/request-state.js' {

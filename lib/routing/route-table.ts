@@ -1,20 +1,8 @@
-import type { HTTPMethod } from 'find-my-way'
+import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf, pathOf } from '../http/request-target.js'
 import type { RouteMatch } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { require } from '../require.js'
-
-const FindMyWay = require('find-my-way') as typeof import('find-my-way')
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The route's name in logs and profiles; by default `<METHOD> <pattern>`. */
-    name?: string
-    /** True: GET and HEAD without TLS are redirected to `https:`, requests of other methods are not found. */
-    httpsOnly?: boolean
-  }
-}
 
 declare module '../lifecycle/services.js' {
   interface Services {

@@ -17,15 +17,6 @@ export interface SessionLogin {
   failure?: string
 }
 
-declare module 'fastify' {
-  interface Session {
-    /** The data of each firewall, by its name. */
-    _security?: Record<string, SessionLogin>
-    /** The secret of the session's CSRF tokens. */
-    _csrf?: string
-  }
-}
-
 /** Whether a request has the session cookie. */
 export function hasSession (request: FastifyRequest): boolean {
   const { cookiesOf, sessions } = servicesOf(request)

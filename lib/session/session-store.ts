@@ -1,12 +1,16 @@
-import type { FastifySessionOptions } from '@fastify/session'
 import { LruMap } from 'toad-cache'
 import { httpError } from '../http/http-errors.js'
 
-/** A session store, in the interface of @fastify/session. */
-export type SessionStore = NonNullable<FastifySessionOptions['store']>
+// The interface of @fastify/session: its types would declare `request.session` wherever those of options are imported.
+/** A session store of @fastify/session or express-session. */
+export interface SessionStore {
+  set (id: string, session: Stored, done: Callback): void
+  get (id: string, done: Callback): void
+  destroy (id: string, done: Callback): void
+}
 
-type Stored = Parameters<SessionStore['set']>[1]
-type Callback = (error?: unknown, session?: Stored | null) => void
+type Stored = any
+type Callback = (error?: any, session?: Stored | null) => void
 
 /** The session store failed, or did not answer in time: the response is 503. */
 export class SessionStoreError extends httpError('SessionStoreError', 'HINDSIGHT_SESSION_STORE', 503) {}

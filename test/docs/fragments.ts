@@ -5,7 +5,7 @@ import { snippetsOf, type Snippet } from '../support/snippets.js'
 const ARTICLE = `import { Article } from '${join(import.meta.dirname, 'article.js')}'
 `
 const START = `import Fastify, { type FastifyPluginAsync, type FastifyRequest } from 'fastify'
-import { hindsight } from 'fastify-hindsight'
+import { hindsight } from 'fastify-hindsight/full'
 export const app = Fastify({ pluginTimeout: 60_000 })
 `
 const REGISTERED = `${START}await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' } })

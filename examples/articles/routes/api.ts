@@ -1,5 +1,5 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
-import type { ConvertedParams, User } from 'fastify-hindsight'
+import type { ConvertedParams, User } from 'fastify-hindsight/full'
 import { article as schema, draft } from '../schemas.js'
 import type { Draft } from '../store.js'
 

@@ -1,6 +1,6 @@
 import formbody from '@fastify/formbody'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
-import { checkCsrfToken, csrfToken, type User } from 'fastify-hindsight'
+import { checkCsrfToken, csrfToken, type User } from 'fastify-hindsight/full'
 import { layoutVariables } from '../layout.js'
 import { draft } from '../schemas.js'
 import type { Article, Draft } from '../store.js'
