@@ -3,11 +3,17 @@ import type { FastifyInstance } from 'fastify'
 import { preload } from './hindsight.js'
 import { isPageServer } from './page-server.js'
 import { preloadOptions } from './environment.js'
+import { warnOnce } from '../lib/lifecycle/services.js'
 
 /** The options of the preload. */
 export const options = preloadOptions()
 
 // The plugin in every application of the process, registered when it is made.
 subscribe('fastify.initialization', (message) => {
-  if (!isPageServer()) preload((message as { fastify: FastifyInstance }).fastify, options)
+  const { fastify } = message as { fastify: FastifyInstance }
+  const { version } = fastify
+  if (isPageServer()) return
+  if (version.startsWith('5.')) preload(fastify, options)
+  // The process may have another copy of Fastify, of another version.
+  else warnOnce(`An application with Fastify ${version} is not observed: fastify-hindsight needs Fastify 5`)
 })

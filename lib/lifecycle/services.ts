@@ -87,7 +87,7 @@ export function servicesOf (request: FastifyRequest): Services {
 
 const warned = new Set<string>()
 
-function warnOnce (message: string, error?: unknown): void {
+export function warnOnce (message: string, error?: unknown): void {
   if (warned.has(message)) return
   warned.add(message)
   const reason = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`
