@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import { decorateRequests } from './capture.js'
 import { checkOptions, listenersOf } from '../lib/check-options.js'
 import { beginObservation, type Observation } from './observe.js'
@@ -7,9 +8,6 @@ import type { ResolvedOptions } from './prepare.js'
 import { isFromBeginning, profilerSettings } from '../lib/profiler/collect-policy.js'
 import { checkStorageSetting } from '../lib/profiler/storage/open.js'
 import { openServices } from '../lib/lifecycle/services.js'
-import { require } from '../lib/require.js'
-
-const fp = require('fastify-plugin') as typeof import('fastify-plugin')
 
 interface Startup {
   resolved: ResolvedOptions

@@ -4,7 +4,13 @@ const fp = require('fastify-plugin')
 
 // tsx compiles required ES modules to CommonJS and leaves `import()` as it is, so a module that is both required and
 // imported exists twice. The plugin therefore imports the package, and all exports are then those of the import.
-let exported = require('#index')
+let exported = {}
+try {
+  exported = require('#index')
+} catch (error) {
+  // Yarn Plug'n'Play cannot require ES modules from its archives, and can import them: the plugin works.
+  if (process.versions.pnp === undefined) throw error
+}
 
 const hindsight = fp(async function hindsight (app, options) {
   exported = await import('#index')

@@ -1,6 +1,7 @@
-import { createRequire } from 'node:module'
+import { closest, distance } from 'fastest-levenshtein'
 import { secondsOf } from './duration.js'
 import type { HindsightOptions } from './options.js'
+import { readText } from './require.js'
 
 /** A schema of `options.schema.json`: JSON Schema with the keywords that the file's comment describes. */
 export interface OptionSchema {
@@ -36,9 +37,9 @@ type OptionType = keyof typeof TYPES
 type Schemas = Record<'plugin' | 'server' | 'process' | 'route', { readonly properties: OptionSchemas }> &
   { readonly removed: Readonly<Record<string, string>> }
 
-const require = createRequire(import.meta.url)
 // `import` of JSON prints a warning on Node.js 20.
-const { plugin, server, process: ofProcess, route, removed } = require('./options.schema.json') as Schemas
+const { plugin, server, process: ofProcess, route, removed } =
+  JSON.parse(readText(import.meta.url, './options.schema.json')) as Schemas
 
 /** The options of the plugin. */
 export const OPTIONS: OptionSchemas = plugin.properties
@@ -117,8 +118,6 @@ function unknownOption (path: string, name: string, known: string[]): string {
 
 /** The known name that was probably meant; undefined where none is similar. */
 export function similarName (name: string, known: readonly string[]): string | undefined {
-  // Loaded only for an unknown name, as it would take a tenth of the time in which the plugin registers in production.
-  const { closest, distance } = require('fastest-levenshtein') as typeof import('fastest-levenshtein')
   const nearest = closest(name, known)
   const isNear = distance(name.toLowerCase(), nearest.toLowerCase()) <= Math.min(3, Math.max(1, name.length / 3))
   return isNear ? nearest : undefined

@@ -1,4 +1,5 @@
-import pg from 'pg'
+import type pg from 'pg'
+import { require } from './require.js'
 
 /** Milliseconds after which a server that does not answer is unavailable. */
 const TIMEOUT = 3_000
@@ -16,7 +17,8 @@ const COUNT = `select count(*) from (
 
 /** Connections to a server; the first query connects. */
 export function openPool (connectionString: string, max: number): pg.Pool {
-  const pool = new pg.Pool({
+  const { Pool } = require('pg') as typeof pg
+  const pool = new Pool({
     connectionString,
     max,
     application_name: 'hindsight',

@@ -1,7 +1,22 @@
-import { createRequire } from 'node:module'
+import { readFileSync } from 'node:fs'
+// Another name, as bundles to ES modules often begin with a declaration of `createRequire`.
+import { createRequire as requireFrom } from 'node:module'
 
-/**
- * Loads a CommonJS package synchronously: for packages that are loaded at each start, or only when they are needed. An
- * `import` of CommonJS analyzes the exports first, which took 20 ms of CPU in a process that imports little else.
- */
-export const require = createRequire(import.meta.url)
+/** The place of this module; a bundle in CommonJS has no `import.meta.url`. */
+const place: string = (import.meta.url as string | undefined) ?? __filename
+
+const [, found] = /\/lib\/require(\.[jt]s)(?:\?|$)/.exec(place) ?? []
+
+/** Whether a bundler has moved this module out of its package: no file of the package is at its place. */
+export const isBundled = found === undefined
+
+/** `.ts` in the repository, `.js` in the package. */
+export const extension = found ?? '.js'
+
+/** Loads a package that is optional or native, which no bundler can include. */
+export const require = requireFrom(place)
+
+/** Reads a file beside a module (`base` is its `import.meta.url`). The build replaces calls by the text. */
+export function readText (base: string, name: string): string {
+  return readFileSync(new URL(name, base), 'utf8')
+}

@@ -1,14 +1,19 @@
 // Builds the package in dist/: JavaScript, declarations, and the files beside the sources that are not compiled. Types
-// are erased in place, so each line and column of dist/ is that of the source, and stack traces need no source maps.
+// are erased in place, so each line of dist/ is that of the source, and stack traces need no source maps. Texts that
+// modules read from files beside them become literals, so that bundlers include them.
 import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import eraseTypes from 'ts-blank-space'
+import { readText } from '../lib/require.js'
+import { readAsset } from '../lib/view/asset.js'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
 const FOLDERS = ['app', 'cli', 'lib', 'plugins', 'routes', 'test/contract']
+const READERS = { readAsset, readText }
 const SOURCE = /(?<!\.d)\.ts$/
 
 rmSync(DIST, { recursive: true, force: true })
@@ -20,7 +25,11 @@ for (const folder of FOLDERS) {
     const text = eraseTypes(readFileSync(path, 'utf8'), (node) => {
       throw new Error(`${path}: the types of ${node.getText()} cannot be erased`)
     })
-    writeFileSync(join(DIST, relative(ROOT, path).replace(SOURCE, '.js')), text)
+    const inlined = text.replace(/\b(readAsset|readText)\(import\.meta\.url, '([^']+)'\)/g, (_call, kind, name) => {
+      rmSync(join(DIST, relative(ROOT, path), '..', name), { force: true })
+      return JSON.stringify(READERS[kind](pathToFileURL(path), name))
+    })
+    writeFileSync(join(DIST, relative(ROOT, path).replace(SOURCE, '.js')), inlined)
   }
 }
 

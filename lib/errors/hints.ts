@@ -1,10 +1,10 @@
-import { extname } from 'node:path'
 import type { FastifyRequest } from 'fastify'
 import { percentDecoded } from '../http/header-text.js'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { extension } from '../require.js'
 import { nearestRoutes, patternMatches } from '../routing/tried-routes.js'
 import { contextOf } from '../security/context.js'
 import { wordFor } from '../view/counted.js'
@@ -85,7 +85,6 @@ function routeToPaste (request: FastifyRequest, title: string, purpose = 'To dec
   if (route === null) return []
   if (mode === 'observe') return [{ title, text: `${purpose}, add this route to your application:`, code: route.code }]
   // The service runs its sources, which are TypeScript.
-  const extension = extname(import.meta.url)
   const file = `routes/${route.file}${extension}`
   return [{ title, text: `${purpose}, save these lines as ${file}:`, code: pluginOf(route, extension === '.ts') }]
 }

@@ -1,6 +1,7 @@
 import { findSourceMap } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { isBundled } from '../require.js'
 import { visibleLine } from '../view/visible.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { excerptReader, sourceCache } from './source-cache.js'
@@ -8,7 +9,8 @@ import { excerptReader, sourceCache } from './source-cache.js'
 // The patterns of this file take quadratic time on a long line.
 const MAX_LINE_LENGTH = 2_000
 const FRAME_LINE = /^\s*at /
-const INTERNALS = ['app', 'cli', 'lib', 'plugins', 'routes/_profiler', 'routes/_wdt', 'routes/_error']
+const FOLDERS = ['app', 'cli', 'lib', 'plugins', 'routes/_profiler', 'routes/_wdt', 'routes/_error']
+const INTERNALS = (isBundled ? [] : FOLDERS)
   .map((folder) => fileURLToPath(new URL(`../../${folder}/`, import.meta.url)))
 const MAX_PLACES = 1_000
 /** Lines that the excerpt of a function has before and after its first. */

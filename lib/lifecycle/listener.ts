@@ -1,14 +1,12 @@
 import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import type { Frame } from './event-recorder.js'
 import type { Outcome, PassName } from './events.js'
 import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
 import { logError } from './log-error.js'
 import { stateOf, type RequestState } from './request-state.js'
 import type { HindsightOptions } from '../options.js'
-import { require } from '../require.js'
-
-const fp = require('fastify-plugin') as typeof import('fastify-plugin')
 
 /** Returned by a listener that answers the request itself, after it has set status and headers. */
 export class Answer {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { SecuritySettings } from '../options.js'
+import { require } from '../require.js'
 
 /** The user who sent a request. */
 export interface User {
@@ -64,23 +65,23 @@ export interface PasswordHasher {
 }
 
 // The native library is loaded at its first use.
-const library = async () => await import('@node-rs/argon2')
+const library = () => require('@node-rs/argon2') as typeof import('@node-rs/argon2')
 
 /** Resolves to the hash of a password for a provider of users: Argon2id in the PHC string format, `$argon2id$…`. */
 export async function hashPassword (password: string): Promise<string> {
-  return await (await library()).hash(password)
+  return await library().hash(password)
 }
 
 /** Argon2id in the thread pool. */
 export const argon2: PasswordHasher = {
   hash: hashPassword,
   async verify (stored, password) {
-    const { verify } = await library()
+    const { verify } = library()
     // No password matches a hash that cannot be read.
     return await verify(stored, password).catch(() => false)
   },
   async check (stored) {
-    (await library()).parseOptions(stored)
+    library().parseOptions(stored)
   }
 }
 

@@ -1,15 +1,16 @@
 import { isIP } from 'node:net'
-import {
-  ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags,
-  type Attributes, type Context, type Span
-} from '@opentelemetry/api'
+import type { Attributes, Context, Span, SpanOptions } from '@opentelemetry/api'
 import { requestContext } from '../../lifecycle/request-state.js'
+import { require } from '../../require.js'
 import { cut } from '../../view/visible.js'
 import { ownVersion } from '../configuration.js'
 import type { RecordedCall } from '../outgoing.js'
 import { dataOf, isObject, listOf } from '../panels/panel.js'
 import { spansOf, type Span as Part } from '../panels/waterfall.js'
 import type { Profile } from '../profile.js'
+
+const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags } =
+  require('@opentelemetry/api') as typeof import('@opentelemetry/api')
 
 /** The name of the tracer. */
 export const SCOPE = 'fastify-hindsight'
@@ -18,7 +19,9 @@ const MAX_TEXT = 4_000
 const MAX_EXCEPTIONS = 20
 
 /** A span below that of the request. */
-type Child = Pick<Part, 'name' | 'start' | 'duration' | 'failed'> & { kind: SpanKind, attributes: Attributes }
+type Child = Pick<Part, 'name' | 'start' | 'duration' | 'failed'> & Required<Pick<SpanOptions, 'kind'>> & {
+  attributes: Attributes
+}
 
 /**
  * Creates the spans of a profile: one for the request, and below it one for each listener that ran, the handler, and

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isBundled } from '../../require.js'
 import { DEFAULT_BOUNDS, type ProfileStorage, type StorageBounds } from './storage.js'
 
 export interface OpenStorageOptions extends Partial<StorageBounds> {
@@ -10,6 +11,8 @@ export interface OpenStorageOptions extends Partial<StorageBounds> {
   checkPlace?: boolean
   /** Whether a damaged SQLite file is set aside and a new one created; default: true. */
   mayReplace?: boolean
+  /** Whether profiles are kept in memory where the thread of SQLite does not start; default: false. */
+  mayUseMemory?: boolean
   /** Receives messages for operators, such as that a damaged file was set aside. */
   warn?: (message: string, error?: unknown) => void
 }
@@ -22,6 +25,9 @@ export const STORE_FILE = 'profiles.db'
 
 export const NO_SQLITE =
   'this Node.js has no SQLite; use Node.js 22.13 or later, or install @photostructure/sqlite'
+
+const BUNDLED =
+  'fastify-hindsight is part of a bundle; to store them in SQLite, mark it as an external package of the bundle'
 
 const POSTGRES = /^postgres(?:ql)?:\/\//i
 let isFallbackReported = false
@@ -42,32 +48,37 @@ function isPostgresAddress (text: string): boolean {
 
 /** Returns the store that the options name. Only its engine is loaded; nothing is opened before the first use. */
 export async function openStorage (options: OpenStorageOptions): Promise<ProfileStorage> {
-  const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, checkPlace = true } = options
-  const { mayReplace = true, warn = process.emitWarning } = options
+  const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, warn = process.emitWarning } = options
+  const { checkPlace = true, mayReplace = true, mayUseMemory = false } = options
   const { maxProfiles = DEFAULT_BOUNDS.maxProfiles, maxBytes = DEFAULT_BOUNDS.maxBytes } = options
   const bounds = { maxProfiles, maxBytes }
   checkStorageSetting(storage)
   if (typeof storage !== 'string') return storage
   if (POSTGRES.test(storage)) return await openPostgres(storage, bounds)
   const { checkWritable, findLibrary } = await import('./sqlite/database.js')
-  const hasSqlite = findLibrary() !== undefined
+  const hasSqlite = !isBundled && findLibrary() !== undefined
   if (storage === 'sqlite' && !hasSqlite && !isFallbackReported) {
-    warn(`Profiles are kept in memory only: ${NO_SQLITE}.`)
+    warn(`Profiles are kept in memory only: ${isBundled ? BUNDLED : NO_SQLITE}.`)
     isFallbackReported = true
   }
-  if (storage === 'memory' || !hasSqlite) return new (await import('./memory.js')).MemoryStorage(bounds)
+  const { MemoryStorage } = await import('./memory.js')
+  if (storage === 'memory' || !hasSqlite) return new MemoryStorage(bounds)
   const { SqliteStorage } = await import('./sqlite.js')
   const path = join(dataDir, STORE_FILE)
   if (checkPlace) checkWritable(path)
-  return new SqliteStorage({ ...bounds, path, mayReplace, warn })
+  return new SqliteStorage({
+    ...bounds, path, mayReplace, warn, ...mayUseMemory && { memory: new MemoryStorage(bounds) }
+  })
 }
 
 async function openPostgres (url: string, bounds: StorageBounds): Promise<ProfileStorage> {
-  const { PostgresDatabase } = await import('./postgres.js').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+  const { PostgresDatabase } = await import('./postgres.js')
+  const { SqlStorage } = await import('./sql.js')
+  try {
+    return new SqlStorage(new PostgresDatabase(url), bounds)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
     const message = 'profiler.storage (STORAGE_URL): PostgreSQL needs the package pg: npm install pg'
     throw new Error(message, { cause: error })
-  })
-  const { SqlStorage } = await import('./sql.js')
-  return new SqlStorage(new PostgresDatabase(url), bounds)
+  }
 }

@@ -1,14 +1,14 @@
-import { readFileSync } from 'node:fs'
 import { withoutNul, type Query, type Row, type SqlDatabase } from './sql.js'
 import { StorageClosedError, StorageUnusableError } from './storage.js'
 import { createTables, openPool, withClient } from '../../postgres.js'
+import { readText } from '../../require.js'
 
 /** The advisory lock of writers: one at a time, so that the order of `seq` is that of the commits. */
 const WRITE_LOCK = 0x48696E64
 const MAX_CONNECTIONS = 4
 /** Codes of an undefined column, table, constraint or schema (Appendix A of the manual). */
 const MISSING = /^(?:42703|42P01|42P10|3F000)$/
-const TABLES = readFileSync(new URL('./postgres.sql', import.meta.url), 'utf8')
+const TABLES = readText(import.meta.url, './postgres.sql')
 
 /** A database of PostgreSQL, for services on several machines: each reads what any of them wrote. */
 export class PostgresDatabase implements SqlDatabase {

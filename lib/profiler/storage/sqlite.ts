@@ -1,6 +1,7 @@
 import { isBuiltin } from 'node:module'
 import { resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { extension } from '../../require.js'
 import type { Profile } from '../profile.js'
 import type { Criteria } from './criteria.js'
 import { StorageClosedError, StorageUnusableError } from './storage.js'
@@ -19,11 +20,11 @@ interface Pending {
 /** How long (ms) an exiting process waits for the running statement. */
 const STOP_TIMEOUT = 2_000
 
-const worker = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
-
 /** The thread of this process that owns databases. It starts with the first call, and keeps no idle process alive. */
 class DatabaseThread {
   readonly stores = new Set<SqliteStorage>()
+  /** Whether a worker has sent a message: it can start in this process. */
+  hasStarted = false
   readonly #pending = new Map<number, Pending>()
   #worker: Worker | null = null
   /** The number of calls that the worker received, and, shared with it, of those that it has answered. */
@@ -73,7 +74,7 @@ class DatabaseThread {
     this.#answered = new Int32Array(new SharedArrayBuffer(8))
     const started = new Worker(new URL('./sqlite/worker-entry.js', import.meta.url), {
       name: 'hindsight-storage',
-      workerData: { worker, answered: this.#answered },
+      workerData: { worker: `./worker${extension}`, answered: this.#answered },
       // Without the options and preloads of the application.
       execArgv: ['--disable-warning=ExperimentalWarning'],
       env: {}
@@ -86,6 +87,7 @@ class DatabaseThread {
   }
 
   #receive (reply: Reply): void {
+    this.hasStarted = true
     if ('warning' in reply) {
       return this.#firstOf(reply)?.warn(reply.warning)
     }
@@ -121,6 +123,8 @@ export interface SqliteStorageOptions extends Partial<StorageBounds> {
   mayReplace?: boolean
   /** Receives messages for operators; of the stores of one path, the first one does. */
   warn?: (message: string) => void
+  /** Takes the place of the database where the thread cannot start: under Yarn Plug'n'Play, or without permission. */
+  memory?: ProfileStorage
 }
 
 /** Stores profiles in a SQLite database, which a thread of its own reads and writes. */
@@ -129,12 +133,15 @@ export class SqliteStorage implements ProfileStorage {
   readonly mayReplace: boolean
   readonly warn: (message: string) => void
   readonly #bounds: Partial<StorageBounds>
+  readonly #memory: ProfileStorage | undefined
+  #isInMemory = false
   #closing: Promise<void> | null = null
 
-  constructor ({ path, mayReplace = true, warn = process.emitWarning, ...bounds }: SqliteStorageOptions) {
+  constructor ({ path, mayReplace = true, warn = process.emitWarning, memory, ...bounds }: SqliteStorageOptions) {
     this.path = resolve(path)
     this.mayReplace = mayReplace
     this.warn = warn
+    this.#memory = memory
     this.#bounds = bounds
     databaseThread.stores.add(this)
   }
@@ -149,9 +156,18 @@ export class SqliteStorage implements ProfileStorage {
   close = async (): Promise<void> => await (this.#closing ??= databaseThread.remove(this))
   settle = (timeout: number): void => databaseThread.settle(timeout)
 
-  async #call (method: Call['method'], ...args: readonly unknown[]): Promise<unknown> {
+  async #call (method: Call['method'], ...args: unknown[]): Promise<unknown> {
     const { path, mayReplace } = this
     if (this.#closing !== null) throw new StorageClosedError(path)
-    return await databaseThread.call({ path, mayReplace, bounds: this.#bounds, method, args })
+    if (!this.#isInMemory) {
+      try {
+        return await databaseThread.call({ path, mayReplace, bounds: this.#bounds, method, args })
+      } catch (error) {
+        if (databaseThread.hasStarted || this.#memory === undefined) throw error
+        if (!this.#isInMemory) this.warn(`Profiles are kept in memory only: ${(error as Error).message}`)
+        this.#isInMemory = true
+      }
+    }
+    return await (this.#memory?.[method] as (...values: unknown[]) => unknown).apply(this.#memory, args)
   }
 }

@@ -1,18 +1,18 @@
 import {
-  accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync
+  accessSync, closeSync, constants, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync
 } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-import { require } from '../../../require.js'
+import { readText, require } from '../../../require.js'
 import { withoutNul, type Query, type Row, type SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
 
 /** `pragma user_version` of a store. */
 export const SCHEMA_VERSION = 2
-const SCHEMA = readFileSync(new URL('./schema.sql', import.meta.url), 'utf8')
+const SCHEMA = readText(import.meta.url, './schema.sql')
 /** The names of its tables, index and triggers. */
 const NAMES = Array.from(SCHEMA.matchAll(/^create \w+ if not exists (\w+)/gm), ([, name]) => `'${name}'`)
 
