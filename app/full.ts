@@ -38,7 +38,7 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
   if (observed) {
     await openProfiler(app, resolved)
     if (settings !== null && debug) {
-      const { recordCpuProfiles } = await import('../lib/profiler/cpu/recorder.js')
+      const { recordCpuProfiles } = await import('../lib/parts/cpu/recorder.js')
       const record = recordCpuProfiles(app)
       app.addHook('onRequest', ownHook(function recordCpu (request, reply, done) {
         const starting = record(request, reply)

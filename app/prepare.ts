@@ -4,7 +4,7 @@ import { originResolver } from '../lib/http/origin.js'
 import { onMalformed } from '../lib/http/refused-message.js'
 import { createMask } from '../lib/mask/mask.js'
 import { malformedRecorder } from '../lib/profiler/build-profile.js'
-import { checkCollectors } from '../lib/profiler/collector.js'
+import { checkCollectors } from '../lib/parts/collect.js'
 import type { Profile } from '../lib/profiler/profile.js'
 import { Profiler } from '../lib/profiler/profiler.js'
 import { openStorage } from '../lib/profiler/storage/open.js'
@@ -58,7 +58,7 @@ export async function openProfiler (app: FastifyInstance, { options, settings }:
 
 /** Makes the function that creates the spans of a profile; throws where `@opentelemetry/api` is not installed. */
 async function openTracing (warn: Warn): Promise<(profile: Profile) => void> {
-  const { createSpans } = await import('../lib/profiler/spans/create-spans.js').catch((error: unknown) => {
+  const { createSpans } = await import('../lib/reading/formats/create-spans.js').catch((error: unknown) => {
     const message = 'profiler.openTelemetry needs the package @opentelemetry/api: npm install @opentelemetry/api'
     throw new Error(message, { cause: error })
   })

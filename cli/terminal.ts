@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { styleText } from 'node:util'
-import { milliseconds } from '../lib/profiler/pages/components.js'
+import { milliseconds } from '../lib/view/components.js'
 import type { ProfileSummary } from '../lib/profiler/summary.js'
 import { visibleJson } from '../lib/view/json.js'
 import { visibleLine } from '../lib/view/visible.js'

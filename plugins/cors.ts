@@ -7,7 +7,7 @@ import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { CorsRule } from '../lib/options.js'
-import { corsVerdict, originsText } from '../lib/profiler/panels/cors-collector.js'
+import { corsVerdict, originsText } from '../lib/parts/cors/verdict.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

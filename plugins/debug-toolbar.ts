@@ -6,7 +6,7 @@ const noProfile = new Skip('the request has no profile, or its client may not se
 export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, options) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   const { toolbar = true, serverTiming = false } = options
-  const { insertToolbar, setProfileLink } = await import('../lib/profiler/pages/toolbar/insert.js')
+  const { insertToolbar, setProfileLink } = await import('../lib/reading/pages/toolbar/insert.js')
   const { addServerTiming } = await import('../lib/profiler/server-timing.js')
   const insert = insertToolbar(app)
   return (request, reply, payload) => {

@@ -22,7 +22,9 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   ['cli', 9],
   ['routes', 8],
   ['plugins', 8],
+  ['lib/reading', 7, 'lib/profiler'],
   ['lib/profiler', 7],
+  ['lib/parts', 7, 'lib/profiler'],
   ['lib/error-page', 6],
   ['lib/errors', 5],
   ['lib/routing', 4],
@@ -55,7 +57,7 @@ const BOUNDARIES: ReadonlyArray<{ says: string, breaks: (from: string, to: strin
   },
   {
     says: 'listeners import no panel',
-    breaks: (from, to) => within(from, 'plugins') && within(to, 'lib/profiler/panels') && !to.endsWith('-collector.ts')
+    breaks: (from, to) => within(from, 'plugins') && within(to, 'lib/parts') && to.endsWith('/index.ts')
   },
   {
     says: 'the diagnostic page never imports the profiler',
@@ -191,7 +193,7 @@ t.test('each rule can fail', async (t) => {
       ['not downward: lib/lifecycle/lifecycle.ts (1) > lib/routing/table.ts (4)']],
     ['upward, a type only', [['lib/profiler/profile.ts', 'app/hindsight.ts', 'type']],
       ['not downward: lib/profiler/profile.ts (7) > app/hindsight.ts (9)']],
-    ['upward, from the types of the options', [['lib/options.ts', 'lib/profiler/collector.ts', 'type']], []],
+    ['upward, from the types of the options', [['lib/options.ts', 'lib/parts/collect.ts', 'type']], []],
     ['sideways to another part', [['lib/logs/log.ts', 'lib/http/origin.ts']],
       ['not downward: lib/logs/log.ts (2) > lib/http/origin.ts (2)']],
     ['a route and a listener', [['routes/index.ts', 'plugins/cors.ts']],
@@ -217,8 +219,8 @@ t.test('each rule can fail', async (t) => {
       ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/profiler/token.ts']],
     ['storage and a lower layer', [['lib/profiler/storage/memory.ts', 'lib/lifecycle/lifecycle.ts']],
       ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/lifecycle/lifecycle.ts']],
-    ['a listener and a panel', [['plugins/toolbar.ts', 'lib/profiler/panels/logs.ts']],
-      ['listeners import no panel: plugins/toolbar.ts > lib/profiler/panels/logs.ts']],
+    ['a listener and a panel', [['plugins/toolbar.ts', 'lib/parts/logs/index.ts']],
+      ['listeners import no panel: plugins/toolbar.ts > lib/parts/logs/index.ts']],
     ['diagnostics and the profiler', [['lib/error-page/page.ts', 'lib/profiler/profile.ts', 'type']], [
       'not downward: lib/error-page/page.ts (6) > lib/profiler/profile.ts (7)',
       'the diagnostic page never imports the profiler: lib/error-page/page.ts > lib/profiler/profile.ts'

@@ -4,7 +4,7 @@ import { servicesOf, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { inspected } from '../view/json.js'
-import { watchOutgoing } from './outgoing.js'
+import { watchOutgoing } from '../parts/http-client/outgoing.js'
 
 /** Captures the log, process events and outgoing calls of each observed request, until the application is closed. */
 export function openDiagnostics (app: FastifyInstance) {

@@ -28,7 +28,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
   app.addContentTypeParser(TYPE, { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'))
   const options = { ...routeOptions(app, '_profiler_csp_report'), bodyLimit: BODY_LIMIT }
   app.post('/csp-report/:token', options, async function attachReport (request, reply) {
-    const { readReport, withViolation } = await import('../../lib/profiler/csp/csp.js')
+    const { readReport, withViolation } = await import('../../lib/parts/csp/index.js')
     const { mask, routeTable } = hindsight
     const violation = readReport(request.body, (url) => mask.withParams(routeTable.paramsOf(url, request)).url(url))
     if (violation === null) throw new BadReportError()

@@ -27,7 +27,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     const { code, statusCode = 500, message } = error
     if (statusCode === 503) return await sendStoreError(error, request, reply)
     if (!NOTICES.test(code) || !prefersHtml(request.headers.accept)) throw error
-    const { noticePage } = await import('../../lib/profiler/pages/layout.js')
+    const { noticePage } = await import('../../lib/reading/pages/layout.js')
     const title = statusCode === 404 ? 'Not found' : 'Not possible'
     return await sendPage(request, reply.code(statusCode), (options) => noticePage(options, title, message))
   })
@@ -49,14 +49,14 @@ async function sendStoreError (error: Error, request: FastifyRequest, reply: Fas
     const body = { type: 'about:blank', title: 'Service Unavailable', status: 503, detail: problem, counters }
     return reply.type('application/problem+json').send(visibleJson(body))
   }
-  const { searchPage } = await import('../../lib/profiler/pages/list.js')
+  const { searchPage } = await import('../../lib/reading/pages/list.js')
   return await sendPage(request, reply, (options) => searchPage({ problem, counters, lastLoss }, options))
 }
 
 /** Sends a stylesheet or a script of the toolbar or of the pages. */
 async function sendAsset (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { name } = request.params as { name: string }
-  const { assets } = await import('../../lib/profiler/pages/assets.js')
+  const { assets } = await import('../../lib/reading/pages/assets.js')
   const asset = assets.find((asset) => asset.name === name)
   if (asset === undefined) throw new NotAvailableError(`Asset "${name}" was not found: load the page again.`)
   return reply

@@ -43,7 +43,7 @@ async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): 
 
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   if (formatOf(request, reply) === 'json') return await found(request)
-  const { searchPage } = await import('../../lib/profiler/pages/list.js')
+  const { searchPage } = await import('../../lib/reading/pages/list.js')
   const fields = Object.fromEntries(Object.entries(request.query as Fields)
     .map(([name, value]) => [name, String(Array.isArray(value) ? value.at(-1) : value)]))
   try {

@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ProfileSource } from '../../lib/profiler/compare/last-success.js'
+import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
 import type { Criteria } from '../../lib/profiler/storage/criteria.js'
 import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import {
@@ -37,7 +37,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const query = request.query as Fields
   const profile = await profileOf(request)
   const { token } = profile
-  const { panelsOf } = await import('../../lib/profiler/panels/index.js')
+  const { panelsOf } = await import('../../lib/parts/index.js')
   const panels = panelsOf(profile)
   const panel = panels.find(({ name }) => name === (query.panel ?? 'overview'))
   if (panel === undefined) {
@@ -46,9 +46,9 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   }
   const format = formatOf(request, reply)
   if (format === 'json') return profile
-  const { hasFailed, renderDifferences, successOf } = await import('../../lib/profiler/compare/last-success.js')
+  const { hasFailed, renderDifferences, successOf } = await import('../../lib/reading/compare/last-success.js')
   if (format === 'markdown') {
-    const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
+    const { profileMarkdown } = await import('../../lib/reading/profile-markdown.js')
     return reply.type('text/markdown; charset=utf-8')
       .send(profileMarkdown(profile, await successOf(sourceOf(request), profile)))
   }
@@ -73,7 +73,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     query,
     editor
   }
-  const { profilePage } = await import('../../lib/profiler/pages/profile.js')
+  const { profilePage } = await import('../../lib/reading/pages/profile.js')
   return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, ...view }))
 }
 
@@ -86,7 +86,7 @@ function sourceOf ({ server: { hindsight: { profiler } } }: FastifyRequest): Pro
 async function sendDifferences (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { debug } = request.server.hindsight
   const profile = await profileOf(request)
-  const { lastSuccess, renderDifferences } = await import('../../lib/profiler/compare/last-success.js')
+  const { lastSuccess, renderDifferences } = await import('../../lib/reading/compare/last-success.js')
   const found = await lastSuccess(sourceOf(request), profile)
   if (formatOf(request, reply) === 'json') {
     const { summary = null, differences = [] } = found ?? {}
@@ -98,7 +98,7 @@ async function sendDifferences (request: FastifyRequest, reply: FastifyReply): P
 /** Sends the request of a profile as a command, source, an archive or a test. */
 async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { format: name } = request.params as { format: string }
-  const { FORMATS, writeAs } = await import('../../lib/profiler/formats/formats.js')
+  const { FORMATS, writeAs } = await import('../../lib/reading/formats/formats.js')
   const format = FORMATS.find((one) => one.name === name)
   if (format === undefined) {
     const names = FORMATS.map(({ name }) => name).join(', ')
@@ -109,7 +109,7 @@ async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<Fa
 }
 
 async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { cpuProfileOf, readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/record.js')
+  const { cpuProfileOf, readCpuRecord, refusalOf } = await import('../../lib/parts/cpu/record.js')
   const { visibleJson } = await import('../../lib/view/json.js')
   const { token, collectors: { cpu } } = await profileOf(request)
   const record = readCpuRecord(cpu)
@@ -130,10 +130,10 @@ async function compareChosen (request: FastifyRequest, reply: FastifyReply): Pro
 }
 
 async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
+  const { compareProfiles } = await import('../../lib/reading/compare/compare.js')
   const [a, b] = await Promise.all([profileOf(request), profileOf(request, tokenOf(request, 'other'))])
   const comparison = compareProfiles(a, b)
   if (formatOf(request, reply) === 'json') return comparison
-  const { comparePage } = await import('../../lib/profiler/pages/compare.js')
+  const { comparePage } = await import('../../lib/reading/pages/compare.js')
   return await sendPage(request, reply, (options) => comparePage(comparison, options))
 }

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { replayContext } from '../../lib/lifecycle/request-state.js'
-import { CPU_HEADER } from '../../lib/profiler/cpu/record.js'
-import type { ReplayView } from '../../lib/profiler/pages/replay.js'
+import { CPU_HEADER } from '../../lib/parts/cpu/record.js'
+import type { ReplayView } from '../../lib/reading/pages/replay.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
-import type { MaskedValue } from '../../lib/profiler/replay/stored-request.js'
+import type { MaskedValue } from '../../lib/reading/replay/stored-request.js'
 
 const VALUE = 'value.'
 
@@ -17,9 +17,9 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
 }
 
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { storedRequest, isSafe } = await import('../../lib/profiler/replay/stored-request.js')
-  const { maskedRequest } = await import('../../lib/profiler/replay/fill.js')
-  const { replayProblem } = await import('../../lib/profiler/replay/replay.js')
+  const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
+  const { maskedRequest } = await import('../../lib/reading/replay/fill.js')
+  const { replayProblem } = await import('../../lib/reading/replay/replay.js')
   const profile = await profileOf(request)
   const stored = storedRequest(profile)
   const problem = replayProblem(stored)
@@ -33,14 +33,14 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
     ...(problem !== undefined && { problem })
   }
   if (formatOf(request, reply) === 'json') return view
-  const { replayPage } = await import('../../lib/profiler/pages/replay.js')
+  const { replayPage } = await import('../../lib/reading/pages/replay.js')
   return await sendPage(request, reply, (options) => replayPage(view, options))
 }
 
 async function replayRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { server: app } = request
-  const { storedRequest, isSafe } = await import('../../lib/profiler/replay/stored-request.js')
-  const { replay } = await import('../../lib/profiler/replay/replay.js')
+  const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
+  const { replay } = await import('../../lib/reading/replay/replay.js')
   const fields = await formOf(request)
   const profile = await profileOf(request)
   const { token } = profile
@@ -55,7 +55,7 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
     const target = fields.cpu === '1' ? `${again.token}?panel=cpu` : `${token}/compare/${again.token}`
     return reply.redirect(`${baseOf(request)}/${target}`, 303)
   }
-  const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
+  const { compareProfiles } = await import('../../lib/reading/compare/compare.js')
   const { token: newToken, status } = again
   return { token: newToken, replayOf: token, status, comparison: compareProfiles(profile, again) }
 }

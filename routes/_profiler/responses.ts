@@ -4,7 +4,7 @@ import { representation } from '../../lib/errors/negotiate.js'
 import { noncesOf, type Nonces } from '../../lib/http/content-policy.js'
 import { pathnameOf } from '../../lib/http/request-target.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
-import { ISOLATION, pagePolicy, type PageOptions } from '../../lib/profiler/pages/layout.js'
+import { ISOLATION, pagePolicy, type PageOptions } from '../../lib/reading/pages/layout.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { userOf } from '../../lib/security/context.js'
 
@@ -71,7 +71,7 @@ export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => string
 export async function sendPage (
   request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string
 ): Promise<FastifyReply> {
-  const { addressesOf, pageAssets } = await import('../../lib/profiler/pages/assets.js')
+  const { addressesOf, pageAssets } = await import('../../lib/reading/pages/assets.js')
   const base = baseOf(request)
   const options = { base, assets: addressesOf(pageAssets, base) }
   return sendHtml(reply, (nonce) => render({ ...options, nonce }))

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { absoluteUrl } from '../../lib/http/origin.js'
 import { servicesOf } from '../../lib/lifecycle/services.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
-import { addressesOf, toolbarAssets } from '../../lib/profiler/pages/assets.js'
-import { toolbar, toolbarOf } from '../../lib/profiler/pages/toolbar/toolbar.js'
+import { addressesOf, toolbarAssets } from '../../lib/reading/pages/assets.js'
+import { toolbar, toolbarOf } from '../../lib/reading/pages/toolbar/toolbar.js'
 import { formatOf, isolate, sendHtml, suffixOf, TokenNotFoundError } from '../_profiler/responses.js'
 
 /** The debug toolbar of a stored profile, in debug mode: the toolbar alone, or its data. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { panelsOf } from '../../lib/profiler/panels/index.js'
+import { panelsOf } from '../../lib/parts/index.js'
 import { testdir } from '../support/folder.js'
 import { newest } from '../support/app.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'

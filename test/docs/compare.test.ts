@@ -3,14 +3,14 @@ import t from 'tap'
 import { execute } from '../../cli/run.js'
 import { openStorage } from '../../lib/profiler/storage/open.js'
 import { recordOf } from '../../lib/profiler/summary.js'
-import { failure, profile } from '../lib/profiler/fixture.js'
-import { requested } from '../lib/profiler/formats/stored.js'
+import { failure, profile } from '../lib/parts/fixture.js'
+import { requested } from '../lib/reading/formats/stored.js'
 import { testdir } from '../support/folder.js'
 import { build, listen } from '../support/app.js'
 import { snippetsOf } from '../support/snippets.js'
 
 const commands = snippetsOf('docs/how-to/compare.md').filter(({ language }) => language === 'sh').flatMap(({ code }) => code.trim().split('\n'))
-  // test/slow/lib/profiler/formats/snippets.source.test.ts runs the test that a command writes.
+  // test/slow/lib/reading/formats/snippets.source.test.ts runs the test that a command writes.
   .filter((command) => !command.startsWith('node '))
 const route = { name: 'home', pattern: '/', params: {}, methods: ['GET'] }
 const stored = [

@@ -11,9 +11,9 @@ import type { Profile } from '../../../lib/profiler/profile.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import { openStorage } from '../../../lib/profiler/storage/open.js'
 import { recordOf } from '../../../lib/profiler/summary.js'
-import { profile, tokens } from '../../lib/profiler/fixture.js'
+import { profile, tokens } from '../../lib/parts/fixture.js'
 import { asides, connection } from '../../lib/profiler/storage/support.js'
-import { sample } from '../../lib/profiler/sample.js'
+import { sample } from '../../lib/parts/sample.js'
 import { testdir } from '../../support/folder.js'
 
 const ROOT = join(import.meta.dirname, '../../..')

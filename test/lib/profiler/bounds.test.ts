@@ -1,7 +1,7 @@
 import t from 'tap'
 import { boundedRecord, boundProfile, fittingLogs } from '../../../lib/profiler/bounds.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
-import { failure, profile } from './fixture.js'
+import { failure, profile } from '../parts/fixture.js'
 
 const LIMIT = 64 * 1024
 const size = (profile: Profile) => Buffer.byteLength(JSON.stringify(profile))

@@ -3,7 +3,7 @@ import Fastify from 'fastify'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
-import { panelsOf } from '../../../lib/profiler/panels/index.js'
+import { panelsOf } from '../../../lib/parts/index.js'
 import { build, profileOf } from '../../support/app.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }

@@ -3,7 +3,7 @@ import { Profiler } from '../../../lib/profiler/profiler.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import type { ProfileStorage, SearchOptions } from '../../../lib/profiler/storage/storage.js'
 import type { ProfileRecord } from '../../../lib/profiler/summary.js'
-import { failure, profile, tokens } from './fixture.js'
+import { failure, profile, tokens } from '../parts/fixture.js'
 
 /** A store whose writes wait and fail as a test needs it. */
 class Puppet implements ProfileStorage {

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { readProfile, storedJson, withEvents } from '../../../lib/profiler/stored-events.js'
-import { sample } from './sample.js'
+import { sample } from '../parts/sample.js'
 
 const shared = { stage: 'kernel.request', pass: 'main', start: 0.1, duration: 0.02 } as const
 const EVENTS: ListenerEvent[] = [

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { recordOf, type ProfileRecord } from '../../../lib/profiler/summary.js'
 import { WriteQueue, type WriteQueueOptions } from '../../../lib/profiler/write-queue.js'
-import { profile, tokens } from './fixture.js'
+import { profile, tokens } from '../parts/fixture.js'
 
 interface Opened {
   queue: WriteQueue

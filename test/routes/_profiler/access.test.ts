@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import t from 'tap'
 import type { HindsightOptions } from '../../../lib/options.js'
 import { build, get, headerOf, listen, rawText as raw, statusOf } from '../../support/app.js'
-import { profile } from '../../lib/profiler/fixture.js'
+import { profile } from '../../lib/parts/fixture.js'
 
 const SECRET_TEXT = 'what only its developer may see'
 const TOKEN = '00000a'

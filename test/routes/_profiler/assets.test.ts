@@ -1,6 +1,6 @@
 import t from 'tap'
-import { pageAssets, toolbarAssets } from '../../../lib/profiler/pages/assets.js'
-import { ISOLATION } from '../../../lib/profiler/pages/layout.js'
+import { pageAssets, toolbarAssets } from '../../../lib/reading/pages/assets.js'
+import { ISOLATION } from '../../../lib/reading/pages/layout.js'
 import { build, listen, raw } from '../../support/app.js'
 
 t.test('assets have their media type, and browsers cache them', async (t) => {

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
-import { failure, profile } from '../../lib/profiler/fixture.js'
-import { HOSTILE } from '../../lib/profiler/hostile.js'
-import { sample } from '../../lib/profiler/sample.js'
+import { failure, profile } from '../../lib/parts/fixture.js'
+import { HOSTILE } from '../../lib/parts/hostile.js'
+import { sample } from '../../lib/parts/sample.js'
 import { build } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
 

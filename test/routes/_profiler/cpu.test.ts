@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { readCpuRecord } from '../../../lib/profiler/cpu/record.js'
-import { profile } from '../../lib/profiler/fixture.js'
-import { sample } from '../../lib/profiler/sample.js'
+import { readCpuRecord } from '../../../lib/parts/cpu/record.js'
+import { profile } from '../../lib/parts/fixture.js'
+import { sample } from '../../lib/parts/sample.js'
 import { build as buildApplication, profileOf } from '../../support/app.js'
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
-import type { Difference } from '../../../lib/profiler/compare/last-success.js'
+import type { Difference } from '../../../lib/reading/compare/last-success.js'
 import { build, get, listen, statusOf } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { requested } from '../../lib/profiler/formats/stored.js'
+import { requested } from '../../lib/reading/formats/stored.js'
 import { build } from '../../support/app.js'
 
 t.test('the request of a profile is downloaded in each format', async (t) => {

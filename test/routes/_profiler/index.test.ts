@@ -9,13 +9,13 @@ import { readProfile } from '../../../lib/profiler/stored-events.js'
 import { Profiler, type ProfilerOptions } from '../../../lib/profiler/profiler.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import { recordOf } from '../../../lib/profiler/summary.js'
-import { ISOLATION } from '../../../lib/profiler/pages/layout.js'
+import { ISOLATION } from '../../../lib/reading/pages/layout.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
-import { failure, profile, tokens } from '../../lib/profiler/fixture.js'
+import { failure, profile, tokens } from '../../lib/parts/fixture.js'
 import { build as buildOpened } from '../../support/app.js'
-import { HOSTILE } from '../../lib/profiler/hostile.js'
+import { HOSTILE } from '../../lib/parts/hostile.js'
 import { visible } from '../../../lib/view/visible.js'
-import { sample } from '../../lib/profiler/sample.js'
+import { sample } from '../../lib/parts/sample.js'
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()

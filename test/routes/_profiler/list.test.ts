@@ -5,8 +5,8 @@ import type { Profile } from '../../../lib/profiler/profile.js'
 import { Profiler } from '../../../lib/profiler/profiler.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
-import { failure, profile, tokens } from '../../lib/profiler/fixture.js'
-import { HOSTILE } from '../../lib/profiler/hostile.js'
+import { failure, profile, tokens } from '../../lib/parts/fixture.js'
+import { HOSTILE } from '../../lib/parts/hostile.js'
 
 const html = { accept: 'text/html' }
 

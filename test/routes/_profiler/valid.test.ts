@@ -1,8 +1,8 @@
 import t from 'tap'
-import { panelsOf } from '../../../lib/profiler/panels/index.js'
-import { failure, profile, tokens } from '../../lib/profiler/fixture.js'
-import { HOSTILE } from '../../lib/profiler/hostile.js'
-import { sample } from '../../lib/profiler/sample.js'
+import { panelsOf } from '../../../lib/parts/index.js'
+import { failure, profile, tokens } from '../../lib/parts/fixture.js'
+import { HOSTILE } from '../../lib/parts/hostile.js'
+import { sample } from '../../lib/parts/sample.js'
 import { build } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
-import { failure, profile } from '../../lib/profiler/fixture.js'
-import { HOSTILE } from '../../lib/profiler/hostile.js'
-import { ISOLATION } from '../../../lib/profiler/pages/layout.js'
+import { failure, profile } from '../../lib/parts/fixture.js'
+import { HOSTILE } from '../../lib/parts/hostile.js'
+import { ISOLATION } from '../../../lib/reading/pages/layout.js'
 import { build, listen, raw } from '../../support/app.js'
 
 const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }

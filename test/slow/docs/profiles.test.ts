@@ -12,7 +12,7 @@ import { DEFAULT_DATA_DIR, openStorage, STORE_FILE } from '../../../lib/profiler
 import { SCHEMA_VERSION } from '../../../lib/profiler/storage/sqlite/database.js'
 import type { ProfileStorage } from '../../../lib/profiler/storage/storage.js'
 import { recordOf } from '../../../lib/profiler/summary.js'
-import { failure, profile } from '../../lib/profiler/fixture.js'
+import { failure, profile } from '../../lib/parts/fixture.js'
 import { testdir } from '../../support/folder.js'
 import { findPostgres, postgresServer } from '../../support/postgres.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../../support/snippets.js'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { panelsOf } from '../../../lib/profiler/panels/index.js'
+import { panelsOf } from '../../../lib/parts/index.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { testdir } from '../../support/folder.js'
 import { pageProblems } from '../../support/snippets.js'

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { SqliteStorage } from '../../../lib/profiler/storage/sqlite.js'
 import { findLibrary } from '../../../lib/profiler/storage/sqlite/database.js'
 import { recordOf } from '../../../lib/profiler/summary.js'
-import { tokens } from '../../lib/profiler/fixture.js'
+import { tokens } from '../../lib/parts/fixture.js'
 import { expected, STORED, type Order, type Outcome } from './damaged.js'
 
 /** What is done to the bytes of a store. */

@@ -2,7 +2,7 @@ import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'nod
 import { isDeepStrictEqual } from 'node:util'
 import { SqliteStorage } from '../../../lib/profiler/storage/sqlite.js'
 import { recordOf } from '../../../lib/profiler/summary.js'
-import { profile, tokens } from '../../lib/profiler/fixture.js'
+import { profile, tokens } from '../../lib/parts/fixture.js'
 
 /** A damaged store that is to be used. */
 export interface Order {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { matcher } from '../../../../lib/profiler/storage/criteria.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
-import { failure, profile } from '../fixture.js'
+import { failure, profile } from '../../parts/fixture.js'
 
 t.test('an address matches in each of its spellings', async (t) => {
   const cases: Array<[wanted: string, matching: string[], others: string[]]> = [

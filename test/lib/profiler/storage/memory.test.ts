@@ -2,7 +2,7 @@ import t from 'tap'
 import { storageContract } from '../../../contract/storage-contract.js'
 import { MemoryStorage } from '../../../../lib/profiler/storage/memory.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
-import { failure, profile, tokens } from '../fixture.js'
+import { failure, profile, tokens } from '../../parts/fixture.js'
 
 for (const { name, run } of storageContract((bounds) => new MemoryStorage(bounds))) t.test(name, run)
 

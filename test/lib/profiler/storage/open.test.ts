@@ -7,7 +7,7 @@ import t from 'tap'
 import { MemoryStorage } from '../../../../lib/profiler/storage/memory.js'
 import { DEFAULT_DATA_DIR, NO_SQLITE, openStorage, STORE_FILE, type OpenStorageOptions } from '../../../../lib/profiler/storage/open.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
-import { profile } from '../fixture.js'
+import { profile } from '../../parts/fixture.js'
 import { testdir } from '../../../support/folder.js'
 
 let workers = 0

@@ -5,7 +5,7 @@ import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { Profiler } from '../../../../lib/profiler/profiler.js'
 import { SqliteStorage } from '../../../../lib/profiler/storage/sqlite.js'
-import { profile, tokens } from '../fixture.js'
+import { profile, tokens } from '../../parts/fixture.js'
 import { connection, isConsistent, listed, opened, place, put, recordsOf, run } from './support.js'
 
 const workers: Worker[] = []

@@ -8,9 +8,9 @@ import { hindsight, preload } from '../../../../app/hindsight.js'
 import { OPTIONS } from '../../../../lib/check-options.js'
 import type { HindsightOptions } from '../../../../lib/options.js'
 import type { Services } from '../../../../lib/lifecycle/services.js'
-import { pageAssets } from '../../../../lib/profiler/pages/assets.js'
+import { pageAssets } from '../../../../lib/reading/pages/assets.js'
 import type { StoredUser } from '../../../../lib/security/users.js'
-import { profile } from '../../../lib/profiler/fixture.js'
+import { profile } from '../../../lib/parts/fixture.js'
 import { ask, asRoute, comesFrom, listen, type Answer, type Route } from './strangers.js'
 
 /** The names of the listeners that can be left to the application. */

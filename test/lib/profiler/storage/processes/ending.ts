@@ -2,7 +2,7 @@ import { createRequire, isBuiltin } from 'node:module'
 import { Profiler } from '../../../../../lib/profiler/profiler.js'
 import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
 import { recordOf } from '../../../../../lib/profiler/summary.js'
-import { profile } from '../../fixture.js'
+import { profile } from '../../../parts/fixture.js'
 
 // A process that ends in one of several ways directly after a profile was saved.
 const [path = '', way = ''] = process.argv.slice(2)

@@ -1,6 +1,6 @@
 import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
 import { recordOf } from '../../../../../lib/profiler/summary.js'
-import { profile, tokens } from '../../fixture.js'
+import { profile, tokens } from '../../../parts/fixture.js'
 
 // A process whose files cannot grow above a limit: writes until puts are rejected, and some more.
 const [path = ''] = process.argv.slice(2)

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
 import { checkWritable } from '../../../../../lib/profiler/storage/sqlite/database.js'
 import { recordOf } from '../../../../../lib/profiler/summary.js'
-import { profile } from '../../fixture.js'
+import { profile } from '../../../parts/fixture.js'
 
 // A process of a user who cannot write to the folder of a store; prints the result of each call.
 const [path = ''] = process.argv.slice(2)

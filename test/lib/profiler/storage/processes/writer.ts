@@ -1,6 +1,6 @@
 import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
 import { recordOf } from '../../../../../lib/profiler/summary.js'
-import { failure, profile } from '../../fixture.js'
+import { failure, profile } from '../../../parts/fixture.js'
 
 // A process that writes batches to a store, and prints the number of each after it is written.
 const [path = '', prefix = '0', batches = 'Infinity'] = process.argv.slice(2)

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
 import { checkWritable } from '../../../../../lib/profiler/storage/sqlite/database.js'
-import { failure, profile, tokens } from '../../fixture.js'
+import { failure, profile, tokens } from '../../../parts/fixture.js'
 import { asides, checkpoint, connection, isConsistent, listed, opened, PER_BATCH, place, put, run, until, writer } from '../support.js'
 
 const FILES = ['profiles.db', 'profiles.db-lock', 'profiles.db-shm', 'profiles.db-wal']

@@ -3,7 +3,7 @@ import { storageContract } from '../../../../contract/storage-contract.js'
 import { openStorage } from '../../../../../lib/profiler/storage/open.js'
 import type { ProfileStorage, StorageBounds } from '../../../../../lib/profiler/storage/storage.js'
 import { postgresServer } from '../../../../support/postgres.js'
-import { failure, profile, tokens } from '../../../../lib/profiler/fixture.js'
+import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
 import { listed, put } from '../../../../lib/profiler/storage/support.js'
 
 async function opened (t: Test, url: string, bounds: Partial<StorageBounds> = {}): Promise<ProfileStorage> {

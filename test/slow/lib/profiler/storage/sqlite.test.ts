@@ -12,8 +12,8 @@ import { storedJson } from '../../../../../lib/profiler/stored-events.js'
 import { matcher, type Criteria } from '../../../../../lib/profiler/storage/criteria.js'
 import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
 import { recordOf } from '../../../../../lib/profiler/summary.js'
-import { failure, profile, tokens } from '../../../../lib/profiler/fixture.js'
-import { sample } from '../../../../lib/profiler/sample.js'
+import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
+import { sample } from '../../../../lib/parts/sample.js'
 import { connection, isConsistent, listed, opened, PER_BATCH, place, put, until, writer } from '../../../../lib/profiler/storage/support.js'
 
 const ALL = { limit: 100_000 }

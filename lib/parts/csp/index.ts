@@ -1,0 +1,75 @@
+import type { FastifyRequest } from 'fastify'
+import type { Refusal } from '../../errors/refusal.js'
+import type { Mask } from '../../mask/mask.js'
+import { cut, visibleLine } from '../../view/visible.js'
+import { pairsSection, rowsSection } from '../../view/components.js'
+import { createPanel, dataOf, isObject, listOf, type Data } from '../part.js'
+import type { Profile } from '../../profiler/profile.js'
+
+declare module '../../lifecycle/services.js' {
+  interface Services {
+    /** The address for reports about the page that the response is; null where there is none. In debug mode only. */
+    cspReportUri?: (request: FastifyRequest) => string | null
+  }
+}
+
+const MAX_TEXT = 1_000
+/** Of one page. */
+const MAX_VIOLATIONS = 10
+
+/** The violation of a report as `report-uri` sends it (CSP3, section 5.3), masked and bounded; null if it has none. */
+export function readReport (body: unknown, maskUrl: Mask['url']): Refusal | null {
+  const report = isObject(body) ? body['csp-report'] : null
+  if (!isObject(report)) return null
+  const url = (name: string): string => {
+    const value = report[name]
+    return typeof value === 'string' ? visibleLine(cut(maskUrl(value), MAX_TEXT)) : ''
+  }
+  // Older browsers send the directive with its sources.
+  const text = String(report['effective-directive'] ?? report['violated-directive'] ?? '')
+  const [rule = ''] = text.toLowerCase().split(' ', 1)
+  if (!/^[a-z][a-z-]{1,60}$/.test(rule)) return null
+  const isReportOnly = report.disposition === 'report'
+  const option = `contentSecurityPolicy.${isReportOnly ? 'reportOnly' : 'enforce'}`
+  const [blocked, file, line] = [url('blocked-uri'), url('source-file'), report['line-number']]
+  const place = file === '' ? '' : ` (${file}${Number.isSafeInteger(line) ? `:${String(line)}` : ''})`
+  const sentence = `${isReportOnly ? 'Reported, not blocked,' : 'Blocked'} by Content Security Policy: ` +
+    `${['', 'inline'].includes(blocked) ? 'inline code' : blocked}${place}, by ${rule}. The option is ${option}.`
+  return { kind: 'csp', sentence, option }
+}
+
+/** A copy of the profile with a violation of its page. Equal ones, and further ones than 10, are left out. */
+export function withViolation (profile: Profile, violation: Refusal): Profile {
+  const violations = violationsOf(profile)
+  const isKnown = violations.some(({ sentence }) => sentence === violation.sentence)
+  if (isKnown || violations.length >= MAX_VIOLATIONS) return profile
+  const blocked = [...listOf(profile.collectors.blocked), violation]
+  return { ...profile, collectors: { ...profile.collectors, blocked } }
+}
+
+function violationsOf ({ collectors }: Profile): Data[] {
+  return listOf(collectors.blocked).filter(({ kind }) => kind === 'csp')
+}
+
+/** The policies of the response, and the violations that browsers have reported. */
+export const cspPanel = createPanel('csp', 'Content Security Policy', 'security', {
+  warnings: (_, profile) => violationsOf(profile).length,
+  render: ({ ofRoute, ofDiagnosticPage, nonces }, profile) =>
+    (violationsOf(profile).length === 0
+      ? ''
+      : rowsSection('Blocked by Content Security Policy', { sentence: 'Violation' }, violationsOf(profile))) +
+    pairsSection('Policy', {
+      'set by the route': ofRoute ?? [],
+      'of the diagnostic page': ofDiagnosticPage === true ? 'yes' : 'no',
+      'nonces used in': nonces ?? [],
+      ...policiesOf(profile)
+    })
+})
+
+function policiesOf (profile: Profile): Record<string, unknown> {
+  const { headers } = dataOf(profile, 'response')
+  const policies = Object.entries(isObject(headers) ? headers : {})
+    .filter(([name]) => name.startsWith('content-security-policy'))
+    .map(([name, value]) => [name, [value].flat().flatMap((policy) => String(policy).split(/(?<=[;,])\s*/))])
+  return Object.fromEntries(policies)
+}

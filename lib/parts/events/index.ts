@@ -1,0 +1,69 @@
+import type { ListenerEvent } from '../../lifecycle/events.js'
+import { html } from '../../view/html.js'
+import { milliseconds, note, place, section, table } from '../../view/components.js'
+import type { Profile } from '../../profiler/profile.js'
+import { headerHistory, type HeaderStep } from './headers.js'
+import { createPanel, type PanelView } from '../part.js'
+
+const COLUMNS: Parameters<typeof table>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
+
+/** The listeners and hooks in the order in which they ran, what each changed, and the history of each header. */
+export const eventsPanel = createPanel('events', 'Events', 'overview', {
+  always: true,
+  count: (_, { events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
+  errors: (_, { events }) => events.filter(({ outcome }) => outcome === 'raised').length,
+  render: (_, profile, view) =>
+    section('Listeners and hooks', listeners(profile, view)) +
+    section('Response headers, and where they were set', headerTable(profile, view))
+})
+
+function listeners ({ events }: Profile, view: PanelView): string {
+  if (events.length === 0) return note('No listener or hook ran.')
+  const skipped = events.filter(({ outcome }) => outcome === 'skipped').length
+  const rows = events.map((event, i) => stageRow(event, events[i - 1]) + row(event, i + 1, view))
+  return html`<div class="filters"><label><input type="checkbox" class="show-skipped" checked>skipped ` +
+    html`<span>${skipped}</span></label></div>` + table('Listeners and hooks', COLUMNS, rows, 'rows events')
+}
+
+/** The heading of a stage, where one begins. */
+function stageRow ({ stage, pass }: ListenerEvent, previous?: ListenerEvent): string {
+  if (stage === previous?.stage && pass === previous.pass) return ''
+  const title = pass === 'error' ? `${stage}, error pass` : stage
+  return html`<tr class="stage"><th scope="colgroup" colspan="${COLUMNS.length}">${title}</th></tr>`
+}
+
+function row (event: ListenerEvent, number: number, view: PanelView): string {
+  const { listener, outcome, duration } = event
+  return html`<tr id="event-${number}" class="event event-${outcome}">
+<td class="number">${number}</td><th scope="row">${listener}</th>
+<td><span class="outcome">${outcome}</span></td><td class="text">!${effects(event, view)}</td>
+<td class="number">${outcome === 'skipped' ? '' : milliseconds(duration)}</td></tr>`
+}
+
+function effects ({ reason, changes = {}, plugin, source }: ListenerEvent, { editor }: PanelView): string {
+  const { status, headers = [] } = changes
+  const owner = plugin === undefined ? '' : html`<b>${plugin}</b> `
+  return [
+    source === undefined ? '' : html`<div class="source">!${owner}!${place(source, editor)}</div>`,
+    reason === undefined ? '' : html`<div class="reason">${reason}</div>`,
+    status === undefined ? '' : html`<div>status: !${change(String(status.from), String(status.to))}</div>`,
+    ...headers.map(({ name, from, to }) => html`<div><span class="header">${name}</span>: !${change(from, to)}</div>`)
+  ].join('')
+}
+
+function change (from: string | null, to: string | null): string {
+  if (from === null) return html`<ins>${to}</ins>`
+  return to === null ? html`<del>${from}</del> (removed)` : html`<del>${from}</del> → <ins>${to}</ins>`
+}
+
+function headerTable (profile: Profile, view: PanelView): string {
+  const rows = [...headerHistory(profile)].map(([name, steps]) => html`<tr><th scope="row" class="header">${name}</th>
+<td><ol>!${steps.map((step) => stepMarkup(step, view))}</ol></td></tr>`)
+  return rows.length === 0 ? note('None was set.') : table('Headers', ['Header', 'History'], rows, 'rows history')
+}
+
+function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: PanelView): string {
+  const author = event === undefined ? html`<strong>${by}</strong>` : html`<a href="#event-${event}">${by}</a>`
+  const where = source === undefined ? '' : html` <span class="place">!${place(source, editor)}</span>`
+  return html`<li>${action} by !${author}!${where}!${to === null ? '' : html`: <code>${to}</code>`}</li>`
+}

@@ -1,0 +1,178 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { errorMonitor } from 'node:events'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { messageOf, read } from '../../errors/thrown-value.js'
+import { requestContext, stateOf } from '../../lifecycle/request-state.js'
+import { servicesOf } from '../../lifecycle/services.js'
+import type { Mask } from '../../mask/mask.js'
+import { shownHeaders } from '../events/headers.js'
+
+declare module '../../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The HTTP requests to other servers; above `MAX_CALLS` they are only counted. */
+    outgoing?: { count: number, calls: Call[] }
+  }
+}
+
+const MAX_CALLS = 100
+const MAX_URL = 4_000
+
+/** An HTTP request to another server that was sent while a request was handled. */
+interface Call {
+  method: string
+  url: string
+  /** On the clock of `performance.now()`. */
+  startedAt: number
+  endedAt?: number
+  status?: number | undefined
+  error?: unknown
+  requestHeaders: unknown
+  responseHeaders?: unknown
+}
+
+/** A call as a profile has it, masked. */
+export interface RecordedCall {
+  method: string
+  url: string
+  /** Null: no response has come. */
+  status: number | null
+  /** Milliseconds since the request arrived. */
+  start: number
+  /** Milliseconds until the end of the response; null: it had not ended when the profile was built. */
+  duration: number | null
+  error?: string
+  requestHeaders: Record<string, string | string[]>
+  responseHeaders: Record<string, string | string[]>
+}
+
+let watchers = 0
+
+/** Records HTTP requests of `node:http`, undici and `fetch` that are sent in the asynchronous context of a request. */
+export function watchOutgoing (): () => void {
+  if (watchers++ === 0) for (const [channel, subscriber] of SUBSCRIBERS) subscribe(channel, subscriber)
+  return () => {
+    if (--watchers > 0) return
+    for (const [channel, subscriber] of SUBSCRIBERS) unsubscribe(channel, subscriber)
+  }
+}
+
+/** Calls by the request objects of their clients. */
+const calls = new WeakMap<object, Call>()
+
+/** When the sockets of clients were created: for Node.js 20, which does not publish when a request is. */
+const socketTimes = new WeakMap<object, number>()
+
+/** Records a call of the current request. */
+function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = performance.now()): void {
+  const request = requestContext.getStore()?.request
+  if (request === undefined || !stateOf(request).observed) return
+  const state = stateOf(request)
+  if (state.outgoing === undefined) {
+    const { mask } = servicesOf(request)
+    const outgoing = state.outgoing = { count: 0, calls: [] as Call[] }
+    state.collect('http-client', () => {
+      return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, mask, state.startedAt)) }
+    })
+  }
+  const begun = { ...call, startedAt }
+  calls.set(sent, begun)
+  if (++state.outgoing.count <= MAX_CALLS) state.outgoing.calls.push(begun)
+}
+
+function update (sent: object, changes: Partial<Call>): void {
+  const call = calls.get(sent)
+  if (call !== undefined) Object.assign(call, changes)
+}
+
+function end (sent: object, failure: Pick<Call, 'error'> = {}): void {
+  update(sent, { endedAt: performance.now(), ...failure })
+}
+
+/** Begins a call, or completes it: a request has its last headers when its body has ended. */
+function beginHttp ({ request }: { request: ClientRequest }): void {
+  const { protocol, host, path, method, socket, reusedSocket } = request
+  const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`
+  const call = { method, url, requestHeaders: request.getHeaders() }
+  if (calls.has(request)) return update(request, call)
+  begin(request, call, reusedSocket ? undefined : socketTimes.get(Object(socket) as object))
+  if (calls.has(request)) request.once(errorMonitor, (error) => end(request, { error }))
+}
+
+interface ResponseMessage { request: object, response: { statusCode?: number | undefined, headers: unknown } }
+
+function respond ({ request, response }: ResponseMessage): void {
+  update(request, { status: response.statusCode, responseHeaders: response.headers })
+}
+
+function respondHttp ({ request, response }: { request: ClientRequest, response: IncomingMessage }): void {
+  // A response may come before the body of the request has ended.
+  if (!calls.has(request)) beginHttp({ request })
+  respond({ request, response })
+  if (calls.has(request)) response.once('close', () => end(request))
+}
+
+function beginUndici ({ request }: { request: Record<string, unknown> }): void {
+  const { method, origin, path, headers } = request
+  const url = `${String(origin)}${String(path)}`
+  begin(request, { method: String(method), url, requestHeaders: headers })
+}
+
+const SUBSCRIBERS = ([
+  ['net.client.socket', ({ socket }: { socket: object }) => { socketTimes.set(socket, performance.now()) }],
+  // Since Node.js 22.12. The next one is published when the body has ended.
+  ['http.client.request.created', beginHttp],
+  ['http.client.request.start', beginHttp],
+  ['http.client.response.finish', respondHttp],
+  ['undici:request:create', beginUndici],
+  ['undici:request:headers', respond],
+  ['undici:request:trailers', ({ request }: { request: object }) => end(request)],
+  ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => end(request, { error })]
+] satisfies Array<[string, (message: never) => void]>).map(([channel, subscriber]) => {
+  return [channel, quiet(subscriber)] as const
+})
+
+// An exception in a subscriber becomes an uncaught exception of the process.
+function quiet (subscriber: (message: never) => void): (message: unknown) => void {
+  return (message) => {
+    try {
+      subscriber(message as never)
+    } catch {
+      // The call is not recorded.
+    }
+  }
+}
+
+function recorded (call: Call, mask: Mask, since: number): RecordedCall {
+  const { method, url, startedAt, endedAt, status, error } = call
+  return {
+    method: method.slice(0, 100),
+    url: mask.url(url.slice(0, MAX_URL)),
+    status: status ?? null,
+    start: round(startedAt - since),
+    duration: endedAt === undefined ? null : round(endedAt - startedAt),
+    ...(error !== undefined && { error: mask.text(textOf(error)).slice(0, 1_000) }),
+    requestHeaders: shownHeaders(headersOf(call.requestHeaders), mask),
+    responseHeaders: shownHeaders(headersOf(call.responseHeaders), mask)
+  }
+}
+
+/** Headers as an object, also of a list of names and values in turn, which may be buffers. */
+function headersOf (headers: unknown): Record<string, unknown> {
+  if (!Array.isArray(headers)) return { ...headers as object }
+  const found = new Map<string, string | string[]>()
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const [name, value] = [String(headers[i]).toLowerCase(), String(headers[i + 1])]
+    const earlier = found.get(name)
+    found.set(name, earlier === undefined ? value : [earlier, value].flat())
+  }
+  return Object.fromEntries(found)
+}
+
+// The AggregateError of connections to several addresses has a code and no message.
+function textOf (error: unknown): string {
+  return messageOf(error) || String(read(error, 'code'))
+}
+
+function round (ms: number): number {
+  return Math.round(ms * 1000) / 1000
+}

@@ -1,0 +1,136 @@
+import { isNotification, mostSevere } from '../../logs/log-record.js'
+import { counted, grouped } from '../../view/counted.js'
+import { html } from '../../view/html.js'
+import { visibleLine } from '../../view/visible.js'
+import { milliseconds, note, pending } from '../../view/components.js'
+import type { Profile } from '../../profiler/profile.js'
+import { addressOf, createPanel, type Data } from '../part.js'
+import { spansOf, type Span } from '../timeline.js'
+
+/** The labels of the legend by the names of the bars' classes. */
+const LEGEND = { hook: 'application hook', call: 'outgoing HTTP call', span: 'OpenTelemetry span', failed: 'failed' }
+/** Maximum hooks, calls and spans that are shown. */
+const MAX_SPANS = 60
+const MAX_MARKS = 100
+const MAX_NAME = 120
+
+/** The waterfall of listeners, hooks, handler, calls and spans. */
+export const performancePanel = createPanel('performance', 'Performance', 'overview', {
+  always: true,
+  render: waterfall
+})
+
+interface Row extends Span {
+  /** The listeners of a stage, or the calls and spans that a handler, a hook or a span started. */
+  children: Row[]
+  isStage?: boolean
+}
+
+/** The chart of a profile as SVG: a strict policy forbids inline styles. */
+function waterfall ({ firstByte }: Data, profile: Profile): string {
+  const spans = spansOf(profile)
+  if (spans.length === 0) return note('No listener was reached.')
+  const total = Math.max(profile.duration || 0, ...spans.map(({ start, duration }) => start + (duration ?? 0)), 0.001)
+  const ready = typeof firstByte === 'number' ? firstByte : null
+  const shown = mostRelevant(spans)
+  const left = spans.length - shown.length
+  const omission = `${grouped(left)} of the hooks, calls and spans are left out: they took less time, and did not fail.`
+  return html`!${legend(spans, ready)}!${left === 0 ? '' : note(omission)}<div class="waterfall">!${scale(total, ready)}
+<div class="row head" aria-hidden="true"><span>Name</span><span></span><span class="number">Start</span>
+<span class="number">Duration</span></div>
+<ol aria-label="Waterfall">!${logRow(profile, total)}!${rowsOf(shown).map((row) => item(row, total))}</ol></div>`
+}
+
+/** All listeners and the handler; of many hooks, calls and spans those that failed, then the longest. */
+function mostRelevant (spans: readonly Span[]): Span[] {
+  const weight = ({ failed, duration }: Span): number => failed ? Number.MAX_VALUE : duration ?? 1e9
+  const limited = spans.filter(({ kind }) => kind !== 'listener' && kind !== 'handler')
+  const hidden = new Set(limited.sort((a, b) => weight(b) - weight(a)).slice(MAX_SPANS))
+  return spans.filter((span) => !hidden.has(span))
+}
+
+function rowsOf (spans: readonly Span[]): Row[] {
+  const rows = spans.map((span): Row => ({ ...span, children: [] }))
+  const listeners = rows.filter(({ kind }) => kind === 'listener')
+  const stages = [...new Set(listeners.map(({ stage }) => stage))].map((stage): Row => {
+    const children = listeners.filter((row) => row.stage === stage)
+    const duration = children.reduce((sum, { duration }) => sum + Number(duration), 0)
+    const failed = children.some((row) => row.failed)
+    return { ...children[0] as Row, name: String(stage), duration, failed, children, isStage: true }
+  })
+  const top = rows.filter((row, i) => {
+    const parent = parentOf(row, rows.slice(0, i))
+    parent?.children.push(row)
+    return parent === undefined && row.kind !== 'listener'
+  })
+  return [...stages, ...top].sort((a, b) => a.start - b.start)
+}
+
+// Only an earlier row can be the parent, so that there are no cycles.
+function parentOf ({ kind, start, parentId }: Row, earlier: readonly Row[]): Row | undefined {
+  if (kind !== 'call' && kind !== 'span') return undefined
+  return earlier.find(({ id }) => id !== undefined && id === parentId) ?? earlier.findLast((row) =>
+    (row.kind === 'handler' || row.kind === 'hook') && start < row.start + Number(row.duration))
+}
+
+function item (row: Row, total: number): string {
+  const { name, start, duration, detail, link, failed, isStage = false, children } = row
+  const list = children.length === 0 ? '' : html`<ol>!${children.map((child) => item(child, total))}</ol>`
+  const bars = (isStage ? children : [row]).map((one) => bar(one, total))
+  const cells = html`<svg class="bars" aria-hidden="true">!${bars}</svg>
+<span class="number start"><span class="hidden-visually">start </span>${milliseconds(start)}</span>
+<span class="number"><span class="hidden-visually">duration </span>!${pending(duration)}</span>`
+  if (isStage) {
+    return html`<li><details!${failed ? ' open' : ''}><summary class="row"><span class="name">${name} ` +
+      html`<small>${counted(children.length, 'listener')}</small></span>!${cells}</summary>!${list}</details></li>`
+  }
+  return html`<li><div class="row"><a class="name" href="${link}" title="${visibleLine(detail)}">` +
+    html`${visibleLine(name).slice(0, MAX_NAME)}</a>!${cells}</div>!${list}</li>`
+}
+
+function bar ({ kind, start, duration, failed }: Span, total: number): string {
+  const x = Math.min(99.7, Math.max(0, start / total * 100))
+  const width = Math.max(0.3, Math.min(100 - x, (duration ?? total - start) / total * 100))
+  return html`<rect class="bar-${failed ? 'failed' : kind}" x="${x.toFixed(2)}%" width="${width.toFixed(2)}%"/>`
+}
+
+/** Lines at 4 to 8 round times, and one where the response was ready. */
+function scale (total: number, ready: number | null): string {
+  const x = (time: number): string => `${(time / total * 100).toFixed(2)}%`
+  const line = (time: number, name: string): string =>
+    html`<line class="${name}" x1="${x(time)}" x2="${x(time)}" y1="20" y2="100%"/>`
+  const magnitude = 10 ** Math.floor(Math.log10(total / 8))
+  const step = magnitude * ([2, 5].find((factor) => total / (factor * magnitude) < 8) ?? 10)
+  const [unit, size] = total < 1 ? ['µs', 0.001] : ['ms', 1]
+  const ticks = Array.from({ length: Math.floor(total / step) + 1 }, (_, i) => {
+    const time = (i * step / size).toLocaleString('en', { maximumFractionDigits: 3 })
+    return line(i * step, 'tick') + html`<text x="${x(i * step)}" y="14">${i === 0 ? '0' : `${time} ${unit}`}</text>`
+  })
+  return html`<svg class="scale" aria-hidden="true">!${ticks}!${ready === null ? '' : line(ready, 'ready')}</svg>`
+}
+
+/** A row with a mark for each log line: the most severe or latest ones. */
+function logRow ({ logs, time }: Profile, total: number): string {
+  const lines = logs.filter((line) => !isNotification(line))
+  if (lines.length === 0) return ''
+  const marks = mostSevere(lines, MAX_MARKS).map(({ level, message, ...line }) => {
+    const at = line.offset ?? Date.parse(line.time) - Date.parse(time)
+    const x = Math.min(100, Math.max(0, at / total * 100)).toFixed(2)
+    const title = visibleLine(`${milliseconds(at)}, ${level}: ${message}`).slice(0, MAX_NAME)
+    return html`<circle class="mark-${level}" cx="${x}%" cy="10" r="4"><title>${title}</title></circle>`
+  })
+  return html`<li><div class="row"><a class="name" href="${addressOf('logs')}">` +
+    html`${counted(lines.length, 'log line')}</a><svg class="bars" aria-hidden="true">!${marks}</svg></div></li>`
+}
+
+function legend (spans: readonly Span[], ready: number | null): string {
+  const swatch = (shape: string, label: string): string =>
+    html`<li><svg viewBox="0 0 10 10" aria-hidden="true">!${shape}</svg>${label}</li>`
+  const bars = Object.entries(LEGEND)
+    .filter(([name]) => spans.some(({ kind, failed }) => kind === name || (failed && name === 'failed')))
+    .map(([name, label]) => swatch(html`<rect class="bar-${name}" width="10" height="10"/>`, label))
+  const line = ready === null
+    ? ''
+    : swatch('<line class="ready" x1="5" x2="5" y2="10"/>', `Response ready ${milliseconds(ready)}`)
+  return html`<ul class="legend" aria-label="Legend">!${bars}!${line}</ul>`
+}

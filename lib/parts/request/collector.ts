@@ -1,0 +1,136 @@
+import { isUtf8 } from 'node:buffer'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { maskOf } from '../../errors/masked-exceptions.js'
+import { targetOf } from '../../http/request-target.js'
+import { attributesOf, stateOf } from '../../lifecycle/request-state.js'
+import type { Mask } from '../../mask/mask.js'
+import { grouped } from '../../view/counted.js'
+import { binaryText, snapshot } from '../snapshot.js'
+import { shownHeaders } from '../events/headers.js'
+
+const MAX_USER_FIELDS = 50
+
+/** Returns the function that records a request: method, URL, headers, query, cookies, body, attributes, user. */
+export function requestCollector ({ hindsight }: FastifyInstance): (request: FastifyRequest) => void {
+  return (request) => {
+    const state = stateOf(request)
+    // Copies: the handler may change what it receives.
+    const { method, raw: { httpVersion } } = request
+    const target = targetOf(request)
+    const attributes = { ...attributesOf(request) }
+    const headers = { ...request.headers }
+    const query = { ...request.query as object }
+    // A cookie without a name may be a secret.
+    const cookies = (headers.cookie ?? '').split(';').filter((pair) => pair.includes('='))
+      .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
+    const body = snapshot(request.body ?? null, {
+      type: headers['content-type'],
+      replace: partText
+    })
+    const unparsed = request.body === undefined || request.body === null ? parserError(state.raised) : null
+    state.collect('request', () => {
+      const user = hindsight.mode === 'observe' ? userRecord(request) : undefined
+      const mask = maskOf(request)
+      return {
+        method,
+        target: mask.url(target),
+        httpVersion,
+        headers: shownHeaders(headers, mask),
+        query: mask.value(query),
+        cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
+        body: mask.value(body),
+        ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
+        attributes: mask.value(attributes),
+        ...(user !== undefined && { user: mask.value(user) }),
+        session: { used: state.sessionUsed === true }
+      }
+    })
+  }
+}
+
+/** The plain values of the user that a plugin of the application has put on the request. No getter is called. */
+function userRecord (request: FastifyRequest): unknown {
+  const user: unknown = Object.getOwnPropertyDescriptor(request, 'user')?.value
+  if (typeof user !== 'object' || user === null) return isScalar(user) ? user : undefined
+  const fields = Object.entries(Object.getOwnPropertyDescriptors(user)).slice(0, MAX_USER_FIELDS)
+    .filter(([, { value }]) => Array.isArray(value) ? value.every(isScalar) : isScalar(value))
+  return snapshot(Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown])))
+}
+
+function isScalar (value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+}
+
+// The value of a field, or the name of a file, of @fastify/multipart: its parts reference each other.
+function partText (value: object): unknown {
+  if (!('fieldname' in value && 'mimetype' in value && 'encoding' in value)) return value
+  const { file, filename, value: field } = value as { file?: unknown, filename?: unknown, value?: unknown }
+  return file === undefined ? field : `[file ${typeof filename === 'string' ? filename : ''}]`
+}
+
+// The messages of Fastify's parsers do not contain the body.
+function parserError (raised: unknown): string | null {
+  const { code, message } = (raised ?? {}) as { code?: unknown, message?: unknown }
+  return typeof code === 'string' && code.startsWith('FST_ERR_CTP_') ? `not parsed: ${String(message)}` : null
+}
+
+/** Maximum characters of a response body that are recorded. */
+const MAX_BODY = 8_000
+const TEXT = /^text\/|json|xml|javascript/i
+
+/**
+ * Returns the function that records a response: status, headers, content type, size, and the beginning of a body that
+ * is text. `content` is the payload without the toolbar.
+ */
+export function responseCollector ():
+(request: FastifyRequest, reply: FastifyReply, payload: unknown, content?: unknown) => void {
+  return (request, reply, payload, content = payload) => {
+    const state = stateOf(request)
+    const isBuffer = Buffer.isBuffer(payload)
+    const size = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
+    const stream = size === null ? binaryText(payload) : null
+    const text = startOf(content)
+    const length = text === null ? 0 : Buffer.byteLength(content as string | Buffer)
+    state.collect('response', () => {
+      const mask = maskOf(request)
+      const headers = state.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
+      const type = String(headers['content-type'] ?? 'no type')
+      const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))
+      const isText = !isEncoded && TEXT.test(type)
+      // A later listener may have answered 304, which has no body.
+      const hasBody = reply.statusCode !== 304
+      let body: unknown
+      if (stream !== null) body = stream
+      else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
+      else if (state.ownPolicy !== undefined) body = '[the diagnostic page]'
+      else if (hasBody && isText && text) body = shownText(text, length, mask)
+      return {
+        status: reply.statusCode,
+        headers: shownHeaders(headers, mask),
+        contentType: headers['content-type'] ?? null,
+        size: hasBody ? size : null,
+        ...(body !== undefined && { body })
+      }
+    })
+  }
+}
+
+/** The beginning of a body, as a buffer may change later; null if there is none, or a stream. */
+function startOf (content: unknown): string | null {
+  if (typeof content === 'string') return content.slice(0, 2 * MAX_BODY)
+  return Buffer.isBuffer(content) ? content.toString('utf8', 0, 2 * MAX_BODY) : null
+}
+
+/** A body of `length` bytes as the profile stores it. JSON becomes data, whose fields are masked by their names. */
+function shownText (text: string, length: number, mask: Mask): unknown {
+  if (length <= MAX_BODY && /^\s*[[{]/.test(text)) {
+    try {
+      return mask.value(JSON.parse(text))
+    } catch {
+      // The text is not JSON.
+    }
+  }
+  // Masked before it is truncated: a part of a secret may not be recognized.
+  const body = mask.text(text).slice(0, MAX_BODY)
+  return length > MAX_BODY ? `${body}… (${grouped(length - Buffer.byteLength(body))} more bytes)` : body
+}

@@ -1,0 +1,50 @@
+import { fields, note, pairsSection, rowsSection } from '../../view/components.js'
+import { createPanel, isObject, listOf, type Data } from '../part.js'
+
+const DENIED = new Set([401, 403, 429])
+const AUTHENTICATOR_COLUMNS = { name: 'Authenticator', outcome: 'Outcome', reason: 'Reason' }
+const DECISION_COLUMNS = {
+  attribute: 'Attribute', subject: 'Subject', granted: 'Granted', by: 'By', voter: 'Voter', vote: 'Vote', reason: 'Why'
+}
+
+/** The user, the authenticators, and the access decisions. */
+export const securityPanel = createPanel('security', 'Security', 'security', {
+  always: true,
+  count: (_, { collectors }) => collectors.security === undefined ? 0 : undefined,
+  errors: (_, { collectors, status }) => collectors.security !== undefined && DENIED.has(status),
+  render: (data, { collectors }) => {
+    const { firewall, authenticators, user, rule, expression, decisions } = data
+    if (collectors.security === undefined) {
+      return note('No firewall ran: none is configured, or the request ended before it.')
+    }
+    return [
+      pairsSection('Firewall', firewall, 'No firewall protects this path.'),
+      pairsSection('User', isObject(user) ? userFields(user, data) : {}, 'Not logged in.'),
+      rowsSection('Authenticators', AUTHENTICATOR_COLUMNS, listOf(authenticators), 'No authenticator ran.'),
+      pairsSection('Access rule', rule, 'No rule of accessControl matches this request.'),
+      pairsSection('Expression', expression, 'The route declares none.'),
+      rowsSection('Decisions', DECISION_COLUMNS, listOf(decisions).flatMap(votesOf), 'No access decision was made.')
+    ].join('')
+  }
+})
+
+function userFields ({ identifier, attributes }: Data, { authenticatedBy, roles, inheritedRoles }: Data): Data {
+  return { identifier, 'authenticated by': authenticatedBy, roles, 'inherited roles': inheritedRoles, attributes }
+}
+
+/** A decision with each of its votes. */
+function votesOf ({ votes, ...decision }: Data): Data[] {
+  const all = listOf(votes)
+  return all.length === 0 ? [decision] : all.map((vote) => ({ ...decision, ...vote }))
+}
+
+/** The session, without its id and values. */
+export const sessionPanel = createPanel('session', 'Session', 'security', {
+  render: (data) => fields('Session', data)
+})
+
+/** Whether the page of another origin may read the response, and by which rule. */
+export const corsPanel = createPanel('cors', 'CORS', 'security', {
+  errors: ({ allowed }) => allowed === false,
+  render: (data) => fields('Decision', data)
+})

@@ -1,0 +1,150 @@
+import { isIP } from 'node:net'
+import type { Attributes, Context, Span, SpanOptions } from '@opentelemetry/api'
+import { requestContext } from '../../lifecycle/request-state.js'
+import { require } from '../../require.js'
+import { cut } from '../../view/visible.js'
+import { ownVersion } from '../../parts/config/configuration.js'
+import type { RecordedCall } from '../../parts/http-client/outgoing.js'
+import { dataOf, isObject, listOf } from '../../parts/part.js'
+import { spansOf, type Span as Part } from '../../parts/timeline.js'
+import type { Profile } from '../../profiler/profile.js'
+
+const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags } =
+  require('@opentelemetry/api') as typeof import('@opentelemetry/api')
+
+/** The name of the tracer. */
+export const SCOPE = 'fastify-hindsight'
+
+const MAX_TEXT = 4_000
+const MAX_EXCEPTIONS = 20
+
+/** A span below that of the request. */
+type Child = Pick<Part, 'name' | 'start' | 'duration' | 'failed'> & Required<Pick<SpanOptions, 'kind'>> & {
+  attributes: Attributes
+}
+
+/**
+ * Creates the spans of a profile: one for the request, and below it one for each listener that ran, the handler, and
+ * each outgoing call. Without an SDK that the application has registered this does nothing.
+ */
+export function createSpans (profile: Profile): void {
+  const { method, route, status, duration: whole } = profile
+  const at = (milliseconds: number): number => Date.parse(profile.time) + milliseconds
+  const tracer = trace.getTracer(SCOPE, ownVersion())
+  // The span processor of Hindsight must not attribute these spans to the request.
+  requestContext.run(undefined, () => {
+    const options = { kind: SpanKind.SERVER, startTime: at(0), attributes: serverAttributes(profile) }
+    const root = tracer.startSpan(nameOf(`${method} ${route?.pattern ?? ''}`.trim()), options, parentOf(profile))
+    if (!root.isRecording()) return
+    addExceptions(root, profile, at)
+    // A client error is not an error of the server's span.
+    if (status >= 500) root.setStatus({ code: SpanStatusCode.ERROR })
+    const context = trace.setSpan(ROOT_CONTEXT, root)
+    for (const { name, kind, attributes, start, duration, failed } of [...ownParts(profile), ...calls(profile)]) {
+      const span = tracer.startSpan(nameOf(name), { kind, attributes, startTime: at(start) }, context)
+      if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end(at(start + (duration ?? Math.max(0, whole - start))))
+    }
+    root.end(at(whole))
+  })
+}
+
+// The trace of the request's `traceparent`, or that of the application's instrumentation.
+function parentOf (profile: Profile): Context {
+  const { traceId, parentId, sampled } = dataOf(profile, 'trace')
+  if (typeof traceId === 'string') return remote(traceId, parentId, sampled === true)
+  const spans = listOf(dataOf(profile, 'spans').spans)
+  const ids = new Set(spans.map(({ spanId }) => spanId))
+  const outermost = spans.find(({ parentId }) => !ids.has(parentId))
+  if (outermost === undefined) return ROOT_CONTEXT
+  return remote(outermost.traceId, outermost.parentId ?? outermost.spanId, true)
+}
+
+function remote (traceId: unknown, spanId: unknown, sampled: boolean): Context {
+  const traceFlags = sampled ? TraceFlags.SAMPLED : TraceFlags.NONE
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId: String(traceId), spanId: String(spanId), traceFlags, isRemote: true
+  })
+}
+
+// HTTP semantic conventions, server spans (stable since 1.23).
+function serverAttributes (profile: Profile): Attributes {
+  const { token, method, url, status, ip, route, exceptions } = profile
+  const { headers, httpVersion } = dataOf(profile, 'request')
+  const { protocol, pathname, search } = URL.canParse(url) ? new URL(url) : {}
+  return attributesOf({
+    ...addressOf(method, url),
+    'url.scheme': protocol?.slice(0, -1),
+    'url.path': pathname,
+    'url.query': search?.slice(1) || undefined,
+    'http.route': route?.pattern,
+    'http.response.status_code': status,
+    'client.address': isIP(ip) === 0 ? undefined : ip,
+    'network.protocol.version': httpVersion,
+    'user_agent.original': isObject(headers) ? headers['user-agent'] : undefined,
+    'error.type': status >= 500 ? exceptions.at(-1)?.name ?? String(status) : undefined,
+    'hindsight.token': token
+  })
+}
+
+/** The attributes of servers and of clients. */
+function addressOf (method: string, url: string): Record<string, unknown> {
+  if (!URL.canParse(url)) return { 'http.request.method': method }
+  const { protocol, hostname, port } = new URL(url)
+  return {
+    'http.request.method': method,
+    'server.address': hostname,
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80)
+  }
+}
+
+/** The listeners and hooks that ran, and the handler. */
+function ownParts (profile: Profile): Child[] {
+  return spansOf(profile).filter(({ kind }) => kind !== 'call' && kind !== 'span').map((part) => ({
+    ...part,
+    name: `${part.stage ?? ''} ${part.name}`.trim(),
+    kind: SpanKind.INTERNAL,
+    attributes: attributesOf({ 'hindsight.part': part.kind, 'hindsight.detail': part.detail })
+  }))
+}
+
+// HTTP semantic conventions, client spans.
+function calls (profile: Profile): Child[] {
+  const calls = listOf(dataOf(profile, 'http-client').calls) as unknown as RecordedCall[]
+  return calls.map(({ method, url, status, start, duration, error }) => {
+    const failed = error !== undefined || (status !== null && status >= 400)
+    const attributes = attributesOf({
+      ...addressOf(method, url),
+      'url.full': url,
+      'http.response.status_code': status,
+      'error.type': error !== undefined ? '_OTHER' : failed ? String(status) : undefined,
+      'error.message': error
+    })
+    return { name: method, kind: SpanKind.CLIENT, start, duration, attributes, failed }
+  })
+}
+
+/** Adds the exceptions as events. */
+function addExceptions (root: Span, profile: Profile, at: (milliseconds: number) => number): void {
+  const raised = profile.events.find(({ outcome }) => outcome === 'raised')
+  const raisedAt = at(raised === undefined ? profile.duration : raised.start + raised.duration)
+  for (const { name, message, stack } of profile.exceptions.slice(-MAX_EXCEPTIONS)) {
+    root.recordException({ name: textOf(name), message: textOf(message), stack: textOf(stack) }, raisedAt)
+  }
+}
+
+// Exporters fail for a lone surrogate, which UTF-8 cannot encode.
+function nameOf (text: string): string {
+  return cut(text, 500).toWellFormed()
+}
+
+function textOf (text: string): string {
+  return cut(text, MAX_TEXT).toWellFormed()
+}
+
+function attributesOf (values: Readonly<Record<string, unknown>>): Attributes {
+  const valueOf = (value: unknown): unknown => typeof value === 'string' ? textOf(value) : value
+  return Object.fromEntries(Object.entries(values)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([name, value]) => [name, valueOf(value)])) as Attributes
+}

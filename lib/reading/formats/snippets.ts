@@ -1,0 +1,210 @@
+import { INVISIBLE, visibleJson } from '../../view/json.js'
+import { visible } from '../../view/visible.js'
+import type { Profile } from '../../profiler/profile.js'
+import type { FilledRequest } from '../replay/fill.js'
+import {
+  NotSendableError, splitAtPlaceholders, type MaskedValue, type StoredRequest
+} from '../replay/stored-request.js'
+import { isFailure } from '../../profiler/summary.js'
+
+/** A request as a format receives it. */
+export interface FormatInput {
+  request: StoredRequest
+  /** The request with placeholders for the values that are masked. */
+  message: FilledRequest
+  /** The absolute URL, with placeholders. */
+  url: string
+  /** The headers, a repeated one more than once, without a `host` that the URL implies. */
+  headers: ReadonlyArray<readonly [name: string, value: string]>
+  profile: Profile
+  /** Comments: the profile of the request, and the differences from the original. None has a line break. */
+  head: string[]
+}
+
+/** A format in which a request is written. */
+export interface Format {
+  name: string
+  /** The end of the file's name. */
+  extension: string
+  /** The media type; plain text without one. */
+  type?: string
+  write: (input: FormatInput) => string
+}
+
+/** A command for POSIX shells. */
+export const curl: Format = {
+  name: 'curl',
+  extension: '.sh',
+  write: ({ request: { masked }, message: { method, body }, url, headers, head }) => {
+    const has = (wanted: string): boolean => headers.some(([name]) => name === wanted)
+    // A word of a shell cannot contain NUL, and a terminal would interpret other controls.
+    const hasBody = body !== undefined && body.isWellFormed() && visible(body) === body
+    const args = [
+      // The URL is sent as it is: no patterns, no removal of dot segments.
+      'curl --silent --show-error --include --globoff --path-as-is',
+      ...has('accept-encoding') ? ['--compressed'] : [],
+      method === 'HEAD' ? '--head' : `--request ${shellWord(method)}`,
+      `--url ${shellWord(url)}`,
+      ...headers.map(([name, value]) => `--header ${shellWord(name + (value === '' ? ';' : `: ${visible(value)}`))}`),
+      ...hasBody ? [`--data-raw ${shellWord(body)}`] : []
+    ]
+    const comments = [
+      ...head,
+      ...body === undefined || hasBody ? [] : ['The body is left out: it has control characters.'],
+      ...masked.length === 0 ? [] : ['Masked in the profile: set these in the environment, encoded as in the request.'],
+      ...masked.map(({ env }) => `  ${env}`)
+    ]
+    return [...comments.map((line) => `# ${line}`), args.join(' \\\n  '), ''].join('\n')
+  }
+}
+
+/** One word of a shell. A masked value is read from the environment; the command fails when it is not set. */
+function shellWord (text: string): string {
+  const parts = splitAtPlaceholders(text).map((part, i) => {
+    if (i % 2 === 1) return `"\${${part}:?is masked in the profile}"`
+    return part === '' ? '' : `'${part.replaceAll("'", "'\\''")}'`
+  })
+  return parts.join('') || "''"
+}
+
+/** A module for Node.js. */
+export const fetchFormat: Format = {
+  name: 'fetch',
+  extension: '.mjs',
+  write: ({ request, message: { method, body }, url, headers, head }) => [
+    ...head.map((line) => `// ${line}`),
+    ...maskedFunction(request.masked),
+    '',
+    `const response = await fetch(${jsText(url, true)}, {`,
+    `  method: ${jsText(method)},`,
+    // A list of pairs, as a name may be repeated.
+    '  headers: [',
+    ...headers.map(([name, value]) => `    [${jsText(name)}, ${jsText(value)}],`),
+    '  ],',
+    ...body === undefined ? [] : [`  body: ${jsBody(body, request, '  ')},`],
+    "  redirect: 'manual'",
+    '})',
+    'console.log(response.status, await response.text())',
+    ''
+  ].join('\n')
+}
+
+/** A regression test for node:test. */
+export const test: Format = {
+  name: 'test',
+  extension: '.test.mjs',
+  write: ({ request, message: { method, target, headers, body }, profile, head }) => {
+    const { status, route, url } = profile
+    const failed = isFailure(profile) && status >= 400
+    const assertion = !failed
+      ? `assert.equal(response.statusCode, ${status})`
+      : `assert.ok(response.statusCode ${status >= 500 ? '< 500' : `!== ${status}`}, ` +
+        "'the status is ' + response.statusCode + ' again')"
+    return [
+      ...head.map((line) => `// ${line}`),
+      failed
+        ? '// It fails as long as the failure exists, and passes when it is fixed. Add what should be true then.'
+        : '// It passes as long as the request has the same status as then. Add what should be true.',
+      "import assert from 'node:assert/strict'",
+      "import { test } from 'node:test'",
+      "import Fastify from 'fastify'",
+      '// Change this to the plugin of your application, as fastify-cli loads it. If a function of yours makes the',
+      '// whole instance, call it in place of the lines that make and register `app`.',
+      "import application from './app.js'",
+      ...maskedFunction(request.masked),
+      '',
+      `test(${jsText(`${method} ${route?.pattern ?? url}`)}, async (t) => {`,
+      '  const app = Fastify()',
+      '  t.after(() => app.close())',
+      '  await app.register(application)',
+      '  const response = await app.inject({',
+      `    method: ${jsText(method)},`,
+      `    url: ${jsText(target, true)},`,
+      ...body === undefined ? [] : [`    payload: ${jsBody(body, request, '    ')},`],
+      `    headers: ${jsValue(headers, '    ')}`,
+      '  })',
+      `  ${assertion}`,
+      '})',
+      ''
+    ].join('\n')
+  }
+}
+
+/** A file for the HTTP clients of editors. */
+export const httpFile: Format = {
+  name: 'http',
+  extension: '.http',
+  write: ({ request: { masked }, message: { method, body = '' }, url, headers, head }) => {
+    if (!/^[A-Z][A-Z-]*$/.test(method)) throw new NotSendableError('An HTTP file cannot have its method.')
+    const write = (text: string): string =>
+      splitAtPlaceholders(text).map((part, i) => i % 2 === 1 ? `{{${part}}}` : part).join('')
+    const lines = headers.map(([name, value]) => `${name}: ${value}`)
+    const comments = [
+      ...head,
+      ...[...lines, body].every(isLiteral) ? [] : ['Headers or the body are left out: editors would interpret them.'],
+      ...masked.length === 0 ? [] : ['The profile has these masked: write them here, encoded as in the request.']
+    ]
+    return [
+      ...comments.map((line) => `# ${line}`),
+      ...masked.map(({ env }) => `@${env} = masked`),
+      '',
+      `${method} ${write(url)} HTTP/1.1`,
+      ...lines.filter(isLiteral).map(write),
+      '',
+      ...body !== '' && isLiteral(body) ? [write(body), ''] : []
+    ].join('\n')
+  }
+}
+
+// A line may begin another request, read a file or run a script; two braces begin a variable.
+function isLiteral (text: string): boolean {
+  return !text.includes('{{') && text === visible(text) && !/^\s*(?:[#>]|\/\/|<(?![A-Za-z/!?]))/m.test(text)
+}
+
+/** A text for a line of comment: it cannot end the line. */
+export function commentText (text: string): string {
+  return text.replace(INVISIBLE, ' ').slice(0, 300)
+}
+
+/**
+ * A JavaScript expression for a text with placeholders: `"Bearer " + masked("HINDSIGHT_AUTHORIZATION")`. In a URL, the
+ * masked values are percent-encoded.
+ */
+export function jsText (text: string, isUrl = false): string {
+  const masked = (env: string): string => isUrl ? `encodeURIComponent(masked("${env}"))` : `masked("${env}")`
+  // JSON is JavaScript.
+  const terms = splitAtPlaceholders(text).map((part, i) => i % 2 === 1 ? masked(part) : visibleJson(part))
+  return terms.filter((term) => term !== '""').join(' + ') || '""'
+}
+
+/** A JavaScript expression for JSON data with placeholders, over several lines. */
+export function jsValue (value: unknown, indent = ''): string {
+  const json = visibleJson(value, 2)
+    // Without the brackets, this name would set the prototype.
+    .replace(/^( *)"__proto__":/gm, '$1["__proto__"]:')
+    .replaceAll('\n', `\n${indent}`)
+  const source = splitAtPlaceholders(json).map((part, i) => i % 2 === 1 ? `" + masked("${part}") + "` : part).join('')
+  // Empty strings before and after a masked value. Within a string, quotes are escaped.
+  return source.replace(/(?<!\\)"" \+ (?=masked\()|(?<=\)) \+ ""/g, '')
+}
+
+/** The body as a JavaScript expression. In JSON, the masked values are those before serialization. */
+function jsBody (body: string, request: Pick<StoredRequest, 'body'>, indent: string): string {
+  if (request.body?.kind === 'json') return `JSON.stringify(${jsValue(JSON.parse(body), indent)})`
+  return jsText(body, request.body?.kind === 'form')
+}
+
+/** Lines of JavaScript that define `masked`, the function that reads a masked value; none when nothing is masked. */
+function maskedFunction (values: readonly MaskedValue[]): string[] {
+  if (values.length === 0) return []
+  return [
+    '',
+    '// The profile has these masked: set them in the environment.',
+    ...values.map(({ env }) => `//   ${env}`),
+    'function masked (name) {',
+    '  const value = process.env[name]',
+    "  if (value === undefined) throw new Error(name + ' is not set: the profile has it masked')",
+    '  return value',
+    '}'
+  ]
+}

@@ -1,0 +1,217 @@
+import { counted } from '../../view/counted.js'
+import { html } from '../../view/html.js'
+import { visibleLine } from '../../view/visible.js'
+import { DEFAULT_LIMIT } from '../../profiler/search-query.js'
+import type { ProfilePage, StorageStats } from '../../profiler/storage/storage.js'
+import { isNoise, type ProfileSummary } from '../../profiler/summary.js'
+import type { WriteCounters } from '../../profiler/write-queue.js'
+import { age, bytes, milliseconds, note, scrollable, select, statusBadge } from '../../view/components.js'
+import { layout, type PageOptions } from './layout.js'
+
+/** The fields of a search, as in the query. */
+export type Fields = Readonly<Record<string, string>>
+
+/** The result of a search, or why it failed. */
+export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
+  fields?: Fields
+  problem?: string
+  stats?: StorageStats
+  counters?: Readonly<WriteCounters>
+  /** Why the last lost profile was lost. */
+  lastLoss?: string
+}
+
+/** The text fields of the form: label and placeholder by name. */
+const TEXT_FIELDS: Readonly<Record<string, readonly [label: string, placeholder?: string]>> = {
+  url: ['URL contains'],
+  status: ['Status', '404 or 4xx'],
+  method: ['Method'],
+  exception: ['Exception contains'],
+  route: ['Route', '* for any part'],
+  ip: ['IP address', '127.0.0.1'],
+  min_duration: ['Min. duration (ms)'],
+  from: ['From', '2026-01-31T12:00'],
+  until: ['Until', 'UTC'],
+  token: ['Token'],
+  parent: ['Parent request', 'token']
+}
+const OUTCOMES = [['', 'All'], ['1', 'Failures'], ['0', 'Successes']] as const
+const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const)
+/** Fields that do not select profiles. */
+const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor'])
+const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
+/** The queries of the presets, by the text of their links. */
+const PRESETS = { All: '', Failures: 'error:1', '5xx': 'status:5xx', Slow: 'slow:>200ms', 'Last hour': 'from:1h' }
+/** Maximum characters of markup of a URL or an exception, so that a list of 50 has less than 40 kB. */
+const MAX_TEXT = 60
+
+/** The list of stored profiles that match a search. */
+export function searchPage (result: SearchResult, options: PageOptions): string {
+  const { fields = {}, problem, profiles = [], next = null, stats } = result
+  const isSearch = criteriaOf(fields).length > 0
+  const title = isSearch ? 'Search' : 'Profiles'
+  const controls = problem === undefined ? liveControl(fields, options) + compareForm(options) : ''
+  const empty = isSearch
+    ? 'No profiles match.'
+    : 'No request has been profiled yet. Send one to the application, then load this page again.'
+  const content = problem === undefined
+    ? table(profiles, fields, options) + (profiles.length === 0 ? html`<div class="empty">!${note(empty)}</div>` : '')
+    : html`<p class="failure" role="alert">${problem}</p>`
+  return layout(options, title, html`<main id="content">
+<div class="title-row"><h1>${title}</h1>!${controls}</div>
+!${searchForm(fields, options)}
+<div class="results">!${lossNotice(result)}
+!${content}
+!${pagination(fields, next, options)}
+!${stats === undefined ? '' : html`<div class="stats">!${note(statsText(stats))}</div>`}
+</div></main>`, profiles[0]?.status)
+}
+
+/** The fields that select profiles. */
+function criteriaOf (fields: Fields): Array<[string, string]> {
+  return Object.entries(fields).filter(([name, value]) => value !== '' && !DISPLAY_FIELDS.has(name))
+}
+
+/** The query of a search, without fields that are empty or the default. */
+function queryOf (fields: Fields): string {
+  return String(new URLSearchParams(Object.entries(fields)
+    .filter(([name, value]) => value !== '' && value !== DEFAULTS[name])))
+}
+
+// Only the page of the newest profiles can be live.
+function liveControl (fields: Fields, { base }: PageOptions): string {
+  if (fields.cursor) return ''
+  const query = String(new URLSearchParams(criteriaOf(fields)))
+  return html`<p class="live" data-stream="${base}/stream?${query}" hidden>
+<span class="live-state" role="status"></span> <button type="button">Pause</button></p>`
+}
+
+// The check boxes of the rows belong to this form.
+function compareForm ({ base }: PageOptions): string {
+  return html`<form method="get" action="${base}/compare" id="compare">
+<button type="submit">Compare selected</button></form>`
+}
+
+function searchForm (fields: Fields, { base }: PageOptions): string {
+  const { q = '', error = '', limit = DEFAULTS.limit } = fields
+  const isOpen = Object.keys({ ...TEXT_FIELDS, error }).some((name) => (fields[name] ?? '') !== '')
+  const presets = Object.entries(PRESETS).map(([text, query]) => {
+    const href = query === '' ? `${base}/` : `${base}/search?${String(new URLSearchParams({ q: query }))}`
+    return html`<a href="${href}"!${query === q && !isOpen ? ' aria-current="page"' : ''}>${text}</a> `
+  })
+  const texts = Object.entries(TEXT_FIELDS).map(([name, [label, placeholder = '']]) =>
+    html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" ` +
+    html`placeholder="${placeholder}" autocomplete="off" spellcheck="false"></label>`)
+  return html`<form method="get" action="${base}/search" role="search" class="search">
+<div class="query"><input type="search" name="q" value="${q}" aria-label="Search profiles" ` +
+    html`placeholder="status:5xx method:POST /orders slow:>200ms" autocomplete="off" spellcheck="false">
+<button type="submit">Search</button></div>
+<nav class="presets" aria-label="Presets">!${presets}</nav>
+<details!${isOpen ? ' open' : ''}><summary>Advanced</summary><div class="fields">
+!${texts}
+!${select('Outcome', 'error', OUTCOMES, error)}
+!${select('Results per page', 'limit', LIMITS, limit ?? '')}
+<a href="${base}/">Reset</a>
+</div></details></form>`
+}
+
+function lossNotice ({ counters, lastLoss = '' }: SearchResult): string {
+  const { dropped = 0, failed = 0 } = counters ?? {}
+  if (dropped + failed === 0) return ''
+  const lost = counted(dropped + failed, 'profile of this process was', 'profiles of this process were')
+  return html`<p class="failure">${lost} lost: ${dropped} because the queue was full, ` +
+    html`${failed} because the store or their data failed. ${lastLoss && `Last reason: ${lastLoss}`}</p>`
+}
+
+function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: PageOptions): string {
+  if (profiles.length === 0) return ''
+  const head = (label: string, column: string, className = ''): string => {
+    const { cursor: _, sort: current, ...others } = fields
+    const sort = current || '-time'
+    const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : ''
+    const query = queryOf({ ...others, sort: order === 'descending' ? column : `-${column}` })
+    return html`<th scope="col"!${className}!${order && html` aria-sort="${order}"`}>` +
+      html`<a href="${base}/search?${query}">${label}</a></th>`
+  }
+  const hasOneOrigin = new Set(profiles.map(({ url }) => originOf(url))).size === 1
+  const bodies = groupsOf(profiles, fields).map((group) => {
+    // The stylesheet expands the group when this box is checked.
+    const toggle = group.length === 1
+      ? ''
+      : html`<label class="equal"><input type="checkbox" class="hidden-visually">` +
+        html` × ${group.length}<span class="hidden-visually"> equal failures</span></label>`
+    return html`<tbody>!${group.map((profile, i) =>
+      row(profile, hasOneOrigin, i === 0 ? toggle + remarks(profile) : ''))}</tbody>`
+  })
+  return scrollable('Stored profiles', html`<table class="rows profiles">
+<thead><tr><th scope="col">Token</th>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>
+<th scope="col">Route</th>!${head('Duration', 'duration', ' class="duration"')}
+!${head('Time', 'time')}</tr></thead>!${bodies}</table>`)
+}
+
+/** The rows of a page. Sorted by time, equal failures are one group at the position of the first; otherwise none. */
+function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): ProfileSummary[][] {
+  const groups = new Map<string, ProfileSummary[]>()
+  for (const profile of profiles) {
+    const key = !sort || sort.endsWith('time') ? failureKey(profile) : profile.token
+    groups.set(key, [...groups.get(key) ?? [], profile])
+  }
+  return [...groups.values()]
+}
+
+/** The key of a group: failures of one route with the same status and exception, except for numbers and ids. */
+function failureKey ({ token, error, method, status, route, exception }: ProfileSummary): string {
+  if (!error || (route === null && exception === null)) return token
+  const message = exception?.replace(/\b(?=[\da-f-]*\d)[\da-f-]+\b/gi, '#')
+  return [method, status, route, message].join(' ')
+}
+
+// Relative URLs make the page smaller.
+function row (profile: ProfileSummary, hasOneOrigin: boolean, details: string): string {
+  const { token, status, error, warnings, pinned, method, url, route, duration, time } = profile
+  const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
+  const target = hasOneOrigin ? url.slice(originOf(url).length) || '/' : url
+  const star = '<span class="pin" title="pinned"><span aria-hidden="true">★</span>' +
+    '<span class="hidden-visually"> pinned</span></span>'
+  return html`<tr!${mark && ` class="${mark}"`}>
+<th scope="row"><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">` +
+    html`<a href="${token}">${token}</a>!${pinned ? star : ''}</th>
+<td>!${statusBadge(status)}</td><td>${shorten(method)}</td><td class="text">${shorten(target)}!${details}</td>
+<td>${shorten(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')}</td>` +
+    html`<td class="duration">${milliseconds(duration)}</td><td>!${age(time)}</td></tr>`
+}
+
+function originOf (url: string): string {
+  return /^https?:\/\/[^/?#]*/.exec(url)?.[0] ?? ''
+}
+
+/** Text on one line. The middle of a long text is left out. */
+function shorten (text: string): string {
+  const line = visibleLine(text)
+  const max = Math.floor(MAX_TEXT * line.length / Math.max(1, html`${line}`.length))
+  return line.length <= max ? line : `${line.slice(0, Math.ceil(max * 2 / 3))}…${line.slice(-max / 3)}`
+}
+
+function remarks (profile: ProfileSummary): string {
+  const { exception, warnings, parent } = profile
+  if (isNoise(profile)) return ''
+  const remark = exception !== null
+    ? html`<p>${shorten(exception)}</p>`
+    : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
+  return remark + (parent == null ? '' : html`<div class="parent-line">sub-request of <code>${parent}</code></div>`)
+}
+
+function pagination (fields: Fields, next: string | null, { base }: PageOptions): string {
+  if (next === null && !fields.cursor) return ''
+  const link = (cursor: string, text: string, attribute = ''): string =>
+    html`<a href="${base}/search?${queryOf({ ...fields, cursor })}"!${attribute}>${text}</a> `
+  return html`<nav class="pages" aria-label="Pages">!${fields.cursor ? link('', 'Newest profiles') : ''}` +
+    html`!${next === null ? '' : link(next, 'Older profiles', ' rel="next"')}</nav>`
+}
+
+function statsText ({ engine, place, profiles, maxProfiles, failures, pinned, ...stats }: StorageStats): string {
+  const where = engine === 'memory' ? 'the memory of this process' : `the ${engine} store at ${place}`
+  return `${profiles.toLocaleString('en')} of at most ${counted(maxProfiles, 'profile')}, ` +
+    `${bytes(stats.bytes)} of ${bytes(stats.maxBytes)}: ${counted(failures, 'failure')}, ` +
+    `${pinned.toLocaleString('en')} pinned. Stored in ${where}.`
+}

@@ -1,0 +1,164 @@
+import { isUtf8 } from 'node:buffer'
+import { ReadStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { maskOf } from '../../../errors/masked-exceptions.js'
+import { messageOf, nameOf } from '../../../errors/thrown-value.js'
+import { generateNonce, type Nonces } from '../../../http/content-policy.js'
+import type { Origin } from '../../../http/origin.js'
+import { stateOf } from '../../../lifecycle/request-state.js'
+import { isRedirect, preventCaching } from '../../../http/responses.js'
+import { servicesOf } from '../../../lifecycle/services.js'
+import { collectedBy } from '../../../parts/collect.js'
+import type { ProfiledRoute } from '../../../profiler/profile.js'
+import { addressesOf, toolbarAssets } from '../assets.js'
+import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
+import { toolbar, toolbarOf, type ToolbarData } from './toolbar.js'
+
+/**
+ * Comments, elements whose content is text, other start tags with their attributes, and the end of a body (HTML
+ * Standard, section 13.2.5). What is not closed extends to the end of the page, so that each page takes linear time.
+ */
+const TOKENS = new RegExp([
+  '<!--[^]*?(?:-->|$)',
+  '<(script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[\\s/>])[^>]*(?:>|$)[^]*?(?:</\\1(?=[\\s/>])|$)',
+  '<[a-z](?:=\\s*"[^"]*(?:"|$)|=\\s*\'[^\']*(?:\'|$)|[^>])*(?:>|$)',
+  '</body(?=[\\s/>])[^>]*>'
+].join('|'), 'gi')
+const POLICY_HEADERS = ['content-security-policy', 'content-security-policy-report-only'] as const
+/** Headers that describe the original bytes, which the toolbar changes. */
+const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
+/** Maximum bytes of a file into which the toolbar is inserted. */
+const MAX_LENGTH = 1_000_000
+
+/**
+ * Sets `X-Debug-Token-Link`, the absolute URL of the request's profile. Returns false, without setting it, if the
+ * request has no profile or its client may not see the debug surface.
+ */
+export function setProfileLink (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
+  const profile = app.hindsight.profiles?.profileOf(request) ?? null
+  if (profile === null || !app.hindsight.isDebugClient(request)) return false
+  reply.header('x-debug-token-link', profile.url)
+  return true
+}
+
+/**
+ * Returns the function that inserts the toolbar into a response, for an `onSend` hook. It returns the new payload (a
+ * promise of it for a file), or undefined, without a change of headers, if the response gets no toolbar. A page with
+ * the toolbar is not cached. In `full` mode the function adds nonces to the policies of the response. In `observe` mode
+ * it removes the validators instead.
+ */
+export function insertToolbar (
+  app: FastifyInstance
+): (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string | Promise<string | Readable> | undefined {
+  const { mayReceiveDetails, originOf, base, warn } = app.hindsight
+
+  function insert (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | undefined {
+    const profile = app.hindsight.profiles?.profileOf(request)
+    const page = textOf(payload)
+    const end = [...page.matchAll(TOKENS)].findLast(([token]) => token.startsWith('</'))?.index
+    if (profile == null || end === undefined) return
+    const isFull = app.hindsight.mode === 'full'
+    const origin = originOf(request)
+    const policies = POLICY_HEADERS.flatMap((name) => valuesOf(reply, name))
+    if (forbidsToolbar(page) || !allowsToolbar(policies, origin, isFull)) return
+    const nonces = isFull ? { style: generateNonce(), script: generateNonce() } : undefined
+    if (nonces !== undefined) extendPolicies(reply, nonces, origin)
+    const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
+    const markup = toolbar(dataOf(request, reply, profile), files, servicesOf(request).editor, nonces)
+    const whole = page.slice(0, end) + markup + page.slice(end)
+    preventCaching(reply)
+    if (!isFull) removeValidators(reply)
+    if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(whole))
+    return whole
+  }
+
+  async function insertIntoFile (
+    request: FastifyRequest, reply: FastifyReply, file: ReadStream
+  ): Promise<string | Readable> {
+    // Fastify handles the error of a stream that has failed.
+    const page = await buffer(file).catch(() => null)
+    if (page === null) return file
+    try {
+      const whole = insert(request, reply, page)
+      // With the validators of a file the browser would show the toolbar of an earlier request.
+      if (whole !== undefined) removeValidators(reply)
+      return whole ?? Readable.from([page])
+    } catch (error) {
+      warn('A page is sent without the toolbar', error)
+      return Readable.from([page])
+    }
+  }
+
+  return (request, reply, payload) => {
+    const isPage = mayReceiveDetails(request) && isNavigation(request) && isWholePage(request, reply)
+    if (!isPage || app.hindsight.profiles?.profileOf(request) == null) return
+    if (!(payload instanceof ReadStream)) return insert(request, reply, payload)
+    const length = Number(reply.getHeader('content-length'))
+    const isRead = request.method !== 'HEAD' && reply.statusCode !== 304 && length > 0 && length <= MAX_LENGTH
+    return isRead ? insertIntoFile(request, reply, payload) : undefined
+  }
+}
+
+function removeValidators (reply: FastifyReply): void {
+  for (const name of VALIDATORS) reply.removeHeader(name)
+}
+
+// Fetch Metadata, section 2.1: scripts request pages that are not displayed.
+function isNavigation ({ headers }: FastifyRequest): boolean {
+  const { 'x-requested-with': requestedWith, 'sec-fetch-dest': destination } = headers
+  if (String(requestedWith ?? '').toLowerCase() === 'xmlhttprequest') return false
+  return destination === undefined || destination === 'document' || destination === 'iframe'
+}
+
+function isWholePage (request: FastifyRequest, reply: FastifyReply): boolean {
+  const header = (name: string): string => String(reply.getHeader(name) ?? '')
+  const type = header('content-type')
+  const charset = /charset\s*=\s*"?([^\s;"]*)/i.exec(type)?.[1] ?? ''
+  return stateOf(request).ownPolicy === undefined &&
+    /^text\/html\s*(?:;|$)/i.test(type) && /^(?:utf-?8)?$/i.test(charset) &&
+    !isRedirect(reply) && reply.statusCode !== 206 &&
+    /^(?:identity)?$/i.test(header('content-encoding')) && /^(?:inline\b.*)?$/i.test(header('content-disposition'))
+}
+
+function textOf (payload: unknown): string {
+  if (typeof payload === 'string') return payload
+  return Buffer.isBuffer(payload) && isUtf8(payload) ? payload.toString('utf8') : ''
+}
+
+function extendPolicies (reply: FastifyReply, nonces: Nonces, origin: Origin): void {
+  for (const name of POLICY_HEADERS) {
+    const values = valuesOf(reply, name).map((value) => extendHeader(value, nonces, origin))
+    if (values.length > 0) reply.header(name, values.length === 1 ? values[0] : values)
+  }
+}
+
+function valuesOf (reply: FastifyReply, name: string): string[] {
+  return [reply.getHeader(name) ?? []].flat().map(String)
+}
+
+function dataOf (
+  request: FastifyRequest,
+  { statusCode }: FastifyReply,
+  { token, url }: { token: string, url: string }
+): ToolbarData {
+  const state = stateOf(request)
+  const { log, startedAt, handlerStart, handlerEnd } = state
+  const { route, failed, raised, routeError, otherErrors } = state
+  const mask = maskOf(request)
+  const errors = failed ? [raised] : routeError !== null ? [routeError] : otherErrors.slice(0, 1)
+  const { matched } = (collectedBy(state, 'router') ?? {}) as { matched?: ProfiledRoute | null }
+  const now = performance.now()
+  const handler = handlerStart === 0 ? {} : { handler: (handlerEnd === 0 ? now : handlerEnd) - handlerStart }
+  return toolbarOf({
+    token,
+    status: statusCode,
+    method: request.method,
+    route: matched ?? (route === null ? null : { ...route, methods: [] }),
+    duration: now - startedAt,
+    exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
+    logs: log?.records() ?? [],
+    collectors: { 'http-client': collectedBy(state, 'http-client'), performance: handler }
+  }, url)
+}

@@ -1,0 +1,73 @@
+import { isIP } from 'node:net'
+import { finished } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import createError from '@fastify/error'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import type { Profile } from '../../profiler/profile.js'
+import { fillRequest } from './fill.js'
+import { decoded, NotSendableError, type StoredRequest } from './stored-request.js'
+
+/** Milliseconds. */
+const RESPONSE_TIMEOUT = 30_000
+const PROFILE_TIMEOUT = 5_000
+const POLL_INTERVAL = 20
+
+/** The request had no response, or one without a profile. */
+const ReplayFailedError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay failed: %s', 502)
+
+/** Why the request cannot be replayed. */
+export function replayProblem ({ bodyProblem, path }: StoredRequest): string | undefined {
+  if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
+  const [first = ''] = path.split('/').filter((segment) => segment !== '')
+  return /^_(?:profiler|wdt|error)$/i.test(decoded(first)) ? 'It is a request of the profiler itself.' : undefined
+}
+
+/**
+ * Sends a request to the application again, and waits for its profile. Throws a `NotSendableError` or a
+ * `ReplayFailedError`. `timeout`: milliseconds.
+ */
+export async function replay (
+  app: FastifyInstance, request: StoredRequest, values: ReadonlyMap<string, string>, timeout = RESPONSE_TIMEOUT
+): Promise<Profile> {
+  const problem = replayProblem(request)
+  if (problem !== undefined) throw new NotSendableError(problem)
+  const { method, target, headers, body } = fillRequest(request, values)
+  const token = await send(app, {
+    method: method as NonNullable<InjectOptions['method']>,
+    url: target,
+    headers,
+    ...(body !== undefined && { payload: body }),
+    ...(isIP(request.ip ?? '') !== 0 && { remoteAddress: request.ip })
+  }, timeout)
+  const profile = typeof token === 'string' ? await writtenProfile(app, token) : undefined
+  if (profile === undefined) throw new ReplayFailedError('It was answered, but has no profile.')
+  return profile
+}
+
+/** Sends a request; returns the token that the response names. */
+async function send (app: FastifyInstance, options: InjectOptions, timeout: number): Promise<unknown> {
+  const signal = AbortSignal.timeout(timeout)
+  let token: unknown
+  try {
+    const response = await app.inject({ ...options, signal, payloadAsStream: true })
+    token = response.headers['x-debug-token']
+    await finished(response.stream().resume())
+  } catch (error) {
+    // A response that does not end, such as a stream of events, is aborted, and has a profile.
+    if (token === undefined) {
+      const reason = `It could not be sent: ${(error as Error).message}`
+      throw new ReplayFailedError(signal.aborted ? `No response within ${timeout / 1_000} seconds.` : reason)
+    }
+  }
+  return token
+}
+
+// The profile is written after the response.
+async function writtenProfile (app: FastifyInstance, token: string): Promise<Profile | undefined> {
+  const deadline = performance.now() + PROFILE_TIMEOUT
+  for (;;) {
+    const profile = await app.hindsight.profiler.find(token)
+    if (profile !== undefined || performance.now() > deadline) return profile
+    await sleep(POLL_INTERVAL)
+  }
+}

@@ -1,0 +1,182 @@
+import { relative } from 'node:path'
+import type { EditorLink } from './editor.js'
+import { html } from './html.js'
+import { safeJson } from './json.js'
+
+/** A titled part of a panel; `level` is the level of its heading: 3 below a panel's title, 2 below a page's. */
+export function section (title: string, content: string, id = '', level: 2 | 3 = 3): string {
+  const attribute = id === '' ? '' : html` id="${id}"`
+  return html`<section class="part"!${attribute}><h!${level}>${title}</h!${level}>!${content}</section>`
+}
+
+/** A muted paragraph, also shown instead of missing content. */
+export function note (text: string): string {
+  return html`<p class="note">${text}</p>`
+}
+
+/** The main statement of a panel. */
+export function lead (text: string, mood: 'good' | 'bad' | 'plain' = 'plain'): string {
+  return html`<p class="lead !${mood}">${text}</p>`
+}
+
+/** The error of a collector, or of a panel. */
+export function failed (what: 'collector' | 'panel', message: string): string {
+  return html`<p class="failure"><strong>The ${what} failed:</strong> ${message}</p>`
+}
+
+/** Names and values as a table; nested data as JSON. */
+export function pairs (label: string, data: unknown, empty = 'None.'): string {
+  const entries = Object.entries(typeof data === 'object' && data !== null ? data : {}) as Array<[string, unknown]>
+  if (entries.length === 0) return note(empty)
+  return html`<table class="pairs" aria-label="${label}"><tbody>!${entries.map(([name, value]) =>
+    html`<tr><th scope="row">${name}</th><td>!${cell(value)}</td></tr>`)}</tbody></table>`
+}
+
+/** A part of a panel that is a table of names and values. */
+export function pairsSection (title: string, data: unknown, empty?: string): string {
+  return section(title, pairs(title, data, empty))
+}
+
+/** An object's fields: plain values as a table with the names of the fields in words, then a part for each object. */
+export function fields (title: string, data: Readonly<Record<string, unknown>>): string {
+  const plain: Record<string, unknown> = {}
+  const parts: string[] = []
+  for (const [name, value] of Object.entries(data)) {
+    const label = name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      parts.push(pairsSection(label.charAt(0).toUpperCase() + label.slice(1), value))
+    } else if (typeof value === 'boolean') plain[label] = value ? 'yes' : 'no'
+    else plain[label] = name === 'duration' ? milliseconds(value) : value ?? 'none'
+  }
+  return pairsSection(title, plain) + parts.join('')
+}
+
+/** A part of a panel that is a table with a row for each object; `columns` are titles by field. */
+export function rowsSection (
+  title: string,
+  columns: Readonly<Record<string, string>>,
+  data: ReadonlyArray<Readonly<Record<string, unknown>>>,
+  empty = 'None.'
+): string {
+  if (data.length === 0) return section(title, note(empty))
+  const rows = data.map((row) => html`<tr>!${Object.keys(columns).map((name) =>
+    html`<td>!${row[name] === null || row[name] === undefined ? '' : cell(row[name])}</td>`)}</tr>`)
+  return section(title, table(title, Object.values(columns), rows))
+}
+
+/** A table of rows that are markup; a column in brackets is numeric. */
+export function table (
+  label: string,
+  columns: ReadonlyArray<string | [numeric: string]>,
+  rows: readonly string[],
+  className = ''
+): string {
+  const heads = columns.map((column) => typeof column === 'string'
+    ? html`<th scope="col">${column}</th>`
+    : html`<th scope="col" class="number">${column[0]}</th>`)
+  return scrollable(label, html`<table class="${className}" aria-label="${label}"><thead><tr>!${heads}</tr></thead>` +
+    html`<tbody>!${rows}</tbody></table>`)
+}
+
+/** Text as it is, other values as indented JSON. */
+export function json (value: unknown): string {
+  return html`<pre class="data">${typeof value === 'string' ? value : safeJson(value, 2)}</pre>`
+}
+
+/** Content that is hidden until its label is activated. */
+export function fold (label: string, content: string): string {
+  return html`<details><summary>${label}</summary>!${content}</details>`
+}
+
+/** A region that scrolls horizontally, by keyboard too. */
+export function scrollable (label: string, content: string): string {
+  return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">!${content}</div>`
+}
+
+/** A place in source (`file:line`), relative to the working directory, as a link if there is an editor. */
+export function place (source: string, editor: EditorLink | null): string {
+  const { shown, href } = placeOf(source, editor)
+  if (href === null) return html`<code title="${source}">${shown}</code>`
+  return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
+}
+
+/** A place in source as text, and the URL that opens it in the editor. */
+export function placeOf (source: string, editor: EditorLink | null): { shown: string, href: string | null } {
+  const [, file = source, line = '1'] = /^(.*):(\d+)$/.exec(source) ?? []
+  const near = relative(process.cwd(), file)
+  const shown = near.startsWith('..') || near === '' ? source : source.replace(file, near)
+  return { shown, href: editor?.(file, Number(line), 1) ?? null }
+}
+
+/** A status code, colored by its class. */
+export function statusBadge (status: number): string {
+  return html`<span class="status status-!${statusClass(status)}">${status}</span>`
+}
+
+/** The class of a status code (RFC 9110, section 15): 1 to 5; 0 for other values. */
+export function statusClass (status: unknown): string {
+  const first = Math.trunc(Number(status) / 100)
+  return first >= 1 && first <= 5 ? String(first) : '0'
+}
+
+/** A time (ISO 8601). */
+export function moment (time: string): string {
+  return html`<time datetime="${time}">${String(time).replace('T', ' ').replace('Z', ' UTC')}</time>`
+}
+
+/** The age of something that happened at a time (ISO 8601), with the time as a tooltip. */
+export function age (time: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000))
+  if (Number.isNaN(seconds)) return moment(time)
+  const [number, unit] = seconds < 60
+    ? [seconds, 's']
+    : seconds < 3600 ? [seconds / 60, 'min'] : seconds < 86_400 ? [seconds / 3600, 'h'] : [seconds / 86_400, 'd']
+  return html`<time datetime="${time}" title="${time}">${Math.floor(number)} ${unit} ago</time>`
+}
+
+/** A select element with its label; `options` are texts by value. */
+export function select (
+  label: string, name: string, options: ReadonlyArray<readonly [value: string, text: string]>, selected: string
+): string {
+  const items = options.map(([value, text]) =>
+    html`<option value="${value}"!${value === selected ? ' selected' : ''}>${text}</option>`)
+  return html`<label><span>${label}</span> <select name="${name}">!${items}</select></label>`
+}
+
+/** A form that changes something. */
+export function postForm (action: string, formToken: string, content: string, className = ''): string {
+  return html`<form method="post" action="${action}" class="${className}" autocomplete="off">` +
+    html`<input type="hidden" name="form_token" value="${formToken}">!${content}</form>`
+}
+
+/** Formats a duration (milliseconds); below 1 ms in microseconds. */
+export function milliseconds (value: unknown): string {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
+  const microseconds = Math.round(value * 1000)
+  if (microseconds === 0) return '< 1 µs'
+  if (Math.abs(microseconds) < 1000) return `${microseconds} µs`
+  return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
+}
+
+/** The duration of something that may not have ended, as markup. */
+export function pending (duration: unknown): string {
+  return duration === null ? '<span class="none">pending</span>' : html`${milliseconds(duration)}`
+}
+
+/** Formats a size (bytes). */
+export function bytes (value: unknown): string {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
+  const [size, unit] = value < 10_000
+    ? [value, 'bytes']
+    : value < 1e6 ? [value / 1e3, 'kB'] : value < 1e9 ? [value / 1e6, 'MB'] : [value / 1e9, 'GB']
+  return `${size.toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`
+}
+
+function cell (value: unknown): string {
+  if (value === null || value === undefined) return html`<span class="none">null</span>`
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
+    return value.map((item) => html`<div>${item}</div>`).join('') || html`<span class="none">none</span>`
+  }
+  if (typeof value === 'object') return json(value)
+  return value === '' ? html`<span class="none">empty</span>` : html`${String(value)}`
+}

@@ -1,0 +1,98 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import {
+  collectorsOf, dependenciesOf, ownVersion, revisionOf, type ConfigurationSummary
+} from '../../../../lib/parts/config/configuration.js'
+import { panelsOf } from '../../../../lib/parts/index.js'
+import { build, profileOf } from '../../../support/app.js'
+import { testdir } from '../../../support/folder.js'
+
+t.test('the version is that of this package', async t => {
+  t.match(ownVersion(), /^\d+\.\d+\.\d+/)
+})
+
+t.test('a profile has versions and an id of the configuration', async t => {
+  const secret = 's3cret-of-the-session-0123456789'
+  const app = await build(t, { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] }, app => app.get('/', () => 'x'))
+  const profile = await profileOf(app, await app.inject('/'))
+  const config = profile.collectors.config as ConfigurationSummary
+  t.same(Object.keys(config), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle', 'revision', 'dependencies'].filter((name) => name !== 'revision' || config.revision !== undefined))
+  t.ok(JSON.stringify(config).length < 1_500)
+  t.match(config.dependencies, /(?:^| )pino@\d/)
+  const shown = panelsOf(profile).find(({ name }) => name === 'config')?.render(profile) ?? ''
+  t.match(shown, new RegExp(`fastify.*${app.version}`))
+  t.notMatch(JSON.stringify(profile) + shown, /s3cret/)
+  const other = await build(t, { defaultLocale: 'fr' }, app => app.get('/', () => 'x'))
+  t.not(((await profileOf(other, await other.inject('/'))).collectors.config as ConfigurationSummary).id, config.id)
+  const twin = await build(t, { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] }, app => app.get('/', () => 'x'))
+  t.equal(((await profileOf(twin, await twin.inject('/'))).collectors.config as ConfigurationSummary).id, config.id)
+})
+
+t.test('the listed collectors are those of the running application', async t => {
+  const collectors = [{ name: 'mine', collect: () => 1 }]
+  const [app, twin] = [await build(t, { profiler: { collectors } }), await build(t, { profiler: { collectors } })]
+  const { id } = (await profileOf(app, await app.inject('/'))).collectors.config as ConfigurationSummary
+  await profileOf(twin, await twin.inject('/'))
+  t.equal(collectorsOf(id).length, 1)
+  await app.close()
+  t.equal(collectorsOf(id).length, 1, 'another application has the same configuration')
+  await twin.close()
+  t.same([collectorsOf(id), collectorsOf(undefined)], [[], []])
+})
+
+const HASH = '0123456789abcdef0123456789abcdef01234567'
+const OTHER = 'f'.repeat(40)
+
+t.test('the revision is the last one in the log of HEAD', async (t) => {
+  const log = `${OTHER} ${OTHER} a <a@b.c> 1 +0000\tcommit: one\n${OTHER} ${HASH} a <a@b.c> 2 +0000\tcheckout: two\n`
+  const folder = testdir(t, {
+    main: { '.git': { logs: { HEAD: log }, worktrees: { tree: { logs: { HEAD: log } } } }, src: { deep: {} } },
+    tree: { '.git': 'gitdir: ../main/.git/worktrees/tree\n' },
+    unborn: { '.git': { HEAD: 'ref: refs/heads/main\n' } },
+    damaged: { '.git': { logs: { HEAD: `${OTHER} x\n` } } },
+    empty: { '.git': {} }
+  })
+  for (const name of ['main', 'main/src/deep', 'tree']) t.equal(revisionOf(join(folder, name)), HASH.slice(0, 12), name)
+  for (const name of ['unborn', 'damaged', 'empty']) t.equal(revisionOf(join(folder, name)), undefined, name)
+  t.equal(revisionOf('/'), undefined, 'without git')
+})
+
+t.test('the revision is the output of git rev-parse', async (t) => {
+  const folder = testdir(t, { file: 'x' })
+  const git = (...args: string[]): string => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim()
+  try {
+    git('init')
+  } catch {
+    t.comment('git is not installed')
+    return
+  }
+  git('commit', '--allow-empty', '-m', 'one')
+  t.equal(revisionOf(folder), git('rev-parse', 'HEAD').slice(0, 12))
+  git('pack-refs', '--all')
+  t.equal(revisionOf(folder), git('rev-parse', 'HEAD').slice(0, 12))
+  git('worktree', 'add', 'tree')
+  writeFileSync(join(folder, 'file'), 'y')
+  t.equal(revisionOf(join(folder, 'tree')), git('rev-parse', 'HEAD').slice(0, 12))
+})
+
+t.test('the installed versions of direct dependencies are listed', async (t) => {
+  const installed = (version: string): { 'package.json': string } => ({ 'package.json': JSON.stringify({ version }) })
+  const many = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`p${i}`, '1']))
+  const folder = testdir(t, {
+    node_modules: { hoisted: installed('3.0.0'), '@scope': { part: installed('1.2.3-rc.1') } },
+    app: {
+      'package.json': JSON.stringify({ dependencies: { one: '^1', hoisted: '*', missing: '1', '@scope/part': '1' }, devDependencies: { dev: '1' } }),
+      node_modules: { one: installed('1.0.1'), dev: installed('1.0.0') },
+      src: {}
+    },
+    many: { 'package.json': JSON.stringify({ dependencies: many }), node_modules: Object.fromEntries(Object.keys(many).map((name) => [name, { 'package.json': '{ "version": "1.0.0" }' }])) },
+    broken: { 'package.json': '{' },
+    list: { 'package.json': '{ "dependencies": [1] }' },
+    nothing: { 'package.json': 'null' }
+  })
+  t.same(dependenciesOf(join(folder, 'app/src')), ['@scope/part@1.2.3-rc.1', 'hoisted@3.0.0', 'one@1.0.1'])
+  t.equal(dependenciesOf(join(folder, 'many')).length, 50)
+  for (const name of ['broken', 'list', 'nothing']) t.same(dependenciesOf(join(folder, name)), [], name)
+})

@@ -1,0 +1,55 @@
+import t from 'tap'
+import { JSDOM } from 'jsdom'
+import { outcomeSentence, overviewPanel } from '../../../../lib/parts/overview/index.js'
+import { exceptionsPanel } from '../../../../lib/parts/exceptions/index.js'
+import { summarize } from '../../../../lib/profiler/summary.js'
+import { failure, profile } from '../fixture.js'
+import { texts } from '../support.js'
+
+const event = (listener: string, outcome: string, stage = 'kernel.request') =>
+  ({ stage, listener, pass: 'main', outcome, start: 1, duration: 0.5 }) as never
+const call = (url: string, status: number, duration: number) => ({ method: 'GET', url, status, start: 3, duration })
+const whole = failure('000001', {
+  status: 500,
+  duration: 20,
+  route: { name: 'orders', pattern: '/', params: {}, methods: ['GET'], handler: '/app/routes/orders.ts:12' },
+  logs: [{ time: '', level: 'info', channel: 'app', message: '', context: {} }, { time: '', level: 'debug', channel: 'event', message: '', context: {} }],
+  collectors: {
+    performance: { handlerStart: 2, handler: 15, firstByte: 18 },
+    'http-client': { count: 2, calls: [call('http://a.test/', 200, 3), call('http://b.test/', 503, 9)] }
+  },
+  parent: '00000a',
+  replayOf: '00000b'
+})
+
+t.test('the overview has the main facts of the request', async t => {
+  const parent = summarize(profile('00000a', { method: 'POST' }))
+  const children = [summarize(profile('00000c'))]
+  const editor = (file: string, line: number): string => `vscode://file${file}:${line}`
+  const problems = [[exceptionsPanel, exceptionsPanel.problems(whole)]] as const
+  const root = JSDOM.fragment(overviewPanel.render(whole, { query: {}, editor, base: '/_profiler', parent, children, problems, differences: '<p id="d"></p>' }))
+  t.same(texts(root, '.tiles > div'), [
+    'TimeTotal 20 msHandler 15 msResponse ready 18 ms', 'Slowest parthandler orders 15 msGET b.test/ 9 ms',
+    'ProblemsExceptions: 2 errors', 'Outgoing calls2 calls, 1 failed', 'Handler/app/routes/orders.ts:12', 'Thrown at/app/plugins/router.ts:3'
+  ])
+  t.ok(root.querySelector('#d'), 'the differences')
+  t.same([...root.querySelectorAll('a')].map(link => link.getAttribute('href')), [
+    '?panel=router', '?panel=http-client#call-2', '?panel=exceptions', '?panel=http-client',
+    'vscode://file/app/routes/orders.ts:12', 'vscode://file/app/plugins/router.ts:3',
+    '/_profiler/00000a', '/_profiler/00000b', '/_profiler/00000b/compare/000001', '/_profiler/00000c', '/_profiler/search?parent=000001'
+  ])
+  const alone = JSDOM.fragment(overviewPanel.render(whole, { query: {}, editor: null, parent: null }))
+  t.match(alone.textContent, /Profile 00000a is not stored any more\./)
+})
+
+t.test('one sentence summarizes the request', async t => {
+  for (const [changes, expected] of [
+    [{}, 'GET returned 200 OK in 1.25 ms.'],
+    [{ status: 204, events: [event('cors', 'answered')] }, 'GET returned 204 No Content in 1.25 ms. The listener "cors" sent the response.'],
+    [{ status: 401, events: [event('auth', 'raised', 'onRequest')] }, 'GET returned 401 Unauthorized in 1.25 ms. The onRequest hook "auth" threw an error.'],
+    [{ status: 499 }, 'The client closed the connection after 1.25 ms, before the response.'],
+    [{ status: 799 }, 'GET returned 799 in 1.25 ms.']
+  ] as const) t.equal(outcomeSentence(profile('000001', changes as never)), expected)
+  t.equal(outcomeSentence(whole), 'GET returned 500 Internal Server Error in 20 ms: NotFoundError: No route found for ' +
+    '"GET http://127.0.0.1:3000/robots.txt" (/app/plugins/router.ts:3). Its root cause is LookupError: No routes found for "/robots.txt/".')
+})

@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { context, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
+import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { hindsightSpanProcessor } from '../../../../app/index.js'
+import { performancePanel } from '../../../../lib/parts/performance/index.js'
+import { panels } from '../../../../lib/parts/index.js'
+import { SpanLog, type SpanLike } from '../../../../lib/parts/spans/span-processor.js'
+import { createMask } from '../../../../lib/mask/mask.js'
+import { build, profileOf } from '../../../support/app.js'
+import { HOSTILE } from '../hostile.js'
+import { profile } from '../fixture.js'
+import type { Panel } from '../../../../lib/parts/part.js'
+import { shown, texts } from '../support.js'
+
+const spansPanel = panels.find(({ name }) => name === 'spans') as Panel
+
+type Spans = { count: number, spans: Array<Record<string, unknown>> }
+
+/** A tracer of OpenTelemetry's own SDK, as an application has it. */
+function tracer (t: Test): Tracer {
+  const provider = new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor()] })
+  provider.register()
+  t.teardown(async () => {
+    await provider.shutdown()
+    trace.disable()
+    context.disable()
+  })
+  return trace.getTracer('pg', '1.0.0')
+}
+
+async function spansOf (app: FastifyInstance, url: string): Promise<Spans> {
+  return (await profileOf(app, await app.inject(url))).collectors.spans as Spans
+}
+
+t.test('spans of the application are in the profile of their request, and in its waterfall', async (t) => {
+  const pg = tracer(t)
+  const app = await build(t, {}, (app) => {
+    app.get('/:name', async (request) => await pg.startActiveSpan(`SELECT ${(request.params as { name: string }).name}`, { kind: SpanKind.CLIENT, attributes: { 'db.system.name': 'postgresql', 'db.query.text': "select 1 where password='hunter2'", 'db.rows': [1, 2] } }, async (span) => {
+      await sleep(2)
+      pg.startSpan('inner').end()
+      span.recordException(new Error('lost'))
+      span.setStatus({ code: SpanStatusCode.ERROR, message: 'lost' })
+      span.end()
+      pg.startSpan('never ended')
+      return 'x'
+    }))
+  })
+  const [one, other] = await Promise.all([spansOf(app, '/one'), spansOf(app, '/other')])
+  t.same([one, other].map(({ count, spans }) => [count, spans.map(({ name }) => name)]), [[3, ['SELECT one', 'inner', 'never ended']], [3, ['SELECT other', 'inner', 'never ended']]], 'those of requests at the same time are kept apart')
+  const [select, inner, pending] = one.spans
+  t.match(select, { kind: 'client', scope: 'pg', error: 'lost', traceId: /^[0-9a-f]{32}$/, spanId: /^[0-9a-f]{16}$/, attributes: { 'db.system.name': 'postgresql', 'db.rows': [1, 2] } })
+  t.ok(Number(select?.start) > 0 && Number(select?.duration) >= 1)
+  t.match(inner, { parentId: String(select?.spanId), traceId: String(select?.traceId) })
+  t.ok(Number(inner?.start) >= Number(select?.start))
+  t.equal(pending?.duration, null)
+  t.notMatch(JSON.stringify(one), 'hunter2')
+
+  const whole = profile('000001', { duration: 100, collectors: { spans: one } })
+  const rows = texts(shown(performancePanel, whole), '.waterfall li > .row')
+  t.match(rows[0], /^SELECT one start /)
+  t.ok(shown(performancePanel, whole).querySelector('[title="client span, failed: lost"]'))
+  t.equal(shown(performancePanel, whole).querySelector('.waterfall li li .name')?.textContent, 'inner')
+  t.match(rows[2], /pending$/)
+  t.equal(shown(performancePanel, whole).querySelector('.waterfall a')?.getAttribute('href'), '?panel=spans#span-1')
+  const panel = shown(spansPanel, whole)
+  t.match(panel.querySelector('#span-1')?.textContent, /postgresql/)
+  t.equal(spansPanel.problems?.(whole).errors, 1)
+})
+
+t.test('spans without a profiled request are not recorded', async (t) => {
+  const pg = tracer(t)
+  const app = await build(t, {}, (app) => {
+    app.get('/', async () => 'x')
+    app.get('/unprofiled', { config: { profile: false } }, async () => { pg.startSpan('a').end() })
+  })
+  pg.startSpan('outside').end()
+  t.equal(await spansOf(app, '/'), undefined)
+  t.equal((await app.inject('/unprofiled')).statusCode, 200)
+  const production = await build(t, { debug: false }, (app) => { app.get('/', async () => { pg.startSpan('a').end() }) })
+  t.equal((await production.inject('/')).statusCode, 200)
+})
+
+t.test('spans of any shape are bounded and masked', async (t) => {
+  const span: SpanLike = { name: 'n'.repeat(500), spanContext: () => ({ traceId: 'a'.repeat(99), spanId: 'b'.repeat(99) }), attributes: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, 'v'.repeat(5_000)])) }
+  const log = new SpanLog()
+  for (let i = 0; i < 300; i++) log.add(span)
+  const { count, spans } = log.record(createMask(), performance.now())
+  t.same([count, spans.length], [300, 200])
+  t.match(spans[0], { name: 'n'.repeat(200), traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), duration: null, kind: 'internal', scope: '' })
+  const attributes = spans[0]?.attributes as Record<string, unknown>
+  t.equal(Object.keys(attributes).length, 32)
+  t.ok(String(attributes.k0).length < 600)
+
+  const odd = new SpanLog()
+  odd.add({ name: 'a', spanContext: () => { throw new Error('no') } })
+  odd.add({ name: 'Bearer abc.def', spanContext: () => ({ traceId: '1', spanId: '2' }), parentSpanContext: { spanId: '3' }, startTime: [Date.now() / 1000 - 10, 0], duration: [1, 500_000_000], ended: true, kind: 99, status: { code: 2 }, attributes: { authorization: 'x', big: 'y' }, instrumentationScope: { name: 'old' } })
+  const [only, ...others] = odd.record(createMask(), performance.now()).spans
+  t.same(others, [])
+  t.match(only, { name: 'Bearer ******', parentId: '3', duration: 1500, kind: 'internal', scope: 'old', error: '', attributes: { authorization: '******' } })
+  t.ok(Number(only?.start) < -9_000, 'one that began before it was told')
+})
+
+t.test('the panel shows hostile and missing data safely', async (t) => {
+  const hostile = profile('000001', { collectors: { spans: { count: 9, spans: [{ name: HOSTILE, kind: HOSTILE, scope: HOSTILE, error: HOSTILE, attributes: { [HOSTILE]: HOSTILE }, events: [{ name: HOSTILE }], spanId: HOSTILE }, {}] } } })
+  const root = shown(spansPanel, hostile)
+  t.equal(root.querySelectorAll('script, img').length, 0)
+  t.match(root.textContent, '7 more were only counted.')
+  t.equal(shown(performancePanel, hostile).querySelectorAll('script, img').length, 0)
+  t.match(shown(spansPanel, profile('000001', { collectors: { spans: { error: 'broke' } } })).textContent, 'broke')
+  t.match(shown(spansPanel, profile('000001', { collectors: { spans: {} } })).textContent, 'None was recorded.')
+})

@@ -1,0 +1,165 @@
+import type { FastifyInstance } from 'fastify'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import type { Profile } from '../../../../../lib/profiler/profile.js'
+import { build, listen } from '../../../../support/app.js'
+import { chromium } from '../../../../support/browser.js'
+import { axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
+import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
+
+/** Adds the layout shifts that no input has caused. */
+const OBSERVE_SHIFTS = `window.shift = 0
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value
+}).observe({ type: 'layout-shift', buffered: true })`
+
+const browser = await chromium(t)
+
+async function start (t: Test, options: BrowserContextOptions = {}): Promise<{ app: FastifyInstance, origin: string, page: Page, heard: string[], save: (...profiles: Profile[]) => void }> {
+  const app = await build()
+  t.teardown(() => app.close())
+  const origin = `http://127.0.0.1:${await listen(app)}`
+  if (browser === undefined) throw new Error('no browser')
+  const { page, heard } = await watchedPage(browser, origin, options)
+  t.teardown(() => page.close())
+  await page.addInitScript(OBSERVE_SHIFTS)
+  return { app, origin, page, heard, save: (...profiles) => { for (const one of profiles) app.hindsight.profiler.save(one) } }
+}
+
+const focused = async (page: Page): Promise<string> => await page.evaluate('document.activeElement.textContent')
+
+if (browser !== undefined) {
+  t.test('a click anywhere in a row opens its profile, except on its controls', async (t) => {
+    const { origin, page, heard, save } = await start(t, { viewport: { width: 1280, height: 720 } })
+    save(profile('000001'), profile('000002'))
+    for (const column of [2, 4, 6]) {
+      await page.goto(`${origin}/_profiler/`)
+      const box = await page.locator(`.profiles tbody tr td:nth-child(${column})`).first().boundingBox()
+      await page.mouse.click((box?.x ?? 0) + (box?.width ?? 0) - 5, (box?.y ?? 0) + 5)
+      await page.waitForURL(/\/000002$/)
+    }
+    await page.goto(`${origin}/_profiler/`)
+    const compare = page.locator('#compare button')
+    t.same([await compare.textContent(), await compare.isDisabled()], ['Compare selected (0)', true])
+    await page.getByLabel('Compare 000001').check()
+    t.same([await compare.textContent(), await compare.isDisabled()], ['Compare selected (1)', true])
+    await page.getByLabel('Compare 000002').check()
+    t.same([await compare.textContent(), await compare.isDisabled()], ['Compare selected (2)', false])
+    await compare.click()
+    await page.waitForURL(/\/compare\/00000[12]$/)
+    await page.goto(`${origin}/_profiler/search?status=200`)
+    await page.locator('[name=q]').fill('robots status:2xx')
+    await page.keyboard.press('Enter')
+    await page.waitForURL((url) => url.searchParams.get('q') === 'robots status:2xx')
+    t.equal(await page.locator('[role=alert]').textContent(), 'Invalid "status": it may be given only once.')
+    t.same(heard, [])
+  })
+
+  t.test('equal failures expand without JavaScript, and the live list stays while it is used', async (t) => {
+    const { origin, page, heard, save } = await start(t, { javaScriptEnabled: false })
+    save(...tokens(1, 12).map((token) => failure(token)), profile('000099'))
+    await page.goto(`${origin}/_profiler/`)
+    const rows = page.locator('.profiles tbody tr:visible')
+    t.equal(await rows.count(), 2)
+    await page.locator('.equal').click()
+    t.equal(await rows.count(), 13)
+    await page.getByRole('button', { name: 'Compare selected' }).click()
+    t.match(await page.locator('.lead').textContent(), 'Select two profiles to compare them, 0 were selected')
+    const live = await page.context().browser()?.newPage() as Page
+    await live.goto(`${origin}/_profiler/`)
+    await live.locator('.equal').click()
+    for (let i = 20; await live.locator('.live-state').textContent() !== 'New profiles'; i++) {
+      save(failure(`0000${i}`))
+      await live.waitForTimeout(300)
+    }
+    await live.waitForTimeout(1_500)
+    t.equal(await live.locator('tbody tr:visible').count(), 13, 'the group stays expanded')
+    await live.locator('.equal').click()
+    await live.locator('h1').click()
+    await live.locator('.profiles tbody tr').nth(13).waitFor({ state: 'attached' })
+    await live.close()
+    t.same(heard, [])
+  })
+
+  t.test('the list can be used with the keyboard', async (t) => {
+    const { origin, page, heard, save } = await start(t)
+    save(profile('000001'), failure('000002'), profile('000003', { duration: 300 }))
+    await page.goto(`${origin}/_profiler/`)
+    const steps = [['j', '000003'], ['j', '000002'], ['j', '000001'], ['j', '000001'], ['k', '000002']] as const
+    for (const [key, token] of steps) {
+      await page.keyboard.press(key)
+      t.equal(await focused(page), token)
+    }
+    t.equal(await page.evaluate('getComputedStyle(document.activeElement, "::after").outlineStyle'), 'solid', 'the focus is visible')
+    await page.keyboard.press('o')
+    await page.waitForURL(/\/000002$/)
+    await page.goto(`${origin}/_profiler/`)
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/000003$/)
+    await page.keyboard.press('/')
+    await page.waitForURL(/\/_profiler\/#search$/)
+    t.equal(await page.evaluate('document.activeElement.name'), 'q', 'a page without a search leads to that of the list')
+    await page.goBack()
+    await page.keyboard.press('g')
+    await page.keyboard.press('e')
+    await page.waitForURL(/\/000002$/)
+    await page.goto(`${origin}/_profiler/`)
+    for (const modifier of ['Control', 'Alt', 'Meta']) await page.keyboard.press(`${modifier}+j`)
+    t.not(await focused(page), '000003')
+    await page.keyboard.press('/')
+    await page.keyboard.type('slow:>200ms jo?g e')
+    t.equal(await page.locator('[name=q]').inputValue(), 'slow:>200ms jo?g e')
+    await page.locator('[name=q]').fill('slow:>200ms')
+    await page.keyboard.press('Enter')
+    await page.waitForURL((url) => url.searchParams.get('q') === 'slow:>200ms')
+    t.same(await page.locator('.profiles tbody th a').allTextContents(), ['000003'])
+    t.same(heard, [])
+  })
+
+  t.test('the help is a dialog, and shortcuts can be disabled', async (t) => {
+    const { origin, page, heard, save } = await start(t)
+    save(profile('000001'))
+    await page.goto(`${origin}/_profiler/`)
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await page.keyboard.press('?')
+    t.ok(await dialog.isVisible())
+    t.same(await axeViolationsOfThemes(page), [])
+    await page.keyboard.press('j')
+    t.ok(await dialog.isVisible())
+    await page.keyboard.press('Escape')
+    t.notOk(await dialog.isVisible())
+    await page.keyboard.press('?')
+    await page.getByLabel('Enable keyboard shortcuts').uncheck()
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.goto(`${origin}/_profiler/000001`)
+    await page.keyboard.press('?')
+    t.notOk(await dialog.isVisible(), 'remembered')
+    await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
+    await page.getByLabel('Enable keyboard shortcuts').check()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('?')
+    t.ok(await dialog.isVisible())
+    t.same(heard, [])
+  })
+
+  t.test('arriving rows cause no layout shift, and the first result is on the first screen', async (t) => {
+    for (const [width, height] of [[360, 640], [960, 700], [1280, 720], [1920, 900]] as const) {
+      const { origin, page, heard, save } = await start(t, { viewport: { width, height } })
+      save(failure('00000a'), profile('00000b'), profile('00000c', { url: `http://h/${'long'.repeat(80)}`, ip: '2001:db8:1111:2222:3333:4444:5555:6666', duration: 123_456 }))
+      await page.goto(`${origin}/_profiler/`)
+      const box = await page.locator('.profiles tbody tr').first().boundingBox()
+      t.ok(box !== null && box.y + box.height <= height, `${width}: the first result ends at ${box && box.y + box.height}`)
+      await page.waitForFunction("document.querySelector('.live-state').textContent === 'Waiting for requests'")
+      for (let i = 100; await page.locator('.profiles tbody tr').count() < 7; i++) {
+        save(i % 2 === 0 ? profile(`000${i}`, { duration: 1_000_000, method: 'PROPFIND' }) : failure(`000${i}`, { status: 500 }))
+        await page.waitForTimeout(300)
+      }
+      await page.waitForTimeout(1_200)
+      t.equal(await page.evaluate('window.shift'), 0, `${width}: cumulative layout shift`)
+      t.equal(await overflow(page), 0)
+      t.same(await axeViolationsOfThemes(page), [], `${width}`)
+      t.same(heard, [])
+    }
+  })
+}
