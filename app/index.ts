@@ -10,7 +10,7 @@ export { html } from '../lib/view/html.js'
 export type { Authenticator } from '../lib/security/authenticators.js'
 export type { Voter } from '../lib/security/access-control.js'
 export type { ConvertedParams } from '../lib/routing/attributes.js'
-export type { Collector, CollectorPanel } from '../lib/parts/collect.js'
+export type { Collector, CollectorPanel } from '../lib/parts/part.js'
 export type { Profile } from '../lib/profiler/profile.js'
 
 // The types of `app.hindsight`.

@@ -4,9 +4,11 @@ import { originResolver } from '../lib/http/origin.js'
 import { onMalformed } from '../lib/http/refused-message.js'
 import { createMask } from '../lib/mask/mask.js'
 import { malformedRecorder } from '../lib/profiler/build-profile.js'
-import { checkCollectors } from '../lib/parts/collect.js'
+import { partsWith } from '../lib/parts/index.js'
+import type { Part } from '../lib/parts/part.js'
 import type { Profile } from '../lib/profiler/profile.js'
 import { Profiler } from '../lib/profiler/profiler.js'
+import { checkCriteria } from '../lib/profiler/search-query.js'
 import { openStorage } from '../lib/profiler/storage/open.js'
 import type { Warn } from '../lib/profiler/write-queue.js'
 import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
@@ -21,9 +23,12 @@ export interface ResolvedOptions {
 
 /** Checks the values of options and completes `app.hindsight`. Throws an error with the option's name. */
 export function prepare (app: FastifyInstance, { options, settings }: ResolvedOptions): void {
-  checkCollectors(settings?.collectors ?? [])
+  const { collectors = [] } = settings ?? {}
+  const parts = partsWith(collectors)
+  checkCriteria(collectors)
   const originOf = originResolver(options)
   Object.assign(app.hindsight, {
+    parts,
     mask: createMask(options.mask ?? []),
     originOf,
     // The environment of the service sets it to `undefined` where its variable is missing.
@@ -34,7 +39,7 @@ export function prepare (app: FastifyInstance, { options, settings }: ResolvedOp
 
 /** Opens the store of an application's profiles, and closes it with the application. */
 export async function openProfiler (app: FastifyInstance, { options, settings }: ResolvedOptions): Promise<void> {
-  const { warn } = app.hindsight
+  const { warn, parts } = app.hindsight
   const { debug, session, security, leave } = options
   const { maxQueue, maxProfileBytes, role: givenRole, ...others } = settings ?? { storage: 'memory' }
   const role = debug ? undefined : givenRole
@@ -48,23 +53,23 @@ export async function openProfiler (app: FastifyInstance, { options, settings }:
   }
   // An application that is only observed starts whether or not its profiles can be stored.
   const storage = await openStorage({ ...others, checkPlace: app.hindsight.mode === 'full', mayUseMemory: true, warn })
-  const trace = settings?.openTelemetry === true ? await openTracing(warn) : undefined
+  const trace = settings?.openTelemetry === true ? await openTracing(warn, parts) : undefined
   const secret = session === false ? undefined : [session?.secret].flat()[0]
-  const profiler = new Profiler({ storage, warn, trace, role, maxQueue, maxProfileBytes, secret })
+  const profiler = new Profiler({ storage, parts, warn, trace, role, maxQueue, maxProfileBytes, secret })
   app.hindsight.profiler = profiler
   app.hindsight.closing.push(() => profiler.close())
   if (debug) onMalformed(app, malformedRecorder(app))
 }
 
 /** Makes the function that creates the spans of a profile; throws where `@opentelemetry/api` is not installed. */
-async function openTracing (warn: Warn): Promise<(profile: Profile) => void> {
+async function openTracing (warn: Warn, parts: readonly Part[]): Promise<(profile: Profile) => void> {
   const { createSpans } = await import('../lib/reading/formats/create-spans.js').catch((error: unknown) => {
     const message = 'profiler.openTelemetry needs the package @opentelemetry/api: npm install @opentelemetry/api'
     throw new Error(message, { cause: error })
   })
   return (profile) => {
     try {
-      createSpans(profile)
+      createSpans(profile, parts)
     } catch (error) {
       warn('The spans of a profile were not created', error)
     }

@@ -4,7 +4,8 @@ export type { Criteria } from '../lib/profiler/storage/criteria.js'
 export type {
   ProfilePage, ProfileStorage, SearchOptions, Sort, StorageBounds, StorageStats
 } from '../lib/profiler/storage/storage.js'
-export type { IndexEntry, ProfileRecord, ProfileSummary } from '../lib/profiler/summary.js'
+export type { ProfileSummary } from '../lib/profiler/profile.js'
+export type { IndexEntry, ProfileRecord } from '../lib/profiler/summary.js'
 export { matcher } from '../lib/profiler/storage/criteria.js'
 export { MemoryStorage } from '../lib/profiler/storage/memory.js'
 export { InvalidCursorError, TooManyPinnedError } from '../lib/profiler/storage/storage.js'

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import type { Duration } from './duration.js'
 import type { Link } from './http/link.js'
-import type { Collector } from './parts/collect.js'
+import type { Collector } from './parts/part.js'
 import type { ProfileStorage } from './profiler/storage/storage.js'
 import type { IsGrantedAttribute, ParamAttribute, Validator } from './routing/attributes.js'
 import type { OwnConverters } from './routing/param-conversion.js'
@@ -165,7 +165,7 @@ export interface ProfilerSettings {
   openTelemetry?: boolean
   /** How many profiles may wait to be written; further ones are dropped and counted. Default: `4000`. */
   maxQueue?: number
-  /** Collectors of the application, each with a panel: see collectors. */
+  /** Parts of profiles of the application, each with a collector: see collectors. */
   collectors?: Collector[]
 }
 

@@ -18,13 +18,16 @@ const SOURCES = ['app', 'cli', 'lib', 'plugins', 'routes']
 
 /** Imports go from a higher layer to a lower one, or stay within their own part. */
 const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: string]> = [
-  ['app', 9],
-  ['cli', 9],
-  ['routes', 8],
-  ['plugins', 8],
-  ['lib/reading', 7, 'lib/profiler'],
-  ['lib/profiler', 7],
-  ['lib/parts', 7, 'lib/profiler'],
+  ['app', 11],
+  ['cli', 11],
+  ['routes', 10],
+  ['plugins', 10],
+  ['lib/reading', 9],
+  // What a profile is: the parts read it, and the rest of its folder records and stores it.
+  ['lib/profiler/profile.ts', 6],
+  ['lib/profiler', 8],
+  ['lib/recording', 8, 'lib/profiler'],
+  ['lib/parts', 7],
   ['lib/error-page', 6],
   ['lib/errors', 5],
   ['lib/routing', 4],
@@ -44,6 +47,9 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
 /** The generated types of the options. They contain the interfaces that applications implement. */
 const OPTION_TYPES = 'lib/options.ts'
 
+/** Files that treat all parts alike. The toolbar of a response that is not sent yet reads its route. */
+const READERS = /^lib\/reading\/(?:pages\/(?!toolbar\/insert)|compare\/|profile-markdown)/
+
 /** What the layers alone would allow, or cannot see because it stays within one part. */
 const BOUNDARIES: ReadonlyArray<{ says: string, breaks: (from: string, to: string) => boolean }> = [
   {
@@ -54,6 +60,10 @@ const BOUNDARIES: ReadonlyArray<{ says: string, breaks: (from: string, to: strin
     says: 'storage imports only the profile, its summary and the connections to PostgreSQL',
     breaks: (from, to) => within(from, 'lib/profiler/storage') && !within(to, 'lib/profiler/storage') &&
       !['lib/profiler/profile.ts', 'lib/profiler/summary.ts', 'lib/postgres.ts', 'lib/require.ts'].includes(to)
+  },
+  {
+    says: 'pages, comparison and Markdown read the list of parts, and none of them',
+    breaks: (from, to) => READERS.test(from) && /^lib\/parts\/[\w-]+\//.test(to)
   },
   {
     says: 'listeners import no panel',
@@ -192,12 +202,12 @@ t.test('each rule can fail', async (t) => {
     ['upward', [['lib/lifecycle/lifecycle.ts', 'lib/routing/table.ts']],
       ['not downward: lib/lifecycle/lifecycle.ts (1) > lib/routing/table.ts (4)']],
     ['upward, a type only', [['lib/profiler/profile.ts', 'app/hindsight.ts', 'type']],
-      ['not downward: lib/profiler/profile.ts (7) > app/hindsight.ts (9)']],
-    ['upward, from the types of the options', [['lib/options.ts', 'lib/parts/collect.ts', 'type']], []],
+      ['not downward: lib/profiler/profile.ts (6) > app/hindsight.ts (11)']],
+    ['upward, from the types of the options', [['lib/options.ts', 'lib/parts/part.ts', 'type']], []],
     ['sideways to another part', [['lib/logs/log.ts', 'lib/http/origin.ts']],
       ['not downward: lib/logs/log.ts (2) > lib/http/origin.ts (2)']],
     ['a route and a listener', [['routes/index.ts', 'plugins/cors.ts']],
-      ['not downward: routes/index.ts (8) > plugins/cors.ts (8)']],
+      ['not downward: routes/index.ts (10) > plugins/cors.ts (10)']],
     ['a circle of three', [
       ['lib/view/a.ts', 'lib/view/b.ts'],
       ['lib/view/b.ts', 'lib/view/c.ts'],
@@ -221,8 +231,11 @@ t.test('each rule can fail', async (t) => {
       ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/lifecycle/lifecycle.ts']],
     ['a listener and a panel', [['plugins/toolbar.ts', 'lib/parts/logs/index.ts']],
       ['listeners import no panel: plugins/toolbar.ts > lib/parts/logs/index.ts']],
+    ['a page and one part', [['lib/reading/pages/list.ts', 'lib/parts/logs/index.ts']],
+      ['pages, comparison and Markdown read the list of parts, and none of them: lib/reading/pages/list.ts > lib/parts/logs/index.ts']],
+    ['a page and the list of parts', [['lib/reading/pages/list.ts', 'lib/parts/index.ts'], ['lib/reading/pages/list.ts', 'lib/parts/read.ts']], []],
     ['diagnostics and the profiler', [['lib/error-page/page.ts', 'lib/profiler/profile.ts', 'type']], [
-      'not downward: lib/error-page/page.ts (6) > lib/profiler/profile.ts (7)',
+      'not downward: lib/error-page/page.ts (6) > lib/profiler/profile.ts (6)',
       'the diagnostic page never imports the profiler: lib/error-page/page.ts > lib/profiler/profile.ts'
     ]],
     ['the tests', [['routes/index.ts', 'test/support/browser.ts']],

@@ -4,7 +4,8 @@ import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/headers.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import type { ProfilePage } from '../../lib/profiler/storage/storage.js'
-import { summarize, type ProfileSummary } from '../../lib/profiler/summary.js'
+import { type ProfileSummary } from '../../lib/profiler/profile.js'
+import { summarize } from '../../lib/profiler/summary.js'
 import {
   CRITERIA, findProfile, NOTHING_FOUND, SEARCH, searchOf, type Command, type CommandContext
 } from '../command.js'

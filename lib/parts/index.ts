@@ -1,69 +1,67 @@
-import type { Collector } from './collect.js'
-import { collectorsOf } from './config/configuration.js'
-import { cpuPanel } from './cpu/index.js'
-import { cspPanel } from './csp/index.js'
-import { json } from '../view/components.js'
-import type { Profile } from '../profiler/profile.js'
-import { environmentPanels } from './environment.js'
-import { eventsPanel } from './events/index.js'
-import { exceptionsPanel, otherErrorsPanel } from './exceptions/index.js'
-import { logsPanel } from './logs/index.js'
-import { overviewPanel } from './overview/index.js'
-import { createPanel, dataOf, GROUPS, type Panel } from './part.js'
-import { performancePanel } from './performance/index.js'
-import { requestPanel } from './request/index.js'
-import { routingPanels } from './router/index.js'
-import { corsPanel, securityPanel, sessionPanel } from './security/index.js'
+import { blocked } from './blocked/index.js'
+import { config } from './config/index.js'
+import { cors } from './cors/index.js'
+import { cpu } from './cpu/index.js'
+import { csp } from './csp/index.js'
+import { events, headers } from './events/index.js'
+import { exceptions, otherErrors } from './exceptions/index.js'
+import { httpClient } from './http-client/index.js'
+import {
+  assets, attributes, cache, links, locale, pagination, params, session, template
+} from './listeners/index.js'
+import { logs } from './logs/index.js'
+import { overview } from './overview/index.js'
+import type { Collector, Part } from './part.js'
+import { performance } from './performance/index.js'
+import { request, response } from './request/index.js'
+import { router } from './router/index.js'
+import { security } from './security/index.js'
+import { spans } from './spans/index.js'
+import { trace } from './trace/index.js'
 
-/** The panels in the order of the menu, group by group. */
-export const panels: readonly Panel[] = [
-  overviewPanel,
-  requestPanel,
-  exceptionsPanel,
-  otherErrorsPanel,
-  logsPanel,
-  performancePanel,
-  cpuPanel,
-  eventsPanel,
-  ...routingPanels,
-  securityPanel,
-  sessionPanel,
-  corsPanel,
-  cspPanel,
-  ...environmentPanels
+/** The parts of Hindsight in the order of the menu, group by group, and at the end those without a panel. */
+export const parts: readonly Part[] = [
+  overview,
+  request,
+  exceptions,
+  otherErrors,
+  logs,
+  performance,
+  cpu,
+  events,
+  router,
+  attributes,
+  params,
+  template,
+  pagination,
+  locale,
+  security,
+  session,
+  cors,
+  csp,
+  cache,
+  links,
+  assets,
+  httpClient,
+  spans,
+  trace,
+  config,
+  response,
+  headers,
+  blocked
 ]
 
-// The request panel shows the response, the events panel the headers, and the summary of the page why it was blocked.
-const WITHOUT_PANEL = new Set(['response', 'headers', 'blocked', ...panels.map(({ name }) => name)])
-
-/** The panels of one profile: ours, those of the application's collectors, and one that shows JSON for all others. */
-export function panelsOf (profile: Profile): Panel[] {
-  const { id } = dataOf(profile, 'config')
-  const custom = collectorsOf(id).filter(({ name }) => Object.hasOwn(profile.collectors, name))
-  const customNames = new Set(custom.map(({ name }) => name))
-  const others = Object.keys(profile.collectors).filter((name) => !WITHOUT_PANEL.has(name) && !customNames.has(name))
-  return [
-    ...panels.filter(({ name, always }) => always || profile.collectors[name] !== undefined),
-    ...custom.map(customPanel),
-    ...others.map((name) => customPanel({ name }))
-  ]
-}
-
-/** The panel of a collector of the application: rendered by its own function, or as JSON. */
-function customPanel ({ name, panel = {} }: Pick<Collector, 'name' | 'panel'>): Panel {
-  const { label = name.charAt(0).toUpperCase() + name.slice(1), count, problem, render = json } = panel
-  const dataIn = (profile: Profile): unknown => profile.collectors[name]
-  return createPanel(name, label, 'application', {
-    count: (_, profile) => count?.(dataIn(profile)),
-    errors: (_, profile) => problem?.(dataIn(profile)) === true,
-    render: (_, profile) => String(render(dataIn(profile)))
-  })
-}
-
-/** The menu: the groups that have panels, with their titles. */
-export function groupsOf (profile: Profile): Array<{ title: string, panels: Panel[] }> {
-  const all = panelsOf(profile)
-  return Object.entries(GROUPS)
-    .map(([group, title]) => ({ title, panels: all.filter((panel) => panel.group === group) }))
-    .filter(({ panels }) => panels.length > 0)
+/** The parts of Hindsight and those of an application. Throws for one of these without a name of its own. */
+export function partsWith (collectors: readonly Collector[]): Part[] {
+  const all: Part[] = [...parts]
+  for (const [i, collector] of collectors.entries()) {
+    const { name } = collector
+    const option = `profiler.collectors[${i}]`
+    if (parts.some((part) => part.name === name)) {
+      throw new Error(`${option}.name: "${name}" is the name of a collector of Hindsight`)
+    }
+    if (all.some((part) => part.name === name)) throw new Error(`${option}.name: "${name}" is used twice`)
+    all.push(collector)
+  }
+  return all
 }

@@ -1,7 +1,16 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Hint } from '../errors/hints.js'
+import type { LogRecord } from '../logs/log-record.js'
 import type { EditorLink } from '../view/editor.js'
-import { failed } from '../view/components.js'
-import type { Profile } from '../profiler/profile.js'
-import type { ProfileSummary } from '../profiler/summary.js'
+import type { Profile, ProfileSummary } from '../profiler/profile.js'
+import type { SectionBuilder, Values } from './section-builder.js'
+
+declare module '../lifecycle/services.js' {
+  interface Services {
+    /** The parts of Hindsight, and those of the application. */
+    parts: readonly Part[]
+  }
+}
 
 /** The groups of the menu, in their order. */
 export const GROUPS = {
@@ -19,6 +28,8 @@ export interface PanelView {
   query: Readonly<Record<string, unknown>>
   /** Makes links that open source in the editor; null if no editor is configured. */
   editor: EditorLink | null
+  /** All parts: those of Hindsight and those of the application. */
+  parts: readonly Part[]
   /** The path of the profiler's routes. */
   base?: string
   /** The request that caused this one; null: its profile is not stored. */
@@ -27,113 +38,157 @@ export interface PanelView {
   children?: readonly ProfileSummary[]
   /** Of a failure: its differences from the last success of its route, as markup; empty if there is none. */
   differences?: string
-  /** The panels that have problems. */
-  problems?: ReadonlyArray<readonly [panel: Panel, problems: Problems]>
 }
 
-/** The number of problems that a panel shows. */
-export interface Problems {
-  errors: number
-  warnings: number
+/** Something that has a place among others of its kind. */
+interface Ordered {
+  /** Smaller ones are first; default: 100. Those of Hindsight have 10 to 90. */
+  order?: number
 }
 
-/** Shows one concern of a profile: pure functions of stored data, which may be incomplete or of another version. */
-export interface Panel {
-  /** The value of `?panel=`. */
-  name: string
-  /** The text of the menu entry. */
-  label: string
-  group: keyof typeof GROUPS
-  /** Whether every profile has the panel; otherwise only profiles with data of the collector with its name. */
-  always: boolean
-  /** Returns markup in which every value is escaped. */
-  render: (profile: Profile, view?: PanelView) => string
-  /** The number of entries; 0: the panel has no data; undefined: unknown. */
-  count: (profile: Profile) => number | undefined
-  problems: (profile: Profile) => Problems
-}
-
-export type Data = Record<string, unknown>
-
-/** A panel as functions of a profile and the data of the collector with its name; the data are empty without one. */
-interface PanelOptions {
+/** How the data of a part are shown. */
+export interface CollectorPanel<T = any> {
+  /** The text of the panel's menu entry; default: the name of the part. */
+  label?: string
+  /** Default: `application`. Only for parts of Hindsight, as is the next one. */
+  group?: keyof typeof GROUPS
+  /** Whether every profile has the panel; otherwise only profiles with data of the part. */
   always?: boolean
-  render: (data: Data, profile: Profile, view: PanelView) => string
-  count?: (data: Data, profile: Profile) => number | undefined
-  errors?: (data: Data, profile: Profile) => number | boolean
-  warnings?: (data: Data, profile: Profile) => number
+  /** The number beside the label; 0: the panel has no data. */
+  count?: (data: T, profile: Profile) => number | undefined
+  /** Whether the menu marks the panel as one with a problem, or the number of errors. */
+  problem?: (data: T, profile: Profile) => boolean | number
+  /** The number of warnings. */
+  warnings?: (data: T, profile: Profile) => number
+  /** Markup: the tag `html` escapes values. Default: the data as JSON. */
+  render?: (data: T, profile: Profile, view: PanelView) => string
+}
+
+/** One bar of the waterfall, nested below the hook or handler that it began in. */
+export interface TimelineEntry {
+  name: string
+  /** Milliseconds since the request arrived. */
+  start: number
+  /** Milliseconds; null: not ended. */
+  duration: number | null
+  failed?: boolean
+  /** The text of the tooltip. */
+  detail?: string
+  /** The URL of what shows more; default: the panel of the part. */
+  link?: string
+  /** A step of the request itself, and no work within one. */
+  step?: 'listener' | 'hook' | 'handler'
+  /** The stage of a listener or hook, with the pass. */
+  stage?: string
+  /** The end of the class of the bar; default: `own`. */
+  color?: string
+  /** The text of the legend; default: the label of the part. */
+  legend?: string
+  /** The ids of a span of OpenTelemetry. */
+  id?: unknown
+  parentId?: unknown
+  /** The span that `profiler.openTelemetry` creates of work within a step: its name and attributes. */
+  clientSpan?: { name: string, attributes: Record<string, unknown> }
+}
+
+/** A fact of the overview. */
+export interface OverviewTile extends Ordered {
+  title: string
+  /** Markup; a tile without a value is left out. */
+  value: string
+}
+
+/** The parts of a profile, stored or unfinished, that the toolbar needs. */
+export interface ToolbarProfile
+  extends Pick<Profile, 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'> {
+  logs: ReadonlyArray<Pick<LogRecord, 'level' | 'channel'>>
+  exceptions: ReadonlyArray<{ name: string, message: string }>
+}
+
+/** An item of the toolbar, which links to the panel of the part. */
+export interface ToolbarItem extends Ordered {
+  /** The name of the item for screen readers. */
+  title: string
+  /** Markup; an item without it is left out. */
+  head: string
+  className?: string
+  /** The facts of the pop-up, by their names. */
+  facts?: Readonly<Record<string, string | number>>
+  /** Markup after the facts. */
+  more?: string
+  /** Fields of `/_wdt/<token>.json`. Only for parts of Hindsight. */
+  values?: Readonly<Record<string, unknown>>
+}
+
+/** A section of a profile as Markdown. */
+export interface MarkdownSection extends Ordered {
+  title: string
+  /** Shown as a block of code. */
+  text?: string
+  /** Paragraphs of Markdown, in which values are escaped. */
+  blocks?: readonly string[]
+}
+
+/** A section of a comparison. */
+export interface ComparedSection<T = any> {
+  /** Default: the name and the label of the part. */
+  name?: string
+  label?: string
+  /** A section with an order is in each comparison, before the others, which need data of the part. */
+  order?: number
+  /** The values that are compared; default: the fields of the data. */
+  values?: (data: T, profile: Profile) => Values
+  /** Compares in another way. */
+  compare?: (section: SectionBuilder, a: Profile, b: Profile) => void
+}
+
+/** Values of a failure that are compared with those of the last success of its route. */
+export interface DifferenceGroup<T = any> extends Ordered {
+  /** By their names; `other` is the profile to compare with. */
+  values: (data: T, profile: Profile, other: Profile) => Values
+  /** The text for a value that is missing, if that explains little; default: `absent`. */
+  absent?: string
+  /** Whether the number 2 and the text "2" are written in different ways. */
+  isExact?: boolean
+  /** Whether a value depends on the client and its network: these are last. */
+  isOfClient?: (name: string) => boolean
 }
 
 /**
- * Makes a panel. If its collector failed, it shows that error. If `render` throws, it shows the message, and the other
- * panels are not affected.
+ * One concern of a profile: what is recorded, and how it is shown. Each ability but the name is optional. `T` is the
+ * type of its data, which functions receive as masked JSON data, with the profile. A function that throws affects no
+ * other part. A part of Hindsight has no `collect`: its data are an object, empty where nothing was recorded.
  */
-export function createPanel (
-  name: string, label: string, group: Panel['group'], { always = false, count, errors, warnings, render }: PanelOptions
-): Panel {
-  return {
-    name,
-    label,
-    group,
-    always,
-    count: (profile) => attempt(() => count?.(dataOf(profile, name), profile), () => undefined),
-    problems (profile) {
-      if (failureOf(profile, name) !== undefined) return { errors: 1, warnings: 0 }
-      const data = dataOf(profile, name)
-      return attempt(() => ({
-        errors: Number(errors?.(data, profile) ?? 0),
-        warnings: warnings?.(data, profile) ?? 0
-      }), () => ({ errors: 0, warnings: 0 }))
-    },
-    render (profile, view = { query: {}, editor: null }) {
-      const failure = failureOf(profile, name)
-      if (failure !== undefined) return failed('collector', failure)
-      return attempt(() => render(dataOf(profile, name), profile, view), (error) =>
-        failed('panel', error instanceof Error ? error.message : String(error)))
-    }
-  }
+export interface Part<T = any> {
+  /** The key in `profile.collectors`, and the value of `?panel=`. */
+  name: string
+  /** Subscribes to events of the process for an application; returns the function that ends it. */
+  start?: (app: FastifyInstance) => () => void
+  /** Returns JSON data, which are masked. A promise is an error: await data in the handler or a hook. */
+  collect?: (request: FastifyRequest, reply: FastifyReply) => T
+  panel?: CollectorPanel<T>
+  /** Bars of the waterfall. */
+  timeline?: (data: T, profile: Profile) => readonly TimelineEntry[]
+  /** Facts of the overview. */
+  overview?: (data: T, profile: Profile, view: PanelView) => readonly OverviewTile[]
+  /** Sentences above the panels. */
+  notice?: (data: T, profile: Profile) => { title: string, sentences: readonly string[] }
+  toolbar?: (data: T, profile: ToolbarProfile, editor: EditorLink | null) => ToolbarItem
+  markdown?: (data: T, profile: Profile) => readonly MarkdownSection[]
+  /** Hints of the Markdown. */
+  hints?: (data: T, profile: Profile) => ReadonlyArray<Hint & Ordered>
+  /** Default: one section with the fields of the data; an empty list: none. */
+  comparison?: ReadonlyArray<ComparedSection<T>>
+  /** What may explain a failure. */
+  differences?: ReadonlyArray<DifferenceGroup<T>>
+  /** Criteria of the search: values of a profile by the name of the criterion, which the list shows, too. */
+  search?: Readonly<Record<string, (data: T, profile: Profile) => unknown>>
+  /** Styles of the pages and of the toolbar. Only for parts of Hindsight. */
+  style?: string
+  toolbarStyle?: string
 }
 
-function attempt<T> (read: () => T, otherwise: (error: unknown) => T): T {
-  try {
-    return read()
-  } catch (error) {
-    return otherwise(error)
-  }
-}
-
-/** The data of a collector as an object; empty if there are none, or they are no object. */
-export function dataOf (profile: Pick<Profile, 'collectors'>, collector: string): Data {
-  const data = profile.collectors[collector]
-  return isObject(data) ? data : {}
-}
-
-/** The error of a collector that failed. */
-export function failureOf (profile: Profile, collector: string): string | undefined {
-  const data = dataOf(profile, collector)
-  return Object.keys(data).length === 1 && typeof data.error === 'string' ? data.error : undefined
-}
-
-export function isObject (value: unknown): value is Data {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The objects of a list; empty if the value is no list. */
-export function listOf (value: unknown): Data[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
-
-/** Whether an outgoing call had an error, or a response with an error status. */
-export function isFailedCall ({ status, error }: Data): boolean {
-  return error !== undefined || (typeof status === 'number' && status >= 400)
-}
-
-/** Why the request was blocked, one sentence each: the text in a stored profile's `blocked` list. */
-export function blockedSentences ({ collectors }: Pick<Profile, 'collectors'>): string[] {
-  return listOf(collectors.blocked).map(({ sentence }) => sentence).filter((sentence) => typeof sentence === 'string')
-}
-
-/** The URL of a panel of the same profile, relative to its page; `fragment` is the id of an element of the panel. */
-export function addressOf (panel: string, fragment = ''): string {
-  return `?${new URLSearchParams({ panel })}${fragment === '' ? '' : `#${fragment}`}`
+/** A part of an application. `T` is the type that `collect` returns. */
+export interface Collector<T = any> extends Part<T> {
+  collect: (request: FastifyRequest, reply: FastifyReply) => T
 }

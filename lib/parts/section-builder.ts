@@ -1,4 +1,5 @@
-import { isObject, type Data } from './part.js'
+import { diffArrays } from 'diff'
+import { isObject, type Data } from './data.js'
 
 /** A value or an item that is not the same in both profiles. */
 export interface Difference {
@@ -45,6 +46,8 @@ const FIELDS = new Set([
   'iat', 'exp', 'nbf', 'jti'
 ])
 
+// The cost of a diff grows with the number of edits.
+const MAX_EDITS = 2_000
 const MAX_PATHS = 2_000
 const MAX_DEPTH = 16
 
@@ -128,4 +131,19 @@ export function normalizeVolatile (text: string, token: string): string {
 function isVolatile (what: string): boolean {
   if (what.startsWith('header ')) return HEADERS.has(what.slice('header '.length).toLowerCase())
   return FIELDS.has(/([^. ]*?)(?:\[\d+\])?$/.exec(what)?.[1] ?? '')
+}
+
+/** Pairs the items of two lists that have the same key, in order; the partner of any other item is undefined. */
+export function align<T> (
+  a: readonly T[], b: readonly T[], keyOf: (item: T, side: 'a' | 'b') => string
+): Array<readonly [a: T | undefined, b: T | undefined]> {
+  const chunks = diffArrays(a.map((item) => keyOf(item, 'a')), b.map((item) => keyOf(item, 'b')), {
+    maxEditLength: MAX_EDITS
+  })
+  if (chunks === undefined) return Array.from({ length: Math.max(a.length, b.length) }, (_, i) => [a[i], b[i]] as const)
+  const [restA, restB] = [[...a], [...b]]
+  return chunks.flatMap(({ added, removed, count }) => {
+    const [ofA, ofB] = [added ? [] : restA.splice(0, count), removed ? [] : restB.splice(0, count)]
+    return Array.from({ length: count }, (_, i) => [ofA[i], ofB[i]] as const)
+  })
 }

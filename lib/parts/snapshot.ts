@@ -1,7 +1,12 @@
 import { isStream } from '../http/responses.js'
+import { cut } from '../view/visible.js'
 
 const MAX_BYTES = 64 * 1024
 const MAX_DEPTH = 16
+/** Of a copy of all data. */
+const MAX_COPY_DEPTH = 24
+/** Characters of the name of a field. */
+const MAX_NAME = 500
 /** Characters of one text that count for the limit: the profile truncates longer ones. */
 const MAX_TEXT = 9_000
 
@@ -54,4 +59,21 @@ export function binaryText (value: unknown, type = ''): string | null {
   // Parsers may have decoded binary content.
   const isBinary = typeof value === 'string' && value.slice(0, 1_000).includes('\0')
   return isBinary ? `[binary, ${Buffer.byteLength(value)} bytes${media}]` : null
+}
+
+/** A copy of any value as plain JSON data; `shown` replaces each text. */
+export function plainCopy (
+  given: unknown, shown: (text: string) => string, ancestors: readonly object[] = []
+): unknown {
+  const value = typeof given === 'bigint' || typeof given === 'symbol' ? String(given) : given
+  if (typeof value === 'string') return shown(value)
+  if (typeof value === 'boolean' || Number.isFinite(value)) return value
+  if (typeof value !== 'object' || value === null) return null
+  if (ancestors.includes(value)) return '[circular]'
+  if (ancestors.length >= MAX_COPY_DEPTH) return '[too deep]'
+  const within = [...ancestors, value]
+  if ('toJSON' in value && typeof value.toJSON === 'function') return plainCopy(value.toJSON(), shown, within)
+  if (Array.isArray(value)) return value.map((item) => plainCopy(item, shown, within))
+  const members = Object.entries(value).filter(([, item]) => item !== undefined)
+  return Object.fromEntries(members.map(([name, item]) => [cut(name, MAX_NAME), plainCopy(item, shown, within)]))
 }

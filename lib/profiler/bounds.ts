@@ -1,30 +1,31 @@
 import type { FlattenedException } from '../errors/exception.js'
+import { parts as ownParts } from '../parts/index.js'
+import type { Part } from '../parts/part.js'
+import { plainCopy } from '../parts/snapshot.js'
 import { isWarningOrWorse } from '../logs/log-record.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { counted } from '../view/counted.js'
 import { cut } from '../view/visible.js'
 import type { Profile } from './profile.js'
-import { recordOf, type ProfileRecord } from './summary.js'
+import { recordWith, type ProfileRecord } from './summary.js'
 
-/** Characters of a text in a profile that is too large, and of the name of a field. */
+/** Characters of a text in a profile that is too large. */
 const MAX_STRING = 10_000
-const MAX_NAME = 500
 /** Characters of a text, if that is not enough. */
 const MAX_SHORT_STRING = 500
-const MAX_DEPTH = 24
 /** The share of the space of a log that is left to its end, whatever the levels there are. */
 const SHARE_OF_END = 1 / 4
 const NOTE_BYTES = 350
 
 /** The record of a profile; its JSON has at most `maxBytes`. */
-export function boundedRecord (profile: Profile, maxBytes: number): ProfileRecord {
+export function boundedRecord (profile: Profile, maxBytes: number, parts: readonly Part[] = ownParts): ProfileRecord {
   try {
-    const record = recordOf(profile)
+    const record = recordWith(parts, profile)
     if (Buffer.byteLength(record.json) <= maxBytes) return record
   } catch {
     // A value has no form in JSON: circular objects, BigInt.
   }
-  return recordOf(boundProfile(profile, maxBytes))
+  return recordWith(parts, boundProfile(profile, maxBytes))
 }
 
 /** A copy of a profile that is plain JSON of at most `maxBytes`: the largest and least important parts are left out. */
@@ -80,23 +81,6 @@ export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reas
   const { time = '', offset = 0 } = shown[0] ?? lines[0] ?? {}
   const context = { linesLeftOut: dropped }
   return [{ time, offset, level: 'warn', channel: 'profiler', message, context }, ...shown]
-}
-
-/** A copy of any value as plain JSON data; `shown` replaces each text. */
-export function plainCopy (
-  given: unknown, shown: (text: string) => string, ancestors: readonly object[] = []
-): unknown {
-  const value = typeof given === 'bigint' || typeof given === 'symbol' ? String(given) : given
-  if (typeof value === 'string') return shown(value)
-  if (typeof value === 'boolean' || Number.isFinite(value)) return value
-  if (typeof value !== 'object' || value === null) return null
-  if (ancestors.includes(value)) return '[circular]'
-  if (ancestors.length >= MAX_DEPTH) return '[too deep]'
-  const within = [...ancestors, value]
-  if ('toJSON' in value && typeof value.toJSON === 'function') return plainCopy(value.toJSON(), shown, within)
-  if (Array.isArray(value)) return value.map((item) => plainCopy(item, shown, within))
-  const members = Object.entries(value).filter(([, item]) => item !== undefined)
-  return Object.fromEntries(members.map(([name, item]) => [cut(name, MAX_NAME), plainCopy(item, shown, within)]))
 }
 
 function bytesOf (value: unknown): number {

@@ -13,10 +13,10 @@ import { isConnectionError, statusOfEnding } from '../recording/ending.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from '../parts/blocked/blocked.js'
-import { fittingLogs, plainCopy } from './bounds.js'
+import { fittingLogs } from './bounds.js'
 import { collectedBy } from '../parts/collect.js'
 import { unrecordedChanges } from '../parts/events/headers.js'
-import { performanceRecord } from '../parts/timeline.js'
+import { plainCopy } from '../parts/snapshot.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 import type {} from './profiler.js'
 import { newToken } from './token.js'
@@ -53,7 +53,6 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const { matched: route = null } = (collectors.router ?? {}) as { matched?: ProfiledRoute }
   if (route !== null) delete collectors.router
   Object.assign(collectors, { config }, mask.value(collected))
-  collectors.performance = performanceRecord(state)
   if (state.recorder !== null) collectors.headers = unrecordedChanges(state.recorder, mask)
   if (blocked.length > 0) collectors.blocked = blocked
   if (otherErrors.length > 0) collectors.otherErrors = otherErrors.map(masked)

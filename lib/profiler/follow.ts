@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Criteria } from './storage/criteria.js'
 import type { Awaitable, ProfilePage, SearchOptions } from './storage/storage.js'
-import { isNoise, type ProfileSummary } from './summary.js'
+import { type ProfileSummary } from './profile.js'
+import { isNoise } from './summary.js'
 
 /** The profiler of an application, or a store. */
 interface Searchable {

@@ -5,6 +5,7 @@ import { bufferBody } from '../errors/rejected-input.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { contextOf, replayContext, requestContext, stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { performanceRecord } from '../parts/performance/record.js'
 import { endHandler, setCurrentCode } from './handler-time.js'
 
 declare module '../lifecycle/request-state.js' {
@@ -51,6 +52,7 @@ export function observe (request: FastifyRequest, reply: FastifyReply): void {
   state.startedTime = Math.round(Date.now() - (performance.now() - state.startedAt))
   state.log ??= state.capturedLog
   state.recorder = new EventRecorder(slots, state.startedAt, maskOf(request).header)
+  state.collect('performance', () => performanceRecord(state))
   setCurrentCode(request, reply, 'route')
   profiles?.queueAtEnd(request, reply)
 }

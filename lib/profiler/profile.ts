@@ -41,3 +41,35 @@ export interface Profile {
   events: ListenerEvent[]
   collectors: Record<string, unknown>
 }
+
+/** The fields of a profile that lists show. */
+export interface ProfileSummary {
+  token: string
+  /** ISO 8601, when the request arrived. */
+  time: string
+  method: string
+  /** Absolute, with its query; at most 2,000 characters. */
+  url: string
+  status: number
+  ip: string
+  /** Milliseconds. */
+  duration: number
+  /** Whether something was thrown, or the response was a server error. */
+  error: boolean
+  /** The name of the route; null where none matched. */
+  route: string | null
+  /** Name and message of the error that the response was about; null where nothing was thrown. */
+  exception: string | null
+  /** How many log lines were warnings or worse. */
+  warnings: number
+  /** The token of the request that caused this one; null where none did. */
+  parent: string | null
+  pinned: boolean
+  /** What the parts of the application show in lists, by name; absent without such data. */
+  values?: Record<string, string>
+}
+
+/** Whether something was thrown, or the response was a server error. */
+export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {
+  return profile.exceptions.length > 0 || profile.status >= 500
+}

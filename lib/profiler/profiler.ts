@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import { messageOf } from '../errors/thrown-value.js'
+import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './bounds.js'
 import { newestOf } from './follow.js'
@@ -9,7 +10,7 @@ import type { Criteria } from './storage/criteria.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats
 } from './storage/storage.js'
-import type { ProfileSummary } from './summary.js'
+import type { ProfileSummary } from './profile.js'
 import { TOKEN_PATTERN } from './token.js'
 import { readProfile } from './stored-events.js'
 import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
@@ -33,6 +34,8 @@ export interface ProfilerOptions {
   role?: string | undefined
   /** The secret of the form tokens; by default that of the store, which its processes share. */
   secret?: string | undefined
+  /** The parts whose values are searched; default: those of Hindsight. */
+  parts?: readonly Part[] | undefined
   /** Receives the profile of each request, once. It must not throw. */
   trace?: ((profile: Profile) => void) | undefined
 }
@@ -55,6 +58,7 @@ export class Profiler {
   readonly trace: ((profile: Profile) => void) | undefined
   /** Bytes of one profile as JSON. */
   readonly maxProfileBytes: number
+  readonly #parts: readonly Part[] | undefined
   readonly #storage: ProfileStorage
   readonly #queue: WriteQueue
   readonly #warn: Warn
@@ -66,10 +70,11 @@ export class Profiler {
 
   constructor (options: ProfilerOptions) {
     const { storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {} } = options
-    const { secret, role, trace } = options
+    const { secret, role, trace, parts } = options
     this.#secret = secret
     this.role = role
     this.trace = trace
+    this.#parts = parts
     this.#storage = storage
     this.maxProfileBytes = maxProfileBytes
     this.#warn = warn
@@ -107,7 +112,7 @@ export class Profiler {
 
   /** Queues a profile that is built after its response, or when it is read; false when it was not queued. */
   defer (token: string, build: () => Profile): boolean {
-    return !this.#closed && this.#queue.add(token, () => boundedRecord(build(), this.maxProfileBytes))
+    return !this.#closed && this.#queue.add(token, () => boundedRecord(build(), this.maxProfileBytes, this.#parts))
   }
 
   /** Resolves when all profiles that were saved before are written or lost, or when the time (ms) is over. */

@@ -4,11 +4,11 @@ import { servicesOf, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { inspected } from '../view/json.js'
-import { watchOutgoing } from '../parts/http-client/outgoing.js'
+import { traceOf } from '../parts/trace/index.js'
 
 /** Captures the log, process events and outgoing calls of each observed request, until the application is closed. */
 export function openDiagnostics (app: FastifyInstance) {
-  const { fromBeginning, mode, originOf } = app.hindsight
+  const { fromBeginning, mode, originOf, parts } = app.hindsight
   const capture = new LogCapture(app, () => {
     const request = requestContext.getStore()?.request
     if (request === undefined || servicesOf(request) !== app.hindsight) return undefined
@@ -16,10 +16,10 @@ export function openDiagnostics (app: FastifyInstance) {
   }, onLateError)
   const unwatch = watchRejections(mode)
   // Where no request is observed from its beginning, none has an asynchronous context of its own.
-  const unwatchOutgoing = fromBeginning ? watchOutgoing() : null
+  const ends = fromBeginning ? parts.flatMap((part) => part.start?.(app) ?? []) : []
   app.hindsight.closing.push(() => {
     unwatch()
-    unwatchOutgoing?.()
+    for (const end of ends) end()
     capture.close()
   })
 
@@ -50,17 +50,6 @@ function onLateError (state: RequestState, error: unknown): void {
   if (reply === null) return
   state.otherErrors.push(error)
   servicesOf(reply.request).profiles?.queueAgain(reply.request, reply)
-}
-
-// Trace Context, section 3.2: version, trace, parent, flags; what later versions add follows a hyphen.
-const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
-
-/** Reads the trace that a request is part of (W3C Trace Context); null where there is none, or an invalid one. */
-export function traceOf (traceparent: unknown): { traceId: string, parentId: string, sampled: boolean } | null {
-  const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null
-  if (match === null) return null
-  const [, version, traceId = '', parentId = '', flags = '', rest] = match
-  return version === '00' && rest !== undefined ? null : { traceId, parentId, sampled: (parseInt(flags, 16) & 1) === 1 }
 }
 
 // Neither listener changes what the process does. They attribute events to the request that caused them.

@@ -69,7 +69,7 @@ export function openRequestProfiles (
   const { base, mode, originOf, profiler } = app.hindsight
   const { collectors = [] } = settings
   const { isCollected, isProfiledOnSuccess } = collectPolicy(settings)
-  const configuration = openConfiguration(app, options, collectors)
+  const configuration = openConfiguration(app, options)
   const redirects = new Redirects()
   const collectResponse = responseCollector()
 

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import createError from '@fastify/error'
 import { parse as parseDuration } from '@lukeed/ms'
+import type { Part } from '../parts/part.js'
 import type { Criteria } from './storage/criteria.js'
 import { SORTS, type SearchOptions } from './storage/storage.js'
 import { TOKEN_PATTERN } from './token.js'
@@ -62,16 +63,36 @@ const FIELDS: Readonly<Record<string, Field>> = {
 }
 
 const CRITERIA: readonly string[] = Object.keys(FIELDS)
+const OTHER_FIELDS = ['q', 'sort', 'limit', 'cursor']
 
-/** Reads a search: fields, and `q` with criteria as one text. Throws a `BadCriterionError` at an invalid field. */
-export function readSearch ({ q, ...given }: Fields, maxLimit = MAX_LIMIT): SearchQuery {
-  const known = [...CRITERIA, 'q', 'sort', 'limit', 'cursor']
+/** The criteria of the parts of an application. */
+export function criteriaOf (parts: readonly Part[]): string[] {
+  return parts.flatMap(({ search = {} }) => Object.keys(search)).filter((name) => !CRITERIA.includes(name))
+}
+
+/** Throws for a criterion of a collector that a search could not name. */
+export function checkCriteria (collectors: readonly Part[]): void {
+  for (const name of collectors.flatMap(({ search = {} }) => Object.keys(search))) {
+    if (/^[a-z_]{1,50}$/.test(name) && !CRITERIA.includes(name) && !OTHER_FIELDS.includes(name)) continue
+    throw new Error(`profiler.collectors: the criterion "${name}" of "search" is one of Hindsight, or not of the ` +
+      'letters a to z and "_"')
+  }
+}
+
+/**
+ * Reads a search: fields, and `q` with criteria as one text. Throws a `BadCriterionError` at an invalid field.
+ * `own`: the criteria of the parts of the application.
+ */
+export function readSearch (
+  { q, ...given }: Fields, maxLimit = MAX_LIMIT, own: readonly string[] = []
+): SearchQuery {
+  const known = [...CRITERIA, ...own, ...OTHER_FIELDS]
   for (const field of Object.keys(given)) {
     if (known.includes(field)) continue
     throw new BadCriterionError(field, `there is no such criterion; use one of ${known.join(', ')}`)
   }
   const fields: Record<string, unknown> = { ...given }
-  for (const [field, value] of readText(textOf({ q }, 'q') ?? '')) {
+  for (const [field, value] of readText(textOf({ q }, 'q') ?? '', [...CRITERIA, ...own])) {
     // Words are parts of the URL; all of them must match.
     const other = field === 'url' ? undefined : textOf(fields, field)
     if (other !== undefined) throw new BadCriterionError(field, 'it may be given only once')
@@ -82,19 +103,19 @@ export function readSearch ({ q, ...given }: Fields, maxLimit = MAX_LIMIT): Sear
   const order = textOf(fields, 'sort')
   const sort = SORTS.find((sort) => sort === order)
   if (sort !== order) throw new BadCriterionError('sort', `"${order}" is none of ${SORTS.join(', ')}`)
-  const criteria = readCriteria(fields)
+  const criteria = readCriteria(fields, own)
   return { criteria, limit, ...(sort !== undefined && { sort }), ...(cursor !== undefined && { cursor }) }
 }
 
 /** The criteria of a text such as `status:5xx "with blank" slow:>200ms`; a word without a name is a part of the URL. */
-function readText (text: string): Array<[field: string, value: string]> {
+function readText (text: string, criteria: readonly string[]): Array<[field: string, value: string]> {
   if (text.length > MAX_TEXT) throw tooLong('q', text)
   if (text.split('"').length % 2 === 0) throw new BadCriterionError('q', 'a quotation mark is not closed')
   return (text.match(WORDS) ?? []).map((word) => {
     const [, name = 'url', value = word] = /^([a-z_]+):(?!\/\/)(.*)$/i.exec(word) ?? []
     const field = name.toLowerCase()
-    if (!CRITERIA.includes(field)) {
-      const advice = `use one of ${CRITERIA.join(', ')}; a part of a URL with a colon is written in quotes, "${word}"`
+    if (!criteria.includes(field)) {
+      const advice = `use one of ${criteria.join(', ')}; a part of a URL with a colon is written in quotes, "${word}"`
       throw new BadCriterionError(name, `there is no such criterion; ${advice}`)
     }
     const content = value.replaceAll('"', '').trim()
@@ -103,7 +124,7 @@ function readText (text: string): Array<[field: string, value: string]> {
   })
 }
 
-function readCriteria (fields: Fields): Criteria {
+function readCriteria (fields: Fields, own: readonly string[]): Criteria {
   const criteria: Record<string, unknown> = {}
   for (const [field, { key, read, problem }] of Object.entries(FIELDS)) {
     const text = textOf(fields, field)
@@ -112,6 +133,8 @@ function readCriteria (fields: Fields): Criteria {
     criteria[key] = read(text)
     if (criteria[key] === undefined) throw new BadCriterionError(field, `"${text}" is ${problem}`)
   }
+  const values = own.map((name) => [name, textOf(fields, name)]).filter(([, text]) => text !== undefined)
+  if (values.length > 0) criteria.values = Object.fromEntries(values)
   return criteria
 }
 

@@ -1,31 +1,9 @@
 import { isWarningOrWorse } from '../logs/log-record.js'
-import type { Profile } from './profile.js'
+import { parts as ownParts } from '../parts/index.js'
+import type { Part } from '../parts/part.js'
+import { valuesOf } from '../parts/read.js'
+import { isFailure, type Profile, type ProfileSummary } from './profile.js'
 import { storedJson } from './stored-events.js'
-
-/** The fields of a profile that lists show. */
-export interface ProfileSummary {
-  token: string
-  /** ISO 8601, when the request arrived. */
-  time: string
-  method: string
-  /** Absolute, with its query; at most 2,000 characters. */
-  url: string
-  status: number
-  ip: string
-  /** Milliseconds. */
-  duration: number
-  /** Whether something was thrown, or the response was a server error. */
-  error: boolean
-  /** The name of the route; null where none matched. */
-  route: string | null
-  /** Name and message of the error that the response was about; null where nothing was thrown. */
-  exception: string | null
-  /** How many log lines were warnings or worse. */
-  warnings: number
-  /** The token of the request that caused this one; null where none did. */
-  parent: string | null
-  pinned: boolean
-}
 
 /** The indexed data of a profile: its summary, and text that is searched but not shown. */
 export interface IndexEntry {
@@ -39,14 +17,11 @@ export interface ProfileRecord extends IndexEntry {
   json: string
 }
 
+/** The criterion whose values are searched as texts, and not shown. */
+const EXCEPTION = 'exception'
 const MAX_URL = 2_000
-const MAX_EXCEPTION = 300
+const MAX_LINE = 300
 const MAX_EXCEPTIONS = 3_000
-
-/** Whether something was thrown, or the response was a server error. */
-export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {
-  return profile.exceptions.length > 0 || profile.status >= 500
-}
 
 const ICON = /\/(?:favicon\.ico|apple-touch-icon[^/?#]*\.png)(?:[?#]|$)/i
 
@@ -70,7 +45,7 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
     duration,
     error: isFailure(profile),
     route: route?.name ?? null,
-    exception: last === undefined ? null : line(last),
+    exception: last === undefined ? null : lineOf(`${last.name}: ${last.message}`),
     warnings: logs.filter(isWarningOrWorse).length,
     parent,
     pinned
@@ -79,12 +54,24 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
 
 /** A profile as an engine receives it. */
 export function recordOf (profile: Profile): ProfileRecord {
-  const { otherErrors } = profile.collectors
-  const others = Array.isArray(otherErrors) ? otherErrors.flat() as typeof profile.exceptions : []
-  const exceptions = [...profile.exceptions, ...others].map(line).join('\n').slice(0, MAX_EXCEPTIONS)
-  return { summary: summarize(profile), exceptions, json: storedJson(profile) }
+  return recordWith(ownParts, profile)
 }
 
-function line ({ name, message }: { name: string, message: string }): string {
-  return `${name}: ${message}`.replace(/\s+/g, ' ').slice(0, MAX_EXCEPTION)
+/** A profile as an engine receives it, with the values of the parts of its application. */
+export function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
+  const found = parts.flatMap((part) => Object.entries(part.search ?? {}).map(([name, valueOf]) => {
+    const texts = valuesOf(part, profile, valueOf).map((value) => lineOf(String(value)))
+    return [name, texts] as const
+  }))
+  const linesOf = (wanted: string): string[] => found.flatMap(([name, lines]) => name === wanted ? lines : [])
+  const exceptions = linesOf(EXCEPTION).join('\n').slice(0, MAX_EXCEPTIONS)
+  const values = Object.fromEntries(found.flatMap(([name, lines]) =>
+    name === EXCEPTION || lines.length === 0 ? [] : [[name, lines.join(', ').slice(0, MAX_LINE)]]))
+  const summary = { ...summarize(profile), ...Object.keys(values).length > 0 && { values } }
+  return { summary, exceptions, json: storedJson(profile) }
+}
+
+/** A text on one line. */
+function lineOf (text: string): string {
+  return text.replace(/\s+/g, ' ').slice(0, MAX_LINE)
 }

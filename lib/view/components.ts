@@ -1,7 +1,9 @@
 import { relative } from 'node:path'
+import { counted, wordFor } from './counted.js'
 import type { EditorLink } from './editor.js'
 import { html } from './html.js'
 import { safeJson } from './json.js'
+import { visibleLine } from './visible.js'
 
 /** A titled part of a panel; `level` is the level of its heading: 3 below a panel's title, 2 below a page's. */
 export function section (title: string, content: string, id = '', level: 2 | 3 = 3): string {
@@ -78,6 +80,29 @@ export function table (
     html`<tbody>!${rows}</tbody></table>`)
 }
 
+/** A table of calls or spans; `count` is the number of all, of which the first are recorded. */
+export function entryTable (label: string, second: string, rows: readonly string[], count: unknown): string {
+  if (rows.length === 0) return note('None was recorded.')
+  const more = Number(count) - rows.length
+  return table(label, ['Name', second, ['Start'], ['Duration']], rows, 'rows') +
+    (more > 0 ? note(`${counted(more, 'more was', 'more were')} only counted.`) : '')
+}
+
+/** A row of such a table; `second` is the markup of the second column. */
+export function entryRow (
+  id: string,
+  name: string,
+  { start, duration, error }: Readonly<Record<string, unknown>>,
+  second: string,
+  details: string,
+  isFailed: boolean
+): string {
+  const failure = error === undefined ? '' : html`<div class="failure">${String(error) || 'failed'}</div>`
+  return html`<tr id="${id}"!${isFailed ? ' class="has-problem"' : ''}>
+<td class="text">${visibleLine(name)}!${failure}!${details}</td>
+<td>!${second}</td><td class="number">${milliseconds(start)}</td><td class="number">!${pending(duration)}</td></tr>`
+}
+
 /** Text as it is, other values as indented JSON. */
 export function json (value: unknown): string {
   return html`<pre class="data">${typeof value === 'string' ? value : safeJson(value, 2)}</pre>`
@@ -147,6 +172,11 @@ export function select (
 export function postForm (action: string, formToken: string, content: string, className = ''): string {
   return html`<form method="post" action="${action}" class="${className}" autocomplete="off">` +
     html`<input type="hidden" name="form_token" value="${formToken}">!${content}</form>`
+}
+
+/** A number with its word, which narrow toolbars leave out. */
+export function countedLabel (count: number, word: string): string {
+  return html`${count} <span class="label">${wordFor(count, word)}</span>`
 }
 
 /** Formats a duration (milliseconds); below 1 ms in microseconds. */

@@ -3,7 +3,7 @@ import createError from '@fastify/error'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { follow, type FollowOptions } from '../../lib/profiler/follow.js'
 import type { Profiler } from '../../lib/profiler/profiler.js'
-import { readSearch } from '../../lib/profiler/search-query.js'
+import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../lib/profiler/search-query.js'
 import type { ProfilePage } from '../../lib/profiler/storage/storage.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { baseOf, formatOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
@@ -28,7 +28,7 @@ export default async function listRoutes (app: FastifyInstance): Promise<void> {
 
 async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { panel, ...fields } = request.query as Fields
-  const { criteria } = readSearch(fields)
+  const { criteria } = searchOf(request, fields)
   const latest = await request.server.hindsight.profiler.latest(criteria)
   if (latest === undefined) {
     const { error, ...others } = criteria
@@ -48,9 +48,9 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     .map(([name, value]) => [name, String(Array.isArray(value) ? value.at(-1) : value)]))
   try {
     const page = await found(request)
-    const { profiler } = request.server.hindsight
+    const { profiler, parts } = request.server.hindsight
     const { counters, lastLoss } = profiler
-    const view = { ...page, fields, stats: await profiler.stats(), counters, lastLoss }
+    const view = { ...page, fields, own: criteriaOf(parts), stats: await profiler.stats(), counters, lastLoss }
     return await sendPage(request, reply, (options) => searchPage(view, options))
   } catch (error) {
     const { statusCode, message } = error as FastifyError
@@ -59,9 +59,13 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
   }
 }
 
-async function found ({ server, query }: FastifyRequest): Promise<Pick<ProfilePage, 'profiles' | 'next'>> {
-  const { profiles, next } = await server.hindsight.profiler.search(readSearch(query as Fields))
+async function found (request: FastifyRequest): Promise<Pick<ProfilePage, 'profiles' | 'next'>> {
+  const { profiles, next } = await request.server.hindsight.profiler.search(searchOf(request))
   return { profiles, next }
+}
+
+function searchOf (request: FastifyRequest, fields = request.query as Fields): SearchQuery {
+  return readSearch(fields, MAX_LIMIT, criteriaOf(request.server.hindsight.parts))
 }
 
 /** Adds the route of new profiles, as server-sent events (HTML Standard, section 9.2). */
@@ -72,7 +76,7 @@ function addStream (app: FastifyInstance): void {
   })
   app.get('/stream', routeOptions(app, '_profiler_stream'), async function streamProfiles (request, reply) {
     const { profiler } = app.hindsight
-    const { criteria } = readSearch(request.query as Fields)
+    const { criteria } = searchOf(request)
     if (followers.size >= MAX_FOLLOWERS) throw new TooManyFollowersError(MAX_FOLLOWERS)
     const follower = new AbortController()
     followers.add(follower)

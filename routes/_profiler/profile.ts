@@ -1,8 +1,9 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
 import type { Criteria } from '../../lib/profiler/storage/criteria.js'
-import type { ProfileSummary } from '../../lib/profiler/summary.js'
+import type { ProfileSummary } from '../../lib/profiler/profile.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -33,13 +34,13 @@ export default async function profileRoutes (app: FastifyInstance): Promise<void
 }
 
 async function showProfile (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { editor, debug, profiler } = request.server.hindsight
+  const { editor, debug, profiler, parts } = request.server.hindsight
   const query = request.query as Fields
   const profile = await profileOf(request)
   const { token } = profile
-  const { panelsOf } = await import('../../lib/parts/index.js')
-  const panels = panelsOf(profile)
-  const panel = panels.find(({ name }) => name === (query.panel ?? 'overview'))
+  const { FIRST_PANEL, profilePage } = await import('../../lib/reading/pages/profile.js')
+  const panels = panelsOf(parts, profile)
+  const panel = panels.find(({ name }) => name === (query.panel ?? FIRST_PANEL))
   if (panel === undefined) {
     const names = panels.map(({ name }) => name).join(', ')
     throw new NotAvailableError(`Panel "${String(query.panel)}" was not found; this profile has: ${names}.`)
@@ -50,18 +51,18 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/reading/profile-markdown.js')
     return reply.type('text/markdown; charset=utf-8')
-      .send(profileMarkdown(profile, await successOf(sourceOf(request), profile)))
+      .send(profileMarkdown(profile, await successOf(sourceOf(request), profile, parts), parts))
   }
   const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
     (await profiler.search({ criteria, limit })).profiles
   // A profile of an application's own store may have an invalid time, by which no success can be found.
   const isDated = !Number.isNaN(Date.parse(profile.time))
-  const showsDifferences = isDated && hasFailed(profile) && panel.name === 'overview'
+  const showsDifferences = isDated && hasFailed(profile) && panel.name === FIRST_PANEL
   const [[summary], [parent = null], children, success] = await Promise.all([
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),
     find({ parent: token }, MAX_CHILDREN),
-    showsDifferences ? successOf(sourceOf(request), profile) : null
+    showsDifferences ? successOf(sourceOf(request), profile, parts) : null
   ])
   const view = {
     formToken: await formTokenOf(request),
@@ -69,11 +70,11 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     replayable: debug,
     parent,
     children,
+    parts,
     differences: showsDifferences ? renderDifferences(success, baseOf(request), debug) : '',
     query,
     editor
   }
-  const { profilePage } = await import('../../lib/reading/pages/profile.js')
   return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, ...view }))
 }
 
@@ -84,10 +85,10 @@ function sourceOf ({ server: { hindsight: { profiler } } }: FastifyRequest): Pro
 
 /** Sends how a request differs from the last success of its route: as a part of other pages, or as JSON. */
 async function sendDifferences (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { debug } = request.server.hindsight
+  const { debug, parts } = request.server.hindsight
   const profile = await profileOf(request)
   const { lastSuccess, renderDifferences } = await import('../../lib/reading/compare/last-success.js')
-  const found = await lastSuccess(sourceOf(request), profile)
+  const found = await lastSuccess(sourceOf(request), profile, parts)
   if (formatOf(request, reply) === 'json') {
     const { summary = null, differences = [] } = found ?? {}
     return { token: profile.token, lastSuccess: summary, differences }
@@ -132,7 +133,7 @@ async function compareChosen (request: FastifyRequest, reply: FastifyReply): Pro
 async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { compareProfiles } = await import('../../lib/reading/compare/compare.js')
   const [a, b] = await Promise.all([profileOf(request), profileOf(request, tokenOf(request, 'other'))])
-  const comparison = compareProfiles(a, b)
+  const comparison = compareProfiles(a, b, request.server.hindsight.parts)
   if (formatOf(request, reply) === 'json') return comparison
   const { comparePage } = await import('../../lib/reading/pages/compare.js')
   return await sendPage(request, reply, (options) => comparePage(comparison, options))

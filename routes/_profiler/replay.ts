@@ -57,7 +57,7 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   }
   const { compareProfiles } = await import('../../lib/reading/compare/compare.js')
   const { token: newToken, status } = again
-  return { token: newToken, replayOf: token, status, comparison: compareProfiles(profile, again) }
+  return { token: newToken, replayOf: token, status, comparison: compareProfiles(profile, again, app.hindsight.parts) }
 }
 
 /** The values of the fields `value.<name>`. */

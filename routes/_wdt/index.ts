@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 import { absoluteUrl } from '../../lib/http/origin.js'
-import { servicesOf } from '../../lib/lifecycle/services.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { addressesOf, toolbarAssets } from '../../lib/reading/pages/assets.js'
 import { toolbar, toolbarOf } from '../../lib/reading/pages/toolbar/toolbar.js'
@@ -13,15 +12,15 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
   const config = { name: '_wdt', profile: false, ownOriginOnly: true, debugOnly: true }
   // Any method: an unknown token is 404 for each of them, as in the observed service.
   app.all('/:token', { config }, async function showToolbar (request, reply) {
-    const { base, originOf, profiler } = app.hindsight
+    const { base, originOf, profiler, parts, editor } = app.hindsight
     const token = (request.params as { token: string }).token.replace(/\.json$/, '')
     const profile = TOKEN_PATTERN.test(token) ? await profiler.find(token) : undefined
     if (profile === undefined) throw new TokenNotFoundError(token)
     const origin = originOf(request)
-    const data = toolbarOf(profile, absoluteUrl(origin, `${base}/_profiler/${token}`))
+    const bar = toolbarOf(profile, absoluteUrl(origin, `${base}/_profiler/${token}`), parts, editor)
     reply.header('cache-control', 'no-store')
-    if (suffixOf(request) === '.json' || formatOf(request, reply) === 'json') return data
+    if (suffixOf(request) === '.json' || formatOf(request, reply) === 'json') return bar.data
     const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
-    return sendHtml(reply, (nonces) => toolbar(data, files, servicesOf(request).editor, nonces))
+    return sendHtml(reply, (nonces) => toolbar(bar, files, nonces))
   })
 }

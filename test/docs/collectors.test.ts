@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { panelsOf } from '../../lib/parts/index.js'
+import type { Part } from '../../lib/parts/part.js'
+import { countOf, labelOf, renderPanel } from '../../lib/parts/read.js'
 import { testdir } from '../support/folder.js'
 import { newest } from '../support/app.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
@@ -16,8 +17,9 @@ t.test('the example of docs/how-to/collectors.md runs as it stands', async t => 
   t.equal((await app.inject('/')).body, 'done')
   const profile = await newest(app)
   t.same(profile.collectors.queries, ['select 1 < 2'])
-  const panel = panelsOf(profile).find(({ name }) => name === 'queries')
-  t.equal(panel?.label, 'SQL')
-  t.equal(panel?.count?.(profile), 1)
-  t.equal(panel?.render(profile), '<ol><li>select 1 &#60; 2</li></ol>')
+  const { parts } = app.hindsight
+  const part = parts.find(({ name }) => name === 'queries') as Part
+  t.equal(labelOf(part), 'SQL')
+  t.equal(countOf(part, profile), 1)
+  t.equal(renderPanel(part, profile, { query: {}, editor: null, parts }), '<ol><li>select 1 &#60; 2</li></ol>')
 })

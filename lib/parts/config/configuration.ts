@@ -4,7 +4,6 @@ import { dirname, join, resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Mode } from '../../lifecycle/services.js'
 import { require } from '../../require.js'
-import type { Collector } from '../collect.js'
 
 /** The configuration as each profile has it: enough to distinguish two configurations. */
 export interface ConfigurationSummary {
@@ -26,14 +25,9 @@ const MAX_DEPENDENCIES = 50
 /** The second revision of a line, shortened. */
 const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
 
-/** The collectors of the applications of this process, by the id of their configuration. */
-const collectorsById = new Map<unknown, readonly Collector[]>()
-
 /** Returns the function that makes the summary for the profiles of an application. */
-export function openConfiguration (
-  app: FastifyInstance, options: object, collectors: readonly Collector[] = []
-): () => ConfigurationSummary {
-  const { mask, mode: lifecycle, closing, debug } = app.hindsight
+export function openConfiguration (app: FastifyInstance, options: object): () => ConfigurationSummary {
+  const { mask, mode: lifecycle, debug } = app.hindsight
   const folder = process.cwd()
   // Later the folder may have another one than the code that was loaded.
   const revision = debug ? revisionOf(folder) : undefined
@@ -47,22 +41,11 @@ export function openConfiguration (
     const { session, ...others } = options as { session?: unknown }
     const text = JSON.stringify([shown, mask.value(others), mask.value(session), app.initialConfig])
     const id = createHash('sha256').update(text).digest('hex').slice(0, 12)
-    const own = [...collectors]
-    collectorsById.set(id, own)
-    closing.push(() => {
-      // Another application may have the same configuration.
-      if (collectorsById.get(id) === own) collectorsById.delete(id)
-    })
     const dependencies = debug ? dependenciesOf(folder).join(' ') : ''
     return { id, ...shown, ...revision !== undefined && { revision }, ...dependencies !== '' && { dependencies } }
   }
 
   return () => (summary ??= summarize())
-}
-
-/** The collectors of the application with this configuration; none where it does not run in this process. */
-export function collectorsOf (id: unknown): readonly Collector[] {
-  return collectorsById.get(id) ?? []
 }
 
 /** The version of this package. */

@@ -1,8 +1,9 @@
+import { readAsset } from '../../view/asset.js'
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { failed, lead, milliseconds, note, section, table } from '../../view/components.js'
-import { createPanel } from '../part.js'
+import type { Part } from '../part.js'
 import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf } from './record.js'
 import type { Call, CpuFunction, FunctionTime } from './record.js'
 
@@ -15,25 +16,31 @@ const MIN_WIDTH = 0.0015
 const MIN_TEXT_WIDTH = 0.02
 
 /** The CPU profile of the request: a flame graph and the functions that took most time. */
-export const cpuPanel = createPanel('cpu', 'CPU', 'overview', {
-  render (_, { collectors: { cpu }, token }, view) {
-    const refusal = refusalOf(cpu)
-    if (refusal !== undefined) return lead(refusal)
-    const record = readCpuRecord(cpu)
-    if (record === null) return failed('panel', 'the recording cannot be read')
-    const { calls: [root], idle, busy, heaviest } = callTreeOf(record)
-    const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy))
-    return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
-      `in ${milliseconds(record.duration)}`) +
-      note('Of the whole process while the request ran, other requests included, for at most 30 seconds.') +
-      note(`${counted(record.samples, 'sample')}, one each ${record.interval} µs. Recording slows the code down.`) +
-      html`<p class="note"><a href="${view.base ?? '.'}/${token}/cpu" download>Download as .cpuprofile</a>, ` +
-      html`for Chrome DevTools or VS Code.</p>` +
-      section('Flame graph', flameGraph(root, busy)) +
-      section('Heaviest functions',
-        table('Heaviest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest'))
-  }
-})
+export const cpu: Part = {
+  name: 'cpu',
+  panel: {
+    label: 'CPU',
+    group: 'overview',
+    render (_, { collectors: { cpu }, token }, view) {
+      const refusal = refusalOf(cpu)
+      if (refusal !== undefined) return lead(refusal)
+      const record = readCpuRecord(cpu)
+      if (record === null) return failed('panel', 'the recording cannot be read')
+      const { calls: [root], idle, busy, heaviest } = callTreeOf(record)
+      const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy))
+      return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
+        `in ${milliseconds(record.duration)}`) +
+        note('Of the whole process while the request ran, other requests included, for at most 30 seconds.') +
+        note(`${counted(record.samples, 'sample')}, one each ${record.interval} µs. Recording slows the code down.`) +
+        html`<p class="note"><a href="${view.base ?? '.'}/${token}/cpu" download>Download as .cpuprofile</a>, ` +
+        html`for Chrome DevTools or VS Code.</p>` +
+        section('Flame graph', flameGraph(root, busy)) +
+        section('Heaviest functions',
+          table('Heaviest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest'))
+    }
+  },
+  style: readAsset(import.meta.url, './style.css')
+}
 
 function functionRow ({ function: { name, file, line, kind }, self, total }: FunctionTime, busy: number): string {
   const place = file === '' ? '' : html` <span class="file">${visibleLine(placeOf({ file, line }))}</span>`

@@ -3,7 +3,9 @@ import type { Refusal } from '../../errors/refusal.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { pairsSection, rowsSection } from '../../view/components.js'
-import { createPanel, dataOf, isObject, listOf, type Data } from '../part.js'
+import { isObject, listOf, type Data } from '../data.js'
+import type { Part } from '../part.js'
+import { responseOf } from '../request/index.js'
 import type { Profile } from '../../profiler/profile.js'
 
 declare module '../../lifecycle/services.js' {
@@ -52,22 +54,27 @@ function violationsOf ({ collectors }: Profile): Data[] {
 }
 
 /** The policies of the response, and the violations that browsers have reported. */
-export const cspPanel = createPanel('csp', 'Content Security Policy', 'security', {
-  warnings: (_, profile) => violationsOf(profile).length,
-  render: ({ ofRoute, ofDiagnosticPage, nonces }, profile) =>
-    (violationsOf(profile).length === 0
-      ? ''
-      : rowsSection('Blocked by Content Security Policy', { sentence: 'Violation' }, violationsOf(profile))) +
-    pairsSection('Policy', {
-      'set by the route': ofRoute ?? [],
-      'of the diagnostic page': ofDiagnosticPage === true ? 'yes' : 'no',
-      'nonces used in': nonces ?? [],
-      ...policiesOf(profile)
-    })
-})
+export const csp: Part<Data> = {
+  name: 'csp',
+  panel: {
+    label: 'Content Security Policy',
+    group: 'security',
+    warnings: (_, profile) => violationsOf(profile).length,
+    render: ({ ofRoute, ofDiagnosticPage, nonces }, profile) =>
+      (violationsOf(profile).length === 0
+        ? ''
+        : rowsSection('Blocked by Content Security Policy', { sentence: 'Violation' }, violationsOf(profile))) +
+      pairsSection('Policy', {
+        'set by the route': ofRoute ?? [],
+        'of the diagnostic page': ofDiagnosticPage === true ? 'yes' : 'no',
+        'nonces used in': nonces ?? [],
+        ...policiesOf(profile)
+      })
+  }
+}
 
 function policiesOf (profile: Profile): Record<string, unknown> {
-  const { headers } = dataOf(profile, 'response')
+  const { headers } = responseOf(profile)
   const policies = Object.entries(isObject(headers) ? headers : {})
     .filter(([name]) => name.startsWith('content-security-policy'))
     .map(([name, value]) => [name, [value].flat().flatMap((policy) => String(policy).split(/(?<=[;,])\s*/))])

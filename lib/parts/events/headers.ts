@@ -4,7 +4,7 @@ import type { EventRecorder } from '../../lifecycle/event-recorder.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut } from '../../view/visible.js'
 import type { Profile } from '../../profiler/profile.js'
-import { dataOf, listOf, type Data } from '../part.js'
+import { dataOf, listOf, type Data } from '../data.js'
 
 const MAX_NAME = 200
 const MAX_VALUE = 4_096

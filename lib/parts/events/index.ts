@@ -1,21 +1,54 @@
 import type { ListenerEvent } from '../../lifecycle/events.js'
+import { readAsset } from '../../view/asset.js'
 import { html } from '../../view/html.js'
 import { milliseconds, note, place, section, table } from '../../view/components.js'
 import type { Profile } from '../../profiler/profile.js'
 import { headerHistory, type HeaderStep } from './headers.js'
-import { createPanel, type PanelView } from '../part.js'
+import { addressOf, listOf } from '../data.js'
+import type { PanelView, Part, TimelineEntry } from '../part.js'
+import { align, type SectionBuilder } from '../section-builder.js'
 
 const COLUMNS: Parameters<typeof table>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
 
 /** The listeners and hooks in the order in which they ran, what each changed, and the history of each header. */
-export const eventsPanel = createPanel('events', 'Events', 'overview', {
-  always: true,
-  count: (_, { events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
-  errors: (_, { events }) => events.filter(({ outcome }) => outcome === 'raised').length,
-  render: (_, profile, view) =>
-    section('Listeners and hooks', listeners(profile, view)) +
-    section('Response headers, and where they were set', headerTable(profile, view))
-})
+export const events: Part = {
+  name: 'events',
+  panel: {
+    label: 'Events',
+    group: 'overview',
+    always: true,
+    count: (_, { events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
+    problem: (_, { events }) => events.filter(({ outcome }) => outcome === 'raised').length,
+    render: (_, profile, view) =>
+      section('Listeners and hooks', listeners(profile, view)) +
+      section('Response headers, and where they were set', headerTable(profile, view))
+  },
+  timeline: (_, { events }) => events.flatMap(entryOf),
+  comparison: [{ order: 90, compare: compareEvents }],
+  style: readAsset(import.meta.url, './style.css')
+}
+
+/** The panel of the events shows it. */
+export const headers: Part = { name: 'headers', comparison: [] }
+
+function entryOf (
+  { stage, listener, pass, outcome, source, start, duration }: ListenerEvent, i: number
+): TimelineEntry[] {
+  if (outcome === 'skipped') return []
+  const title = `${stage}${pass === 'error' ? ', error pass' : ''}`
+  const isListener = stage.startsWith('kernel.')
+  return [{
+    step: isListener ? 'listener' : 'hook',
+    ...!isListener && { legend: 'application hook' },
+    name: listener,
+    start,
+    duration,
+    failed: outcome === 'raised',
+    detail: `${title}: ${outcome}${source === undefined ? '' : `; added at ${source}`}`,
+    link: addressOf('events', `event-${i + 1}`),
+    stage: title
+  }]
+}
 
 function listeners ({ events }: Profile, view: PanelView): string {
   if (events.length === 0) return note('No listener or hook ran.')
@@ -66,4 +99,22 @@ function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: 
   const author = event === undefined ? html`<strong>${by}</strong>` : html`<a href="#event-${event}">${by}</a>`
   const where = source === undefined ? '' : html` <span class="place">!${place(source, editor)}</span>`
   return html`<li>${action} by !${author}!${where}!${to === null ? '' : html`: <code>${to}</code>`}</li>`
+}
+
+// The same listeners handle a success in the main pass and a failure in the error pass: the name has no pass.
+// A listener that has nothing to do in one profile, and is missing in the other, makes no difference.
+function compareEvents (section: SectionBuilder, a: Profile, b: Profile): void {
+  const eventsOf = ({ events }: Profile): ListenerEvent[] => listOf(events) as unknown as ListenerEvent[]
+  const nameOf = ({ stage, listener }: ListenerEvent): string => `${stage} ${listener}`
+  for (const [one, other] of align(eventsOf(a), eventsOf(b), nameOf)) {
+    const event = one ?? other
+    const isIdle = event?.outcome === 'skipped' && (one === undefined || other === undefined)
+    if (event !== undefined && !isIdle) section.value(nameOf(event), eventText(one), eventText(other))
+  }
+}
+
+function eventText (event: ListenerEvent | undefined): string | undefined {
+  if (event === undefined) return undefined
+  const { outcome, reason } = event
+  return reason === undefined ? outcome : `${outcome}: ${reason}`
 }

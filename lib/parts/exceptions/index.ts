@@ -1,29 +1,119 @@
 import { renderChain, renderTraces } from '../../error-page/exceptions.js'
+import { exceptionParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
-import { note, section } from '../../view/components.js'
-import { createPanel, type PanelView } from '../part.js'
+import type { Profile } from '../../profiler/profile.js'
+import { note, place, section } from '../../view/components.js'
+import { counted } from '../../view/counted.js'
+import { cut } from '../../view/visible.js'
+import { listHint, listOf } from '../data.js'
+import type { PanelView, Part } from '../part.js'
+import { plainCopy } from '../snapshot.js'
+
+/** Characters. */
+const MAX_SHOWN = 300
+const MAX_MESSAGE = 2_000
+const MAX_CHAIN = 12_000
 
 /** The exceptions of the response, from the root cause to the last. */
-export const exceptionsPanel = createPanel('exceptions', 'Exceptions', 'overview', {
-  always: true,
-  count: (_, { exceptions }) => exceptions.length,
-  errors: (_, { exceptions }) => exceptions.length,
-  render: (_, { exceptions }, view) =>
-    exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
-})
+export const exceptions: Part = {
+  name: 'exceptions',
+  panel: {
+    group: 'overview',
+    always: true,
+    count: (_, { exceptions }) => exceptions.length,
+    problem: (_, { exceptions }) => exceptions.length,
+    render: (_, { exceptions }, view) =>
+      exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
+  },
+  overview (_, { exceptions }, { editor }) {
+    const frame = exceptions.flatMap(({ frames = [] }) => frames).find(({ own }) => own)
+    const value = frame === undefined ? '' : place(`${frame.file}:${frame.line}`, editor)
+    return [{ order: 60, title: 'Thrown at', value }]
+  },
+  toolbar (_, { exceptions }) {
+    const last = exceptions.at(-1)
+    const exception = last === undefined ? null : `${last.name}: ${last.message}`
+    return {
+      order: 50,
+      className: 'exception bad',
+      title: 'Exception',
+      head: exception === null ? '' : '<span class="label">exception</span>',
+      facts: { Exception: cut(exception ?? '', MAX_SHOWN) },
+      // Name and message of the last exception.
+      values: { exception }
+    }
+  },
+  toolbarStyle: '.exception { --icon: "M7 0l7 13H0zM6 5v4h2V5zm0 5v2h2v-2z" }\n',
+  markdown: (_, profile) => [{ order: 10, title: 'Exceptions', blocks: chainBlocks(profile) }],
+  comparison: [{
+    order: 20,
+    values: (_, { exceptions }) =>
+      Object.fromEntries(chainOf(exceptions).map((one) => [one.name, exceptionText(one)]))
+  }],
+  search: { exception: (_, { exceptions }) => exceptions.map(nameAndMessage) }
+}
 
 /** Further errors: raised after the response began, in an error handler, or caught by a framework. */
-export const otherErrorsPanel = createPanel('otherErrors', 'Other errors', 'overview', {
-  errors: (_, { collectors: { otherErrors } }) => Array.isArray(otherErrors) ? otherErrors.length : 0,
-  render: (_, { collectors: { otherErrors } }, view) => {
-    const chains = [otherErrors].flat().filter(Array.isArray) as FlattenedException[][]
-    if (chains.length === 0) return note('No other error was raised.')
-    return note('Raised besides the first error, after the response began, or caught by a framework.') +
-      chains.map((chain, i) => section(`Error ${i + 1} of ${chains.length}`, exceptionsMarkup(chain, view, 4))).join('')
-  }
-})
+export const otherErrors: Part = {
+  name: 'otherErrors',
+  panel: {
+    label: 'Other errors',
+    group: 'overview',
+    problem: (_, profile) => otherChains(profile).length,
+    render (_, profile, view) {
+      const chains = otherChains(profile)
+      if (chains.length === 0) return note('No other error was raised.')
+      return note('Raised besides the first error, after the response began, or caught by a framework.') +
+        chains.map((chain, i) =>
+          section(`Error ${i + 1} of ${chains.length}`, exceptionsMarkup(chain, view, 4))).join('')
+    }
+  },
+  hints: (_, profile) => listHint('Other errors', otherChains(profile).flatMap((chain) => listOf(chain).slice(-1))
+    .map(({ name, message }) => `${String(name)}: ${String(message)}`), 40),
+  comparison: [],
+  search: { exception: (_, profile) => otherChains(profile).flat().map(nameAndMessage) }
+}
+
+function otherChains ({ collectors: { otherErrors } }: Profile): FlattenedException[][] {
+  return Array.isArray(otherErrors) ? otherErrors.filter(Array.isArray) as FlattenedException[][] : []
+}
+
+function nameAndMessage ({ name, message }: Pick<FlattenedException, 'name' | 'message'>): string {
+  return `${name}: ${message}`
+}
 
 /** A chain of exceptions, root cause first, with their stack traces; `level` is the level of the headings. */
 function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): string {
   return renderChain(chain, { editor, shown: new Set() }, level) + section('Stack traces', renderTraces(chain))
+}
+
+function chainBlocks ({ exceptions }: Profile): string[] {
+  if (listOf(exceptions).length === 0) return ['No exceptions.']
+  const all = plainCopy(exceptions, (text) => cut(text, MAX_MESSAGE)) as FlattenedException[]
+  const places = new Set<string>()
+  try {
+    return bounded(all.flatMap((one, i) => exceptionParts(one, `[${i + 1}/${all.length}]`, places)))
+  } catch {
+    return ['The exceptions are not in the format of this version.']
+  }
+}
+
+// Blocks are left out as a whole, so that no fence stays open.
+function bounded (blocks: readonly string[]): string[] {
+  let rest = MAX_CHAIN
+  const end = blocks.findIndex((block, i) => (rest -= block.length) < 0 && i > 1)
+  if (end === -1) return [...blocks]
+  const left = counted(blocks.length - end, 'more block is', 'more blocks are')
+  return [...blocks.slice(0, end), `${left} left out here.`]
+}
+
+function exceptionText ({ name, message, code, frames: all }: FlattenedException): string {
+  const frames = listOf(all) as unknown as FlattenedException['frames']
+  const frame = frames.find(({ own }) => own) ?? frames[0]
+  const place = frame === undefined ? '' : ` at ${frame.function || '(anonymous)'} ${frame.file}:${frame.line}`
+  return `${name}: ${message}${code === undefined ? '' : ` (${code})`}${place}`
+}
+
+function chainOf (exceptions: unknown): FlattenedException[] {
+  return listOf(exceptions) as unknown as FlattenedException[]
 }

@@ -1,9 +1,15 @@
 import { isErrorOrWorse, isNotification, LEVELS, mostSevere, type LogRecord } from '../../logs/log-record.js'
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
-import { fold, json, milliseconds, note, select, table } from '../../view/components.js'
+import { countedLabel, fold, json, milliseconds, note, select, table } from '../../view/components.js'
+import { logLine } from '../../error-page/render-text.js'
+import { readAsset } from '../../view/asset.js'
+import { fence } from '../../view/markdown.js'
+import { cut } from '../../view/visible.js'
 import type { Profile } from '../../profiler/profile.js'
-import { createPanel, type PanelView } from '../part.js'
+import { isObject, listOf } from '../data.js'
+import type { PanelView, Part } from '../part.js'
+import { align, flattenPaths, type SectionBuilder, type Values } from '../section-builder.js'
 
 /** The texts of the filter, by level. */
 const LEVEL_TEXTS: Readonly<Record<string, string>> = {
@@ -20,15 +26,49 @@ const MAX_TEXT = 500
 /** Maximum fields of a context that its summary names. */
 const MAX_FIELDS = 4
 
+/** Lines of the Markdown, and characters of one and of its message. */
+const MAX_SUMMARY = 12
+const MAX_LINE = 600
+const MAX_MESSAGE = 300
+
 /** The log lines of the request. */
-export const logsPanel = createPanel('logs', 'Logs', 'overview', {
-  always: true,
-  count: (_, { logs }) => logs.filter((line) => !isNotification(line)).length,
-  errors: (_, { logs }) => logs.filter(isErrorOrWorse).length,
-  warnings: (_, { logs }) => logs.filter(({ level }) => level === 'warn').length,
-  render: (_, profile, view) =>
-    profile.logs.length === 0 ? note('No log messages.') : logTable(profile, filterOf(view))
-})
+export const logs: Part = {
+  name: 'logs',
+  panel: {
+    label: 'Logs',
+    group: 'overview',
+    always: true,
+    count: (_, { logs }) => logs.filter((line) => !isNotification(line)).length,
+    problem: (_, { logs }) => logs.filter(isErrorOrWorse).length,
+    warnings: (_, { logs }) => logs.filter(isWarning).length,
+    render: (_, profile, view) =>
+      profile.logs.length === 0 ? note('No log messages.') : logTable(profile, filterOf(view))
+  },
+  toolbar (_, { logs: lines }) {
+    const [errors, warnings] = [lines.filter(isErrorOrWorse).length, lines.filter(isWarning).length]
+    const logs = lines.filter((line) => !isNotification(line)).length
+    const problems = ([['bad', errors, 'error'], ['warn', warnings, 'warning']] as const)
+      .filter(([, count]) => count > 0)
+    const head = problems.map(([mark, count, word]) => html`<span class="${mark}">!${countedLabel(count, word)}</span>`)
+    return {
+      order: 40,
+      className: `logs ${problems[0]?.[0] ?? ''}`,
+      title: 'Log',
+      head: head.join(' ') || countedLabel(logs, 'log'),
+      // Lines, without the notifications of listeners.
+      values: { logs, errors, warnings }
+    }
+  },
+  toolbarStyle: '.logs { --icon: "M0 2h14v2H0zm0 4h14v2H0zm0 4h9v2H0z" }\n' +
+    '@media (max-width: 400px) { .logs .label { font-size: 0 } }\n',
+  markdown: (_, { logs }) => [{ order: 30, title: 'Last log lines', blocks: [lastLines(logs)] }],
+  comparison: [{ order: 80, compare: compareLogs }],
+  style: readAsset(import.meta.url, './style.css')
+}
+
+function isWarning ({ level }: Pick<LogRecord, 'level'>): boolean {
+  return level === 'warn'
+}
 
 function logTable ({ logs, time }: Profile, filter: Filter): string {
   const lines = filter.events ? logs : logs.filter((line) => !isNotification(line))
@@ -94,4 +134,38 @@ function filterForm (lines: readonly LogRecord[], notifications: number, { level
 <input type="search" name="q" value="${text}" maxlength="!${MAX_TEXT}" autocomplete="off"></label>
 !${notifications === 0 ? '' : listeners}
 <button type="submit">Filter</button></form>`
+}
+
+function lastLines (logs: unknown): string {
+  const lines = linesOf(logs).map(({ time, level, channel, message, context }) => ({
+    time: String(time),
+    level: String(level) as LogRecord['level'],
+    channel: cut(String(channel), MAX_MESSAGE),
+    message: cut(String(message), MAX_MESSAGE),
+    context: isObject(context) ? context : {}
+  }))
+  if (lines.length === 0) return 'No log messages.'
+  const shown = mostSevere(lines, MAX_SUMMARY)
+  const left = lines.length - shown.length
+  const texts = shown.map((line) => cut(logLine(line), MAX_LINE))
+  return fence([...(left > 0 ? [`… ${left} more lines`] : []), ...texts].join('\n'), 'text')
+}
+
+function compareLogs (section: SectionBuilder, a: Profile, b: Profile): void {
+  const nameOf = ({ level, channel }: LogRecord): string => `${level} ${channel}`
+  const pairs = align(linesOf(a.logs), linesOf(b.logs), (line, side) =>
+    `${nameOf(line)} ${section.normalized(String(line.message), side)}`)
+  for (const [one, other] of pairs) {
+    const { level, channel } = one ?? other ?? {}
+    section.value(`${level} ${channel}`, one?.message, other?.message)
+    if (one === undefined || other === undefined) continue
+    const prefix = `context of "${String(one.message).slice(0, 80)}"`
+    const contextOf = ({ context }: LogRecord): Values => flattenPaths({ ...context, err: undefined }, prefix)
+    section.values(contextOf(one), contextOf(other))
+  }
+}
+
+// Log lines of the events repeat the section of the events.
+function linesOf (logs: unknown): LogRecord[] {
+  return (listOf(logs) as unknown as LogRecord[]).filter((line) => !isNotification(line))
 }

@@ -3,24 +3,35 @@ import type { FlattenedException } from '../../errors/exception.js'
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { lead, milliseconds, note, place, placeOf, section, statusBadge } from '../../view/components.js'
-import type { Profile } from '../../profiler/profile.js'
-import { isFailure, type ProfileSummary } from '../../profiler/summary.js'
-import { addressOf, createPanel, dataOf, isFailedCall, listOf, type PanelView } from '../part.js'
-import { spansOf, type Span } from '../timeline.js'
+import { lead, milliseconds, note, placeOf, section, statusBadge } from '../../view/components.js'
+import { isFailure, type Profile, type ProfileSummary } from '../../profiler/profile.js'
+import { addressOf } from '../data.js'
+import type { PanelView, Part } from '../part.js'
+import { labelOf, panelsOf, problemsOf, resultsOf } from '../read.js'
+import { timelineOf, type Span } from '../timeline.js'
 
 const MAX_MESSAGE = 500
 
 /** The main facts of a request. The other panels have the details. */
-export const overviewPanel = createPanel('overview', 'Overview', 'overview', {
-  always: true,
-  render: (_, profile, view) => {
-    const tiles = tilesOf(profile, view)
-      .map(([name, value]) => html`<div><dt>${name}</dt><dd>!${value}</dd></div>`)
-    return lead(outcomeSentence(profile), isFailure(profile) ? 'bad' : profile.status < 400 ? 'good' : 'plain') +
-      html`<dl class="tiles">!${tiles}</dl>!${view.differences ?? ''}!${relatedRequests(profile, view)}`
-  }
-})
+export const overview: Part = {
+  name: 'overview',
+  panel: {
+    label: 'Overview',
+    group: 'overview',
+    always: true,
+    render: (_, profile, view) => {
+      const tiles = resultsOf(view.parts, profile, (part, data) => part.overview?.(data, profile, view))
+        .filter(({ value }) => value !== '')
+        .map(({ title, value }) => html`<div><dt>${String(title)}</dt><dd>!${String(value)}</dd></div>`)
+      return lead(outcomeSentence(profile), isFailure(profile) ? 'bad' : profile.status < 400 ? 'good' : 'plain') +
+        html`<dl class="tiles">!${tiles}</dl>!${view.differences ?? ''}!${relatedRequests(profile, view)}`
+    }
+  },
+  overview: (_, profile, { parts }) => [
+    { order: 20, title: 'Slowest part', value: slowestPart(timelineOf(parts, profile)) },
+    { order: 30, title: 'Problems', value: problemLinks(parts, profile) }
+  ]
+}
 
 /** What happened to a request, in sentences that state recorded facts only. */
 export function outcomeSentence (profile: Profile): string {
@@ -48,30 +59,15 @@ function errorText ({ name, message, frames = [] }: FlattenedException): string 
   return `${visibleLine(`${name}: ${message}`).slice(0, MAX_MESSAGE).replace(/\.$/, '')}${where}`
 }
 
-/** The facts by their titles; the values are markup. */
-function tilesOf (profile: Profile, { editor, problems = [] }: PanelView): Array<[title: string, value: string]> {
-  const { duration, route, exceptions } = profile
-  const { handler, firstByte } = dataOf(profile, 'performance')
-  const { count, calls } = dataOf(profile, 'http-client')
-  const frame = exceptions.flatMap(({ frames = [] }) => frames).find(({ own }) => own)
-  const times = Object.entries({ Total: duration, Handler: handler, 'Response ready': firstByte })
-    .filter(([, time]) => typeof time === 'number')
-    .map(([name, time]) => html`<div>${name} <strong>${milliseconds(time)}</strong></div>`)
-  const links = problems.map(([{ name, label }, { errors, warnings }]) => {
+function problemLinks (parts: readonly Part[], profile: Profile): string {
+  const links = panelsOf(parts, profile).map((part) => {
+    const { errors, warnings } = problemsOf(part, profile)
     const numbers = [errors > 0 && counted(errors, 'error'), warnings > 0 && counted(warnings, 'warning')]
-    return html`<div><a href="${addressOf(name)}">${label}</a>: ${numbers.filter(Boolean).join(', ')}</div>`
+      .filter(Boolean)
+    if (numbers.length === 0) return ''
+    return html`<div><a href="${addressOf(part.name)}">${labelOf(part)}</a>: ${numbers.join(', ')}</div>`
   })
-  const failed = listOf(calls).filter(isFailedCall).length
-  const callText = counted(Number(count), 'call') + (failed > 0 ? `, ${failed} failed` : '')
-  const tiles: Array<[title: string, value: string]> = [
-    ['Time', times.join('')],
-    ['Slowest part', slowestPart(spansOf(profile))],
-    ['Problems', links.join('') || 'None'],
-    ['Outgoing calls', typeof count === 'number' ? html`<a href="${addressOf('http-client')}">${callText}</a>` : ''],
-    ['Handler', route?.handler === undefined ? '' : place(route.handler, editor)],
-    ['Thrown at', frame === undefined ? '' : place(`${frame.file}:${frame.line}`, editor)]
-  ]
-  return tiles.filter(([, value]) => value !== '')
+  return links.join('') || 'None'
 }
 
 // A handler waits for its outgoing calls: the slowest one is shown, too.
@@ -80,7 +76,7 @@ function slowestPart (spans: readonly Span[]): string {
     .sort((a, b) => Number(b.duration) - Number(a.duration))
   const [slowest] = ended
   if (slowest === undefined) return 'Not recorded'
-  const within = slowest.kind === 'handler' ? ended.filter(({ kind }) => kind === 'call' || kind === 'span') : []
+  const within = slowest.step === 'handler' ? ended.filter(({ step }) => step === undefined) : []
   return [slowest, ...within.slice(0, 1)].map(({ name, duration, link }) => html`<div><a href="${link}">` +
     html`${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>${milliseconds(duration)}</strong></div>`).join('')
 }

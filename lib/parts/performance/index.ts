@@ -1,24 +1,52 @@
 import { isNotification, mostSevere } from '../../logs/log-record.js'
+import { readAsset } from '../../view/asset.js'
 import { counted, grouped } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { milliseconds, note, pending } from '../../view/components.js'
 import type { Profile } from '../../profiler/profile.js'
-import { addressOf, createPanel, type Data } from '../part.js'
-import { spansOf, type Span } from '../timeline.js'
+import { addressOf, numberOf, type Data } from '../data.js'
+import type { PanelView, Part } from '../part.js'
+import { timelineOf, type Span } from '../timeline.js'
 
-/** The labels of the legend by the names of the bars' classes. */
-const LEGEND = { hook: 'application hook', call: 'outgoing HTTP call', span: 'OpenTelemetry span', failed: 'failed' }
 /** Maximum hooks, calls and spans that are shown. */
 const MAX_SPANS = 60
 const MAX_MARKS = 100
 const MAX_NAME = 120
 
-/** The waterfall of listeners, hooks, handler, calls and spans. */
-export const performancePanel = createPanel('performance', 'Performance', 'overview', {
-  always: true,
-  render: waterfall
-})
+/** The waterfall of listeners, hooks, handler, and of the work within them. */
+export const performance: Part<Data> = {
+  name: 'performance',
+  panel: { label: 'Performance', group: 'overview', always: true, render: waterfall },
+  timeline ({ handlerStart: start, handler: duration }, { route }) {
+    if (typeof start !== 'number' || typeof duration !== 'number') return []
+    const name = route?.name ?? 'unnamed'
+    const detail = `the handler of the route ${name}`
+    return [{ step: 'handler', name: `handler ${name}`, start, duration, detail, link: addressOf('router') }]
+  },
+  overview ({ handler, firstByte }, { duration }) {
+    const times = Object.entries({ Total: duration, Handler: handler, 'Response ready': firstByte })
+      .filter(([, time]) => typeof time === 'number')
+      .map(([name, time]) => html`<div>${name} <strong>${milliseconds(time)}</strong></div>`)
+    return [{ order: 10, title: 'Time', value: times.join('') }]
+  },
+  toolbar: (data, { duration }) => {
+    const [handlerDuration, firstByte] = [numberOf(data.handler), numberOf(data.firstByte)]
+    return {
+      order: 30,
+      className: 'time',
+      title: 'Time',
+      head: html`${milliseconds(duration)}`,
+      facts: { Handler: milliseconds(handlerDuration), 'Response ready': milliseconds(firstByte ?? duration) },
+      // Until the response was ready to be sent; null: not available.
+      values: { handlerDuration, firstByte }
+    }
+  },
+  toolbarStyle: '.time { --icon: ' +
+    '"M7 0a7 7 0 100 14A7 7 0 007 0zm0 2a5 5 0 110 10A5 5 0 017 2zm-1 2h1.5v3l2.5 1-1 1.5L6 8z" }\n',
+  comparison: [],
+  style: readAsset(import.meta.url, './style.css')
+}
 
 interface Row extends Span {
   /** The listeners of a stage, or the calls and spans that a handler, a hook or a span started. */
@@ -27,8 +55,8 @@ interface Row extends Span {
 }
 
 /** The chart of a profile as SVG: a strict policy forbids inline styles. */
-function waterfall ({ firstByte }: Data, profile: Profile): string {
-  const spans = spansOf(profile)
+function waterfall ({ firstByte }: Data, profile: Profile, { parts }: PanelView): string {
+  const spans = timelineOf(parts, profile)
   if (spans.length === 0) return note('No listener was reached.')
   const total = Math.max(profile.duration || 0, ...spans.map(({ start, duration }) => start + (duration ?? 0)), 0.001)
   const ready = typeof firstByte === 'number' ? firstByte : null
@@ -44,14 +72,14 @@ function waterfall ({ firstByte }: Data, profile: Profile): string {
 /** All listeners and the handler; of many hooks, calls and spans those that failed, then the longest. */
 function mostRelevant (spans: readonly Span[]): Span[] {
   const weight = ({ failed, duration }: Span): number => failed ? Number.MAX_VALUE : duration ?? 1e9
-  const limited = spans.filter(({ kind }) => kind !== 'listener' && kind !== 'handler')
+  const limited = spans.filter(({ step }) => step !== 'listener' && step !== 'handler')
   const hidden = new Set(limited.sort((a, b) => weight(b) - weight(a)).slice(MAX_SPANS))
   return spans.filter((span) => !hidden.has(span))
 }
 
 function rowsOf (spans: readonly Span[]): Row[] {
   const rows = spans.map((span): Row => ({ ...span, children: [] }))
-  const listeners = rows.filter(({ kind }) => kind === 'listener')
+  const listeners = rows.filter(({ step }) => step === 'listener')
   const stages = [...new Set(listeners.map(({ stage }) => stage))].map((stage): Row => {
     const children = listeners.filter((row) => row.stage === stage)
     const duration = children.reduce((sum, { duration }) => sum + Number(duration), 0)
@@ -61,16 +89,16 @@ function rowsOf (spans: readonly Span[]): Row[] {
   const top = rows.filter((row, i) => {
     const parent = parentOf(row, rows.slice(0, i))
     parent?.children.push(row)
-    return parent === undefined && row.kind !== 'listener'
+    return parent === undefined && row.step !== 'listener'
   })
   return [...stages, ...top].sort((a, b) => a.start - b.start)
 }
 
 // Only an earlier row can be the parent, so that there are no cycles.
-function parentOf ({ kind, start, parentId }: Row, earlier: readonly Row[]): Row | undefined {
-  if (kind !== 'call' && kind !== 'span') return undefined
+function parentOf ({ step, start, parentId }: Row, earlier: readonly Row[]): Row | undefined {
+  if (step !== undefined) return undefined
   return earlier.find(({ id }) => id !== undefined && id === parentId) ?? earlier.findLast((row) =>
-    (row.kind === 'handler' || row.kind === 'hook') && start < row.start + Number(row.duration))
+    (row.step === 'handler' || row.step === 'hook') && start < row.start + Number(row.duration))
 }
 
 function item (row: Row, total: number): string {
@@ -88,10 +116,11 @@ function item (row: Row, total: number): string {
     html`${visibleLine(name).slice(0, MAX_NAME)}</a>!${cells}</div>!${list}</li>`
 }
 
-function bar ({ kind, start, duration, failed }: Span, total: number): string {
+function bar ({ step, color, start, duration, failed }: Span, total: number): string {
   const x = Math.min(99.7, Math.max(0, start / total * 100))
   const width = Math.max(0.3, Math.min(100 - x, (duration ?? total - start) / total * 100))
-  return html`<rect class="bar-${failed ? 'failed' : kind}" x="${x.toFixed(2)}%" width="${width.toFixed(2)}%"/>`
+  const kind = failed ? 'failed' : step ?? color
+  return html`<rect class="bar-${kind}" x="${x.toFixed(2)}%" width="${width.toFixed(2)}%"/>`
 }
 
 /** Lines at 4 to 8 round times, and one where the response was ready. */
@@ -126,9 +155,11 @@ function logRow ({ logs, time }: Profile, total: number): string {
 function legend (spans: readonly Span[], ready: number | null): string {
   const swatch = (shape: string, label: string): string =>
     html`<li><svg viewBox="0 0 10 10" aria-hidden="true">!${shape}</svg>${label}</li>`
-  const bars = Object.entries(LEGEND)
-    .filter(([name]) => spans.some(({ kind, failed }) => kind === name || (failed && name === 'failed')))
-    .map(([name, label]) => swatch(html`<rect class="bar-${name}" width="10" height="10"/>`, label))
+  const kinds = new Map(spans.map(({ step, color, legend }) => [legend, step ?? color]))
+  kinds.delete(undefined)
+  if (spans.some(({ failed }) => failed)) kinds.set('failed', 'failed')
+  const bars = [...kinds].map(([label = '', name]) =>
+    swatch(html`<rect class="bar-${name}" width="10" height="10"/>`, label))
   const line = ready === null
     ? ''
     : swatch('<line class="ready" x1="5" x2="5" y2="10"/>', `Response ready ${milliseconds(ready)}`)

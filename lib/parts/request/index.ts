@@ -1,19 +1,92 @@
 import { STATUS_CODES } from 'node:http'
-import { bytes, failed, fold, json, note, pairs, pairsSection, section } from '../../view/components.js'
-import { html } from '../../view/html.js'
 import type { Profile } from '../../profiler/profile.js'
-import { createPanel, dataOf, failureOf, isObject, type Data } from '../part.js'
+import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'
+import { html } from '../../view/html.js'
+import { escapeMarkdown, fence } from '../../view/markdown.js'
+import { cut, visibleLine } from '../../view/visible.js'
+import { dataOf, failureOf, isObject, splitUrl, type Data } from '../data.js'
+import type { Part } from '../part.js'
+import { flattenPaths, type Values } from '../section-builder.js'
 
 /** Characters of the markup of a body that is not folded. */
 const MAX_OPEN = 8_000
+/** Headers of the Markdown. */
+const MAX_HEADERS = 20
+/** Characters of the Markdown. */
+const MAX_LINE = 1_000
+const MAX_NAME = 300
+const MAX_BODY = 1_500
+const BODY = 'request body'
+/** Headers that differ with the client and its network. */
+const CLIENT_HEADER = new RegExp('^header (?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|' +
+  'dnt|pragma|priority|cache-control|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$')
 
-/** The request and the response. */
-export const requestPanel = createPanel('request', 'Request / Response', 'overview', {
-  always: true,
-  errors: (_, profile) => failureOf(profile, 'response') !== undefined,
-  render: (data, profile) => html`<div class="messages"><div class="message-part">!${requestPart(data, profile)}</div>
+/** The request and the response, in one panel. */
+export const request: Part<Data> = {
+  name: 'request',
+  panel: {
+    label: 'Request / Response',
+    group: 'overview',
+    always: true,
+    problem: (_, profile) => failureOf(profile, 'response') !== undefined,
+    render: (data, profile) => html`<div class="messages"><div class="message-part">!${requestPart(data, profile)}</div>
 <div class="message-part">!${responsePart(profile)}</div></div>`
-})
+  },
+  toolbar: (_, { status, method }) => ({
+    order: 10,
+    className: `status status-${statusClass(status)}`,
+    title: 'Status',
+    head: html`${status}`,
+    facts: { Status: `${status} ${STATUS_CODES[status] ?? ''}`, Method: method }
+  }),
+  markdown: (data, profile) => [{ order: 20, title: 'Request', blocks: markdownOf(data, profile) }],
+  comparison: [
+    {
+      order: 30,
+      label: 'Request',
+      values: ({ httpVersion, headers }, { method, url }) => {
+        const { origin, path, query } = splitUrl(url)
+        const line = { method, origin, path, 'HTTP version': httpVersion }
+        return { ...line, ...flattenPaths(query, 'query'), ...flattenPaths(headers, 'header') }
+      }
+    },
+    {
+      order: 40,
+      name: 'body',
+      label: 'Body of the request',
+      values: ({ body, bodyNote }) => ({ ...flattenPaths(body ?? undefined), note: bodyNote })
+    }
+  ],
+  differences: [
+    { order: 30, isExact: true, values: valuesOfBody },
+    { order: 40, values: (_, { url }) => flattenPaths(splitUrl(url).query, 'query parameter') },
+    {
+      order: 60,
+      values: ({ headers }) => flattenPaths(headers, 'header'),
+      isOfClient: (name) => CLIENT_HEADER.test(name)
+    }
+  ]
+}
+
+/** The panel of the request shows it. */
+export const response: Part<Data> = {
+  name: 'response',
+  comparison: [{
+    order: 70,
+    label: 'Response',
+    values: ({ headers, size, body }) => ({ ...flattenPaths(headers, 'header'), size: size ?? undefined, body })
+  }]
+}
+
+/** The data of the request of a profile, as `requestCollector` records them. */
+export function requestOf (profile: Profile): Data {
+  return dataOf(profile, 'request')
+}
+
+/** The data of the response of a profile, as `responseCollector` records them. */
+export function responseOf (profile: Profile): Data {
+  return dataOf(profile, 'response')
+}
 
 function requestPart (data: Data, profile: Profile): string {
   const { httpVersion, query, cookies, headers, attributes, user, rawMessage, ...request } = data
@@ -36,7 +109,7 @@ function requestPart (data: Data, profile: Profile): string {
 function responsePart (profile: Profile): string {
   const failure = failureOf(profile, 'response')
   if (failure !== undefined) return section('Response', failed('collector', failure))
-  const { status = profile.status, headers, contentType, size, ...response } = dataOf(profile, 'response')
+  const { status = profile.status, headers, contentType, size, ...response } = responseOf(profile)
   const line = {
     Status: `${String(status)} ${STATUS_CODES[Number(status)] ?? ''}`.trim(),
     ...(contentType !== undefined && { 'Content type': contentType }),
@@ -55,4 +128,23 @@ function bodyOf ({ body, bodyNote }: Data): string {
   if (isFlat) return pairs('Body', body, 'An empty object.')
   const markup = json(body)
   return markup.length <= MAX_OPEN ? markup : fold(`Body, ${bytes(markup.length)} of text`, markup)
+}
+
+function markdownOf ({ headers, body, bodyNote }: Data, { method, url }: Profile): string[] {
+  const lines = Object.entries(isObject(headers) ? headers : {}).slice(0, MAX_HEADERS)
+    .map(([name, value]) => visibleLine(cut(`${name}: ${String(value)}`, MAX_NAME)))
+  const isText = typeof body === 'string'
+  const text = isText ? body : body === null || body === undefined ? '' : JSON.stringify(body, null, 1)
+  return [
+    fence([visibleLine(cut(`${method} ${url}`, MAX_LINE)), ...lines].join('\n'), 'http'),
+    ...(text === '' ? [] : [isText ? 'Body:' : 'Body, parsed:', fence(cut(text, MAX_BODY), isText ? 'text' : 'json')]),
+    ...(typeof bodyNote === 'string' ? [`The body was ${escapeMarkdown(cut(bodyNote, MAX_NAME))}.`] : [])
+  ]
+}
+
+// Fields are compared only with fields: otherwise each of them would be a difference.
+function valuesOfBody (data: Data, _profile: Profile, other: Profile): Values {
+  const [body, otherBody] = [data, requestOf(other)].map(({ body, bodyNote }) => bodyNote ?? body)
+  const haveFields = [body, otherBody].every((one) => typeof one === 'object' && one !== null)
+  return haveFields ? flattenPaths(body, BODY) : { [BODY]: body ?? undefined }
 }

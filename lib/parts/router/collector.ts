@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { pathnameOf } from '../../http/request-target.js'
-import { stateOf } from '../../lifecycle/request-state.js'
+import { stateOf, type RequestState } from '../../lifecycle/request-state.js'
 import { routeMatchOf } from '../../routing/route-table.js'
 import { triedRoutes } from '../../routing/tried-routes.js'
 import type { ProfiledRoute } from '../../profiler/profile.js'
+import { collectedBy } from '../collect.js'
 
 /**
  * Returns the function that records the route of a request, which becomes the `route` of its profile, or why no route
@@ -39,4 +40,10 @@ export function routeCollector ({ hindsight }: FastifyInstance): (request: Fasti
     const { tried, more } = triedRoutes(routeTable.own(), { method: request.method, path: pathnameOf(request) })
     return { tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })), ...(more > 0 && { more }) }
   }
+}
+
+/** The route of a request that has no profile yet; null where none matched. */
+export function routeIn (state: RequestState): ProfiledRoute | null {
+  const { matched } = (collectedBy(state, 'router') ?? {}) as { matched?: ProfiledRoute }
+  return matched ?? (state.route === null ? null : { ...state.route, methods: [] })
 }

@@ -1,41 +1,72 @@
+import { similarRoutes } from '../../errors/hints.js'
+import type { Profile } from '../../profiler/profile.js'
+import { note, pairs, pairsSection, place, placeOf, rowsSection, section } from '../../view/components.js'
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
-import { fields, note, pairs, pairsSection, place, rowsSection, section } from '../../view/components.js'
-import type { Profile } from '../../profiler/profile.js'
-import { createPanel, isObject, listOf, type Data, type Panel, type PanelView } from '../part.js'
+import { cut, visibleLine } from '../../view/visible.js'
+import { listOf, type Data } from '../data.js'
+import type { PanelView, Part } from '../part.js'
+import { flattenPaths } from '../section-builder.js'
 
 const ROUTE_COLUMNS = { name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'Mismatch' }
-const PARAM_COLUMNS = { name: 'Parameter', sent: 'Sent value', converter: 'Converter', value: 'Converted value' }
+/** Routes of a hint, and characters of a reason. */
+const MAX_ROUTES = 5
+const MAX_TEXT = 300
 
-/** The route of the request, and what it declares. */
-export const routingPanels: readonly Panel[] = [
-  createPanel('router', 'Routing', 'routing', {
+/** The route of the request, or the routes that nearly match. */
+export const router: Part<Data> = {
+  name: 'router',
+  panel: {
+    label: 'Routing',
+    group: 'routing',
     always: true,
-    errors: (_, { route, status }) => !route && (status === 404 || status === 405),
-    render: (data, profile, view) => matchedRoute(profile, view) + similarRoutes(data)
-  }),
-
-  createPanel('attributes', 'Attributes', 'routing', {
-    render: (data) => pairsSection('Declared by the route',
-      Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null)))
-  }),
-
-  // The path parameters before and after their conversion.
-  createPanel('params', 'Parameters', 'routing', {
-    errors: (data) => conversionsOf(data).filter(({ value }) => value === FAILED).length,
-    render: (data) =>
-      rowsSection('Conversions', PARAM_COLUMNS, conversionsOf(data), 'No path parameter was converted.')
-  }),
-
-  createPanel('template', 'Template', 'routing', { render: (data) => fields('Rendered', data) }),
-
-  createPanel('pagination', 'Pagination', 'routing', {
-    errors: ({ page, pages }) => typeof pages === 'number' && Number(page) > pages,
-    render: (data) => fields('Page', data)
-  }),
-
-  createPanel('locale', 'Locale', 'routing', { render: (data) => fields('Locale', data) })
-]
+    problem: (_, { route, status }) => !route && (status === 404 || status === 405),
+    render: (data, profile, view) => matchedRoute(profile, view) + nearRoutes(data)
+  },
+  overview: (_, { route }, { editor }) =>
+    [{ order: 50, title: 'Handler', value: route?.handler === undefined ? '' : place(route.handler, editor) }],
+  toolbar (_, { method, route }, editor) {
+    const { name = null, pattern = null, handler = null } = route ?? {}
+    const { shown, href } = placeOf(handler ?? '–', editor)
+    const where = href === null ? html`${shown}` : html`<a href="${href}">${shown}</a>`
+    // A route without a name is named by its methods and pattern.
+    const label = visibleLine(name?.replace(/^[A-Z|]+ (?=\/)/, '') ?? 'no route')
+    return {
+      order: 20,
+      className: 'route',
+      title: 'Route',
+      head: html`<span class="label long">${method}</span> <span class="name">${label}</span>`,
+      facts: { Route: name ?? 'none', Pattern: pattern ?? '–' },
+      more: html`<div><dt>Handler</dt><dd>!${where}</dd></div>`,
+      values: { route: name, pattern, handler }
+    }
+  },
+  toolbarStyle: '.route { --icon: "M0 6h9L6 3l1-2 6 6-6 6-1-2 3-3H0z" }\n',
+  hints ({ tried }, { route, status }) {
+    if (route !== null || (status !== 404 && status !== 405)) return []
+    const routes = listOf(tried).filter(({ isNear }) => isNear === true).slice(0, MAX_ROUTES)
+      .map(({ methods, pattern, why }) =>
+        ({ methods: [methods].flat().map(String), pattern: String(pattern), why: cut(String(why), MAX_TEXT) }))
+    return routes.length === 0 ? [] : [{ ...similarRoutes(routes), order: 10 }]
+  },
+  comparison: [{
+    order: 10,
+    name: 'outcome',
+    label: 'Status and route',
+    values: (_, { status, route, ip }) => ({
+      status,
+      route: route?.name ?? 'none',
+      pattern: route?.pattern,
+      handler: route?.handler,
+      client: ip,
+      ...flattenPaths(route?.params, 'parameter')
+    })
+  }, {}],
+  differences: [
+    { order: 10, values: (_, { route }) => ({ route: route?.name ?? 'none' }) },
+    { order: 50, values: (_, { route }) => flattenPaths(route?.params, 'route parameter') }
+  ]
+}
 
 function matchedRoute ({ route }: Profile, { editor }: PanelView): string {
   if (!route) return section('Matched route', note('No route matched.'))
@@ -45,19 +76,8 @@ function matchedRoute ({ route }: Profile, { editor }: PanelView): string {
     pairsSection('Path parameters', params, 'The route has no parameters.')
 }
 
-function similarRoutes ({ tried, more }: Data): string {
+function nearRoutes ({ tried, more }: Data): string {
   if (tried === undefined) return ''
   return rowsSection('Similar routes', ROUTE_COLUMNS, listOf(tried), 'The application has no routes.') +
     (typeof more === 'number' ? note(`${counted(more, 'more route is', 'more routes are')} less similar.`) : '')
-}
-
-const FAILED = 'none: this conversion or one before it failed'
-
-function conversionsOf (data: Data): Data[] {
-  return Object.entries(data).flatMap(([name, conversion]) => {
-    if (!isObject(conversion)) return []
-    const { sent, value } = conversion
-    const isFailed = value === undefined && sent !== null && sent !== undefined
-    return [{ name, ...conversion, ...isFailed && { value: FAILED } }]
-  })
 }

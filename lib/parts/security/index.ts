@@ -1,5 +1,8 @@
-import { fields, note, pairsSection, rowsSection } from '../../view/components.js'
-import { createPanel, isObject, listOf, type Data } from '../part.js'
+import { note, pairsSection, rowsSection } from '../../view/components.js'
+import { isObject, listOf, type Data } from '../data.js'
+import type { Part } from '../part.js'
+import { requestOf } from '../request/index.js'
+import { flattenPaths } from '../section-builder.js'
 
 const DENIED = new Set([401, 403, 429])
 const AUTHENTICATOR_COLUMNS = { name: 'Authenticator', outcome: 'Outcome', reason: 'Reason' }
@@ -8,25 +11,37 @@ const DECISION_COLUMNS = {
 }
 
 /** The user, the authenticators, and the access decisions. */
-export const securityPanel = createPanel('security', 'Security', 'security', {
-  always: true,
-  count: (_, { collectors }) => collectors.security === undefined ? 0 : undefined,
-  errors: (_, { collectors, status }) => collectors.security !== undefined && DENIED.has(status),
-  render: (data, { collectors }) => {
-    const { firewall, authenticators, user, rule, expression, decisions } = data
-    if (collectors.security === undefined) {
-      return note('No firewall ran: none is configured, or the request ended before it.')
+export const security: Part<Data> = {
+  name: 'security',
+  panel: {
+    label: 'Security',
+    group: 'security',
+    always: true,
+    count: (_, { collectors }) => collectors.security === undefined ? 0 : undefined,
+    problem: (_, { collectors, status }) => collectors.security !== undefined && DENIED.has(status),
+    render: (data, { collectors }) => {
+      const { firewall, authenticators, user, rule, expression, decisions } = data
+      if (collectors.security === undefined) {
+        return note('No firewall ran: none is configured, or the request ended before it.')
+      }
+      return [
+        pairsSection('Firewall', firewall, 'No firewall protects this path.'),
+        pairsSection('User', isObject(user) ? userFields(user, data) : {}, 'Not logged in.'),
+        rowsSection('Authenticators', AUTHENTICATOR_COLUMNS, listOf(authenticators), 'No authenticator ran.'),
+        pairsSection('Access rule', rule, 'No rule of accessControl matches this request.'),
+        pairsSection('Expression', expression, 'The route declares none.'),
+        rowsSection('Decisions', DECISION_COLUMNS, listOf(decisions).flatMap(votesOf), 'No access decision was made.')
+      ].join('')
     }
-    return [
-      pairsSection('Firewall', firewall, 'No firewall protects this path.'),
-      pairsSection('User', isObject(user) ? userFields(user, data) : {}, 'Not logged in.'),
-      rowsSection('Authenticators', AUTHENTICATOR_COLUMNS, listOf(authenticators), 'No authenticator ran.'),
-      pairsSection('Access rule', rule, 'No rule of accessControl matches this request.'),
-      pairsSection('Expression', expression, 'The route declares none.'),
-      rowsSection('Decisions', DECISION_COLUMNS, listOf(decisions).flatMap(votesOf), 'No access decision was made.')
-    ].join('')
-  }
-})
+  },
+  comparison: [{ order: 60 }],
+  differences: [{
+    order: 80,
+    // In `observe` mode the user is recorded with the request.
+    values: ({ user, roles }, profile) =>
+      flattenPaths({ ...Object(user ?? requestOf(profile).user) as object, roles }, 'user')
+  }]
+}
 
 function userFields ({ identifier, attributes }: Data, { authenticatedBy, roles, inheritedRoles }: Data): Data {
   return { identifier, 'authenticated by': authenticatedBy, roles, 'inherited roles': inheritedRoles, attributes }
@@ -37,14 +52,3 @@ function votesOf ({ votes, ...decision }: Data): Data[] {
   const all = listOf(votes)
   return all.length === 0 ? [decision] : all.map((vote) => ({ ...decision, ...vote }))
 }
-
-/** The session, without its id and values. */
-export const sessionPanel = createPanel('session', 'Session', 'security', {
-  render: (data) => fields('Session', data)
-})
-
-/** Whether the page of another origin may read the response, and by which rule. */
-export const corsPanel = createPanel('cors', 'CORS', 'security', {
-  errors: ({ allowed }) => allowed === false,
-  render: (data) => fields('Decision', data)
-})

@@ -2,7 +2,7 @@ import { requestContext, stateOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut } from '../../view/visible.js'
-import type { Data } from '../part.js'
+import type { Data } from '../data.js'
 
 declare module '../../lifecycle/request-state.js' {
   interface RequestState {

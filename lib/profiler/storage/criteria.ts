@@ -24,6 +24,8 @@ export interface Criteria {
   error?: boolean
   /** The token of the request that caused it. */
   parent?: string
+  /** The beginnings of values of the parts of the application, by name. */
+  values?: Record<string, string>
 }
 
 /** One comparison; `contains`: a part of a text, `matches`: the whole of a text, with `*` for any part. */
@@ -33,6 +35,7 @@ export type Condition = [column: keyof ReturnType<typeof columnsOf>, operator: O
 /** The comparisons that all have to be true. */
 export function conditionsOf (criteria: Criteria): Condition[] {
   const { token, parent, error, method, status, minDuration, from, until, ip, route, url, exception } = criteria
+  const { values = {} } = criteria
   const timeOf = (time: number | undefined) => time === undefined ? undefined : new Date(time).toISOString()
   const conditions: Array<readonly [Condition[0], Operator, value: Condition[2] | undefined]> = [
     ['token', '=', token],
@@ -48,15 +51,30 @@ export function conditionsOf (criteria: Criteria): Condition[] {
     ['route', 'matches', route],
     // An empty part is in every text, also where there is none.
     ...(url ?? '').split(/\s+/).map((part) => ['url', 'contains', part || undefined] as const),
-    ['exceptions', 'contains', exception || undefined]
+    ['exceptions', 'contains', exception || undefined],
+    ...Object.entries(values).map((value) => ['exceptions', 'contains', `\n${value.join('=')}`] as const)
   ]
   return conditions.filter((condition): condition is Condition => condition[2] !== undefined)
 }
 
 /** The values of a profile that searches compare, by the columns of a table. */
 export function columnsOf ({ summary, exceptions }: IndexEntry) {
-  const { token, time, duration, method, url, status, ip, route, parent, error } = summary
-  return { token, time, duration, method, url, status, ip, route, parent, error: error ? 1 : 0, exceptions }
+  const { token, time, duration, method, url, status, ip, route, parent, error, values } = summary
+  const text = values === undefined ? exceptions : `${exceptions}\n${linesOf(values)}`
+  return { token, time, duration, method, url, status, ip, route, parent, error: error ? 1 : 0, exceptions: text }
+}
+
+/** The lines of the column `exceptions` that have the values of a summary: `name=value`, after an empty line. */
+function linesOf (values: Readonly<Record<string, string>>): string {
+  return Object.entries(values).map((value) => `\n${value.join('=')}`).join('')
+}
+
+/** The values of a summary, from the column `exceptions`; undefined where there are none. */
+export function valuesIn (exceptions: string): Record<string, string> | undefined {
+  const [, lines] = exceptions.split('\n\n')
+  return lines === undefined
+    ? undefined
+    : Object.fromEntries(lines.split('\n').map((line) => /^(\w+)=(.*)$/.exec(line)?.slice(1) ?? []))
 }
 
 /** Returns a function that tests whether a profile matches: for stores without a query language. */

@@ -1,12 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Profile } from '../profile.js'
-import { columnsOf, conditionsOf, type Criteria } from './criteria.js'
+import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
 import { cursorOf, DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
 } from './storage.js'
-import type { ProfileRecord, ProfileSummary } from '../summary.js'
+import type { ProfileSummary } from '../profile.js'
+import type { ProfileRecord } from '../summary.js'
 
 export type Value = string | number | null
 export type Row = Record<string, Value>
@@ -34,7 +35,7 @@ export interface SqlDatabase {
 const STEP = 300
 const MAX_STEPS = 3
 const SUMMARY =
-  'seq, token, time, method, url, status, ip, duration, error, route, exception, warnings, parent, pinned'
+  'seq, token, time, method, url, status, ip, duration, error, route, exception, exceptions, warnings, parent, pinned'
 
 /** Stores profiles in a database, in the SQL that SQLite and PostgreSQL have in common. */
 export class SqlStorage implements ProfileStorage {
@@ -236,6 +237,8 @@ export function withoutNul (value: Value): Value {
   return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value
 }
 
-function summaryOf ({ seq, error, pinned, ...columns }: Row): ProfileSummary {
-  return { ...columns, error: error === 1, pinned: pinned === 1 } as unknown as ProfileSummary
+function summaryOf ({ seq, error, pinned, exceptions, ...columns }: Row): ProfileSummary {
+  const values = valuesIn(String(exceptions))
+  const summary = { ...columns, error: error === 1, pinned: pinned === 1, ...values !== undefined && { values } }
+  return summary as unknown as ProfileSummary
 }

@@ -1,9 +1,9 @@
-import { panelsOf } from '../../parts/index.js'
-import { listOf } from '../../parts/part.js'
-import type { Profile } from '../../profiler/profile.js'
-import type { ProfileSummary } from '../../profiler/summary.js'
-import { SectionBuilder, type Section } from '../../parts/section-builder.js'
-import { collector, SECTIONS } from '../../parts/sections.js'
+import { listOf } from '../../parts/data.js'
+import { parts as ownParts } from '../../parts/index.js'
+import type { ComparedSection, Part } from '../../parts/part.js'
+import { attempt, byOrder, labelOf, resultsOf } from '../../parts/read.js'
+import { flattenPaths, SectionBuilder, type Section, type Values } from '../../parts/section-builder.js'
+import type { Profile, ProfileSummary } from '../../profiler/profile.js'
 
 /** One of two profiles that are compared. */
 export type Compared =
@@ -21,23 +21,18 @@ export interface Comparison {
   sections: Section[]
 }
 
-/** Collectors that have a section, or whose data are about the process. */
-const COVERED = new Set([
-  'request', 'response', 'headers', 'session', 'security', 'performance', 'otherErrors', 'trace'
-])
-
-/** Compares two profiles, section by section. */
-export function compareProfiles (a: Profile, b: Profile): Comparison {
+/** Compares two profiles, section by section: those that are in each comparison first, then those of other data. */
+export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] = ownParts): Comparison {
   const names = new Set([...Object.keys(a.collectors), ...Object.keys(b.collectors)])
-  const others = [...names].filter((name) => !COVERED.has(name))
-  const panels = [...panelsOf(a), ...panelsOf(b)]
-  const labelOf = (name: string): string => panels.find((panel) => panel.name === name)?.label ?? name
-  const all = [...SECTIONS, ...others.map((name) => [name, labelOf(name), collector(name)] as const)]
-  const sections = all.map(([name, label, compare]) => {
-    const builder = new SectionBuilder(name, label, [a.token, b.token])
-    compare(builder, a, b)
-    return builder.section
+  const all = parts.flatMap((part) => (part.comparison ?? [{}]).map((section) => ({ part, section })))
+  const others = [...names].flatMap((name) => {
+    const isKnown = parts.some((part) => part.name === name)
+    return isKnown ? all.filter(({ part }) => part.name === name) : [{ part: { name }, section: {} }]
   })
+  const ordered = all.filter(({ section }) => section.order !== undefined)
+    .sort((one, other) => byOrder(one.section, other.section))
+  const sections = [...ordered, ...others.filter(({ section }) => section.order === undefined)]
+    .map(({ part, section }) => compareSection(part, section, a, b))
   return {
     a: comparedOf(a),
     b: comparedOf(b),
@@ -53,4 +48,18 @@ function comparedOf (profile: Profile): Compared {
   const last = listOf(profile.exceptions).at(-1)
   const exception = last === undefined ? null : `${String(last.name)}: ${String(last.message)}`
   return { token, time, method, url, status, duration, route: route?.name ?? null, exception }
+}
+
+function compareSection (part: Part, section: ComparedSection, a: Profile, b: Profile): Section {
+  const { name } = part
+  const isWithoutPanel = ownParts.includes(part) && part.panel === undefined
+  const label = section.label ?? (isWithoutPanel ? name : labelOf(part))
+  const builder = new SectionBuilder(section.name ?? name, label, [a.token, b.token])
+  const { compare, values } = section
+  const valuesOf = (profile: Profile): Values => values === undefined
+    ? flattenPaths(profile.collectors[name])
+    : resultsOf<Values>([part], profile, (_, data) => values(data, profile))[0] ?? {}
+  if (compare === undefined) builder.values(valuesOf(a), valuesOf(b))
+  else attempt(() => compare(builder, a, b), () => {})
+  return builder.section
 }

@@ -1,12 +1,13 @@
 import { html } from '../../view/html.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { moment, note, statusBadge, table } from '../../view/components.js'
-import { dataOf, listOf } from '../../parts/part.js'
-import type { Profile } from '../../profiler/profile.js'
+import { listOf, splitUrl } from '../../parts/data.js'
+import { parts as ownParts } from '../../parts/index.js'
+import type { DifferenceGroup, Part } from '../../parts/part.js'
+import { byOrder, resultsOf } from '../../parts/read.js'
+import { SectionBuilder, type Values } from '../../parts/section-builder.js'
+import type { Profile, ProfileSummary } from '../../profiler/profile.js'
 import type { ProfileStorage } from '../../profiler/storage/storage.js'
-import type { ProfileSummary } from '../../profiler/summary.js'
-import { flattenPaths, SectionBuilder, type Values } from '../../parts/section-builder.js'
-import { splitUrl } from '../../parts/sections.js'
 
 /** The last success of the route of a failure, and how the failure differs from it. */
 export interface LastSuccess {
@@ -39,7 +40,9 @@ export function hasFailed ({ exceptions, status }: Profile): boolean {
  * Compares a profile with the newest success of the same route and method before it; null where none is stored. Where
  * no route matched, with that of the same path.
  */
-export async function lastSuccess (source: ProfileSource, profile: Profile): Promise<LastSuccess | null> {
+export async function lastSuccess (
+  source: ProfileSource, profile: Profile, parts: readonly Part[] = ownParts
+): Promise<LastSuccess | null> {
   const { route, time, method, url, token } = profile
   const { path } = splitUrl(url)
   const same = route === null ? { url: path.slice(-500) } : { route: route.name }
@@ -51,7 +54,7 @@ export async function lastSuccess (source: ProfileSource, profile: Profile): Pro
   // The store may have evicted it since the search.
   const success = summary && await source.get(summary.token)
   if (summary === undefined || success === undefined) return null
-  const differences = orderedDifferences(success, profile).slice(0, MAX_DIFFERENCES)
+  const differences = orderedDifferences(success, profile, parts).slice(0, MAX_DIFFERENCES)
     .map(({ what, before, now }) => {
       // Long texts are shown from where they begin to differ.
       const at = `${before}\n`.split('').findIndex((character, i) => character !== now[i])
@@ -62,8 +65,10 @@ export async function lastSuccess (source: ProfileSource, profile: Profile): Pro
 }
 
 /** The last success of the route of a failure; null for a success, too. */
-export async function successOf (source: ProfileSource, profile: Profile): Promise<LastSuccess | null> {
-  return hasFailed(profile) ? await lastSuccess(source, profile) : null
+export async function successOf (
+  source: ProfileSource, profile: Profile, parts?: readonly Part[]
+): Promise<LastSuccess | null> {
+  return hasFailed(profile) ? await lastSuccess(source, profile, parts) : null
 }
 
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
@@ -94,53 +99,38 @@ export interface Difference {
 }
 
 const ABSENT = 'absent'
-const BODY = 'request body'
-
-/** The values that may explain a failure, by importance. `other` is the profile to compare with. */
-const GROUPS: ReadonlyArray<(profile: Profile, other: Profile) => Values> = [
-  ({ route }) => ({ route: route?.name ?? 'none' }),
-  resultsOfCalls,
-  valuesOfBody,
-  ({ url }) => flattenPaths(splitUrl(url).query, 'query parameter'),
-  ({ route }) => flattenPaths(route?.params, 'route parameter'),
-  (profile) => flattenPaths(dataOf(profile, 'request').headers, 'header'),
-  (profile) => flattenPaths(dataOf(profile, 'session').keys, 'session value'),
-  userOf,
-  environmentOf
-]
-/** Headers that differ with the client and its network: they are shown last. */
-const CLIENT_HEADER = new RegExp('^header (?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|' +
-  'dnt|pragma|priority|cache-control|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$')
 
 /** The differences without volatile ones: the first of each group before the second of any. */
-function orderedDifferences (success: Profile, failure: Profile): Difference[] {
-  const groups = GROUPS.map((valuesOf) =>
-    differencesOf(valuesOf(success, failure), valuesOf(failure, success), success, failure))
-  const isOfClient = ({ what }: Difference): boolean => CLIENT_HEADER.test(what)
-  const others = groups.map((group) => group.filter((one) => !isOfClient(one)))
+function orderedDifferences (success: Profile, failure: Profile, parts: readonly Part[]): Difference[] {
+  const groups = parts.flatMap((part) => (part.differences ?? []).map((group) => ({ part, group })))
+    .sort((a, b) => byOrder(a.group, b.group))
+    .map(({ part, group }) => differencesOf(part, group, success, failure))
+  const others = groups.map((group) => group.filter((one) => !one.isOfClient))
   return [
     ...others.flatMap((group) => group.slice(0, 1)),
     ...others.flatMap((group) => group.slice(1)),
-    ...groups.flat().filter(isOfClient)
+    ...groups.flat().filter((one) => one.isOfClient)
   ]
 }
 
 /** Values that the message of the failure names, then those that are missing, then those of another type. */
-function differencesOf (before: Values, now: Values, success: Profile, failure: Profile): Difference[] {
+function differencesOf (
+  part: Part, { values, absent, isExact = false, isOfClient }: DifferenceGroup, success: Profile, failure: Profile
+): Array<Difference & { isOfClient: boolean }> {
   const builder = new SectionBuilder('', '', [success.token, failure.token])
-  builder.values(before, now)
+  const valuesOf = (profile: Profile, other: Profile): Values =>
+    resultsOf<Values>([part], profile, (_, data) => values(data, profile, other))[0] ?? {}
+  builder.values(valuesOf(success, failure), valuesOf(failure, success))
   const isNamed = namedBy(failure)
+  const textIn = isExact ? jsonOf : textOf
   return builder.section.differences
     .map(({ what, kind, a, b }) => {
-      // A call that was not sent explains less than one that has another result.
-      const isCall = what.startsWith('outgoing ')
-      const usual = kind === 'only-a' && !isCall ? 1 : kind === 'changed' && typeof a !== typeof b ? 2 : 3
-      const order = isNamed(what, b) ? 0 : kind === 'only-a' && isCall ? 4 : usual
-      // In a body the number 2 and the text "2" are different.
-      const text = what.startsWith(BODY) ? jsonOf : textOf
-      const absent = isCall ? 'not sent' : ABSENT
-      const [before, now] = [kind === 'only-b' ? absent : text(a), kind === 'only-a' ? absent : text(b)]
-      return { order, difference: { what, before, now } }
+      const isMissing = kind === 'only-a'
+      const usual = isMissing && absent === undefined ? 1 : kind === 'changed' && typeof a !== typeof b ? 2 : 3
+      const order = isNamed(what, b) ? 0 : isMissing && absent !== undefined ? 4 : usual
+      const before = kind === 'only-b' ? absent ?? ABSENT : textIn(a)
+      const now = isMissing ? absent ?? ABSENT : textIn(b)
+      return { order, difference: { what, before, now, isOfClient: isOfClient?.(what) === true } }
     })
     .sort((one, other) => one.order - other.order)
     .map(({ difference }) => difference)
@@ -153,54 +143,6 @@ function namedBy ({ exceptions }: Profile): (what: string, value: unknown) => bo
   return (what, value) => {
     const name = what.replace(/\[\d+\]$/, '').split(/[. ]/).at(-1) ?? ''
     return words.has(name.toLowerCase()) || words.has(textOf(value ?? '').toLowerCase())
-  }
-}
-
-/** The statuses and errors of the calls to each address. Calls whose paths have other numbers are compared. */
-function resultsOfCalls (profile: Profile): Values {
-  const results = new Map<string, string>()
-  for (const { method, url, status, error } of listOf(dataOf(profile, 'http-client').calls)) {
-    const { origin = '', path } = splitUrl(String(url))
-    const name = `outgoing ${String(method)} ${origin}${path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\d+/gi, '*')}`
-    const result = error === undefined ? String(status ?? 'pending') : String(error) || 'failed'
-    const earlier = results.get(name)
-    results.set(name, earlier === undefined ? result : `${earlier}, ${result}`)
-  }
-  return Object.fromEntries(results)
-}
-
-// Fields are compared only with fields: otherwise each of them would be a difference.
-function valuesOfBody (profile: Profile, other: Profile): Values {
-  const [body, otherBody] = [bodyOf(profile), bodyOf(other)]
-  const haveFields = [body, otherBody].every((one) => typeof one === 'object' && one !== null)
-  return haveFields ? flattenPaths(body, BODY) : { [BODY]: body ?? undefined }
-}
-
-function bodyOf (profile: Profile): unknown {
-  const { body, bodyNote } = dataOf(profile, 'request')
-  return bodyNote ?? body
-}
-
-function userOf (profile: Profile): Values {
-  const { user = dataOf(profile, 'request').user, roles } = dataOf(profile, 'security')
-  return flattenPaths({ ...Object(user) as object, roles }, 'user')
-}
-
-/** Code, configuration and versions. */
-function environmentOf (profile: Profile): Values {
-  const { revision, mode, lifecycle, node, fastify, hindsight, dependencies, id } = dataOf(profile, 'config')
-  const versions = String(dependencies ?? '').split(' ').filter((word) => word !== '')
-    .map((word) => word.split(/@(?=[^@]*$)/)).map(([name, version]) => [`dependency ${name}`, version])
-  return {
-    'code revision (git)': revision,
-    'configuration NODE_ENV': mode,
-    'Node.js': node,
-    'configuration lifecycle': lifecycle,
-    Fastify: fastify,
-    Hindsight: hindsight,
-    ...Object.fromEntries(versions) as Values,
-    // It covers the options, which are not stored.
-    'configuration id': id
   }
 }
 

@@ -1,13 +1,18 @@
 import { isIP } from 'node:net'
 import type { Attributes, Context, Span, SpanOptions } from '@opentelemetry/api'
 import { requestContext } from '../../lifecycle/request-state.js'
+import { ownVersion } from '../../parts/config/configuration.js'
+import { isObject } from '../../parts/data.js'
+import { serverOf } from '../../parts/http-client/index.js'
+import { parts as ownParts } from '../../parts/index.js'
+import type { Part } from '../../parts/part.js'
+import { requestOf } from '../../parts/request/index.js'
+import { outermostSpan } from '../../parts/spans/index.js'
+import { timelineOf, type Span as Entry } from '../../parts/timeline.js'
+import { traceIn } from '../../parts/trace/index.js'
+import type { Profile } from '../../profiler/profile.js'
 import { require } from '../../require.js'
 import { cut } from '../../view/visible.js'
-import { ownVersion } from '../../parts/config/configuration.js'
-import type { RecordedCall } from '../../parts/http-client/outgoing.js'
-import { dataOf, isObject, listOf } from '../../parts/part.js'
-import { spansOf, type Span as Part } from '../../parts/timeline.js'
-import type { Profile } from '../../profiler/profile.js'
 
 const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags } =
   require('@opentelemetry/api') as typeof import('@opentelemetry/api')
@@ -19,7 +24,7 @@ const MAX_TEXT = 4_000
 const MAX_EXCEPTIONS = 20
 
 /** A span below that of the request. */
-type Child = Pick<Part, 'name' | 'start' | 'duration' | 'failed'> & Required<Pick<SpanOptions, 'kind'>> & {
+type Child = Pick<Entry, 'name' | 'start' | 'duration' | 'failed'> & Required<Pick<SpanOptions, 'kind'>> & {
   attributes: Attributes
 }
 
@@ -27,7 +32,7 @@ type Child = Pick<Part, 'name' | 'start' | 'duration' | 'failed'> & Required<Pic
  * Creates the spans of a profile: one for the request, and below it one for each listener that ran, the handler, and
  * each outgoing call. Without an SDK that the application has registered this does nothing.
  */
-export function createSpans (profile: Profile): void {
+export function createSpans (profile: Profile, parts: readonly Part[] = ownParts): void {
   const { method, route, status, duration: whole } = profile
   const at = (milliseconds: number): number => Date.parse(profile.time) + milliseconds
   const tracer = trace.getTracer(SCOPE, ownVersion())
@@ -40,7 +45,7 @@ export function createSpans (profile: Profile): void {
     // A client error is not an error of the server's span.
     if (status >= 500) root.setStatus({ code: SpanStatusCode.ERROR })
     const context = trace.setSpan(ROOT_CONTEXT, root)
-    for (const { name, kind, attributes, start, duration, failed } of [...ownParts(profile), ...calls(profile)]) {
+    for (const { name, kind, attributes, start, duration, failed } of childrenOf(profile, parts)) {
       const span = tracer.startSpan(nameOf(name), { kind, attributes, startTime: at(start) }, context)
       if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
       span.end(at(start + (duration ?? Math.max(0, whole - start))))
@@ -51,11 +56,9 @@ export function createSpans (profile: Profile): void {
 
 // The trace of the request's `traceparent`, or that of the application's instrumentation.
 function parentOf (profile: Profile): Context {
-  const { traceId, parentId, sampled } = dataOf(profile, 'trace')
+  const { traceId, parentId, sampled } = traceIn(profile)
   if (typeof traceId === 'string') return remote(traceId, parentId, sampled === true)
-  const spans = listOf(dataOf(profile, 'spans').spans)
-  const ids = new Set(spans.map(({ spanId }) => spanId))
-  const outermost = spans.find(({ parentId }) => !ids.has(parentId))
+  const outermost = outermostSpan(profile)
   if (outermost === undefined) return ROOT_CONTEXT
   return remote(outermost.traceId, outermost.parentId ?? outermost.spanId, true)
 }
@@ -70,10 +73,10 @@ function remote (traceId: unknown, spanId: unknown, sampled: boolean): Context {
 // HTTP semantic conventions, server spans (stable since 1.23).
 function serverAttributes (profile: Profile): Attributes {
   const { token, method, url, status, ip, route, exceptions } = profile
-  const { headers, httpVersion } = dataOf(profile, 'request')
+  const { headers, httpVersion } = requestOf(profile)
   const { protocol, pathname, search } = URL.canParse(url) ? new URL(url) : {}
   return attributesOf({
-    ...addressOf(method, url),
+    ...serverOf(method, url),
     'url.scheme': protocol?.slice(0, -1),
     'url.path': pathname,
     'url.query': search?.slice(1) || undefined,
@@ -87,41 +90,19 @@ function serverAttributes (profile: Profile): Attributes {
   })
 }
 
-/** The attributes of servers and of clients. */
-function addressOf (method: string, url: string): Record<string, unknown> {
-  if (!URL.canParse(url)) return { 'http.request.method': method }
-  const { protocol, hostname, port } = new URL(url)
-  return {
-    'http.request.method': method,
-    'server.address': hostname,
-    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80)
-  }
-}
-
-/** The listeners and hooks that ran, and the handler. */
-function ownParts (profile: Profile): Child[] {
-  return spansOf(profile).filter(({ kind }) => kind !== 'call' && kind !== 'span').map((part) => ({
-    ...part,
-    name: `${part.stage ?? ''} ${part.name}`.trim(),
+/** The steps of the request, then the work within them that has a span of its own. */
+function childrenOf (profile: Profile, parts: readonly Part[]): Child[] {
+  const timeline = timelineOf(parts, profile)
+  const steps = timeline.filter(({ step }) => step !== undefined).map((entry): Child => ({
+    ...entry,
+    name: `${entry.stage ?? ''} ${entry.name}`.trim(),
     kind: SpanKind.INTERNAL,
-    attributes: attributesOf({ 'hindsight.part': part.kind, 'hindsight.detail': part.detail })
+    attributes: attributesOf({ 'hindsight.part': entry.step, 'hindsight.detail': entry.detail })
   }))
-}
-
-// HTTP semantic conventions, client spans.
-function calls (profile: Profile): Child[] {
-  const calls = listOf(dataOf(profile, 'http-client').calls) as unknown as RecordedCall[]
-  return calls.map(({ method, url, status, start, duration, error }) => {
-    const failed = error !== undefined || (status !== null && status >= 400)
-    const attributes = attributesOf({
-      ...addressOf(method, url),
-      'url.full': url,
-      'http.response.status_code': status,
-      'error.type': error !== undefined ? '_OTHER' : failed ? String(status) : undefined,
-      'error.message': error
-    })
-    return { name: method, kind: SpanKind.CLIENT, start, duration, attributes, failed }
-  })
+  const work = timeline.flatMap(({ clientSpan, ...entry }): Child[] => clientSpan === undefined
+    ? []
+    : [{ ...entry, name: clientSpan.name, kind: SpanKind.CLIENT, attributes: attributesOf(clientSpan.attributes) }])
+  return [...steps, ...work]
 }
 
 /** Adds the exceptions as events. */

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { visibleJson } from '../../view/json.js'
-import { dataOf, isObject } from '../../parts/part.js'
+import { isObject } from '../../parts/data.js'
+import { requestOf, responseOf } from '../../parts/request/index.js'
 import type { Profile } from '../../profiler/profile.js'
 import { maskedRequest, requestWithPlaceholders } from '../replay/fill.js'
 import { storedRequest } from '../replay/stored-request.js'
@@ -16,7 +17,7 @@ export const har: Format = {
   write: ({ request, profile, head }) => {
     const { method, target, headers: sent, body } = maskedRequest(request)
     const headers = namedValues(sent)
-    const data = dataOf(profile, 'response')
+    const data = responseOf(profile)
     const size = typeof data.size === 'number' ? data.size : undefined
     const received = namedValues(data.headers)
     const query = new URLSearchParams(target.split('?').slice(1).join('?'))
@@ -26,7 +27,7 @@ export const har: Format = {
       request: {
         method,
         url: request.origin + uriText(target),
-        httpVersion: `HTTP/${String(dataOf(profile, 'request').httpVersion ?? '1.1')}`,
+        httpVersion: `HTTP/${String(requestOf(profile).httpVersion ?? '1.1')}`,
         headers,
         // The archive has them among the headers.
         cookies: [],

@@ -5,7 +5,7 @@ import type { FilledRequest } from '../replay/fill.js'
 import {
   NotSendableError, splitAtPlaceholders, type MaskedValue, type StoredRequest
 } from '../replay/stored-request.js'
-import { isFailure } from '../../profiler/summary.js'
+import { isFailure } from '../../profiler/profile.js'
 
 /** A request as a format receives it. */
 export interface FormatInput {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as exceptions from '../../error-page/exceptions.js'
+import { parts } from '../../parts/index.js'
 import { readAsset } from '../../view/asset.js'
 import * as theme from '../../view/theme.js'
 
@@ -18,12 +19,13 @@ const COPY_BUTTON = readAsset(import.meta.url, '../../view/copy-button.js')
 
 /** The stylesheet and script of the profiler's pages. Each part of the script has its own scope. */
 export const pageAssets = assetPair(
-  theme.style + exceptions.style + readAsset(import.meta.url, './pages.css'),
+  // Before the styles of the pages, which adapt them to narrow screens.
+  theme.style + exceptions.style + styles('style') + readAsset(import.meta.url, './pages.css'),
   [theme.script, COPY_BUTTON + readAsset(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
 )
 
 export const toolbarAssets = assetPair(
-  readAsset(import.meta.url, './toolbar/style.css'),
+  readAsset(import.meta.url, './toolbar/style.css') + styles('toolbarStyle'),
   readAsset(import.meta.url, './toolbar/script.js')
 )
 
@@ -43,4 +45,8 @@ function assetPair (style: string, script: string): AssetPair {
     style: asset('css', 'text/css; charset=utf-8', style),
     script: asset('js', 'text/javascript; charset=utf-8', script)
   }
+}
+
+function styles (of: 'style' | 'toolbarStyle'): string {
+  return parts.map((part) => part[of] ?? '').join('')
 }

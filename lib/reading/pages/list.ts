@@ -3,7 +3,8 @@ import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { DEFAULT_LIMIT } from '../../profiler/search-query.js'
 import type { ProfilePage, StorageStats } from '../../profiler/storage/storage.js'
-import { isNoise, type ProfileSummary } from '../../profiler/summary.js'
+import { type ProfileSummary } from '../../profiler/profile.js'
+import { isNoise } from '../../profiler/summary.js'
 import type { WriteCounters } from '../../profiler/write-queue.js'
 import { age, bytes, milliseconds, note, scrollable, select, statusBadge } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
@@ -14,6 +15,8 @@ export type Fields = Readonly<Record<string, string>>
 /** The result of a search, or why it failed. */
 export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
   fields?: Fields
+  /** The criteria of the parts of the application. */
+  own?: readonly string[]
   problem?: string
   stats?: StorageStats
   counters?: Readonly<WriteCounters>
@@ -47,7 +50,7 @@ const MAX_TEXT = 60
 
 /** The list of stored profiles that match a search. */
 export function searchPage (result: SearchResult, options: PageOptions): string {
-  const { fields = {}, problem, profiles = [], next = null, stats } = result
+  const { fields = {}, own = [], problem, profiles = [], next = null, stats } = result
   const isSearch = criteriaOf(fields).length > 0
   const title = isSearch ? 'Search' : 'Profiles'
   const controls = problem === undefined ? liveControl(fields, options) + compareForm(options) : ''
@@ -59,7 +62,7 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
     : html`<p class="failure" role="alert">${problem}</p>`
   return layout(options, title, html`<main id="content">
 <div class="title-row"><h1>${title}</h1>!${controls}</div>
-!${searchForm(fields, options)}
+!${searchForm(fields, own, options)}
 <div class="results">!${lossNotice(result)}
 !${content}
 !${pagination(fields, next, options)}
@@ -92,14 +95,15 @@ function compareForm ({ base }: PageOptions): string {
 <button type="submit">Compare selected</button></form>`
 }
 
-function searchForm (fields: Fields, { base }: PageOptions): string {
+function searchForm (fields: Fields, own: readonly string[], { base }: PageOptions): string {
+  const textFields: typeof TEXT_FIELDS = { ...TEXT_FIELDS, ...Object.fromEntries(own.map((name) => [name, [name]])) }
   const { q = '', error = '', limit = DEFAULTS.limit } = fields
-  const isOpen = Object.keys({ ...TEXT_FIELDS, error }).some((name) => (fields[name] ?? '') !== '')
+  const isOpen = Object.keys({ ...textFields, error }).some((name) => (fields[name] ?? '') !== '')
   const presets = Object.entries(PRESETS).map(([text, query]) => {
     const href = query === '' ? `${base}/` : `${base}/search?${String(new URLSearchParams({ q: query }))}`
     return html`<a href="${href}"!${query === q && !isOpen ? ' aria-current="page"' : ''}>${text}</a> `
   })
-  const texts = Object.entries(TEXT_FIELDS).map(([name, [label, placeholder = '']]) =>
+  const texts = Object.entries(textFields).map(([name, [label, placeholder = '']]) =>
     html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" ` +
     html`placeholder="${placeholder}" autocomplete="off" spellcheck="false"></label>`)
   return html`<form method="get" action="${base}/search" role="search" class="search">
@@ -193,12 +197,14 @@ function shorten (text: string): string {
 }
 
 function remarks (profile: ProfileSummary): string {
-  const { exception, warnings, parent } = profile
+  const { exception, warnings, parent, values = {} } = profile
   if (isNoise(profile)) return ''
   const remark = exception !== null
     ? html`<p>${shorten(exception)}</p>`
     : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
-  return remark + (parent == null ? '' : html`<div class="parent-line">sub-request of <code>${parent}</code></div>`)
+  const facts = Object.entries(values).map((value) => html`<div class="facts">${shorten(value.join(': '))}</div>`)
+  const cause = parent == null ? '' : html`<div class="parent-line">sub-request of <code>${parent}</code></div>`
+  return remark + facts.join('') + cause
 }
 
 function pagination (fields: Fields, next: string | null, { base }: PageOptions): string {

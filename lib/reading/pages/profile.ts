@@ -2,14 +2,14 @@ import { STATUS_CODES } from 'node:http'
 import { wordFor } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { groupsOf } from '../../parts/index.js'
-import { addressOf, blockedSentences } from '../../parts/part.js'
-import type { Panel, PanelView, Problems } from '../../parts/part.js'
+import { addressOf } from '../../parts/data.js'
+import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
+import { countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import type { Profile } from '../../profiler/profile.js'
 import { milliseconds, moment, postForm, statusClass } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 
-export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'problems'> {
+export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base'> {
   /** The value of the hidden field `form_token`. */
   formToken: string
   pinned: boolean
@@ -17,32 +17,40 @@ export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' 
   replayable: boolean
 }
 
+/** The panel that is shown first. */
+export const FIRST_PANEL = 'overview'
 /** The formats of a request: the last segment of the URL, and the text of the link. The first three can be copied. */
 const FORMATS = [['curl', 'curl'], ['fetch', 'fetch'], ['test', 'test'], ['http', 'HTTP file'], ['har', 'HAR']] as const
 
 /** The page of one profile: a summary, the menu of panels, and one panel. */
-export function profilePage (profile: Profile, panel: Panel, options: ProfilePageOptions): string {
+export function profilePage (profile: Profile, part: Part, options: ProfilePageOptions): string {
   const { status, method, url } = profile
+  const label = labelOf(part)
   const title = `${status} ${method} ${url.replace(/^https?:\/\/[^/]*(?=\/)/, '')}` +
-    (panel.name === 'overview' ? '' : ` – ${panel.label}`)
-  const problems: Array<readonly [Panel, Problems]> = []
-  const groups = groupsOf(profile).map(({ title, panels }, i) => {
-    const items = panels.map((item) => {
-      const found = item.problems(profile)
-      if (found.errors + found.warnings > 0) problems.push([item, found])
-      return menuItem(item, item.name === panel.name, found, item.count(profile))
-    })
-    return html`<p id="group-${i}">${title}</p><ul aria-labelledby="group-${i}">!${items}</ul>`
-  })
+    (part.name === FIRST_PANEL ? '' : ` – ${label}`)
+  const groups = groupsOf(panelsOf(options.parts, profile)).map(({ title, panels }, i) =>
+    html`<p id="group-${i}">${title}</p><ul aria-labelledby="group-${i}">!${
+      panels.map((item) => menuItem(item, item.name === part.name, profile))}</ul>`)
   return layout(options, title, html`<main class="profile">
 !${summary(profile, options)}
 <div class="columns">
 <nav class="menu" aria-label="Panels"><input type="checkbox" class="menu-toggle" aria-label="All panels">
 <div class="menu-groups">!${groups}</div></nav>
-<section class="panel panel-${panel.name}" id="content" tabindex="-1" aria-labelledby="panel-title">
-<h2 id="panel-title">${panel.label}</h2>!${panel.render(profile, { ...options, problems })}</section>
+<section class="panel panel-${part.name}" id="content" tabindex="-1" aria-labelledby="panel-title">
+<h2 id="panel-title">${label}</h2>!${renderPanel(part, profile, options)}</section>
 </div>
 </main>`, status)
+}
+
+/** The groups of the menu that have panels, with their titles. */
+export function groupsOf (panels: readonly Part[]): Array<{ title: string, panels: Part[] }> {
+  return Object.entries(GROUPS)
+    .map(([name, title]) => ({ title, panels: panels.filter((part) => groupOf(part) === name) }))
+    .filter(({ panels }) => panels.length > 0)
+}
+
+function groupOf ({ panel }: Part): keyof typeof GROUPS {
+  return panel?.group ?? 'application'
 }
 
 function summary (profile: Profile, options: ProfilePageOptions): string {
@@ -54,7 +62,7 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 <div class="band"><p class="band-status"><strong>${status}</strong> ${reason}</p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(url)}</span></h1>
 !${error ? html`<p class="band-error">${visibleLine(`${error.name}: ${error.message}`)}</p>` : ''}</div>
-!${blockedList(profile)}<div class="facts-row"><dl><div><dt>Duration</dt><dd>${milliseconds(duration)}</dd></div>
+!${notices(profile, options)}<div class="facts-row"><dl><div><dt>Duration</dt><dd>${milliseconds(duration)}</dd></div>
 <div><dt>Route</dt><dd>${route?.name ?? 'none'}</dd></div>
 <div><dt>Time</dt><dd>!${moment(time)}</dd></div>
 <div><dt>IP address</dt><dd><a href="${options.base}/search?${String(new URLSearchParams({ ip }))}">${ip}</a></dd></div>
@@ -65,12 +73,11 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 </section>`
 }
 
-function blockedList (profile: Profile): string {
-  const sentences = blockedSentences(profile)
-  if (sentences.length === 0) return ''
-  const title = profile.status >= 400 ? 'Why was it refused?' : 'What does the browser block?'
-  return html`<div class="blocked"><h2>${title}</h2><ul>!${sentences.map((sentence) =>
-    html`<li>${visibleLine(sentence)}</li>`)}</ul></div>`
+function notices (profile: Profile, { parts }: ProfilePageOptions): string[] {
+  return resultsOf(parts, profile, (part, data) => part.notice?.(data, profile))
+    .filter(({ sentences }) => Array.isArray(sentences) && sentences.length > 0)
+    .map(({ title, sentences }) => html`<div class="blocked"><h2>${String(title)}</h2><ul>!${sentences.map((sentence) =>
+      html`<li>${visibleLine(String(sentence))}</li>`)}</ul></div>`)
 }
 
 function pinForm (path: string, { formToken, pinned }: ProfilePageOptions): string {
@@ -89,17 +96,18 @@ function actions (path: string, isReplayable: boolean): string {
 !${isReplayable ? html`<a href="${path}/replay">Replay…</a>` : ''}</div>`
 }
 
-/** `count` is the number of entries of the panel; undefined: unknown. */
-function menuItem (panel: Panel, isCurrent: boolean, { errors, warnings }: Problems, count?: number): string {
+function menuItem (part: Part, isCurrent: boolean, profile: Profile): string {
+  const { errors, warnings } = problemsOf(part, profile)
+  const count = countOf(part, profile)
   const badge = (mood: string, number: number, word: string): string => number === 0
     ? ''
     : html` <span class="count!${mood}">${number}<span class="hidden-visually"> ${wordFor(number, word)}</span></span>`
   const hasProblem = errors + warnings > 0
   // The count of entries is for the application's own panels; ours show problems only.
-  const entries = panel.group === 'application' && !hasProblem ? badge('', count ?? 0, 'item') : ''
+  const entries = groupOf(part) === 'application' && !hasProblem ? badge('', count ?? 0, 'item') : ''
   const isEmpty = count === 0 && !hasProblem
-  return html`<li><a href="${addressOf(panel.name)}"!${isCurrent ? ' aria-current="page"' : ''}` +
-    html`!${isEmpty ? ' class="is-empty"' : ''}><span>${panel.label}` +
+  return html`<li><a href="${addressOf(part.name)}"!${isCurrent ? ' aria-current="page"' : ''}` +
+    html`!${isEmpty ? ' class="is-empty"' : ''}><span>${labelOf(part)}` +
     html`!${isEmpty ? '<span class="hidden-visually"> (no data)</span>' : ''}</span><span class="badges">` +
     html`!${badge(' bad', errors, 'error')}!${badge(' warn', warnings, 'warning')}!${entries}</span></a></li>`
 }

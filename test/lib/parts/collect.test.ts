@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Collector } from '../../../lib/parts/collect.js'
-import { panelsOf } from '../../../lib/parts/index.js'
+import { parts } from '../../../lib/parts/index.js'
+import type { Collector } from '../../../lib/parts/part.js'
 import { build, newest, refusal } from '../../support/app.js'
 
 t.test('a collector without a valid and unique name stops the start', async t => {
@@ -20,7 +20,7 @@ t.test('the name of a built-in collector or panel is refused', async t => {
   const app = await build(t, {}, app => app.get('/', { config: { pagination: true, cache: { etag: () => 'x' } } }, () => 'x'))
   await app.inject('/')
   const profile = await newest(app)
-  for (const name of new Set([...Object.keys(profile.collectors), ...panelsOf(profile).map(({ name }) => name)])) {
+  for (const name of new Set([...Object.keys(profile.collectors), ...parts.map(({ name }) => name)])) {
     t.match(await refusal({ profiler: { collectors: [{ name, collect: () => 1 }] } }), /is the name of a collector of Hindsight$/, name)
   }
 })

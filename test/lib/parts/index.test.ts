@@ -1,19 +1,25 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
-import { exceptionsPanel } from '../../../lib/parts/exceptions/index.js'
-import { groupsOf, panels, panelsOf } from '../../../lib/parts/index.js'
+import { exceptions as exceptionsPanel } from '../../../lib/parts/exceptions/index.js'
+import { parts } from '../../../lib/parts/index.js'
+import { countOf, panelsOf, problemsOf } from '../../../lib/parts/read.js'
+import { groupsOf } from '../../../lib/reading/pages/profile.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { profile } from './fixture.js'
 import { HOSTILE } from './hostile.js'
 import { sample } from './sample.js'
+import { markup, shown as panelOf } from './support.js'
 
 /** The profile as a store returns it. */
 const stored = (profile: Profile) => JSON.parse(JSON.stringify(profile)) as Profile
 
+/** The parts of Hindsight that have a panel. */
+const panels = parts.filter(({ panel }) => panel !== undefined)
+
 function shown (name: string, profile: Profile, query = {}): DocumentFragment {
-  const panel = panelsOf(profile).find(panel => panel.name === name)
-  if (panel === undefined) throw new Error(`no panel ${name}`)
-  return JSDOM.fragment(panel.render(stored(profile), { query, editor: null }))
+  const part = panelsOf(parts, profile).find((part) => part.name === name)
+  if (part === undefined) throw new Error(`no panel ${name}`)
+  return panelOf(part, profile, query)
 }
 
 const texts = (root: ParentNode, selector: string) =>
@@ -22,17 +28,17 @@ const texts = (root: ParentNode, selector: string) =>
 const isProblem = ({ errors, warnings }: { errors: number, warnings: number }): boolean => errors + warnings > 0
 
 t.test('the menu has every panel, and a JSON panel for each other collector', async t => {
-  t.same(panelsOf(sample()).map(panel => panel.name),
+  t.same(panelsOf(parts, sample()).map(panel => panel.name),
     ['overview', 'request', 'exceptions', 'otherErrors', 'logs', 'performance', 'cpu', 'events', 'router', 'attributes', 'params', 'template', 'pagination', 'locale', 'security', 'session', 'cors',
       'csp', 'cache', 'links', 'assets', 'http-client', 'spans', 'trace', 'config', 'custom', 'broken'])
-  t.same(panelsOf(profile('000001')), panels.filter(panel => panel.always))
-  t.same(panels.filter(panel => panel.always).map(panel => panel.name), ['overview', 'request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
-  t.same(groupsOf(sample()).map(({ title, panels }) => [title, panels.length]), [['Overview', 8], ['Routing', 6], ['Security', 4], ['Delivery', 3], ['Environment', 4], ['Application', 2]])
-  t.same(groupsOf(profile('000001')).map(({ title }) => title), ['Overview', 'Routing', 'Security'], 'no empty part')
+  t.same(panelsOf(parts, profile('000001')), panels.filter(({ panel }) => panel?.always))
+  t.same(panels.filter(({ panel }) => panel?.always).map(panel => panel.name), ['overview', 'request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
+  t.same(groupsOf(panelsOf(parts, sample())).map(({ title, panels }) => [title, panels.length]), [['Overview', 8], ['Routing', 6], ['Security', 4], ['Delivery', 3], ['Environment', 4], ['Application', 2]])
+  t.same(groupsOf(panelsOf(parts, profile('000001'))).map(({ title }) => title), ['Overview', 'Routing', 'Security'], 'no empty part')
 })
 
 t.test('panels have counts and problems', async t => {
-  const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count(profile), isProblem(panel.problems(profile))])
+  const facts = (profile: Profile) => panelsOf(parts, profile).map(panel => [panel.name, countOf(panel, profile), isProblem(problemsOf(panel, profile))])
   t.same(facts(stored(sample())), [
     ['overview', undefined, false], ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', undefined, true], ['logs', 2, true], ['performance', undefined, false], ['cpu', undefined, false], ['events', 3, true],
     ['router', undefined, false], ['attributes', undefined, false], ['params', undefined, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
@@ -44,7 +50,7 @@ t.test('panels have counts and problems', async t => {
     ['overview', undefined, false], ['request', undefined, false], ['exceptions', 0, false], ['logs', 0, false], ['performance', undefined, false], ['events', 0, false],
     ['router', undefined, false], ['security', 0, false]
   ])
-  t.same(panels.find(panel => panel.name === 'router')?.problems(profile('000001', { status: 404 })), { errors: 1, warnings: 0 })
+  t.same(problemsOf(panels.find(panel => panel.name === 'router') ?? { name: '' }, profile('000001', { status: 404 })), { errors: 1, warnings: 0 })
 })
 
 t.test('the badges of the menu count errors and warnings', async t => {
@@ -63,7 +69,7 @@ t.test('the badges of the menu count errors and warnings', async t => {
       otherErrors: [[], []]
     }
   })
-  const shown = Object.fromEntries(panelsOf(of).map(panel => [panel.name, panel.problems(of)]).filter(([, one]) => isProblem(one as never)))
+  const shown = Object.fromEntries(panelsOf(parts, of).map(panel => [panel.name, problemsOf(panel, of)]).filter(([, one]) => isProblem(one as never)))
   t.same(shown, {
     otherErrors: { errors: 2, warnings: 0 },
     logs: { errors: 2, warnings: 2 },
@@ -73,7 +79,7 @@ t.test('the badges of the menu count errors and warnings', async t => {
     spans: { errors: 1, warnings: 0 },
     mine: { errors: 1, warnings: 0 }
   })
-  t.equal(panels.find(({ name }) => name === 'logs')?.count(of), 6, 'no notifications')
+  t.equal(countOf(panels.find(({ name }) => name === 'logs') ?? { name: '' }, of), 6, 'no notifications')
 })
 
 t.test('request: the panel has the request and the response', async t => {
@@ -118,8 +124,8 @@ t.test('exceptions: the panel has the chain, its frames and the line', async t =
 
 t.test('exceptions: frames link to the editor', async t => {
   const editor = (file: string, line: number) => `vscode://file${file}:${line}`
-  const markup = exceptionsPanel.render(sample(), { query: {}, editor })
-  t.same([...JSDOM.fragment(markup).querySelectorAll('.open')].map(link => link.getAttribute('href')), ['vscode://file/app/plugins/router.ts:3'])
+  const shownMarkup = markup(exceptionsPanel, sample(), { editor })
+  t.same([...JSDOM.fragment(shownMarkup).querySelectorAll('.open')].map(link => link.getAttribute('href')), ['vscode://file/app/plugins/router.ts:3'])
 })
 
 t.test('router: the panel has the matched route, its parameters and the other routes', async t => {
@@ -156,7 +162,7 @@ t.test('HTTP client: the panel has the calls, and the number of calls without a 
   const calls = [{ via: 'undici', method: 'GET', url: 'http://a.test/', status: 204, start: 1, duration: 2, requestHeaders: {}, responseHeaders: {} }, { method: 'PUT', url: 'http://a.test/', status: null, start: 1, duration: null }]
   const fine = profile('000001', { collectors: { 'http-client': { count: 2, calls } } })
   t.same(texts(shown('http-client', fine), 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['204', '1 ms', '2 ms', 'pending', '1 ms', 'pending'])
-  t.equal(panelsOf(fine).find(({ name }) => name === 'http-client')?.problems(fine).errors, 0)
+  t.equal(panelsOf(parts, fine).find(({ name }) => name === 'http-client')?.name && problemsOf(panels.find(({ name }) => name === 'http-client') ?? { name: '' }, fine).errors, 0)
 })
 
 t.test('HTTP client: 100 calls have at most 150 kB, and the waterfall links to a call', async t => {
@@ -209,9 +215,9 @@ t.test('the panel of a failed collector shows the error', async t => {
 
 t.test('missing or odd data yields a sentence, and no exception', async t => {
   for (const collectors of [{}, { request: null, response: 3, router: 'x', performance: [1] }, { request: { headers: null, query: 'x' }, response: { headers: 4 } }]) {
-    for (const panel of panels.filter(panel => panel.always)) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
+    for (const panel of panels.filter(({ panel }) => panel?.always)) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
   }
-  for (const { name } of panels.filter(panel => panel.always !== true)) {
+  for (const { name } of panels.filter(({ panel }) => panel?.always !== true)) {
     for (const data of [null, 3, 'x', [1], {}, { keys: 1, rule: 2, headers: 'x', wanted: [], enabled: {}, fields: 5, acceptLanguage: 'x', calls: [1, {}], count: 'x' }]) {
       t.ok(shown(name, profile('000001', { collectors: { [name]: data } })).textContent?.trim(), name)
     }
@@ -220,11 +226,11 @@ t.test('missing or odd data yields a sentence, and no exception', async t => {
 
 t.test('hostile text is escaped', async t => {
   const hostile = sample(HOSTILE)
-  for (const panel of panelsOf(hostile)) {
-    const markup = panel.render(stored(hostile))
-    const root = JSDOM.fragment(markup)
+  for (const panel of panelsOf(parts, hostile)) {
+    const text = markup(panel, hostile)
+    const root = JSDOM.fragment(text)
     t.equal(root.querySelectorAll('script, img, style, b:not(.file > b)').length, 0, panel.name)
-    t.notMatch(markup, /[\0\u001b\u202e]/, panel.name)
+    t.notMatch(text, /[\0\u001b\u202e]/, panel.name)
     t.match(root.textContent, /<script>alert\(1\)<\/script>/, `${panel.name} shows it`)
     t.same([...root.querySelectorAll('*')].flatMap(element => element.getAttributeNames().filter(name => name.startsWith('on') || name === 'style')), [], panel.name)
   }

@@ -1,10 +1,17 @@
 import { JSDOM } from 'jsdom'
-import type { Panel } from '../../../lib/parts/part.js'
+import { parts } from '../../../lib/parts/index.js'
+import type { PanelView, Part } from '../../../lib/parts/part.js'
+import { renderPanel } from '../../../lib/parts/read.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 
-/** A panel of a profile as a store gives it back, asked for with the fields of an address. */
-export function shown (panel: Panel, profile: Profile, query: Record<string, unknown> = {}): DocumentFragment {
-  return JSDOM.fragment(panel.render(JSON.parse(JSON.stringify(profile)) as Profile, { query, editor: null }))
+/** The markup of a panel of a profile as a store gives it back. */
+export function markup (part: Part, profile: Profile, view: Partial<PanelView> = {}): string {
+  return renderPanel(part, JSON.parse(JSON.stringify(profile)) as Profile, { query: {}, editor: null, parts, ...view })
+}
+
+/** The same as a fragment, for the fields of an address. */
+export function shown (part: Part, profile: Profile, query: Record<string, unknown> = {}): DocumentFragment {
+  return JSDOM.fragment(markup(part, profile, { query }))
 }
 
 /** The text of each element that fits. */

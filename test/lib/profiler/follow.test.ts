@@ -1,7 +1,8 @@
 import t from 'tap'
 import { follow, newestOf } from '../../../lib/profiler/follow.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
-import { recordOf, type ProfileSummary } from '../../../lib/profiler/summary.js'
+import { type ProfileSummary } from '../../../lib/profiler/profile.js'
+import { recordOf } from '../../../lib/profiler/summary.js'
 import { failure, profile, tokens } from '../parts/fixture.js'
 
 const tokensOf = (profiles: ProfileSummary[]): string[] => profiles.map(({ token }) => token)

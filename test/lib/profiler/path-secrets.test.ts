@@ -3,7 +3,8 @@ import Fastify from 'fastify'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
-import { panelsOf } from '../../../lib/parts/index.js'
+import { parts } from '../../../lib/parts/index.js'
+import { panelsOf } from '../../../lib/parts/read.js'
 import { build, profileOf } from '../../support/app.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
@@ -77,7 +78,7 @@ async function outputs (app: FastifyInstance, token: string): Promise<string[]> 
     `/_wdt/${token}`, `/_profiler/${token}.json`, `/_profiler/${token}.md`, `/_profiler/${token}/replay`, '/_profiler/', '/_profiler/search.json',
     `/_profiler/${token}/differences`, `/_profiler/${token}/compare/${token}`,
     ...['curl', 'fetch', 'test', 'http', 'har'].map((format) => `/_profiler/${token}/as/${format}`),
-    ...panelsOf(profile).map(({ name }) => `/_profiler/${token}?panel=${name}`)
+    ...panelsOf(parts, profile).map(({ name }) => `/_profiler/${token}?panel=${name}`)
   ]
   return await Promise.all(urls.map(async (url) => {
     const { statusCode, body } = await app.inject({ url, headers: html })

@@ -10,6 +10,7 @@ import { Profiler, type ProfilerOptions } from '../../../lib/profiler/profiler.j
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import { recordOf } from '../../../lib/profiler/summary.js'
 import { ISOLATION } from '../../../lib/reading/pages/layout.js'
+import { parts } from '../../../lib/parts/index.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../lib/parts/fixture.js'
 import { build as buildOpened } from '../../support/app.js'
@@ -20,7 +21,7 @@ import { sample } from '../../lib/parts/sample.js'
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
   const profiler = new Profiler({ storage: new MemoryStorage(), warn: () => {}, ...options })
-  app.decorate('hindsight', { profiler, debug: false, editor: null } as never)
+  app.decorate('hindsight', { profiler, debug: false, editor: null, parts } as never)
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
   return app
@@ -414,7 +415,7 @@ t.test('the routes have names, and are not profiled', async t => {
   const app = fastify()
   const configs: unknown[] = []
   app.addHook('onRoute', route => { if (route.method === 'GET') configs.push([route.url, route.config]) })
-  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage() }), debug: false, editor: null } as never)
+  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage() }), debug: false, editor: null, parts } as never)
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
   t.match(configs, [

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { Profiler } from '../../../lib/profiler/profiler.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
+import { parts } from '../../../lib/parts/index.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../lib/parts/fixture.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
@@ -13,7 +14,7 @@ const html = { accept: 'text/html' }
 async function start (t: Test): Promise<{ app: FastifyInstance, save: (...profiles: Profile[]) => void, load: (path?: string) => Promise<Document> }> {
   const app = fastify()
   const profiler = new Profiler({ storage: new MemoryStorage(), warn: () => {} })
-  app.decorate('hindsight', { profiler, debug: false, editor: null } as never)
+  app.decorate('hindsight', { profiler, debug: false, editor: null, parts } as never)
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
   const load = async (path = '') => new JSDOM((await app.inject({ url: `/_profiler/${path}`, headers: html })).body).window.document

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { panelsOf } from '../../../lib/parts/index.js'
+import { parts } from '../../../lib/parts/index.js'
+import { panelsOf } from '../../../lib/parts/read.js'
 import { failure, profile, tokens } from '../../lib/parts/fixture.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { sample } from '../../lib/parts/sample.js'
@@ -24,7 +25,7 @@ t.test('the pages of the profiler, and a page with the toolbar, are valid HTML',
   await app.hindsight.profiler.pin('000001', true)
   const urls = [
     '/_profiler/', '/_profiler/?limit=20', '/_profiler/search?status=404&url=%3Cb%3E', '/_profiler/search?status=zz', '/_profiler/search?url=nowhere', '/_profiler/000001', '/_profiler/000060',
-    ...['3fa94c', '00000f'].flatMap((token) => panelsOf(sample()).map(({ name }) => `/_profiler/${token}?panel=${name}`)),
+    ...['3fa94c', '00000f'].flatMap((token) => panelsOf(parts, sample()).map(({ name }) => `/_profiler/${token}?panel=${name}`)),
     '/page', '/_wdt/3fa94c'
   ]
   t.ok(urls.length > 20)

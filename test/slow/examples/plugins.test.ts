@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { panelsOf } from '../../../lib/parts/index.js'
+import type { Part } from '../../../lib/parts/part.js'
+import { countOf, labelOf, renderPanel } from '../../../lib/parts/read.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { testdir } from '../../support/folder.js'
 import { pageProblems } from '../../support/snippets.js'
@@ -39,8 +40,9 @@ t.test('plugin-ts: authenticator, voter, converter and hook work', async (t) => 
 t.test('plugin-ts: the panel of the collector shows the vote', async (t) => {
   const app = await start(t)
   const profile = await profileOf(app, await app.inject({ url: '/orders/1', headers: { host: 'blue.test', 'x-api-key': 'key-of-ada' } }))
-  const panel = panelsOf(profile).find(({ name }) => name === 'looked')
-  t.same([panel?.label, panel?.count?.(profile), panel?.render(profile)], ['Orders', 1, '<p>Of the tenant blue:</p><ul><li>1</li></ul>'])
+  const { parts } = app.hindsight
+  const part = parts.find(({ name }) => name === 'looked') as Part
+  t.same([labelOf(part), countOf(part, profile), renderPanel(part, profile, { query: {}, editor: null, parts })], ['Orders', 1, '<p>Of the tenant blue:</p><ul><li>1</li></ul>'])
   const refused = await profileOf(app, await app.inject({ url: '/orders/2', headers: { 'x-api-key': 'key-of-ada' } }))
   const { decisions } = refused.collectors.security as { decisions: Array<{ votes: object[] }> }
   t.match(decisions.flatMap(({ votes }) => votes).at(-1), { voter: 'own-order', vote: 'denied', reason: 'the order is that of grace' })

@@ -10,11 +10,12 @@ import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect, preventCaching } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
-import { collectedBy } from '../../../parts/collect.js'
-import type { ProfiledRoute } from '../../../profiler/profile.js'
+import { collectData, collectedBy } from '../../../parts/collect.js'
+import type { Collector } from '../../../parts/part.js'
+import { routeIn } from '../../../parts/router/collector.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
 import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
-import { toolbar, toolbarOf, type ToolbarData } from './toolbar.js'
+import { toolbar, toolbarOf, type Toolbar } from './toolbar.js'
 
 /**
  * Comments, elements whose content is text, other start tags with their attributes, and the end of a body (HTML
@@ -66,7 +67,7 @@ export function insertToolbar (
     const nonces = isFull ? { style: generateNonce(), script: generateNonce() } : undefined
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
     const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
-    const markup = toolbar(dataOf(request, reply, profile), files, servicesOf(request).editor, nonces)
+    const markup = toolbar(unfinished(request, reply, profile), files, nonces)
     const whole = page.slice(0, end) + markup + page.slice(end)
     preventCaching(reply)
     if (!isFull) removeValidators(reply)
@@ -138,27 +139,29 @@ function valuesOf (reply: FastifyReply, name: string): string[] {
   return [reply.getHeader(name) ?? []].flat().map(String)
 }
 
-function dataOf (
-  request: FastifyRequest,
-  { statusCode }: FastifyReply,
-  { token, url }: { token: string, url: string }
-): ToolbarData {
+/** The toolbar of a request whose response is not sent yet. */
+function unfinished (
+  request: FastifyRequest, reply: FastifyReply, { token, url }: { token: string, url: string }
+): Toolbar {
   const state = stateOf(request)
-  const { log, startedAt, handlerStart, handlerEnd } = state
-  const { route, failed, raised, routeError, otherErrors } = state
+  const { log, startedAt, failed, raised, routeError, otherErrors } = state
+  const { parts, editor } = servicesOf(request)
   const mask = maskOf(request)
   const errors = failed ? [raised] : routeError !== null ? [routeError] : otherErrors.slice(0, 1)
-  const { matched } = (collectedBy(state, 'router') ?? {}) as { matched?: ProfiledRoute | null }
-  const now = performance.now()
-  const handler = handlerStart === 0 ? {} : { handler: (handlerEnd === 0 ? now : handlerEnd) - handlerStart }
+  const shown = parts.filter((part) => part.toolbar !== undefined)
+  const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
+  const collectors = {
+    ...Object.fromEntries(shown.map(({ name }) => [name, collectedBy(state, name)])),
+    ...ofApplication.length > 0 && mask.value(collectData(ofApplication, request, reply)) as object
+  }
   return toolbarOf({
     token,
-    status: statusCode,
+    status: reply.statusCode,
     method: request.method,
-    route: matched ?? (route === null ? null : { ...route, methods: [] }),
-    duration: now - startedAt,
+    route: routeIn(state),
+    duration: performance.now() - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
     logs: log?.records() ?? [],
-    collectors: { 'http-client': collectedBy(state, 'http-client'), performance: handler }
-  }, url)
+    collectors
+  }, url, parts, editor)
 }

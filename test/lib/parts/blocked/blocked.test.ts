@@ -112,9 +112,10 @@ t.test('the reason is on the diagnostic page, on the profile page and in the out
   t.match(page(failed.body).querySelector('.hint')?.textContent, /Why was this refused\?\s+Rule 0 of security\.accessControl .* token-only is logged in with ROLE_API/)
   const profile = await profileOf(app, failed)
   const { profilePage } = await import('../../../../lib/reading/pages/profile.js')
-  const { requestPanel } = await import('../../../../lib/parts/request/index.js')
+  const { parts } = await import('../../../../lib/parts/index.js')
+  const { request } = await import('../../../../lib/parts/request/index.js')
   const hostile = { ...profile, collectors: { ...profile.collectors, blocked: [{ sentence: '<script>\u202e' }, null, { sentence: 1 }] } }
-  const html = (shown: typeof profile) => page(profilePage(shown, requestPanel, { base: '', nonce: { script: 'a', style: 'b' }, assets: { style: '', script: '', icons: [] }, formToken: '', pinned: false, children: [], previous: null, lastSuccess: null, query: {}, editor: null } as never))
+  const html = (shown: typeof profile) => page(profilePage(shown, request, { base: '', nonce: { script: 'a', style: 'b' }, assets: { style: '', script: '', icons: [] }, formToken: '', pinned: false, children: [], previous: null, lastSuccess: null, query: {}, editor: null, parts } as never))
   t.match(html(profile).querySelector('.summary .blocked')?.textContent, /Why was it refused\?Rule 0 of security/)
   t.same([...html(hostile).querySelectorAll('.blocked li')].map(({ textContent }) => textContent), ['<script>⟨U+202E⟩'])
   const dataDir = testdir(t)

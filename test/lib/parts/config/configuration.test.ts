@@ -3,9 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import {
-  collectorsOf, dependenciesOf, ownVersion, revisionOf, type ConfigurationSummary
+  dependenciesOf, ownVersion, revisionOf, type ConfigurationSummary
 } from '../../../../lib/parts/config/configuration.js'
-import { panelsOf } from '../../../../lib/parts/index.js'
+import { config as configPanel } from '../../../../lib/parts/config/index.js'
+import { markup } from '../support.js'
 import { build, profileOf } from '../../../support/app.js'
 import { testdir } from '../../../support/folder.js'
 
@@ -21,25 +22,13 @@ t.test('a profile has versions and an id of the configuration', async t => {
   t.same(Object.keys(config), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle', 'revision', 'dependencies'].filter((name) => name !== 'revision' || config.revision !== undefined))
   t.ok(JSON.stringify(config).length < 1_500)
   t.match(config.dependencies, /(?:^| )pino@\d/)
-  const shown = panelsOf(profile).find(({ name }) => name === 'config')?.render(profile) ?? ''
+  const shown = markup(configPanel, profile)
   t.match(shown, new RegExp(`fastify.*${app.version}`))
   t.notMatch(JSON.stringify(profile) + shown, /s3cret/)
   const other = await build(t, { defaultLocale: 'fr' }, app => app.get('/', () => 'x'))
   t.not(((await profileOf(other, await other.inject('/'))).collectors.config as ConfigurationSummary).id, config.id)
   const twin = await build(t, { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] }, app => app.get('/', () => 'x'))
   t.equal(((await profileOf(twin, await twin.inject('/'))).collectors.config as ConfigurationSummary).id, config.id)
-})
-
-t.test('the listed collectors are those of the running application', async t => {
-  const collectors = [{ name: 'mine', collect: () => 1 }]
-  const [app, twin] = [await build(t, { profiler: { collectors } }), await build(t, { profiler: { collectors } })]
-  const { id } = (await profileOf(app, await app.inject('/'))).collectors.config as ConfigurationSummary
-  await profileOf(twin, await twin.inject('/'))
-  t.equal(collectorsOf(id).length, 1)
-  await app.close()
-  t.equal(collectorsOf(id).length, 1, 'another application has the same configuration')
-  await twin.close()
-  t.same([collectorsOf(id), collectorsOf(undefined)], [[], []])
 })
 
 const HASH = '0123456789abcdef0123456789abcdef01234567'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { cpuPanel } from '../../../../lib/parts/cpu/index.js'
+import { cpu as cpuPanel } from '../../../../lib/parts/cpu/index.js'
 import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
 import { sample } from '../sample.js'

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { createMask } from '../../../../lib/mask/mask.js'
-import { cspPanel, readReport, withViolation } from '../../../../lib/parts/csp/index.js'
+import { problemsOf } from '../../../../lib/parts/read.js'
+import { csp as cspPanel, readReport, withViolation } from '../../../../lib/parts/csp/index.js'
 import { shown, texts } from '../support.js'
 import { profile } from '../fixture.js'
 
@@ -40,6 +41,6 @@ t.test('violations are attached once and bounded, and the given profile is uncha
   const root = shown(cspPanel, both)
   t.equal(texts(root, 'h3')[0], 'Blocked by Content Security Policy')
   t.same(texts(root, '.scroll tbody tr').map((row) => /by ([\w-]+)\. The/.exec(row)?.[1]), ['script-src-elem', 'script-src-elem'])
-  t.equal(cspPanel.problems?.(both).warnings, 2)
-  t.equal(cspPanel.problems?.(before).warnings, 0)
+  t.equal(problemsOf(cspPanel, both).warnings, 2)
+  t.equal(problemsOf(cspPanel, before).warnings, 0)
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ListenerEvent } from '../../../../lib/lifecycle/events.js'
 import { headerHistory } from '../../../../lib/parts/events/headers.js'
-import { eventsPanel } from '../../../../lib/parts/events/index.js'
+import { events as eventsPanel } from '../../../../lib/parts/events/index.js'
 import { build, profileOf } from '../../../support/app.js'
 import { profile } from '../fixture.js'
 import { sample } from '../sample.js'

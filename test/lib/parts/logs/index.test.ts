@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { LogRecord } from '../../../../lib/logs/log-record.js'
-import { logsPanel } from '../../../../lib/parts/logs/index.js'
+import { logs as logsPanel } from '../../../../lib/parts/logs/index.js'
 import { profile } from '../fixture.js'
 import { sample } from '../sample.js'
 import { shown, texts } from '../support.js'

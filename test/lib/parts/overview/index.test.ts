@@ -1,10 +1,9 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
-import { outcomeSentence, overviewPanel } from '../../../../lib/parts/overview/index.js'
-import { exceptionsPanel } from '../../../../lib/parts/exceptions/index.js'
+import { outcomeSentence, overview as overviewPanel } from '../../../../lib/parts/overview/index.js'
 import { summarize } from '../../../../lib/profiler/summary.js'
 import { failure, profile } from '../fixture.js'
-import { texts } from '../support.js'
+import { markup, texts } from '../support.js'
 
 const event = (listener: string, outcome: string, stage = 'kernel.request') =>
   ({ stage, listener, pass: 'main', outcome, start: 1, duration: 0.5 }) as never
@@ -26,19 +25,18 @@ t.test('the overview has the main facts of the request', async t => {
   const parent = summarize(profile('00000a', { method: 'POST' }))
   const children = [summarize(profile('00000c'))]
   const editor = (file: string, line: number): string => `vscode://file${file}:${line}`
-  const problems = [[exceptionsPanel, exceptionsPanel.problems(whole)]] as const
-  const root = JSDOM.fragment(overviewPanel.render(whole, { query: {}, editor, base: '/_profiler', parent, children, problems, differences: '<p id="d"></p>' }))
+  const root = JSDOM.fragment(markup(overviewPanel, whole, { editor, base: '/_profiler', parent, children, differences: '<p id="d"></p>' }))
   t.same(texts(root, '.tiles > div'), [
     'TimeTotal 20 msHandler 15 msResponse ready 18 ms', 'Slowest parthandler orders 15 msGET b.test/ 9 ms',
-    'ProblemsExceptions: 2 errors', 'Outgoing calls2 calls, 1 failed', 'Handler/app/routes/orders.ts:12', 'Thrown at/app/plugins/router.ts:3'
+    'ProblemsExceptions: 2 errorsHTTP client: 1 error', 'Outgoing calls2 calls, 1 failed', 'Handler/app/routes/orders.ts:12', 'Thrown at/app/plugins/router.ts:3'
   ])
   t.ok(root.querySelector('#d'), 'the differences')
   t.same([...root.querySelectorAll('a')].map(link => link.getAttribute('href')), [
-    '?panel=router', '?panel=http-client#call-2', '?panel=exceptions', '?panel=http-client',
+    '?panel=router', '?panel=http-client#call-2', '?panel=exceptions', '?panel=http-client', '?panel=http-client',
     'vscode://file/app/routes/orders.ts:12', 'vscode://file/app/plugins/router.ts:3',
     '/_profiler/00000a', '/_profiler/00000b', '/_profiler/00000b/compare/000001', '/_profiler/00000c', '/_profiler/search?parent=000001'
   ])
-  const alone = JSDOM.fragment(overviewPanel.render(whole, { query: {}, editor: null, parent: null }))
+  const alone = JSDOM.fragment(markup(overviewPanel, whole, { parent: null }))
   t.match(alone.textContent, /Profile 00000a is not stored any more\./)
 })
 

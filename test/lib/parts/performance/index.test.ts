@@ -5,9 +5,10 @@ import t from 'tap'
 import { hindsight } from '../../../../app/hindsight.js'
 import { toolbarOf } from '../../../../lib/reading/pages/toolbar/toolbar.js'
 import { milliseconds, pending } from '../../../../lib/view/components.js'
-import { overviewPanel } from '../../../../lib/parts/overview/index.js'
-import { performancePanel } from '../../../../lib/parts/performance/index.js'
-import { spansOf } from '../../../../lib/parts/timeline.js'
+import { overview as overviewPanel } from '../../../../lib/parts/overview/index.js'
+import { performance as performancePanel } from '../../../../lib/parts/performance/index.js'
+import { parts } from '../../../../lib/parts/index.js'
+import { timelineOf } from '../../../../lib/parts/timeline.js'
 import { profile } from '../fixture.js'
 import { sample } from '../sample.js'
 import { build, profileOf, SECRET } from '../../../support/app.js'
@@ -141,9 +142,9 @@ t.test('durations are in microseconds below 1 ms', async t => {
 
 t.test('the time of a handler is the same in the waterfall, the overview and the toolbar', async t => {
   const sent = { ...whole, collectors: { performance: { handlerStart: 2, handler: 7.5 } } }
-  t.match(spansOf(sent).find(({ kind }) => kind === 'handler'), { start: 2, duration: 7.5 })
+  t.match(timelineOf(parts, sent).find(({ step }) => step === 'handler'), { start: 2, duration: 7.5 })
   t.match(texts(shown(overviewPanel, sent), '.tiles > div')[0], 'Handler 7.5 ms')
-  t.equal(toolbarOf(sent, '').handlerDuration, 7.5)
+  t.equal(toolbarOf(sent, '', parts, null).data.handlerDuration, 7.5)
 })
 
 t.test('the times of a request are in their order, and within its duration', async t => {
@@ -176,13 +177,13 @@ for (const lifecycle of ['observe', 'full'] as const) {
     const profile = await profileOf(app, response)
     const { handlerStart, handler, firstByte } = profile.collectors.performance as Record<string, number>
     t.ok(Number(handler) < 40 && Number(handlerStart) + Number(handler) <= Number(firstByte) && Number(firstByte) <= profile.duration)
-    t.equal(spansOf(profile).find(({ kind }) => kind === 'handler')?.duration, handler)
+    t.equal(timelineOf(parts, profile).find(({ step }) => step === 'handler')?.duration, handler)
     t.equal((await app.inject(`/_wdt/${profile.token}.json`)).json().handlerDuration, handler)
   })
 }
 
 t.test('skipped listeners have no row, and invalid data has no bar', async t => {
-  t.same(spansOf(sample()).map(({ name, failed }) => [name, failed]), [['router', true], ['error', false], ['clickjacking', false], ['GET plain', true], ['plain', false]])
+  t.same(timelineOf(parts, sample()).map(({ name, failed }) => [name, failed]), [['router', true], ['error', false], ['clickjacking', false], ['GET plain', true], ['plain', false]])
   const root = shown(performancePanel, profile('000001', { duration: 0, events: [event('a', 0, 0)], collectors: { 'http-client': { calls: [{ start: 'x' }, {}] } } }))
   t.notMatch(root.querySelector('.waterfall')?.innerHTML, /NaN|Infinity|undefined/)
   t.equal(root.querySelectorAll('.waterfall a.name').length, 1)

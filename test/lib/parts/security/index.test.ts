@@ -1,7 +1,8 @@
 import t from 'tap'
-import { JSDOM } from 'jsdom'
-import { securityPanel } from '../../../../lib/parts/security/index.js'
+import { problemsOf } from '../../../../lib/parts/read.js'
+import { security as securityPanel } from '../../../../lib/parts/security/index.js'
 import { profile } from '../fixture.js'
+import { shown as panelOf } from '../support.js'
 import { HOSTILE } from '../hostile.js'
 
 const data = {
@@ -19,7 +20,7 @@ const data = {
   expression: null
 }
 
-const shown = (security: unknown) => JSDOM.fragment(securityPanel.render(profile('000001', { collectors: { security: JSON.parse(JSON.stringify(security)) as unknown } })))
+const shown = (security: unknown) => panelOf(securityPanel, profile('000001', { collectors: { security } }))
 const texts = (root: ParentNode, selector: string) => [...root.querySelectorAll(selector)].map(element => element.textContent?.replace(/\s+/g, ' ').trim())
 
 t.test('the panel has the user, the authenticators and the votes', async t => {
@@ -36,12 +37,12 @@ t.test('the panel has the user, the authenticators and the votes', async t => {
 
 t.test('the menu marks a refusal', async t => {
   const of = (status: number) => profile('000001', { status, collectors: { security: data } })
-  t.same([200, 401, 403, 404, 429].map(status => securityPanel.problems?.(of(status)).errors === 1), [false, true, true, false, true])
-  t.equal(securityPanel.problems?.(profile('000001', { status: 403 })).errors, 0, 'a refusal by another component')
+  t.same([200, 401, 403, 404, 429].map(status => problemsOf(securityPanel, of(status)).errors === 1), [false, true, true, false, true])
+  t.equal(problemsOf(securityPanel, profile('000001', { status: 403 })).errors, 0, 'a refusal by another component')
 })
 
 t.test('missing, broken and hostile data is shown safely', async t => {
-  t.match(JSDOM.fragment(securityPanel.render(profile('000001'))).textContent, 'No firewall ran: none is configured, or the request ended before it.')
+  t.match(panelOf(securityPanel, profile('000001')).textContent, 'No firewall ran: none is configured, or the request ended before it.')
   t.match(shown({ error: 'no' }).textContent, 'The collector failed: no')
   t.match(shown({ firewall: null, decisions: 'x', authenticators: [null, 1] }).textContent, /No firewall protects this path\..*Not logged in\.[^]*No authenticator ran\./)
   const hostile = shown({ ...data, user: { identifier: HOSTILE }, decisions: [{ attribute: HOSTILE, subject: HOSTILE, votes: [{ reason: HOSTILE }] }], expression: { expression: HOSTILE } })

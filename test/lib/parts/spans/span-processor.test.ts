@@ -4,17 +4,15 @@ import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsightSpanProcessor } from '../../../../app/index.js'
-import { performancePanel } from '../../../../lib/parts/performance/index.js'
-import { panels } from '../../../../lib/parts/index.js'
+import { performance as performancePanel } from '../../../../lib/parts/performance/index.js'
+import { spans as spansPanel } from '../../../../lib/parts/spans/index.js'
+import { problemsOf } from '../../../../lib/parts/read.js'
 import { SpanLog, type SpanLike } from '../../../../lib/parts/spans/span-processor.js'
 import { createMask } from '../../../../lib/mask/mask.js'
 import { build, profileOf } from '../../../support/app.js'
 import { HOSTILE } from '../hostile.js'
 import { profile } from '../fixture.js'
-import type { Panel } from '../../../../lib/parts/part.js'
 import { shown, texts } from '../support.js'
-
-const spansPanel = panels.find(({ name }) => name === 'spans') as Panel
 
 type Spans = { count: number, spans: Array<Record<string, unknown>> }
 
@@ -66,7 +64,7 @@ t.test('spans of the application are in the profile of their request, and in its
   t.equal(shown(performancePanel, whole).querySelector('.waterfall a')?.getAttribute('href'), '?panel=spans#span-1')
   const panel = shown(spansPanel, whole)
   t.match(panel.querySelector('#span-1')?.textContent, /postgresql/)
-  t.equal(spansPanel.problems?.(whole).errors, 1)
+  t.equal(problemsOf(spansPanel, whole).errors, 1)
 })
 
 t.test('spans without a profiled request are not recorded', async (t) => {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { panelsOf } from '../../../../../lib/parts/index.js'
+import { parts } from '../../../../../lib/parts/index.js'
+import { panelsOf } from '../../../../../lib/parts/read.js'
 import { build, listen } from '../../../../support/app.js'
 import { chromium } from '../../../../support/browser.js'
 import { axeViolations, axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
@@ -23,7 +24,7 @@ if (browser !== undefined) {
     const { app, origin } = await start(t)
     const hostile = { ...sample(LOUD), ip: '127.0.0.1' }
     app.hindsight.profiler.save(hostile)
-    const names = panelsOf(hostile).map(({ name }) => name)
+    const names = panelsOf(parts, hostile).map(({ name }) => name)
     const { page, heard } = await watchedPage(browser, origin, { viewport: { width: 1280, height: 800 } })
     for (const name of names) {
       await page.goto(`${origin}/_profiler/3fa94c?panel=${name}`)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { traceOf } from '../../../lib/profiler/request-diagnostics.js'
+import { traceOf } from '../../../../lib/parts/trace/index.js'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'

@@ -1,0 +1,6 @@
+import { fieldsPart } from '../fields.js'
+
+/** Whether the page of another origin may read the response, and by which rule. */
+export const cors = fieldsPart('cors', 'CORS', 'security', 'Decision', {
+  panel: { problem: ({ allowed }) => allowed === false }
+})

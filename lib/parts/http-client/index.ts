@@ -1,0 +1,115 @@
+import type { Profile } from '../../profiler/profile.js'
+import { readAsset } from '../../view/asset.js'
+import { countedLabel, entryRow, entryTable, fold, json, statusBadge } from '../../view/components.js'
+import { counted } from '../../view/counted.js'
+import { html } from '../../view/html.js'
+import { addressOf, listHint, listOf, numberOf, splitUrl, type Data } from '../data.js'
+import type { Part, TimelineEntry } from '../part.js'
+import type { Values } from '../section-builder.js'
+import { watchOutgoing, type RecordedCall } from './outgoing.js'
+
+/** The HTTP requests to other servers that were sent while the request was handled. */
+export const httpClient: Part<Data> = {
+  name: 'http-client',
+  start: watchOutgoing,
+  panel: {
+    label: 'HTTP client',
+    group: 'environment',
+    problem: ({ calls }) => failedCalls(calls).length,
+    render: ({ count, calls }) => entryTable('Requests', 'Status', listOf(calls).map(callRow), count)
+  },
+  timeline: ({ calls }, profile) => listOf(calls).map((call, i) => entryOf(call, i, profile)),
+  overview ({ count, calls }) {
+    const failed = failedCalls(calls).length
+    const text = counted(Number(count), 'call') + (failed > 0 ? `, ${failed} failed` : '')
+    const value = typeof count === 'number' ? html`<a href="${addressOf('http-client')}">${text}</a>` : ''
+    return [{ order: 40, title: 'Outgoing calls', value }]
+  },
+  toolbar (data) {
+    const [count, failed] = [numberOf(data.count) ?? 0, failedCalls(data.calls).length]
+    return {
+      order: 60,
+      className: `calls ${failed > 0 ? 'bad' : ''}`,
+      title: 'Outgoing calls',
+      head: count === 0 ? '' : countedLabel(count, 'call'),
+      facts: { 'Outgoing calls': count, Failed: failed },
+      values: { calls: { count, failed } }
+    }
+  },
+  toolbarStyle: '.calls { --icon: "M4 0h10v10h-2V4l-9 9-2-2 9-9H4z" }\n' +
+    '@media (max-width: 640px) { .calls { display: none } }\n',
+  hints: ({ calls }) => listHint('Failed calls to other servers', failedCalls(calls)
+    .map(({ method, url, status, error }) => `${String(method)} ${String(url)}: ${String(error ?? status)}`), 30),
+  differences: [{ order: 20, absent: 'not sent', values: resultsOfCalls }],
+  style: readAsset(import.meta.url, './style.css')
+}
+
+/** Those that had an error, or a response with an error status. */
+function failedCalls (calls: unknown): Data[] {
+  return listOf(calls).filter(isFailed)
+}
+
+function isFailed ({ status, error }: Data): boolean {
+  return error !== undefined || (typeof status === 'number' && status >= 400)
+}
+
+function callRow (call: Data, i: number): string {
+  const { method, url, status, error, requestHeaders, responseHeaders } = call
+  const badge = typeof status === 'number'
+    ? statusBadge(status)
+    : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
+  const details = fold('Headers', json({ request: requestHeaders, response: responseHeaders }))
+  return entryRow(`call-${i + 1}`, `${String(method)} ${String(url)}`, call, badge, details, isFailed(call))
+}
+
+function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
+  const { method, url, status, start, duration, error } = call as unknown as RecordedCall
+  const own = URL.canParse(profile.url) ? new URL(profile.url).host : ''
+  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: String(url) }
+  const failed = isFailed(call)
+  return {
+    color: 'call',
+    legend: 'outgoing HTTP call',
+    name: `${String(method)} ${host === own ? '' : host}${pathname}`,
+    start: Number(start),
+    duration: numberOf(duration),
+    failed,
+    detail: `${String(url)}: ${String(error ?? status ?? 'no response yet')}`,
+    link: addressOf('http-client', `call-${i + 1}`),
+    // HTTP semantic conventions, client spans.
+    clientSpan: {
+      name: String(method),
+      attributes: {
+        ...serverOf(method, url),
+        'url.full': url,
+        'http.response.status_code': status,
+        'error.type': error !== undefined ? '_OTHER' : failed ? String(status) : undefined,
+        'error.message': error
+      }
+    }
+  }
+}
+
+/** The attributes of servers and of clients in the HTTP semantic conventions. */
+export function serverOf (method: string, url: string): Record<string, unknown> {
+  if (!URL.canParse(url)) return { 'http.request.method': method }
+  const { protocol, hostname, port } = new URL(url)
+  return {
+    'http.request.method': method,
+    'server.address': hostname,
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80)
+  }
+}
+
+/** The statuses and errors of the calls to each address. Calls whose paths have other numbers are compared. */
+function resultsOfCalls ({ calls }: Data): Values {
+  const results = new Map<string, string>()
+  for (const { method, url, status, error } of listOf(calls)) {
+    const { origin = '', path } = splitUrl(String(url))
+    const name = `outgoing ${String(method)} ${origin}${path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\d+/gi, '*')}`
+    const result = error === undefined ? String(status ?? 'pending') : String(error) || 'failed'
+    const earlier = results.get(name)
+    results.set(name, earlier === undefined ? result : `${earlier}, ${result}`)
+  }
+  return Object.fromEntries(results)
+}

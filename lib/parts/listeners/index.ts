@@ -1,0 +1,79 @@
+import { fields, pairsSection, rowsSection } from '../../view/components.js'
+import { isObject, listOf, type Data } from '../data.js'
+import { fieldsPart } from '../fields.js'
+import type { Part } from '../part.js'
+import { flattenPaths } from '../section-builder.js'
+
+const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes' }
+const PARAM_COLUMNS = { name: 'Parameter', sent: 'Sent value', converter: 'Converter', value: 'Converted value' }
+const FAILED = 'none: this conversion or one before it failed'
+
+/** What the route declares for the listeners. */
+export const attributes: Part<Data> = {
+  name: 'attributes',
+  panel: {
+    label: 'Attributes',
+    group: 'routing',
+    render: (data) => pairsSection('Declared by the route',
+      Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null)))
+  }
+}
+
+/** The path parameters before and after their conversion. */
+export const params: Part<Data> = {
+  name: 'params',
+  panel: {
+    label: 'Parameters',
+    group: 'routing',
+    problem: (data) => conversionsOf(data).filter(({ value }) => value === FAILED).length,
+    render: (data) =>
+      rowsSection('Conversions', PARAM_COLUMNS, conversionsOf(data), 'No path parameter was converted.')
+  }
+}
+
+export const template = fieldsPart('template', 'Template', 'routing', 'Rendered')
+
+export const pagination = fieldsPart('pagination', 'Pagination', 'routing', 'Page', {
+  panel: { problem: ({ page, pages }) => typeof pages === 'number' && Number(page) > pages }
+})
+
+export const locale = fieldsPart('locale', 'Locale', 'routing', 'Locale')
+
+/** The session, without its id and values. */
+export const session = fieldsPart('session', 'Session', 'security', 'Session', {
+  comparison: [{ order: 50 }],
+  differences: [{ order: 70, values: ({ keys }) => flattenPaths(keys, 'session value') }]
+})
+
+export const cache = fieldsPart('cache', 'HTTP cache', 'delivery', 'Decision')
+
+export const links: Part<Data> = {
+  name: 'links',
+  panel: {
+    label: 'Links',
+    group: 'delivery',
+    render: ({ route, added }) =>
+      rowsSection('Declared by the route', LINK_COLUMNS, listOf(route)) +
+      rowsSection('Added while the request was handled', LINK_COLUMNS, listOf(added))
+  }
+}
+
+export const assets: Part<Data> = {
+  name: 'assets',
+  panel: {
+    label: 'Assets',
+    group: 'delivery',
+    // A rendered asset is stored as its kind and its file.
+    render: ({ rendered, ...source }) =>
+      pairsSection('Rendered', { files: rendered ?? [] }) + fields('Source', source)
+  }
+}
+
+function conversionsOf (data: Data): Data[] {
+  return Object.entries(data).flatMap(([name, conversion]) => {
+    if (!isObject(conversion)) return []
+    const { sent, value } = conversion
+    const isFailed = value === undefined && sent !== null && sent !== undefined
+    return [{ name, ...conversion, ...isFailed && { value: FAILED } }]
+  })
+}

@@ -1,0 +1,22 @@
+import type { Profile } from '../../profiler/profile.js'
+import { dataOf, type Data } from '../data.js'
+import { fieldsPart } from '../fields.js'
+
+// Trace Context, section 3.2: version, trace, parent, flags; what later versions add follows a hyphen.
+const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+
+/** The place of the request in a distributed trace (W3C Trace Context). */
+export const trace = fieldsPart('trace', 'Trace', 'environment', 'Trace', { comparison: [] })
+
+/** Reads the trace that a request is part of (W3C Trace Context); null where there is none, or an invalid one. */
+export function traceOf (traceparent: unknown): { traceId: string, parentId: string, sampled: boolean } | null {
+  const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null
+  if (match === null) return null
+  const [, version, traceId = '', parentId = '', flags = '', rest] = match
+  return version === '00' && rest !== undefined ? null : { traceId, parentId, sampled: (parseInt(flags, 16) & 1) === 1 }
+}
+
+/** The trace of a profile, as `traceOf` returns it. */
+export function traceIn (profile: Profile): Data {
+  return dataOf(profile, 'trace')
+}
