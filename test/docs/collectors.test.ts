@@ -1,6 +1,7 @@
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { Part } from '../../lib/parts/part.js'
+import { hindsight } from '../../app/hindsight.js'
+import type { Collector, Part } from '../../lib/parts/part.js'
 import { countOf, labelOf, renderPanel } from '../../lib/parts/read.js'
 import { testdir } from '../support/folder.js'
 import { newest } from '../support/app.js'
@@ -22,4 +23,26 @@ t.test('the example of docs/how-to/collectors.md runs as it stands', async t => 
   t.equal(labelOf(part), 'SQL')
   t.equal(countOf(part, profile), 1)
   t.equal(renderPanel(part, profile, { query: {}, editor: null, parts }), '<ol><li>select 1 &#60; 2</li></ol>')
+})
+
+t.test('the part of docs/how-to/collectors.md appears in each view', async (t) => {
+  const [, snippet] = snippetsOf('docs/how-to/collectors.md').filter(({ language }) => language === 'js')
+  const folder = testdir(t)
+  const { queries } = await runSnippet(snippet as Snippet, folder) as { queries: Collector }
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(hindsight, { debug: true, profiler: { storage: 'memory', collectors: [queries] } })
+  app.decorateRequest('queries', null as unknown[] | null)
+  app.get('/', async (request) => {
+    Object.assign(request, { queries: [{ sql: 'select 1 from orders', start: 1, duration: 2, error: 'locked' }] })
+    return 'done'
+  })
+  await app.inject('/')
+  const { token } = await newest(app)
+  const page = async (url: string): Promise<string> => (await app.inject({ url: `/_profiler/${url}`, headers: { accept: 'text/html' } })).body
+  t.match(await page(`${token}?panel=performance`), 'href="?panel=queries" title="select 1 from orders"')
+  t.match(await page(token), '<dt>SQL</dt><dd>1 queries</dd>')
+  t.match(await page(`${token}.md`), /## SQL\n\n```text\nselect 1 from orders\n```[^]*## Hint: A query failed/)
+  t.match(await page(`${token}/compare/${token}.json`), '"name":"queries","label":"SQL"')
+  t.match(await page('search.json?q=table:orders'), `"token":"${token}"`)
 })
