@@ -5,7 +5,7 @@ import { bufferBody } from '../errors/rejected-input.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { contextOf, replayContext, requestContext, stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { performanceRecord } from '../parts/performance/record.js'
+import { performanceRecord } from '../parts/performance/index.js'
 import { endHandler, setCurrentCode } from './handler-time.js'
 
 declare module '../lifecycle/request-state.js' {

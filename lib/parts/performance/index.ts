@@ -1,3 +1,4 @@
+import type { RequestState } from '../../lifecycle/request-state.js'
 import { isNotification, mostSevere } from '../../logs/log-record.js'
 import { readAsset } from '../../view/asset.js'
 import { counted, grouped } from '../../view/counted.js'
@@ -46,6 +47,23 @@ export const performance: Part<Data> = {
     '"M7 0a7 7 0 100 14A7 7 0 007 0zm0 2a5 5 0 110 10A5 5 0 017 2zm-1 2h1.5v3l2.5 1-1 1.5L6 8z" }\n',
   comparison: [],
   style: readAsset(import.meta.url, './style.css')
+}
+
+/**
+ * The data of the part `performance`, in milliseconds: the duration of the handler, when it began, and when the
+ * response was ready to be sent, both since the request arrived.
+ */
+export function performanceRecord (
+  { startedAt, handlerStart, handlerEnd, responseReadyAt }: RequestState
+): { handlerStart?: number, handler?: number, firstByte?: number } {
+  const between = (from: number, to: number): number => Math.round((to - from) * 1000) / 1000
+  return {
+    ...(handlerEnd !== 0 && {
+      handlerStart: between(startedAt, handlerStart),
+      handler: between(handlerStart, handlerEnd)
+    }),
+    ...(responseReadyAt !== 0 && { firstByte: between(startedAt, responseReadyAt) })
+  }
 }
 
 interface Row extends Span {
