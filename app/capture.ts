@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { contextOf, stateOf, type RequestContext } from '../lib/lifecycle/request-state.js'
+import { contextOf, recordingOf, type RequestContext } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import type {} from '../lib/profiler/request-profiles.js'
+import type {} from '../lib/recording/recorder.js'
 
 /** The type of `request.hindsight`. */
 export interface RequestHindsight {
@@ -19,7 +19,6 @@ declare module 'fastify' {
   }
 }
 
-const MAX_CAPTURED = 25
 const NO_CAPTURE: RequestHindsight = Object.freeze({ capture () {} })
 
 function captureOf (this: FastifyRequest): RequestHindsight {
@@ -31,12 +30,9 @@ function captureIn (context: RequestContext): RequestHindsight['capture'] {
   return (error) => {
     const { request } = context
     if (request === undefined) return context.addError?.(error)
-    const { failed, raised, otherErrors, reply } = stateOf(request)
-    if ((failed && raised === error) || otherErrors.includes(error) || otherErrors.length >= MAX_CAPTURED) return
-    otherErrors.push(error)
-    // The profile was kept when the response ended.
-    const isOver = reply?.raw.writableFinished === true || reply?.raw.destroyed === true
-    if (reply !== null && isOver) servicesOf(request).profiles?.queueAgain(request, reply)
+    const { recorder } = servicesOf(request)
+    if (recorder === undefined) recordingOf(request).addError(error)
+    else recorder.addError(request, error)
   }
 }
 

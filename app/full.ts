@@ -4,11 +4,10 @@ import { lifecycle } from './lifecycle.js'
 import { registerPages } from './page-server.js'
 import { openProfiler, prepare, type ResolvedOptions } from './prepare.js'
 import { ownHook } from '../lib/lifecycle/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { recordHooks } from '../lib/profiler/application-hooks.js'
-import { setCurrentCode, timeHandlers, type LastHook } from '../lib/profiler/handler-time.js'
-import { beginRequest } from '../lib/profiler/observation.js'
+import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { addStartMessage } from '../lib/profiler/start-message.js'
+import { recordHooks } from '../lib/recording/application-hooks.js'
+import { setCurrentCode, timeHandlers, type LastHook } from '../lib/recording/handler-time.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
@@ -17,7 +16,7 @@ import type { HindsightOptions } from '../lib/options.js'
 /** Starts `full` mode: the listeners, the handlers of errors and missing routes, and the pages of the profiler. */
 export async function openFull (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {
   const { options, settings } = resolved
-  const { debug, observed, fromBeginning } = app.hindsight
+  const { debug, leave, recording } = app.hindsight
   prepare(app, resolved)
   checkConflicts(app, options)
   // Stacks show the source that was written.
@@ -25,18 +24,21 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
   openHealth(app, options)
   openRouteTable(app, debug)
   let handler: LastHook | null = null
-  if (fromBeginning) {
+  if (recording === 'always') {
     handler = timeHandlers(app)
     recordHooks(app, { preHandler: handler })
   }
   app.addHook('onRequest', ownHook(function begin (request, reply, done) {
-    beginRequest(request, reply)
+    stateOf(request).scope = request.server
+    app.hindsight.recorder?.begin(request, reply)
     done()
   }))
   await app.register(notFoundHandler)
   await app.register(errorHandler)
-  if (observed) {
+  if (recording !== 'none') {
     await openProfiler(app, resolved)
+    const { createRecorder } = await import('../lib/recording/recorder.js')
+    app.hindsight.recorder = createRecorder(app, leave.has('profiler') ? null : settings, options)
     if (settings !== null && debug) {
       const { recordCpuProfiles } = await import('../lib/parts/cpu/recorder.js')
       const record = recordCpuProfiles(app)
@@ -50,12 +52,12 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
   for (const { plugin } of Object.values(lifecycle).flat()) await app.register(plugin, options)
   // After the listeners of the controller.
   handler?.addTo(app)
-  if (observed) {
+  if (recording !== 'none') {
     app.addHook('onSend', ownHook(function noteResponse (
       request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
     ) {
-      const state = stateOf(request)
-      if (state.observed && state.responseReadyAt === 0) state.responseReadyAt = performance.now()
+      const { isRecording, timing } = recordingOf(request)
+      if (isRecording && timing.responseReadyAt === 0) timing.responseReadyAt = performance.now()
       setCurrentCode(request, reply, 'route')
       done(null, payload)
     }))
@@ -70,8 +72,8 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
 export async function registerListeners (
   app: FastifyInstance, resolved: ResolvedOptions, names: ReadonlySet<string>
 ): Promise<void> {
-  // Where requests are observed, both are done already.
-  if (!app.hindsight.observed) {
+  // Where requests are recorded, both are done already.
+  if (app.hindsight.recording === 'none') {
     prepare(app, resolved)
     openRouteTable(app, false)
   }

@@ -5,13 +5,13 @@ import { checkOptions, listenersOf } from '../lib/check-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from '../lib/options.js'
 import type { ResolvedOptions } from './prepare.js'
-import { isFromBeginning, profilerSettings } from '../lib/profiler/collect-policy.js'
+import { profilerSettings, recordingSetting } from '../lib/recording/collect-policy.js'
 import { checkStorageSetting } from '../lib/profiler/storage/open.js'
 import { openServices } from '../lib/lifecycle/services.js'
 
 interface Startup {
   resolved: ResolvedOptions
-  /** Null in `full` mode, and where no request is observed. */
+  /** Null in `full` mode, and where no request is recorded. */
   observation: Observation | null
 }
 
@@ -54,12 +54,11 @@ function begin (app: FastifyInstance, given: HindsightOptions): Startup {
   if (mode === 'observe' && settings?.role !== undefined) {
     throw new Error('profiler.role (PROFILER_ROLE) needs lifecycle: \'full\', with the option security')
   }
-  const observed = debug || settings?.production === true
-  const fromBeginning = debug || (observed && settings !== null && isFromBeginning(settings))
-  openServices(app, options, observed, fromBeginning)
-  decorateRequests(app, observed)
+  const recording = recordingSetting(debug, settings)
+  openServices(app, options, recording)
+  decorateRequests(app, recording !== 'none')
   const resolved = { options, settings }
-  return { resolved, observation: mode === 'observe' && observed ? beginObservation(app, resolved) : null }
+  return { resolved, observation: mode === 'observe' && recording !== 'none' ? beginObservation(app, resolved) : null }
 }
 
 /**

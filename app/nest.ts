@@ -6,9 +6,9 @@ import { ApplicationConfig } from '@nestjs/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { functionPlace } from '../lib/errors/declared-place.js'
 import { isError, messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
-import { setCurrentCode } from '../lib/profiler/handler-time.js'
-import { recordFailure } from '../lib/profiler/observation.js'
-import { contextOf, requestContext, stateOf } from '../lib/lifecycle/request-state.js'
+import { setCurrentCode } from '../lib/recording/handler-time.js'
+import { logOf } from '../lib/recording/process-events.js'
+import { contextOf, recordingOf, requestContext, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { LogLevel as RecordLevel } from '../lib/logs/log-record.js'
 import { inspected } from '../lib/view/json.js'
@@ -59,14 +59,14 @@ function recordException (exception: unknown): void {
   const request = requestContext.getStore()?.request
   if (request === undefined) return
   const state = stateOf(request)
-  const { reply } = state
+  const { reply } = state.recording
   if (reply === null || reply.sent) return
-  state.defaultAnswers = defaultAnswers(exception)
+  state.recording.defaultAnswers = defaultAnswers(exception)
   // For a request without a route, the error of the route table explains more.
   const notFoundMessage = `Cannot ${request.method} ${request.originalUrl}`
   const isUnrouted = request.is404 && exception instanceof NotFoundException && exception.message === notFoundMessage
   // Errors of Fastify reach the filters as exceptions of Nest.
-  if (!isUnrouted && !state.failed) recordFailure(request, reply, exception)
+  if (!isUnrouted && !state.failed) servicesOf(request).recorder?.fail(request, reply, exception)
 }
 
 /** The bodies that Nest's own filter may send for an exception. */
@@ -87,12 +87,13 @@ function defaultAnswers (exception: unknown): string[] {
 
 function recordController (context: ExecutionContext): boolean {
   const [request, reply] = context.getArgs<[FastifyRequest, FastifyReply]>()
-  const { debug = false, observed = false } = context.getType() === 'http' ? servicesOf(request) ?? {} : {}
+  const { debug = false, recording = 'none' } = context.getType() === 'http' ? servicesOf(request) ?? {} : {}
   // Requests that are profiled only if they fail have no context.
-  if (observed && requestContext.getStore() === undefined) requestContext.enterWith(contextOf(request))
-  if (!debug || !stateOf(request).observed) return true
+  if (recording !== 'none' && requestContext.getStore() === undefined) requestContext.enterWith(contextOf(request))
+  if (!debug || !recordingOf(request).isRecording) return true
   const method = context.getHandler()
-  stateOf(request).controller = { name: `${context.getClass().name}.${method.name}`, source: functionPlace(method) }
+  const name = `${context.getClass().name}.${method.name}`
+  recordingOf(request).controller = { name, source: functionPlace(method) }
   setCurrentCode(request, reply, 'handler')
   return true
 }
@@ -104,7 +105,7 @@ export class HindsightLogger extends ConsoleLogger {
   ): void {
     super.printMessages(messages, context, level, ...others)
     const request = requestContext.getStore()?.request
-    const log = request === undefined ? undefined : stateOf(request).log
+    const log = request === undefined ? undefined : logOf(request)
     const [, errorStack, data] = others
     for (const message of messages) {
       const stack = errorStack ?? (isError(message) ? read(message, 'stack') : undefined)

@@ -3,9 +3,9 @@ import type { Observer } from './observer.js'
 import type { ResolvedOptions } from './prepare.js'
 import { ownHook } from '../lib/lifecycle/listener.js'
 import { contextOf, requestContext, type RequestContext } from '../lib/lifecycle/request-state.js'
-import { recordHooks } from '../lib/profiler/application-hooks.js'
-import { LastHook, timeHandlers } from '../lib/profiler/handler-time.js'
 import { addStartMessage } from '../lib/profiler/start-message.js'
+import { recordHooks } from '../lib/recording/application-hooks.js'
+import { LastHook, timeHandlers } from '../lib/recording/handler-time.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
 
 export type Observation = ReturnType<typeof beginObservation>
@@ -19,7 +19,7 @@ type Sent = (error: null, payload: unknown) => void
 
 /** Starts `observe` mode: adds the hooks, and loads `observer.ts`, which has the functions that they call. */
 export function beginObservation (app: FastifyInstance, resolved: ResolvedOptions) {
-  const { debug, fromBeginning, base, warn } = app.hindsight
+  const { debug, recording: setting, base, warn } = app.hindsight
   /** Undefined while it is loaded, null where that has failed. */
   let observer: Observer | null | undefined
   openRouteTable(app, debug)
@@ -51,7 +51,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     try {
       sent = observer?.respond(request, reply, payload) ?? payload
     } catch (error) {
-      warn('A response was not observed', error)
+      warn('A response was not recorded', error)
     }
     if (sent instanceof Promise && sent !== payload) sent.then((later: unknown) => done(null, later))
     else done(null, sent)
@@ -72,7 +72,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
       if (observer?.begin(request, reply) === true) context = contextOf(request)
       recording = observer?.recordCpu?.(request, reply)
     } catch (error) {
-      warn('A request is not observed', error)
+      warn('A request is not recorded', error)
     }
     // Undefined ends the context of an earlier request of the connection, or of one that injects this request.
     if (recording === undefined) return requestContext.run(context, done)
@@ -104,7 +104,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     })
   }
   if (debug && resolved.settings !== null) addStartMessage(app)
-  const handler = fromBeginning ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
+  const handler = setting === 'always' ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response })
   // An application with a short timeout for plugins does not wait for the modules: its first request does.
   const { pluginTimeout = 0 } = app.initialConfig

@@ -5,20 +5,16 @@ import { diagnosticAnswer, routeErrorOf } from '../lib/error-page/observed-answe
 import { pageTurn } from '../lib/error-page/page-turn.js'
 import { prefersHtml } from '../lib/errors/negotiate.js'
 import { isStream } from '../lib/http/responses.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { requestCollector, responseCollector } from '../lib/parts/request/collector.js'
-import { routeCollector } from '../lib/parts/router/collector.js'
+import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
-import { endHandler, setCurrentCode } from '../lib/profiler/handler-time.js'
-import { beginRequest, recordFailure, observe } from '../lib/profiler/observation.js'
 import { insertToolbar, setProfileLink } from '../lib/reading/pages/toolbar/insert.js'
-import { openDiagnostics } from '../lib/profiler/request-diagnostics.js'
-import { openRequestProfiles } from '../lib/profiler/request-profiles.js'
 import { addServerTiming } from '../lib/profiler/server-timing.js'
+import { endHandler, setCurrentCode } from '../lib/recording/handler-time.js'
+import { createRecorder } from '../lib/recording/recorder.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
 
-declare module '../lib/lifecycle/request-state.js' {
-  interface RequestState {
+declare module '../lib/recording/recording.js' {
+  interface Recording {
     /** Whether the body of the last response was a stream. */
     streamed?: boolean
   }
@@ -29,60 +25,35 @@ export type Observer = Awaited<ReturnType<typeof openObserver>>
 /** Opens the store of profiles, and returns the functions that the hooks of `observe` mode call. */
 export async function openObserver (app: FastifyInstance, resolved: ResolvedOptions) {
   const { options, settings } = resolved
-  const { debug, fromBeginning, isDebugClient, mayReceiveDetails } = app.hindsight
+  const { debug, mayReceiveDetails, recording: setting } = app.hindsight
   const { toolbar = true, serverTiming = false } = options
-  const diagnostics = openDiagnostics(app)
   if (settings !== null) await openProfiler(app, resolved)
-  const profiles = settings === null ? null : openRequestProfiles(app, settings, options, collectRequest)
-  const collectRoute = routeCollector(app)
-  const collectIncoming = requestCollector(app)
-  const collectResponse = responseCollector()
+  const recorder = app.hindsight.recorder = createRecorder(app, settings, options)
   const insert = toolbar && debug ? insertToolbar(app) : null
-  const recordCpu = fromBeginning && debug ? recordCpuProfiles(app) : null
-
-  /** Records the incoming request, once. */
-  function collectRequest (request: FastifyRequest): void {
-    const state = stateOf(request)
-    if (!state.observed || state.collected?.request !== undefined) return
-    // Getters of the application may throw.
-    try {
-      collectRoute(request)
-      collectIncoming(request)
-    } catch (error) {
-      app.hindsight.warn('A request was not recorded', error)
-    }
-  }
 
   /** Records a response; returns its payload, which may be changed, or a promise of it that does not reject. */
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
-    const state = stateOf(request)
-    state.responses++
+    const recording = recordingOf(request)
+    recording.responses++
     endHandler(request)
-    state.routeError ??= routeErrorOf(request, reply)
-    state.watchBody?.(payload)
-    const isProfiled = profiles?.isProfiled(request, reply) === true
-    if (!isProfiled && !state.observed) return payload
-    observe(request, reply)
-    collectRequest(request)
-    const profile = profiles?.profileOf(request) ?? null
-    if (profile !== null) state.profile = profile
+    recording.routeError ??= routeErrorOf(request, reply)
+    const profile = recorder.respond(request, reply, payload)
+    if (profile === null && !recording.isRecording) return payload
+    recorder.collectRequest(request)
+    if (profile !== null) recording.profile = profile
     // The page replaces the first response, or the error that Fastify sends when the stream of the first one fails.
     // Where an `onSend` hook of the application has failed, Fastify's response about it is kept.
-    const mayBeReplaced = state.sendFailed !== true && (state.responses === 1 || state.streamed === true)
-    state.streamed = isStream(payload)
+    const mayBeReplaced = recording.sendFailed !== true && (recording.responses === 1 || recording.streamed === true)
+    recording.streamed = isStream(payload)
     const page = debug && mayBeReplaced ? diagnosticAnswer(request, reply, payload) : null
-    if (page === null) state.recorder?.setCurrentCode(reply, 'Hindsight')
-    let inserted: string | Promise<unknown> | undefined
-    if (isProfiled) {
-      const token = profiles.begin(request, reply)
-      if (isDebugClient(request)) reply.header('x-debug-token', token)
-      const hasLink = setProfileLink(app, request, reply)
-      if (hasLink && page === null && request.method !== 'HEAD') inserted = insert?.(request, reply, payload)
-    }
+    if (page === null) recording.events?.setCurrentCode(reply, 'Hindsight')
+    const hasLink = profile !== null && setProfileLink(app, request, reply)
+    const mayInsert = hasLink && page === null && request.method !== 'HEAD'
+    const inserted = mayInsert ? insert?.(request, reply, payload) : undefined
     const finishResponse = (sent: unknown): unknown => {
       if (serverTiming && mayReceiveDetails(request)) addServerTiming(request, reply)
-      collectResponse(request, reply, sent, payload)
-      state.responseReadyAt = performance.now()
+      recorder.collectResponse(request, reply, sent, payload)
+      recording.timing.responseReadyAt = performance.now()
       // Only hooks of the route come after this.
       setCurrentCode(request, reply, 'route')
       return sent
@@ -92,7 +63,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
       try {
         return finishResponse(sent)
       } catch (error) {
-        app.hindsight.warn('A response was not observed', error)
+        app.hindsight.warn('A response was not recorded', error)
         return sent
       }
     })
@@ -100,22 +71,21 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
 
   return {
     pages: settings !== null && debug ? pageServer(app) : null,
-    /** Begins a request; false where it is not observed. */
+    /** Begins a request; false where it is recorded only if it fails. */
     begin (request: FastifyRequest, reply: FastifyReply): boolean {
-      beginRequest(request, reply)
-      stateOf(request).route = routeMatchOf(request)
-      return diagnostics.open(request, reply)
+      const state = stateOf(request)
+      state.scope = request.server
+      state.route = routeMatchOf(request)
+      recorder.begin(request, reply)
+      return recorder.openLog(request, reply)
     },
     /** Begins a CPU profile, where the request has a parameter or header for one. */
-    recordCpu,
-    collectRequest,
+    recordCpu: setting === 'always' && debug ? recordCpuProfiles(app) : null,
     /** A promise where a diagnostic page may follow, and there is no time for it in this turn of the event loop. */
     waitForTurn: (request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined =>
       debug && reply.statusCode >= 400 && prefersHtml(request.headers.accept) ? pageTurn() : undefined,
-    fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
-      collectRequest(request)
-      recordFailure(request, reply, error)
-    },
+    collectRequest: recorder.collectRequest,
+    fail: recorder.fail,
     respond
   }
 }

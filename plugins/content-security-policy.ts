@@ -46,7 +46,7 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
       const state = stateOf(request)
-      if (state.observed) collectPolicy(state, policies.filter(({ header }) => reply.hasHeader(header)))
+      if (state.recording.isRecording) collectPolicy(state, policies.filter(({ header }) => reply.hasHeader(header)))
       if (isRedirect(reply)) return notOnRedirect
       if (reply.statusCode === 304) return notOn304
       const uri = reports && isDocument(state, reply) ? app.hindsight.cspReportUri?.(request) ?? null : null

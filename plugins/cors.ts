@@ -4,7 +4,7 @@ import { isOwnOrigin } from '../lib/http/origin.js'
 import { pathnameOf, ruleFinder } from '../lib/http/request-target.js'
 import { collectHooks, runHooks, type CollectedHook } from '../lib/lifecycle/hosting.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { CorsRule } from '../lib/options.js'
 import { corsVerdict, originsText } from '../lib/parts/cors/verdict.js'
@@ -49,7 +49,7 @@ export const cors = listener('kernel.request', 'cors', async (app, { cors: rules
     const rule = ruleOf(request)
     if (rule === null) return noRule
     const refusal = preflightRefusal(rule, request)
-    if (stateOf(request).observed) collectVerdict(request, reply, rules, rule, refusal)
+    if (stateOf(request).recording.isRecording) collectVerdict(request, reply, rules, rule, refusal)
     return answerPreflight(app, request, reply, refusal)
   }
 })
@@ -61,12 +61,13 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
   return (request, reply) => {
     const { origin } = request.headers
     // Without an origin no header is set in any case: only a profile needs the reason.
-    const needsReason = origin !== undefined || stateOf(request).observed
+    const { isRecording } = recordingOf(request)
+    const needsReason = origin !== undefined || isRecording
     if (needsReason && isProfiler(request)) return ownOnly
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
     const rule = ruleOf(request)
     const isOwn = origin !== undefined && isOwnOrigin(origin, app.hindsight.originOf(request))
-    if (stateOf(request).observed) collectVerdict(request, reply, rules, rule, isOwn ? sameOrigin.reason : null)
+    if (isRecording) collectVerdict(request, reply, rules, rule, isOwn ? sameOrigin.reason : null)
     if (rule === null) return noRule
     if (origin === undefined) return noOrigin
     return isOwn ? sameOrigin : setHeaders(app, request, reply)
@@ -135,7 +136,7 @@ function collectVerdict (
     preflight,
     wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(headers) } : null,
     reason: reason === null ? null : mask.text(reason)
-  }, state.sentHeaders ?? reply.getHeaders(), mask))
+  }, state.recording.sentHeaders ?? reply.getHeaders(), mask))
 }
 
 // Fetch, section 3.3.2.

@@ -13,9 +13,8 @@ import { addVary, preventCaching } from '../lib/http/responses.js'
 import { runSlots, type Slot } from '../lib/lifecycle/lifecycle.js'
 import { isPromise, ownHook } from '../lib/lifecycle/listener.js'
 import { logError } from '../lib/lifecycle/log-error.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import { recordFailure } from '../lib/profiler/observation.js'
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
@@ -40,7 +39,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   app.addHook('onError', ownHook(function startErrorPass (
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
-    recordFailure(request, reply, error)
+    fail(request, reply, error)
     const running = runErrorPass(request, reply)
     if (isPromise(running)) running.then(() => done(), () => done())
     else done()
@@ -49,22 +48,28 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
   ) {
     const state = stateOf(request)
-    if (state.errorAnswered === true && state.responses > 0) {
+    if (state.errorAnswered === true && state.recording.responses > 0) {
       // A hook of the application has failed for the page, and Fastify sends its own error: the hook is not called
       // again. In debug mode the error is recorded.
       const message = messageIn(payload)
-      const second = state.otherErrors.find((error) => messageOf(error) === message) ?? new Error(message)
-      return answerWithBoth(state.raised, second, request, reply)
+      const second = state.recording.otherErrors.find((error) => messageOf(error) === message) ?? new Error(message)
+      return answerWithBoth(state.recording.raised, second, request, reply)
     }
-    state.responses++
+    state.recording.responses++
     done(null, payload)
   }))
   app.setErrorHandler(handleError)
 
+  function fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
+    const { recorder } = app.hindsight
+    if (recorder === undefined) recordingOf(request).failure = { error }
+    else recorder.fail(request, reply, error)
+  }
+
   function runErrorPass (request: FastifyRequest, reply: FastifyReply): unknown {
     stateOf(request).pass = 'error'
     // In an error pass these stages only record.
-    if (!app.hindsight.observed) return
+    if (app.hindsight.recording === 'none') return
     return runSlots(slots.filter(({ stage }) => stage.startsWith('kernel.controller')), request, reply)
   }
 
@@ -72,9 +77,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     raised: unknown, request: FastifyRequest, reply: FastifyReply
   ): undefined | string | Promise<undefined | string> {
     const state = stateOf(request)
-    if (state.failed && state.raised === raised) return answerInTurn(raised, request, reply)
+    if (state.recording.raised === raised && state.failed) return answerInTurn(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
-    recordFailure(request, reply, raised)
+    fail(request, reply, raised)
     const running = runErrorPass(request, reply)
     return isPromise(running) ? running.then(() => answer(raised, request, reply)) : answer(raised, request, reply)
   }
@@ -94,7 +99,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       prepareFailedReply(raised, request, reply)
       logUncaught(raised, request, reply.statusCode)
       const body = bodyOf(request, reply)
-      if (state.responses === 0) {
+      if (state.recording.responses === 0) {
         state.errorAnswered = true
         return body
       }
@@ -115,17 +120,17 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
 
   function bodyOf (request: FastifyRequest, reply: FastifyReply): string {
     const state = stateOf(request)
-    const { mayReceiveDetails, profiles } = servicesOf(request)
+    const { mayReceiveDetails, recorder } = servicesOf(request)
     const reason = STATUS_CODES[reply.statusCode] ?? 'Error'
     const { type, contentType } = representation(request.headers.accept)
-    state.recorder?.setCurrentCode(reply, 'diagnostic page')
+    state.recording.events?.setCurrentCode(reply, 'diagnostic page')
     reply.header('content-type', contentType)
     addVary(reply, 'Accept')
     if (pages === null || !mayReceiveDetails(request)) {
       return renderShortError(reply.statusCode, type, { token: referenceOf(request) })
     }
-    const profile = profiles?.profileOf(request) ?? null
-    if (profile !== null) state.profile = profile
+    const profile = recorder?.profileOf(request) ?? null
+    if (profile !== null) state.recording.profile = profile
     const { body, exception } = pages.diagnosticPage(request, reply, type, reason)
     preventCaching(reply)
     const frame = ownFrame(request)
@@ -137,7 +142,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   /** Answers with a short error that has both errors, where the page of the first could not be made or sent. */
   function answerWithBoth (raised: unknown, second: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
-    if (!state.otherErrors.includes(second)) state.otherErrors.push(second)
+    state.recording.addError(second)
     logError(request, second, { channel: 'request' }, 'An error was raised while another one was being answered')
     const { mayReceiveDetails } = servicesOf(request)
     const status = statusOf(raised, reply.statusCode)
@@ -183,20 +188,20 @@ function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: strin
 
 // The token that operators can look up; in debug mode clients that may not see the debug surface receive none.
 function referenceOf (request: FastifyRequest): string | undefined {
-  const { debug, profiles } = servicesOf(request)
-  return debug ? undefined : profiles?.profileOf(request)?.token
+  const { debug, recorder } = servicesOf(request)
+  return debug ? undefined : recorder?.profileOf(request)?.token
 }
 
 // The wording is that of the observed service's log.
 function logUncaught (raised: unknown, request: FastifyRequest, status: number): void {
-  const { exceptions } = stateOf(request)
+  const { exceptions } = recordingOf(request)
   const { name, message } = exceptions?.at(-1) ?? { name: nameOf(raised), message: messageOf(raised) }
   const frame = exceptions === undefined ? null : ownFrame(request)
   const place = frame === null ? '' : ` at ${frame.file}:${frame.line}`
   const line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"${place}`
-  const { profiles, profilerUrl } = servicesOf(request)
+  const { profilerUrl, recorder } = servicesOf(request)
   // Not the address in the profile: that has the `Host` of the client.
-  const token = profilerUrl === undefined ? undefined : profiles?.profileOf(request)?.token
+  const token = profilerUrl === undefined ? undefined : recorder?.profileOf(request)?.token
   const fields = { channel: 'request', ...(token !== undefined && { profile: `${profilerUrl}${token}` }) }
   if (status >= 500) logError(request, raised, fields, line)
   else request.log[exceptions === undefined ? 'info' : 'warn']({ statusCode: status, ...fields }, line)

@@ -144,7 +144,7 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   state.cache = record
   state.collect('cache', () => {
     const { validators, isReached, ...decision } = record
-    const headers = state.sentHeaders ?? reply.getHeaders()
+    const headers = state.recording.sentHeaders ?? reply.getHeaders()
     return servicesOf(request).mask.value({
       ...decision,
       etag: validators?.etag ?? null,

@@ -1,15 +1,14 @@
 import { listener } from '../lib/lifecycle/listener.js'
+import type {} from '../lib/recording/recorder.js'
 
 /** Records the request: method, URL, headers, query, cookies, body, attributes, and whether the session was used. */
-export const requestDataCollector = listener('kernel.controller', 'request-data-collector', async (app) => {
-  if (!app.hindsight.observed) return 'not in debug mode'
-  const { requestCollector } = await import('../lib/parts/request/collector.js')
-  return { hook: requestCollector(app), when: 'observed' }
+export const requestDataCollector = listener('kernel.controller', 'request-data-collector', ({ hindsight }) => {
+  if (hindsight.recorder === undefined) return 'not in debug mode'
+  return { hook: hindsight.recorder.collectIncoming, when: 'recording' }
 })
 
 /** Records the response: status, headers, content type and size, and the kind of a body that is no text. */
-export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', async (app) => {
-  if (!app.hindsight.observed) return 'not in debug mode'
-  const { responseCollector } = await import('../lib/parts/request/collector.js')
-  return { hook: responseCollector(), when: 'observed' }
+export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', ({ hindsight }) => {
+  if (hindsight.recorder === undefined) return 'not in debug mode'
+  return { hook: hindsight.recorder.collectResponse, when: 'recording' }
 })

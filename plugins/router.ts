@@ -44,8 +44,9 @@ export const router = listener('kernel.request', 'router', (app) => {
     const state = stateOf(request)
     state.route = route
     const message = `Matched route "${route.name}".`
-    const { log } = state
-    if (log) log.debug(request.log, { channel: 'router', message, context: { route: route.name } })
+    const { isRecording, log } = state.recording
+    const context = { route: route.name }
+    if (isRecording && log !== null) log.debug(request.log, { channel: 'router', message, context })
     else request.log.debug({ channel: 'router', route: route.name }, message)
   }
 })
@@ -59,7 +60,7 @@ function answerUnrouted (app: FastifyInstance, request: FastifyRequest, reply: F
   const why = explainNoMatch(request)
   // The application has set a not-found handler below a prefix, in the instance of that prefix.
   if (request.server !== app) {
-    stateOf(request).routeError = 'error' in why ? why.error : notFound(request)
+    stateOf(request).recording.routeError = 'error' in why ? why.error : notFound(request)
     return leftToApplication
   }
   return answer(why, request, reply)

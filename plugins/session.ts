@@ -27,7 +27,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   return (request, reply) => {
     const state = stateOf(request)
     const isUsed = state.sessionUsed === true
-    if (state.observed) {
+    if (state.recording.isRecording) {
       const record = sessionRecord(isUsed ? state.session : undefined, sessions.isLoaded(request))
       state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
     }

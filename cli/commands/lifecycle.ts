@@ -9,7 +9,7 @@ import type { Command } from '../command.js'
 import type { Terminal } from '../terminal.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
 import { isOwnHook, listenerOf } from '../../lib/lifecycle/listener.js'
-import { nameOfPlugin, placeOf } from '../../lib/profiler/application-hooks.js'
+import { nameOfPlugin, placeOf } from '../../lib/recording/application-hooks.js'
 import { settlesWithin } from '../../lib/profiler/write-queue.js'
 
 /** Milliseconds in which a file has to create its application and let it listen. */

@@ -3,13 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../errors/negotiate.js'
 import { read } from '../errors/thrown-value.js'
 import { addVary, preventCaching } from '../http/responses.js'
-import { stateOf } from '../lifecycle/request-state.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { explainNoMatch, notFound } from '../routing/route-error.js'
 import { diagnosticPage } from './diagnostic-page.js'
 
-declare module '../lifecycle/request-state.js' {
-  interface RequestState {
+declare module '../recording/recording.js' {
+  interface Recording {
     /** Bodies of a framework's default responses to the error, which the diagnostic page may replace. */
     defaultAnswers?: readonly string[]
   }
@@ -36,7 +36,7 @@ export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, 
   if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept)) return null
   if (!servicesOf(request).mayReceiveDetails(request) || !isDefaultAnswer(request, reply, payload)) return null
   const state = stateOf(request)
-  state.recorder?.setCurrentCode(reply, 'diagnostic page')
+  state.recording.events?.setCurrentCode(reply, 'diagnostic page')
   const { body } = diagnosticPage(request, reply, 'html', STATUS_CODES[statusCode] ?? 'Error')
   for (const name of REPLACED) reply.removeHeader(name)
   preventCaching(reply)
@@ -50,10 +50,10 @@ export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, 
 }
 
 function isDefaultAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): boolean {
-  const { failed, raised, defaultAnswers = [] } = stateOf(request)
+  const { failure, raised, defaultAnswers = [] } = recordingOf(request)
   if (typeof payload !== 'string') return false
   if (defaultAnswers.includes(payload)) return true
-  if (!failed) return request.is404 && payload === defaultNotFound(request)
+  if (failure === null) return request.is404 && payload === defaultNotFound(request)
   if (raised instanceof Error) return isDefaultError(raised, reply, payload)
   // Fastify sends a raised value that is no error as it is.
   if (raised === null || raised === undefined) return false

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Debugger, Runtime, Session } from 'node:inspector'
-import { stateOf } from '../lifecycle/request-state.js'
+import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { StackFrame } from './exception.js'
 import type {} from './masked-exceptions.js'
@@ -50,7 +50,7 @@ function firstOutside ({ stack = '', message }: Error): DeclaredPlace | null {
 export function handlerFrame (request: FastifyRequest, declaration = false): StackFrame | null {
   const { method, routeOptions: { handler, url } } = request
   if (request.is404 || url === undefined) return null
-  const { controller } = stateOf(request)
+  const { controller } = recordingOf(request)
   const route = servicesOf(request).routeTable.of(request)
   const name = controller?.name ?? (handler.name.replace(/^(?:bound )+/, '') || `the handler of ${method} ${url}`)
   const places = [
@@ -68,7 +68,7 @@ export function handlerFrame (request: FastifyRequest, declaration = false): Sta
 
 /** The frame of the application nearest to the error of a response, otherwise that of the route's handler, or null. */
 export function ownFrame (request: FastifyRequest): StackFrame | null {
-  const { exceptions = [] } = stateOf(request)
+  const { exceptions = [] } = recordingOf(request)
   return firstOwnFrame(exceptions.toReversed()) ?? handlerFrame(request)
 }
 

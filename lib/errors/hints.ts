@@ -17,7 +17,7 @@ const WELCOME = 'The application runs, and has no route for / yet. Every request
 
 /** The hints for a failure; empty if no hint is certain. */
 export function hintsFor (request: FastifyRequest, status: number): Hint[] {
-  const { raisedBy, routeError, route, reply } = stateOf(request)
+  const { recording: { raisedBy, routeError, reply }, route } = stateOf(request)
   const refusal = refusalOf(request, reply, status, contextOf(request)?.record ?? null)
   if (refusal !== null && refusal.kind !== 'method') return [{ title: 'Why was this refused?', text: refusal.sentence }]
   // After `reply.callNotFound()` there is a route.

@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { targetOf } from '../http/request-target.js'
-import { stateOf } from '../lifecycle/request-state.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { flattenError } from './flatten-error.js'
 
-declare module '../lifecycle/request-state.js' {
-  interface RequestState {
+declare module '../recording/recording.js' {
+  interface Recording {
     /** The chain of the error, flattened and masked; root cause first. */
     exceptions?: FlattenedException[] | undefined
     /** The mask of the request, made at its beginning: later code may replace the path parameters. */
@@ -20,28 +20,29 @@ declare module '../lifecycle/request-state.js' {
  * request, of its `Referer`, and of `location`, as the routes of the application name them.
  */
 export function maskOf (request: FastifyRequest, location?: unknown): Mask {
-  const state = stateOf(request)
+  const recording = recordingOf(request)
   const { mask, routeTable } = servicesOf(request)
   // The token in the path of a profiler page is no secret to its reader.
   if (request.routeOptions.config?.debugOnly === true) return mask
-  const { referer } = request.headers
-  const withPaths = (first: Mask, urls: readonly unknown[]): Mask => urls.reduce<Mask>((result, url) =>
+  const urls = [request.headers.referer, request.is404 ? targetOf(request) : undefined]
+  const withPaths = (first: Mask, paths: readonly unknown[]): Mask => paths.reduce<Mask>((result, url) =>
     typeof url === 'string' ? result.withParams(routeTable.paramsOf(url, request)) : result, first)
   // Of a 404, the path may have a route of another method.
-  state.mask ??= withPaths(mask.withParams(request.params), [referer, request.is404 ? targetOf(request) : undefined])
-  return (state.mask = withPaths(state.mask, [location]))
+  recording.mask ??= withPaths(mask.withParams(request.params), urls)
+  return (recording.mask = withPaths(recording.mask, [location]))
 }
 
 /** The error that a response is about as a chain, root cause first, masked: the same on the page and in the profile. */
 export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
-  const state = stateOf(request)
-  if (state.exceptions !== undefined) return state.exceptions
-  const exceptions = maskExceptions(flattenError(state.failed ? state.raised : state.routeError), maskOf(request))
+  const { recording, route } = stateOf(request)
+  if (recording.exceptions !== undefined) return recording.exceptions
+  const { failure, routeError } = recording
+  const exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
   // The router raised the error: frames of the application are those of its hooks.
-  if (request.is404 && state.route === null) {
+  if (request.is404 && route === null) {
     for (const frame of exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt
   }
-  state.exceptions = exceptions
+  recording.exceptions = exceptions
   return exceptions
 }
 

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { stateOf } from '../lifecycle/request-state.js'
+import { recordingOf } from '../lifecycle/request-state.js'
 import type { SecurityRecord } from '../security/context.js'
 import { grouped } from '../view/counted.js'
 import { cut, visibleLine } from '../view/visible.js'
@@ -27,7 +27,7 @@ const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
 export function refusalOf (
   request: FastifyRequest, reply: FastifyReply | null, status: number, security: SecurityRecord | null
 ): Refusal | null {
-  const { raised, raisedBy, routeError } = stateOf(request)
+  const { raised, raisedBy, routeError } = recordingOf(request)
   if (routeError instanceof MethodNotAllowedError) return wrongMethod(request, routeError.headers.allow)
   const kind = KINDS[status]
   if (kind === undefined) return null
@@ -66,7 +66,7 @@ function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
 
 /** The rule of the option `security` that refused the request; null where none did. */
 function bySecurity (request: FastifyRequest, status: number, record: SecurityRecord | null): Refusal | null {
-  const code = read(stateOf(request).raised, 'code')
+  const code = read(recordingOf(request).raised, 'code')
   if (record === null) return null
   const name = record.firewall?.name ?? ''
   const options = `security.firewalls["${name}"]`
@@ -125,8 +125,8 @@ function userOf ({ user, roles, inheritedRoles, authenticators }: SecurityRecord
 
 /** A refusal that no option of Hindsight made, with the place of the code that raised it. */
 function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['kind']): Refusal {
-  const { failed, exceptions } = stateOf(request)
-  const exception = failed ? exceptions?.at(-1) : undefined
+  const { exceptions, failure } = recordingOf(request)
+  const exception = failure === null ? undefined : exceptions?.at(-1)
   const none = 'no option of Hindsight decides.'
   if (exception === undefined) {
     const { url } = request.routeOptions

@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
-import { stateOf } from '../lifecycle/request-state.js'
+import { recordingOf } from '../lifecycle/request-state.js'
 import type { Mask } from '../mask/mask.js'
 import { safeJson } from '../view/json.js'
 import { cut } from '../view/visible.js'
 import type { CodeExcerpt } from './exception.js'
 import { messageOf, read } from './thrown-value.js'
 
-declare module '../lifecycle/request-state.js' {
-  interface RequestState {
+declare module '../recording/recording.js' {
+  interface Recording {
     /** The chunks of a JSON body; null if it is larger than 64 kB. */
     receivedBody?: Buffer[] | null
   }
@@ -56,17 +56,17 @@ export function bufferBody (request: FastifyRequest): void {
   const { raw, headers } = request
   if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return
   if (headers['content-encoding'] !== undefined || !(Number(headers['content-length'] ?? 0) <= MAX_BODY)) return
-  const state = stateOf(request)
+  const recording = recordingOf(request)
   let length = 0
   // A `data` listener starts the stream: this one is added when the parser adds its own.
   raw.on('newListener', function onListener (event: string) {
     if (event !== 'data') return
     raw.off('newListener', onListener)
-    state.receivedBody = []
+    recording.receivedBody = []
     raw.on('data', (chunk: Buffer | string) => {
       length += chunk.length
-      if (length > MAX_BODY) state.receivedBody = null
-      state.receivedBody?.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+      if (length > MAX_BODY) recording.receivedBody = null
+      recording.receivedBody?.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
     })
   })
 }
@@ -82,7 +82,7 @@ export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInp
 }
 
 function inputOf (request: FastifyRequest, mask: Mask): RejectedInput | null {
-  const { raised, receivedBody } = stateOf(request)
+  const { raised, receivedBody } = recordingOf(request)
   const validation = read(raised, 'validation')
   const context = String(read(raised, 'validationContext'))
   const part = Object.hasOwn(PARTS, context) ? PARTS[context] : undefined

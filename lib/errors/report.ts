@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf, pathnameOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
-import { stateOf, type RequestState } from '../lifecycle/request-state.js'
+import { recordingOf, stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { mostSevere, withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { RequestLog } from '../logs/request-log.js'
@@ -17,8 +17,8 @@ import { counted } from '../view/counted.js'
 import { rootCause, thrownAs } from './root-cause.js'
 import { placeOf } from './stack-frame.js'
 
-declare module '../lifecycle/request-state.js' {
-  interface RequestState {
+declare module '../recording/recording.js' {
+  interface Recording {
     /** The profile of a failed request, where one is kept. */
     profile?: { token: string, url: string }
   }
@@ -62,10 +62,10 @@ export interface ErrorReport {
 
 /** The report of a failed request, masked. */
 export function reportOf (request: FastifyRequest, status: number, reason: string): ErrorReport {
-  const state = stateOf(request)
+  const { controller, log, profile, raisedBy, timing, ...recording } = recordingOf(request)
   const mask = maskOf(request)
   const origin = servicesOf(request).originOf(request)
-  const events = state.recorder?.events() ?? []
+  const events = recording.events?.events() ?? []
   const exceptions = exceptionsOf(request)
   const input = rejectedInput(request, mask)
   // The schema is part of the declaration.
@@ -74,7 +74,7 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
     status,
     reason,
     exceptions,
-    ...reportedLines(state.log, events, state.startedTime, mask),
+    ...reportedLines(log, events, timing.startedTime, mask),
     request: {
       method: request.method,
       url: mask.url(absoluteUrl(origin, targetOf(request))),
@@ -86,15 +86,15 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
     summary: mask.text(failureSentence(request, exceptions, handler, input)),
     ...(handler !== null && { handler: maskFrame(handler, mask) }),
     ...(input !== null && { input }),
-    ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
-    ...(state.controller !== null && { controller: state.controller }),
-    ...(state.profile !== undefined && { profile: state.profile })
+    ...(raisedBy !== null && { raisedBy }),
+    ...(controller !== null && { controller }),
+    ...(profile !== undefined && { profile })
   }
 }
 
 /** The lines of a report: the most severe of a request's log, masked, with the notifications of its listeners. */
 export function reportedLines (
-  log: RequestLog | undefined, events: readonly ListenerEvent[], start: number, mask: Mask
+  log: RequestLog | null, events: readonly ListenerEvent[], start: number, mask: Mask
 ): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
   const all = log?.records() ?? []
   const shown = mostSevere(all, MAX_LOGS)
@@ -121,7 +121,7 @@ function failureSentence (
   if (input?.fields !== undefined) {
     return `The schema of ${route}${place} rejected the ${input.part}; the handler did not run.`
   }
-  const { raisedBy, handlerStart, serializeStart } = state
+  const { raisedBy, timing: { handlerStart, serializeStart } } = state.recording
   const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
@@ -136,7 +136,7 @@ function failureSentence (
 }
 
 function unroutedSentence (request: FastifyRequest, state: RequestState): string | null {
-  const { routeError, raised, raisedBy, failed, route } = state
+  const { failed, recording: { routeError, raised, raisedBy }, route } = state
   const { method } = request
   const isUnrouted = routeError !== null || raisedBy?.listener === 'router'
   const error = failed ? raised : routeError

@@ -30,11 +30,11 @@ export interface RecordedFunction {
 }
 
 /** A recorded function that runs, or has run. */
-export class Frame {
+export class HookRun {
   readonly callee: RecordedFunction
   readonly pass: PassName
-  /** The frame that was running when this one began. */
-  readonly outer: Frame | null
+  /** The run that was running when this one began. */
+  readonly outer: HookRun | null
   /** Milliseconds on the clock of `performance.now()`. */
   readonly startedAt: number
   duration = 0
@@ -47,7 +47,7 @@ export class Frame {
   /** The number of events up to its own. */
   position = 0
 
-  constructor (callee: RecordedFunction, pass: PassName, status: number, outer: Frame | null) {
+  constructor (callee: RecordedFunction, pass: PassName, status: number, outer: HookRun | null) {
     this.callee = callee
     this.pass = pass
     this.outer = outer
@@ -70,11 +70,11 @@ export class EventRecorder {
   readonly #slots: readonly Slot[]
   readonly #startedAt: number
   readonly #mask: HeaderMask
-  readonly #frames: Frame[] = []
-  #running: Frame | null = null
+  readonly #runs: HookRun[] = []
+  #running: HookRun | null = null
   #headers: Headers = {}
   #currentCode: { by: UnrecordedCode, source?: string } = { by: 'before Hindsight' }
-  /** `after` is the number of frames here. */
+  /** `after` is the number of runs here. */
   readonly #unrecordedChanges: UnrecordedChange[] = []
 
   /** `startedAt`: milliseconds on the clock of `performance.now()`. */
@@ -100,28 +100,28 @@ export class EventRecorder {
   }
 
   /** Records that a function begins. */
-  enter (reply: FastifyReply, callee: RecordedFunction, pass: PassName): Frame {
-    const last = this.#frames.at(-1)
+  enter (reply: FastifyReply, callee: RecordedFunction, pass: PassName): HookRun {
+    const last = this.#runs.at(-1)
     // Between two functions of a stage no other code of the request runs. Comparing costs a tenth of a profile.
     const follows = last?.isOver === true && last.callee.stage === callee.stage && last.pass === pass
     if (!follows) this.#compare(reply)
-    const frame = new Frame(callee, pass, reply.statusCode, this.#running)
-    this.#frames.push(frame)
-    this.#running = frame
-    return frame
+    const run = new HookRun(callee, pass, reply.statusCode, this.#running)
+    this.#runs.push(run)
+    this.#running = run
+    return run
   }
 
   /** Records that a function has ended. */
-  leave (frame: Frame, outcome: Outcome, reply: FastifyReply, reason: string | null = null): void {
-    if (frame.isOver) return
+  leave (run: HookRun, outcome: Outcome, reply: FastifyReply, reason: string | null = null): void {
+    if (run.isOver) return
     // A listener that is skipped changes nothing.
     if (outcome !== 'skipped') this.#compare(reply)
-    frame.isOver = true
-    frame.duration = performance.now() - frame.startedAt
-    frame.outcome = outcome
-    frame.reason = reason
+    run.isOver = true
+    run.duration = performance.now() - run.startedAt
+    run.outcome = outcome
+    run.reason = reason
     // A hook that answers runs the listeners of the response within it: a status that they set is not its own.
-    if (this.#frames.at(-1) === frame) frame.statusAfter = reply.statusCode
+    if (this.#runs.at(-1) === run) run.statusAfter = reply.statusCode
     while (this.#running?.isOver === true) this.#running = this.#running.outer
   }
 
@@ -134,26 +134,26 @@ export class EventRecorder {
 
   /** Whether a listener was reached in a pass. */
   reached (index: number, pass: PassName): boolean {
-    return this.#frames.some((frame) => frame.callee.index === index && frame.pass === pass)
+    return this.#runs.some((run) => run.callee.index === index && run.pass === pass)
   }
 
   /** The events until now, with those of listeners that added no hook at registration. */
   events (mask: HeaderMask = this.#mask): ListenerEvent[] {
     const events: ListenerEvent[] = []
     // The listener before, while more listeners of its stage may follow.
-    let last: Frame | null = null
+    let last: HookRun | null = null
     let time = this.#startedAt
-    for (const frame of this.#frames) {
-      const { callee: { index, stage }, pass } = frame
-      const previous: Frame | null = last !== null && isNext(last, frame.callee, pass) ? last : null
+    for (const run of this.#runs) {
+      const { callee: { index, stage }, pass } = run
+      const previous: HookRun | null = last !== null && isNext(last, run.callee, pass) ? last : null
       if (last !== null && previous === null) this.#addRest(events, last, time)
       if (index !== -1) {
         const first = previous?.callee.index ?? this.#slots.findIndex((slot) => slot.stage === stage)
         this.#addSkipped(events, first, index, pass, time)
-        time = frame.startedAt + frame.duration
+        time = run.startedAt + run.duration
       }
-      frame.position = events.push(this.#eventOf(frame, mask))
-      last = index === -1 ? null : frame
+      run.position = events.push(this.#eventOf(run, mask))
+      last = index === -1 ? null : run
     }
     if (last !== null) this.#addRest(events, last, time)
     return events
@@ -162,7 +162,7 @@ export class EventRecorder {
   /** The header changes that belong to none of the events that `events` has returned. */
   unrecordedChanges (): UnrecordedChange[] {
     return this.#unrecordedChanges.map((change) =>
-      ({ ...change, after: this.#frames[change.after - 1]?.position ?? 0 }))
+      ({ ...change, after: this.#runs[change.after - 1]?.position ?? 0 }))
   }
 
   #compare (reply: FastifyReply): void {
@@ -180,12 +180,12 @@ export class EventRecorder {
       return
     }
     for (const change of changes.slice(0, MAX_UNRECORDED_CHANGES - this.#unrecordedChanges.length)) {
-      this.#unrecordedChanges.push({ ...change, ...this.#currentCode, after: this.#frames.length })
+      this.#unrecordedChanges.push({ ...change, ...this.#currentCode, after: this.#runs.length })
     }
   }
 
   /** Adds the listeners without a hook that follow the last recorded listener of a stage. */
-  #addRest (events: ListenerEvent[], { callee, pass, outcome }: Frame, time: number): void {
+  #addRest (events: ListenerEvent[], { callee, pass, outcome }: HookRun, time: number): void {
     // After a listener that raised or answered in the main pass nothing else was reached.
     if (pass === 'main' && (outcome === 'raised' || outcome === 'answered')) return
     const end = this.#slots.findLastIndex(({ stage }) => stage === callee.stage) + 1
@@ -199,9 +199,9 @@ export class EventRecorder {
     }
   }
 
-  #eventOf (frame: Frame, mask: HeaderMask): ListenerEvent {
-    const { stage, listener, plugin, source } = frame.callee
-    const { pass, outcome, startedAt, duration, reason, headers, statusBefore, statusAfter } = frame
+  #eventOf (run: HookRun, mask: HeaderMask): ListenerEvent {
+    const { stage, listener, plugin, source } = run.callee
+    const { pass, outcome, startedAt, duration, reason, headers, statusBefore, statusAfter } = run
     const start = milliseconds(startedAt - this.#startedAt)
     const event: ListenerEvent = { stage, listener, pass, outcome, start, duration: milliseconds(duration) }
     if (reason !== null) event.reason = reason
@@ -216,7 +216,7 @@ export class EventRecorder {
 }
 
 /** Whether a listener follows another one in the same run of a stage. */
-function isNext ({ callee, pass }: Frame, next: RecordedFunction, passOfNext: PassName): boolean {
+function isNext ({ callee, pass }: HookRun, next: RecordedFunction, passOfNext: PassName): boolean {
   return callee.index !== -1 && pass === passOfNext && callee.stage === next.stage && callee.index < next.index
 }
 

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Frame } from './event-recorder.js'
+import type { HookRun } from './event-recorder.js'
 import type { Outcome, PassName } from './events.js'
 import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
 import { logError } from './log-error.js'
@@ -33,20 +33,20 @@ class Raised {
 }
 
 /** An error that is returned is raised like one that is thrown: throwing takes 2 µs more, a tenth of a request. */
-type Verdict = void | undefined | Skip | Answer | Error
+type HookResult = void | undefined | Skip | Answer | Error
 
 /** A listener before the handler. */
-export type RequestHook = (request: FastifyRequest, reply: FastifyReply) => Verdict | Promise<Verdict>
+export type RequestHook = (request: FastifyRequest, reply: FastifyReply) => HookResult | Promise<HookResult>
 
 /** A listener of a response: returns the payload where it changes it, nothing where it does not. */
 type ResponseHook = (request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown
 
 type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_request' ? ResponseHook : RequestHook
 
-/** A hook that runs in error passes only, or for requests that are observed. */
+/** A hook that runs in error passes only, or for requests that are recorded. */
 interface ConditionalHook<S extends Stage> {
   hook: HookOf<S>
-  when: 'error' | 'observed'
+  when: 'error' | 'recording'
 }
 
 /** The result of `create`: the hook, or the reason why no hook is needed. */
@@ -64,7 +64,7 @@ export interface Listener<S extends Stage> {
 }
 
 const nothingRaised = new Skip('nothing was raised')
-const notObserved = new Skip('the request is not observed')
+const notRecorded = new Skip('the request is not recorded')
 const unrouted = new Skip('no route matched')
 
 /** Makes a listener: a Fastify plugin that adds the hook of its stage. */
@@ -85,13 +85,12 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
       when: typeof created === 'object' ? created.when : 'always',
       needsRoute: stage === 'kernel.request' && isAfterRouter
     }
-    // Where no request is observed there is nothing to record.
-    const runHook = app.hindsight.observed ? runRecorded : runListener
+    const runHook = app.hindsight.recording === 'none' ? runListener : runRecorded
     const run: Run = (request, reply, payload) => runHook(active, request, reply, payload)
     slot.run = run
-    // If requests are observed only after a failure, the error pass runs the slot, and a hook would do nothing.
+    // If requests are recorded only after a failure, the error pass runs the slot, and a hook would do nothing.
     const isBeforeHandler = HOOK_OF_STAGE[stage] !== 'onSend'
-    if (active.when !== 'always' && isBeforeHandler && !app.hindsight.fromBeginning) return
+    if (active.when !== 'always' && isBeforeHandler && app.hindsight.recording !== 'always') return
     const fastifyHook = isBeforeHandler ? requestHook(run) : sendHook(run)
     Object.defineProperty(fastifyHook, 'name', { value: name })
     app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)
@@ -103,7 +102,7 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
 interface ActiveListener {
   slot: Slot
   hook: ResponseHook | RequestHook
-  when: 'always' | 'error' | 'observed'
+  when: 'always' | 'error' | 'recording'
   /** Whether it is skipped where no route matched. */
   needsRoute: boolean
 }
@@ -160,36 +159,35 @@ function runListener (
   }
 }
 
-/** Runs a listener, and records what it does for a request that is observed. */
+/** Runs a listener, and records what it does for a request that is recorded. */
 function runRecorded (
   active: ActiveListener, request: FastifyRequest, reply: FastifyReply, payload?: unknown
 ): unknown {
   const state = stateOf(request)
-  const frame = beginFrame(active.slot, state, reply)
+  const running = beginRun(active.slot, state, reply)
   const result = runListener(active, request, reply, payload)
-  if (frame === null) return result
-  if (isPromise(result)) return result.then((later) => endFrame(later, frame, state, reply))
-  return endFrame(result, frame, state, reply)
+  if (running === null) return result
+  if (isPromise(result)) return result.then((later) => endRun(later, running, state, reply))
+  return endRun(result, running, state, reply)
 }
 
-function beginFrame (slot: Slot, { recorder, pass }: RequestState, reply: FastifyReply): Frame | null {
-  if (recorder === null) return null
+function beginRun (slot: Slot, { recording: { events }, pass }: RequestState, reply: FastifyReply): HookRun | null {
+  if (events === null) return null
   // `reply.callNotFound()` runs the hooks of the controller a second time.
-  const isRepeated = pass === 'main' && slot.stage.startsWith('kernel.controller') && recorder.reached(slot.index, pass)
-  return isRepeated ? null : recorder.enter(reply, slot, pass)
+  const isRepeated = pass === 'main' && slot.stage.startsWith('kernel.controller') && events.reached(slot.index, pass)
+  return isRepeated ? null : events.enter(reply, slot, pass)
 }
 
-function skipReason (active: ActiveListener, { failed, observed, routeError }: RequestState): Skip | null {
-  const { when, needsRoute } = active
+function skipReason ({ when, needsRoute }: ActiveListener, { failed, recording }: RequestState): Skip | null {
   if (when === 'error' && !failed) return nothingRaised
-  if (when === 'observed' && !observed) return notObserved
+  if (when === 'recording' && !recording.isRecording) return notRecorded
   // A not-found handler of the application may answer a request without a route.
-  return needsRoute && routeError !== null ? unrouted : null
+  return needsRoute && recording.routeError !== null ? unrouted : null
 }
 
-function endFrame (result: unknown, frame: Frame, { recorder }: RequestState, reply: FastifyReply): unknown {
-  if (result instanceof Skip) recorder?.leave(frame, 'skipped', reply, result.reason)
-  else recorder?.leave(frame, outcomeOf(result), reply)
+function endRun (result: unknown, run: HookRun, { recording }: RequestState, reply: FastifyReply): unknown {
+  if (result instanceof Skip) recording.events?.leave(run, 'skipped', reply, result.reason)
+  else recording.events?.leave(run, outcomeOf(result), reply)
   return result
 }
 
@@ -201,11 +199,11 @@ function outcomeOf (result: unknown): Outcome {
 function raised (error: unknown, { stage, listener }: Slot, pass: PassName, request: FastifyRequest): Raised {
   const state = stateOf(request)
   if (pass === 'main') {
-    state.raisedBy = { stage, listener }
+    state.recording.raisedBy = { stage, listener }
     // Fastify takes a falsy error for none, and would continue.
     return new Raised((error || new Error(`A listener raised ${inspect(error)}`)) as Error)
   }
-  state.otherErrors.push(error)
+  state.recording.addError(error)
   logError(request, error, { channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)
   return new Raised(null)
 }

@@ -1,10 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { EventRecorder } from './event-recorder.js'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Recording, type Collected } from '../recording/recording.js'
 import type { PassName } from './events.js'
-
-/** Data for a panel of the profile, or a function that makes it, which is called when the profile is built. */
-export type Collected = unknown | (() => unknown)
 
 /** The `config` of a route. */
 export type RouteConfig = FastifyRequest['routeOptions']['config']
@@ -27,51 +24,22 @@ export interface RouteMatch {
 export class RequestState {
   /** The instance whose hooks the request passes: after `reply.callNotFound()` its `server` is another one. */
   scope: FastifyInstance | null = null
-  reply: FastifyReply | null = null
   context: RequestContext | null = null
   pass: PassName = 'main'
   /** The route that matched; null before the router listener, and where none did. */
   route: RouteMatch | null = null
   /** Values of a request by name: see `attributesOf`. */
   attributeValues: Record<string, unknown> | null = null
-  /** Whether events, headers and log lines of the request are recorded. */
-  observed = false
-  recorder: EventRecorder | null = null
-  /** Whether the request failed. Its error is `raised`, which may be undefined or null. */
-  failed = false
-  raised: unknown = undefined
-  /** The listener or hook that raised, where one did. */
-  raisedBy: { stage: string, listener: string } | null = null
-  /** Further errors besides `raised`, in the order in which they occurred. */
-  readonly otherErrors: unknown[] = []
-  /** The not-found or method-not-allowed error of a request without a route that the application answers. */
-  routeError: Error | null = null
-  /** How many times the hooks of a response began: more than once where one of them failed. */
-  responses = 0
-  /**
-   * When the request began, in milliseconds on the clock of `performance.now()`; 0 where no request is observed. The
-   * next five are on the same clock.
-   */
-  startedAt = 0
-  handlerStart = 0
-  handlerEnd = 0
-  /** When the result of the handler was about to be serialized. */
-  serializeStart = 0
-  /** When the response was ready to be sent. */
-  responseReadyAt = 0
-  /** When the response had ended; 0 before. */
-  endedAt = 0
-  /** Milliseconds since the epoch; 0 where the request is not observed. */
-  startedTime = 0
-  /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */
-  controller: { name: string, source: string | null } | null = null
-  collected: Record<string, Collected> | null = null
+  readonly recording = new Recording()
 
-  /**
-   * Stores data for a panel of the profile if the request is observed. A function is called when the profile is built.
-   */
+  /** Whether something was raised while the request was handled. */
+  get failed (): boolean {
+    return this.recording.failure !== null
+  }
+
+  /** Stores data for a panel of the profile: see `Recording`. */
   collect (name: string, data: Collected): void {
-    if (this.observed) (this.collected ??= {})[name] = data
+    this.recording.collect(name, data)
   }
 }
 
@@ -81,6 +49,11 @@ const kState = Symbol('hindsight.state')
 export function stateOf (request: FastifyRequest): RequestState {
   const holder = request as { [kState]?: RequestState }
   return (holder[kState] ??= new RequestState())
+}
+
+/** What is recorded of a request. */
+export function recordingOf (request: FastifyRequest): Recording {
+  return stateOf(request).recording
 }
 
 /** The state of a request where it has one. Any object may be given: nothing is added to it. */

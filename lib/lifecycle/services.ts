@@ -19,10 +19,8 @@ export interface Services {
   readonly debug: boolean
   /** The prefix of the application, without a slash at the end: the paths of the profiler begin with it. */
   readonly base: string
-  /** Whether requests may be observed. */
-  readonly observed: boolean
-  /** Whether requests may be observed from their beginning, and not only once they have failed. */
-  readonly fromBeginning: boolean
+  /** Which requests are recorded: none, those that fail, or all that the options select, from their beginning. */
+  readonly recording: 'none' | 'on-failure' | 'always'
   /** The listeners that are left to the application. */
   readonly leave: ReadonlySet<string>
   /** The cookies of a request, by whichever plugin they were parsed. */
@@ -48,7 +46,7 @@ declare module 'fastify' {
 
 /** Decorates an application with the services that its listeners share, and calls `closing` when it is closed. */
 export function openServices (
-  app: FastifyInstance, options: HindsightOptions, observed: boolean, fromBeginning: boolean
+  app: FastifyInstance, options: HindsightOptions, recording: Services['recording']
 ): void {
   const { debug = false, leave = [], lifecycle: mode = 'observe' } = options
   app.decorate('hindsight', {
@@ -57,8 +55,7 @@ export function openServices (
     lifecycle: { slots: [] },
     debug,
     base: app.prefix.replace(/\/$/, ''),
-    observed,
-    fromBeginning,
+    recording,
     leave: new Set(leave),
     cookiesOf: (request) => (request as { cookies?: Record<string, string> }).cookies ?? {},
     readinessChecks: [],

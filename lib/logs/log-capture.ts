@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import pino from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
-import { contextOf, knownStateOf, stateOf, type RequestContext } from '../lifecycle/request-state.js'
+import { contextOf, knownStateOf, recordingOf, type RequestContext } from '../lifecycle/request-state.js'
 import { RequestLog, type LateErrorListener } from './request-log.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
@@ -97,12 +97,10 @@ export class LogCapture {
   }
 
   #logFor (request: FastifyRequest): RequestLog {
-    const state = stateOf(request)
-    const known = state.capturedLog
-    if (known !== undefined) return known
-    const log = new RequestLog(state, this.#onLateError)
+    const recording = recordingOf(request)
+    if (recording.log !== null) return recording.log
+    const log = recording.log = new RequestLog(recording, this.#onLateError)
     const logger = request.log
-    state.capturedLog = log
     const isShared = Object.hasOwn(logger, kOwner)
     if (this.hasPinoLogger && logger !== this.#app.log) setOwner(logger, isShared ? null : contextOf(request))
     const first = firstLines.get(request) ?? firstLines.get(logger)
@@ -128,14 +126,14 @@ function attribute ({ instance, arguments: [fields, message, level], result }: P
   const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
   if (message !== FIRST_MESSAGE && request?.log !== instance) return logOfContext()?.add(level, result)
   // Fastify writes this line before the first hook, when a kept connection may have the context of its last request.
-  const log = request === null ? undefined : knownStateOf(request)?.capturedLog
-  if (log === undefined) firstLines.set(request ?? instance, { level, text: result, at: performance.now() })
+  const log = request === null ? undefined : knownStateOf(request)?.recording.log
+  if (log == null) firstLines.set(request ?? instance, { level, text: result, at: performance.now() })
   else log.add(level, result)
 }
 
 function recordLate (owner: Owner, error: unknown): void {
   const log = owner === null ? logOfContext() : logOf(owner)
-  if (log !== undefined) log.onLateError?.(log.state, error)
+  if (log !== undefined) log.onLateError?.(log.recording, error)
 }
 
 // Not enumerable, and without an error for a frozen logger.
@@ -153,7 +151,7 @@ function logOfContext (): RequestLog | undefined {
 
 /** Undefined where the request is over, and its memory was released. */
 function logOf ({ request }: RequestContext): RequestLog | undefined {
-  return request === undefined ? undefined : stateOf(request).capturedLog
+  return request === undefined ? undefined : recordingOf(request).log ?? undefined
 }
 
 function formatterOf (owner: RequestContext, bindings: pino.Bindings): pino.Logger {

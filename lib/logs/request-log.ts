@@ -1,14 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
-import type { RequestState } from '../lifecycle/request-state.js'
+import type { Recording } from '../recording/recording.js'
 import { levelName, type LogLevel, type LogRecord } from './log-record.js'
-
-declare module '../lifecycle/request-state.js' {
-  interface RequestState {
-    log?: RequestLog | undefined
-    /** The same, also of a request that is observed only if it fails. */
-    capturedLog?: RequestLog
-  }
-}
 
 const MAX_LINES = 10_000
 /** Characters of all lines together. */
@@ -23,7 +15,7 @@ export type OwnLine = Pick<LogRecord, 'channel' | 'message' | 'context'>
 interface KeptLine { at: number, level: LogLevel, line: OwnLine | string }
 
 /** Receives the error of a handler that fails after its response was sent. */
-export type LateErrorListener = (state: RequestState, error: unknown) => void
+export type LateErrorListener = (recording: Recording, error: unknown) => void
 
 /** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */
 export class RequestLog {
@@ -33,15 +25,15 @@ export class RequestLog {
   size = 0
   /** The characters of the lines that are kept, about their bytes. */
   bytes = 0
-  /** The state of the request, which has the time of its arrival. */
-  readonly state: RequestState
+  /** It has the time at which the request arrived. */
+  readonly recording: Recording
   readonly onLateError: LateErrorListener | undefined
   readonly #lines: KeptLine[] = []
   #isFinished = false
   #dropped = 0
 
-  constructor (state: RequestState, onLateError?: LateErrorListener) {
-    this.state = state
+  constructor (recording: Recording, onLateError?: LateErrorListener) {
+    this.recording = recording
     this.onLateError = onLateError
   }
 
@@ -84,8 +76,8 @@ export class RequestLog {
 
   // The time follows from the offset: the clock of the machine may be set back during the request.
   #record (at: number, level: LogLevel, { channel, message, context }: OwnLine): LogRecord {
-    const { startedAt, startedTime } = this.state
-    // The logger writes the first line before the request is observed.
+    const { startedAt, startedTime } = this.recording.timing
+    // The logger writes the first line before the request is recorded.
     const offset = Math.max(0, Math.round((at - startedAt) * 1_000) / 1_000)
     const time = new Date(startedTime + Math.floor(offset)).toISOString()
     return { time, offset, level, channel, message, context }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf } from '../errors/thrown-value.js'
 import { isPromise } from '../lifecycle/listener.js'
-import type { RequestState } from '../lifecycle/request-state.js'
+import type { Recording } from '../recording/recording.js'
 import type { Collector } from './part.js'
 import { snapshot } from './snapshot.js'
 
@@ -23,8 +23,8 @@ export function collectData (
 }
 
 /** The data of a collector of Hindsight; `{ error }` if it fails. */
-export function collectedBy ({ collected }: RequestState, name: string): unknown {
-  const data = collected?.[name]
+export function collectedBy ({ collected }: Recording, name: string): unknown {
+  const data = collected[name]
   try {
     return typeof data === 'function' ? data() as unknown : data
   } catch (error) {

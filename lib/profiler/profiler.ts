@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
+import { LruMap } from 'toad-cache'
 import { messageOf } from '../errors/thrown-value.js'
 import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'
@@ -46,8 +47,11 @@ const READ_TIMEOUT = 1_000
 const CLOSE_TIMEOUT = 5_000
 /** Milliseconds in which a form of a page can be sent. */
 const FORM_VALIDITY = 12 * 60 * 60 * 1_000
-/** Milliseconds that an exiting process waits for its last profiles. */
-const EXIT_TIMEOUT = 500
+/** Milliseconds that an exiting process waits for its last profiles, of all its applications together. */
+export const EXIT_TIMEOUT = 500
+/** How many profiles have changes that are kept, and for how long (ms). */
+const MAX_CHANGED = 1_000
+const CHANGE_LIFETIME = 60_000
 
 /** The store of profiles failed (RFC 9110, section 15.6.4). */
 class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
@@ -63,6 +67,8 @@ export class Profiler {
   readonly #queue: WriteQueue
   readonly #warn: Warn
   #amending: Promise<unknown> = Promise.resolve()
+  /** The changes of recent profiles: a late error makes a profile anew. */
+  readonly #changes = new LruMap<Array<(profile: Profile) => Profile>>(MAX_CHANGED, CHANGE_LIFETIME)
   /** Undefined until it is read from the store. */
   #secret: string | undefined
   readonly #ownSecret = randomBytes(32).toString('hex')
@@ -112,6 +118,11 @@ export class Profiler {
 
   /** Queues a profile that is built after its response, or when it is read; false when it was not queued. */
   defer (token: string, build: () => Profile): boolean {
+    const changes = this.#changes.get(token) ?? []
+    return this.#add(token, () => changes.reduce((profile, change) => change(profile), build()))
+  }
+
+  #add (token: string, build: () => Profile): boolean {
     return !this.#closed && this.#queue.add(token, () => boundedRecord(build(), this.maxProfileBytes, this.#parts))
   }
 
@@ -154,7 +165,11 @@ export class Profiler {
     // One after the other, so that none overwrites another.
     const amended = this.#amending.then(async () => {
       const profile = await this.#stored(token)
-      return profile !== undefined && this.save(change(profile))
+      if (profile === undefined) return false
+      const changed = change(profile)
+      if (changed === profile) return true
+      this.#changes.set(token, [...this.#changes.get(token) ?? [], change])
+      return this.#add(token, () => changed)
     })
     this.#amending = amended.catch(() => {})
     return await amended
@@ -164,14 +179,14 @@ export class Profiler {
     return await this.#queryAll(() => this.#storage.stats())
   }
 
-  /** Writes the queued profiles in a process that exits; blocks until they are stored, for at most half a second. */
-  exit (): void {
+  /** Writes the queued profiles in a process that exits; blocks until `deadline` (of `performance.now()`) at most. */
+  exit (deadline = performance.now() + EXIT_TIMEOUT): void {
     const records = this.#queue.drain()
     // A store of the application may throw synchronously.
     const put = async (): Promise<void> => await this.#storage.put(records)
     if (records.length > 0) put().catch(() => {})
     try {
-      this.#storage.settle?.(EXIT_TIMEOUT)
+      this.#storage.settle?.(Math.max(0, deadline - performance.now()))
     } catch {
       // The other applications of the process write their profiles, too.
     }

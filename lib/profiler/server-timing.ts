@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { stateOf } from '../lifecycle/request-state.js'
+import { recordingOf } from '../lifecycle/request-state.js'
 
 /** Adds `Server-Timing`: the times of the request until now, of its handler and of each stage (section 3). */
 export function addServerTiming (request: FastifyRequest, reply: FastifyReply): void {
-  const { recorder, startedAt, handlerStart, handlerEnd } = stateOf(request)
-  if (recorder === null) return
+  const { events, timing: { startedAt, handlerStart, handlerEnd } } = recordingOf(request)
+  if (events === null) return
   const now = performance.now()
   const times = new Map([['total', now - startedAt]])
   if (handlerStart !== 0) times.set('handler', (handlerEnd || now) - handlerStart)
-  for (const { stage, outcome, duration } of recorder.events()) {
+  for (const { stage, outcome, duration } of events.events()) {
     if (outcome !== 'skipped') times.set(stage, (times.get(stage) ?? 0) + duration)
   }
   const metrics = Array.from(times, ([name, duration]) => `${name};dur=${Math.round(duration * 1000) / 1000}`)

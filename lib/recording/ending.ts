@@ -62,8 +62,8 @@ export function watchEnding (
 }
 
 /** The status that describes an ending: what was sent; 101, 499 or 444 where Fastify has sent no response. */
-export function statusOfEnding (ending: Ending | undefined, reply: FastifyReply): number {
-  if (ending === undefined || ending.begun) return reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
+export function statusOfEnding (ending: Ending | null, reply: FastifyReply): number {
+  if (ending === null || ending.begun) return reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
   return { upgraded: 101, gone: 499, failed: 444 }[ending.kind]
 }
 

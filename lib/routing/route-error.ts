@@ -70,5 +70,5 @@ function withSlash (path: string): string {
 }
 
 function create<E extends Error> (request: FastifyRequest, make: () => E): E {
-  return servicesOf(request).observed ? make() : withoutStack(make)
+  return servicesOf(request).recording === 'none' ? withoutStack(make) : make()
 }

@@ -19,7 +19,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
   hindsight.cspReportUri = (request) => {
     const destination = String(request.headers['sec-fetch-dest'])
     if (!DOCUMENTS.has(destination) || !hindsight.mayReceiveDetails(request)) return null
-    const profile = hindsight.profiles?.profileOf(request) ?? null
+    const profile = hindsight.recorder?.profileOf(request) ?? null
     return profile && `${hindsight.originOf(request).prefix}${base}/csp-report/${profile.token}`
   }
 

@@ -8,7 +8,7 @@ import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import type { ServerSettings } from '../../app/server-options.js'
 import type { ListenerEvent } from '../../lib/lifecycle/events.js'
-import { profilerSettings } from '../../lib/profiler/collect-policy.js'
+import { profilerSettings } from '../../lib/recording/collect-policy.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 
 /** A folder without any route. */

@@ -19,7 +19,7 @@ export function blockedBy (
 ): Refusal[] {
   const verdict = 'allowed' in Object(cors) ? cors as CorsVerdict : null
   const record = 'authenticators' in Object(security) ? security as SecurityRecord : null
-  const sent = stateOf(request).sentHeaders ?? reply.getHeaders()
+  const sent = stateOf(request).recording.sentHeaders ?? reply.getHeaders()
   // A preflight that CORS refuses has no other reason.
   const isRefusedPreflight = verdict?.preflight === true && verdict.allowed === false
   const refusal = isRefusedPreflight ? null : refusalOf(request, reply, status, record)

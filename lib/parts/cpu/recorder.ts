@@ -85,8 +85,8 @@ export function recordCpuProfiles (
     if (!isRequested(request)) return
     const state = stateOf(request)
     // The profile is kept even if the options exclude the request.
-    state.forceProfile = true
-    const token = app.hindsight.profiles?.tokenOf(request)
+    state.recording.forceProfile = true
+    const token = app.hindsight.recorder?.tokenOf(request)
     if (token === undefined || token === null) return
     if (current !== undefined) {
       const refused = `A CPU profile was being recorded for ${current.token}, and only one runs at a time. Try again.`
@@ -113,9 +113,9 @@ export function recordCpuProfiles (
     const parameter = (query as Record<string, unknown> | undefined)?.[CPU_PARAMETER]
     if (headers[CPU_HEADER] !== '1' && parameter !== '1') return false
     const state = stateOf(request)
-    if (!state.observed || !app.hindsight.isDebugClient(request)) return false
+    if (!state.recording.isRecording || !app.hindsight.isDebugClient(request)) return false
     // A replay repeats earlier headers.
-    return state.replayOf !== undefined || isOwnRequest(request)
+    return state.recording.replayOf !== undefined || isOwnRequest(request)
   }
 
   // Pages of other sites must not start recordings. Browsers send `Sec-Fetch-Site` by https and to local addresses

@@ -2,13 +2,13 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { messageOf, read } from '../../errors/thrown-value.js'
-import { requestContext, stateOf } from '../../lifecycle/request-state.js'
+import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { shownHeaders } from '../events/headers.js'
 
-declare module '../../lifecycle/request-state.js' {
-  interface RequestState {
+declare module '../../recording/recording.js' {
+  interface Recording {
     /** The HTTP requests to other servers; above `MAX_CALLS` they are only counted. */
     outgoing?: { count: number, calls: Call[] }
   }
@@ -65,18 +65,19 @@ const socketTimes = new WeakMap<object, number>()
 /** Records a call of the current request. */
 function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = performance.now()): void {
   const request = requestContext.getStore()?.request
-  if (request === undefined || !stateOf(request).observed) return
-  const state = stateOf(request)
-  if (state.outgoing === undefined) {
+  if (request === undefined || !recordingOf(request).isRecording) return
+  const recording = recordingOf(request)
+  if (recording.outgoing === undefined) {
     const { mask } = servicesOf(request)
-    const outgoing = state.outgoing = { count: 0, calls: [] as Call[] }
-    state.collect('http-client', () => {
-      return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, mask, state.startedAt)) }
+    const outgoing = recording.outgoing = { count: 0, calls: [] as Call[] }
+    const since = recording.timing.startedAt
+    recording.collect('http-client', () => {
+      return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, mask, since)) }
     })
   }
   const begun = { ...call, startedAt }
   calls.set(sent, begun)
-  if (++state.outgoing.count <= MAX_CALLS) state.outgoing.calls.push(begun)
+  if (++recording.outgoing.count <= MAX_CALLS) recording.outgoing.calls.push(begun)
 }
 
 function update (sent: object, changes: Partial<Call>): void {

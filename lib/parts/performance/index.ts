@@ -1,4 +1,4 @@
-import type { RequestState } from '../../lifecycle/request-state.js'
+import type { Timing } from '../../recording/recording.js'
 import { isNotification, mostSevere } from '../../logs/log-record.js'
 import { readAsset } from '../../view/asset.js'
 import { counted, grouped } from '../../view/counted.js'
@@ -54,7 +54,7 @@ export const performance: Part<Data> = {
  * response was ready to be sent, both since the request arrived.
  */
 export function performanceRecord (
-  { startedAt, handlerStart, handlerEnd, responseReadyAt }: RequestState
+  { startedAt, handlerStart, handlerEnd, responseReadyAt }: Timing
 ): { handlerStart?: number, handler?: number, firstByte?: number } {
   const between = (from: number, to: number): number => Math.round((to - from) * 1000) / 1000
   return {

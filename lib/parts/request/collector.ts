@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { targetOf } from '../../http/request-target.js'
-import { attributesOf, stateOf } from '../../lifecycle/request-state.js'
+import { attributesOf, recordingOf, stateOf } from '../../lifecycle/request-state.js'
 import type { Mask } from '../../mask/mask.js'
 import { grouped } from '../../view/counted.js'
 import { binaryText, snapshot } from '../snapshot.js'
@@ -27,7 +27,7 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
       type: headers['content-type'],
       replace: partText
     })
-    const unparsed = request.body === undefined || request.body === null ? parserError(state.raised) : null
+    const unparsed = request.body == null ? parserError(state.recording.raised) : null
     state.collect('request', () => {
       const user = hindsight.mode === 'observe' ? userRecord(request) : undefined
       const mask = maskOf(request)
@@ -85,15 +85,15 @@ const TEXT = /^text\/|json|xml|javascript/i
 export function responseCollector ():
 (request: FastifyRequest, reply: FastifyReply, payload: unknown, content?: unknown) => void {
   return (request, reply, payload, content = payload) => {
-    const state = stateOf(request)
+    const recording = recordingOf(request)
     const isBuffer = Buffer.isBuffer(payload)
     const size = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
     const stream = size === null ? binaryText(payload) : null
     const text = startOf(content)
     const length = text === null ? 0 : Buffer.byteLength(content as string | Buffer)
-    state.collect('response', () => {
+    recording.collect('response', () => {
       const mask = maskOf(request)
-      const headers = state.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
+      const headers = recording.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
       const type = String(headers['content-type'] ?? 'no type')
       const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))
       const isText = !isEncoded && TEXT.test(type)
@@ -102,7 +102,7 @@ export function responseCollector ():
       let body: unknown
       if (stream !== null) body = stream
       else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
-      else if (state.ownPolicy !== undefined) body = '[the diagnostic page]'
+      else if (stateOf(request).ownPolicy !== undefined) body = '[the diagnostic page]'
       else if (hasBody && isText && text) body = shownText(text, length, mask)
       return {
         status: reply.statusCode,

@@ -21,7 +21,7 @@ export function routeCollector ({ hindsight }: FastifyInstance): (request: Fasti
     const params = state.sentParams ?? route?.params
     state.collect('router', () => {
       if (route === null) return unmatched(request)
-      const { controller } = state
+      const { controller } = state.recording
       const declared = routeTable.of(request)
       const place = declared?.declaredAt == null ? undefined : declaredPlace(declared.declaredAt)?.source
       const handler = controller?.source ?? place
@@ -44,6 +44,6 @@ export function routeCollector ({ hindsight }: FastifyInstance): (request: Fasti
 
 /** The route of a request that has no profile yet; null where none matched. */
 export function routeIn (state: RequestState): ProfiledRoute | null {
-  const { matched } = (collectedBy(state, 'router') ?? {}) as { matched?: ProfiledRoute }
+  const { matched } = (collectedBy(state.recording, 'router') ?? {}) as { matched?: ProfiledRoute }
   return matched ?? (state.route === null ? null : { ...state.route, methods: [] })
 }

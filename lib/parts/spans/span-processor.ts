@@ -1,11 +1,11 @@
-import { requestContext, stateOf } from '../../lifecycle/request-state.js'
+import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut } from '../../view/visible.js'
 import type { Data } from '../data.js'
 
-declare module '../../lifecycle/request-state.js' {
-  interface RequestState {
+declare module '../../recording/recording.js' {
+  interface Recording {
     /** The spans that were started while the request was handled. */
     spans?: SpanLog
   }
@@ -46,21 +46,21 @@ export interface HindsightSpanProcessor {
 /**
  * Makes a span processor that adds the spans of the application to the profile of the request in whose asynchronous
  * context they started: `new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor(), …] })`.
- * It keeps a reference to a span until the profile is built, and does nothing where no request is observed.
+ * It keeps a reference to a span until the profile is built, and does nothing where no request is recorded.
  */
 export function hindsightSpanProcessor (): HindsightSpanProcessor {
   return {
     onStart (span) {
       const request = requestContext.getStore()?.request
       if (request === undefined) return
-      const state = stateOf(request)
-      if (!state.observed) return
-      if (state.spans === undefined) {
+      const recording = recordingOf(request)
+      if (!recording.isRecording) return
+      if (recording.spans === undefined) {
         const { mask } = servicesOf(request)
-        const log = state.spans = new SpanLog()
-        state.collect('spans', () => log.record(mask, state.startedAt))
+        const log = recording.spans = new SpanLog()
+        recording.collect('spans', () => log.record(mask, recording.timing.startedAt))
       }
-      state.spans.add(span)
+      recording.spans.add(span)
     },
     // The end of a span is read from the span when the profile is built.
     onEnd () {},

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { Writable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Test } from 'tap'
-import { stateOf } from '../../../lib/lifecycle/request-state.js'
+import { recordingOf } from '../../../lib/lifecycle/request-state.js'
 import { LogCapture } from '../../../lib/logs/log-capture.js'
 import type { LogRecord } from '../../../lib/logs/log-record.js'
 import type { RequestLog } from '../../../lib/logs/request-log.js'
@@ -37,8 +37,8 @@ export async function capturing (t: Test, server: object, declare: (app: Fastify
   app.addHook('onRequest', (request, reply, done) => {
     if (reserve) {
       capture.buffer(request)
-      const log = stateOf(request).capturedLog
-      if (log !== undefined) logs.push([request.url, log])
+      const log = recordingOf(request).log
+      if (log !== null) logs.push([request.url, log])
     } else {
       const log = capture.open(request)
       reply.log = request.log

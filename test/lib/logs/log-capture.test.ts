@@ -9,7 +9,7 @@ import t from 'tap'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
-import { contextOf, stateOf } from '../../../lib/lifecycle/request-state.js'
+import { contextOf, recordingOf } from '../../../lib/lifecycle/request-state.js'
 import { LogCapture, recordingLogger } from '../../../lib/logs/log-capture.js'
 import { capturing, output } from './capturing.js'
 import { Writable } from 'node:stream'
@@ -240,7 +240,7 @@ interface Recorded {
 /** A recording logger, and what it has recorded. */
 function recorded (logger: object): Recorded {
   const request = {} as FastifyRequest
-  const log = stateOf(request).capturedLog = new RequestLog(stateOf(request))
+  const log = recordingOf(request).log = new RequestLog(recordingOf(request))
   const formatter = pino({ level: 'debug', base: null, timestamp: false }, { write: (line: string) => log.add((JSON.parse(line) as { level: number }).level, line) })
   return {
     logger: recordingLogger(logger as FastifyBaseLogger, contextOf(request), () => formatter) as Recorded['logger'],
@@ -682,7 +682,7 @@ t.test('a debug line of Hindsight is written only in full mode, if the logger ha
     for (const level of ['debug', 'info']) {
       const { stream, text } = output()
       const { app, messagesOf, linesOf } = await capturing(t, { logger: { level, stream } }, (app) => app.get('/', (request) => {
-        stateOf(request).capturedLog?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
+        recordingOf(request).log?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
         return 'x'
       }), { mode })
       await app.inject('/')

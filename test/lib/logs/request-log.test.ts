@@ -4,11 +4,12 @@ import { createMask, type Mask } from '../../../lib/mask/mask.js'
 import { levelName } from '../../../lib/logs/log-record.js'
 import { RequestLog } from '../../../lib/logs/request-log.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
-import { RequestState } from '../../../lib/lifecycle/request-state.js'
+import { Recording } from '../../../lib/recording/recording.js'
 
 const mask = createMask()
-const START = Object.assign(new RequestState(), { startedAt: 1_000, startedTime: Date.parse('2026-01-02T03:04:05.000Z') })
-const { startedTime } = START
+const START = new Recording()
+const startedTime = Date.parse('2026-01-02T03:04:05.000Z')
+Object.assign(START.timing, { startedAt: 1_000, startedTime })
 
 t.test('levels have their numbers', async t => {
   for (const [level, name] of [[10, 'trace'], [20, 'debug'], [30, 'info'], [35, 'info'], [40, 'warn'], [50, 'error'], [60, 'fatal'], [100, 'fatal'], [0, 'trace']] as const) t.equal(levelName(level), name)
@@ -59,13 +60,15 @@ t.test('notifications are ordered among the lines of the same millisecond; skipp
   t.same(records.map(({ offset, message }) => [offset, message]), [[0, 'before'], [0.2, notified('router')], [0.25, 'between'], [0.4, notified('firewall')], [9.001, notified('pagination')], [9.5, 'after']])
   t.match(records[1], { level: 'debug', channel: 'event', time: '2026-01-02T03:04:05.000Z' })
   t.same(records.map(({ time }) => time), records.map(({ time }) => time).sort(), 'the times never decrease')
-  t.same(reportedLines(undefined, [], 0, mask), { logs: [] })
+  t.same(reportedLines(null, [], 0, mask), { logs: [] })
 })
 
 t.test('the order and the times of lines do not depend on the clock of the machine', async t => {
   const now = Date.now
   t.teardown(() => { Date.now = now })
-  const log = new RequestLog(Object.assign(new RequestState(), { startedAt: performance.now(), startedTime }))
+  const recording = new Recording()
+  Object.assign(recording.timing, { startedAt: performance.now(), startedTime })
+  const log = new RequestLog(recording)
   for (const [i, message] of ['first', 'second', 'third'].entries()) {
     Date.now = () => startedTime - i * 60_000
     if (i === 1) log.note('info', { channel: 'app', message, context: {} })

@@ -38,7 +38,7 @@ const MAX_LENGTH = 1_000_000
  * request has no profile or its client may not see the debug surface.
  */
 export function setProfileLink (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
-  const profile = app.hindsight.profiles?.profileOf(request) ?? null
+  const profile = app.hindsight.recorder?.profileOf(request) ?? null
   if (profile === null || !app.hindsight.isDebugClient(request)) return false
   reply.header('x-debug-token-link', profile.url)
   return true
@@ -56,7 +56,7 @@ export function insertToolbar (
   const { mayReceiveDetails, originOf, base, warn } = app.hindsight
 
   function insert (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | undefined {
-    const profile = app.hindsight.profiles?.profileOf(request)
+    const profile = app.hindsight.recorder?.profileOf(request)
     const page = textOf(payload)
     const end = [...page.matchAll(TOKENS)].findLast(([token]) => token.startsWith('</'))?.index
     if (profile == null || end === undefined) return
@@ -94,7 +94,7 @@ export function insertToolbar (
 
   return (request, reply, payload) => {
     const isPage = mayReceiveDetails(request) && isNavigation(request) && isWholePage(request, reply)
-    if (!isPage || app.hindsight.profiles?.profileOf(request) == null) return
+    if (!isPage || app.hindsight.recorder?.profileOf(request) == null) return
     if (!(payload instanceof ReadStream)) return insert(request, reply, payload)
     const length = Number(reply.getHeader('content-length'))
     const isRead = request.method !== 'HEAD' && reply.statusCode !== 304 && length > 0 && length <= MAX_LENGTH
@@ -143,22 +143,22 @@ function valuesOf (reply: FastifyReply, name: string): string[] {
 function unfinished (
   request: FastifyRequest, reply: FastifyReply, { token, url }: { token: string, url: string }
 ): Toolbar {
-  const state = stateOf(request)
-  const { log, startedAt, failed, raised, routeError, otherErrors } = state
+  const { recording } = stateOf(request)
+  const { failure, log, routeError, otherErrors, timing: { startedAt } } = recording
   const { parts, editor } = servicesOf(request)
   const mask = maskOf(request)
-  const errors = failed ? [raised] : routeError !== null ? [routeError] : otherErrors.slice(0, 1)
+  const errors = failure !== null ? [failure.error] : routeError !== null ? [routeError] : otherErrors.slice(0, 1)
   const shown = parts.filter((part) => part.toolbar !== undefined)
   const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
   const collectors = {
-    ...Object.fromEntries(shown.map(({ name }) => [name, collectedBy(state, name)])),
+    ...Object.fromEntries(shown.map(({ name }) => [name, collectedBy(recording, name)])),
     ...ofApplication.length > 0 && mask.value(collectData(ofApplication, request, reply)) as object
   }
   return toolbarOf({
     token,
     status: reply.statusCode,
     method: request.method,
-    route: routeIn(state),
+    route: routeIn(stateOf(request)),
     duration: performance.now() - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
     logs: log?.records() ?? [],

@@ -1,22 +1,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requestContext, stateOf, type RequestState } from '../lifecycle/request-state.js'
+import { recordingOf, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
+import type { RequestLog } from '../logs/request-log.js'
 import { inspected } from '../view/json.js'
 import { traceOf } from '../parts/trace/index.js'
+import type {} from './recorder.js'
+import type { Recording } from './recording.js'
 
-/** Captures the log, process events and outgoing calls of each observed request, until the application is closed. */
-export function openDiagnostics (app: FastifyInstance) {
-  const { fromBeginning, mode, originOf, parts } = app.hindsight
+/** Captures the log, process events and outgoing calls of each recorded request, until the application is closed. */
+export function openLogs (app: FastifyInstance) {
+  const { mode, originOf, parts, recording: setting } = app.hindsight
   const capture = new LogCapture(app, () => {
     const request = requestContext.getStore()?.request
-    if (request === undefined || servicesOf(request) !== app.hindsight) return undefined
-    return stateOf(request).log
-  }, onLateError)
+    return request !== undefined && servicesOf(request) === app.hindsight ? logOf(request) : undefined
+  }, addLateError)
   const unwatch = watchRejections(mode)
-  // Where no request is observed from its beginning, none has an asynchronous context of its own.
-  const ends = fromBeginning ? parts.flatMap((part) => part.start?.(app) ?? []) : []
+  // Otherwise no request has an asynchronous context of its own.
+  const ends = setting === 'always' ? parts.flatMap((part) => part.start?.(app) ?? []) : []
   app.hindsight.closing.push(() => {
     unwatch()
     for (const end of ends) end()
@@ -24,32 +26,32 @@ export function openDiagnostics (app: FastifyInstance) {
   })
 
   return {
-    /** Whether the logger is one of pino, which publishes its lines. */
     hasPinoLogger: capture.hasPinoLogger,
-    /** Captures the log of a request; false where it is not observed. The caller enters the asynchronous context. */
     open (request: FastifyRequest, reply: FastifyReply): boolean {
-      const state = stateOf(request)
-      if (!state.observed) {
+      const recording = recordingOf(request)
+      if (!recording.isRecording) {
         capture.buffer(request)
         return false
       }
       // The connection may be closed when the profile is built.
       originOf(request)
-      const log = capture.open(request)
-      state.log = log
+      recording.log = capture.open(request)
       reply.log = request.log
       const trace = traceOf(request.headers.traceparent)
-      if (trace !== null) state.collect('trace', () => trace)
+      if (trace !== null) recording.collect('trace', () => trace)
       return true
     }
   }
 }
 
-function onLateError (state: RequestState, error: unknown): void {
-  const { reply } = state
-  if (reply === null) return
-  state.otherErrors.push(error)
-  servicesOf(reply.request).profiles?.queueAgain(reply.request, reply)
+/** The log of a request that is recorded. */
+export function logOf (request: FastifyRequest): RequestLog | undefined {
+  const { isRecording, log } = recordingOf(request)
+  return isRecording && log !== null ? log : undefined
+}
+
+function addLateError ({ reply }: Recording, error: unknown): void {
+  if (reply !== null) servicesOf(reply.request).recorder?.addError(reply.request, error)
 }
 
 // Neither listener changes what the process does. They attribute events to the request that caused them.
@@ -73,7 +75,7 @@ function onWarning (warning: Error): void {
 
 function note (level: LogLevel, message: string, stack: string | undefined): void {
   const request = requestContext.getStore()?.request
-  if (request !== undefined) stateOf(request).log?.note(level, { channel: 'process', message, context: { stack } })
+  if (request !== undefined) logOf(request)?.note(level, { channel: 'process', message, context: { stack } })
 }
 
 function onUncaught (raised: unknown, origin: string): void {
@@ -89,19 +91,15 @@ function recordUncaught (raised: unknown, origin: string): void {
   if (context === undefined) return
   const { request } = context
   if (request === undefined) return context.addError?.(raised)
-  const { mode, profiles } = servicesOf(request)
-  const state = stateOf(request)
-  const { reply } = state
-  if (state.otherErrors.includes(raised)) return
+  const { mode, recorder } = servicesOf(request)
+  const { failure, otherErrors, reply } = recordingOf(request)
+  if (otherErrors.includes(raised)) return
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
   if (mode === 'full') request.log.fatal({ err: raised, channel: 'process' }, message)
   else note('fatal', message, raised instanceof Error ? raised.stack : inspected(raised))
-  state.otherErrors.push(raised)
-  if (reply === null) return
-  if (reply.sent) {
-    profiles?.queueAgain(request, reply)
-  } else if (mode === 'full' && !state.failed) {
+  recorder?.addError(request, raised)
+  if (mode === 'full' && reply?.sent === false && failure === null) {
     // The service ends only after pending responses were sent.
     reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
   }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
 import { ownHook } from '../lifecycle/listener.js'
-import { contextOf, requestContext, stateOf } from '../lifecycle/request-state.js'
+import { contextOf, recordingOf, requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type {} from '../routing/route-table.js'
 
@@ -42,7 +42,7 @@ export class LastHook {
 type Sent = (error: null, payload: unknown) => void
 
 /**
- * Records when handlers begin and end, for observed requests. Restores the asynchronous context of the request, which
+ * Records when handlers begin and end, for recorded requests. Restores the asynchronous context of the request, which
  * the body parser has lost. `onStart` is called before the handler.
  * The diagnostics channel `tracing:fastify.request.handler` is not used: where it has a subscriber, Fastify 5.12 sets
  * the status of an error before it calls an error handler of the application, which finds 200 otherwise.
@@ -51,11 +51,11 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   const beforeHandler = new LastHook('preHandler', (isLast) => function hindsightHandler (
     request: FastifyRequest, reply: FastifyReply, done: () => void
   ) {
-    const state = stateOf(request)
-    if (!state.observed) return done()
-    if (isLast(request) && !request.is404 && state.handlerStart === 0) {
+    const { isRecording, timing } = recordingOf(request)
+    if (!isRecording) return done()
+    if (isLast(request) && !request.is404 && timing.handlerStart === 0) {
       onStart(request)
-      state.handlerStart = performance.now()
+      timing.handlerStart = performance.now()
       setCurrentCode(request, reply, 'handler')
     }
     const context = contextOf(request)
@@ -66,11 +66,11 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   app.addHook('preSerialization', ownHook(function hindsightSerialization (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
-    const state = stateOf(request)
-    if (state.observed) {
+    const { events, timing } = recordingOf(request)
+    if (events !== null) {
       endHandler(request)
-      state.serializeStart = performance.now()
-      state.recorder?.setCurrentCode(reply, 'Fastify')
+      timing.serializeStart = performance.now()
+      events.setCurrentCode(reply, 'Fastify')
     }
     done(null, payload)
   }))
@@ -86,20 +86,20 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
 
 /** Records the end of the handler, once. */
 export function endHandler (request: FastifyRequest): void {
-  const state = stateOf(request)
-  if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
+  const { timing } = recordingOf(request)
+  if (timing.handlerStart !== 0 && timing.handlerEnd === 0) timing.handlerEnd = performance.now()
 }
 
 /** Attributes header changes that follow, outside of recorded functions, to the route's hooks or to its handler. */
 export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
-  const { recorder, controller } = stateOf(request)
-  if (recorder === null) return
-  if (of === 'handler' && controller !== null) return recorder.setCurrentCode(reply, 'handler', controller.source)
+  const { events, controller } = recordingOf(request)
+  if (events === null) return
+  if (of === 'handler' && controller !== null) return events.setCurrentCode(reply, 'handler', controller.source)
   const route = servicesOf(request).routeTable.of(request)
   const source = route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
   // Hooks of the route that run directly before its handler cannot be separated from it by comparing.
   const handler = route?.hasPreHandler === true ? 'handler or route hooks' : 'handler'
-  if (of === 'handler') recorder.setCurrentCode(reply, handler, source)
-  else if (route?.hasHooks === true) recorder.setCurrentCode(reply, 'route hooks', source)
-  else recorder.setCurrentCode(reply, 'Fastify')
+  if (of === 'handler') events.setCurrentCode(reply, handler, source)
+  else if (route?.hasHooks === true) events.setCurrentCode(reply, 'route hooks', source)
+  else events.setCurrentCode(reply, 'Fastify')
 }

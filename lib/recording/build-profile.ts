@@ -7,23 +7,22 @@ import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import { targetOf } from '../http/request-target.js'
 import type { Headers } from '../lifecycle/header-values.js'
-import { stateOf, type RequestState } from '../lifecycle/request-state.js'
+import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { isConnectionError, statusOfEnding } from '../recording/ending.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from '../parts/blocked/blocked.js'
-import { fittingLogs } from './bounds.js'
 import { collectedBy } from '../parts/collect.js'
 import { unrecordedChanges } from '../parts/events/headers.js'
 import { plainCopy } from '../parts/snapshot.js'
-import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
-import type {} from './profiler.js'
-import { newToken } from './token.js'
+import { fittingLogs } from '../profiler/bounds.js'
+import { PROFILE_VERSION, type Profile, type ProfiledRoute } from '../profiler/profile.js'
+import type {} from '../profiler/profiler.js'
+import { newToken } from '../profiler/token.js'
+import { isConnectionError, statusOfEnding } from './ending.js'
+import type { Recording } from './recording.js'
 
 export interface BuildOptions {
-  /** The end of the response, on the clock of `performance.now()`. */
-  endedAt: number
   /** The maximum bytes of the profile as JSON; log lines beyond it are left out. */
   maxBytes: number
   /** Data of further collectors, not masked yet. */
@@ -34,44 +33,46 @@ export interface BuildOptions {
 
 /** Makes the profile of a request after its response: plain data, masked. */
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, options: BuildOptions): Profile {
-  const { endedAt, maxBytes, collected = {}, config } = options
-  const state = stateOf(request)
+  const { maxBytes, collected = {}, config } = options
+  const recording = recordingOf(request)
+  const { parent, replayOf, timing, token = '' } = recording
   const { debug, mask: maskWithoutParams, originOf } = servicesOf(request)
-  const sentHeaders = state.sentHeaders ?? reply.getHeaders() as Headers
+  const sentHeaders = recording.sentHeaders ?? reply.getHeaders() as Headers
   const mask = maskOf(request, sentHeaders.location)
   const origin = originOf(request)
-  state.recorder?.leaveAll(reply)
-  state.recorder?.finish(sentHeaders)
-  const events = state.recorder?.events(mask.header) ?? []
-  const status = statusOfEnding(state.ending, reply)
+  recording.events?.leaveAll(reply)
+  recording.events?.finish(sentHeaders)
+  const events = recording.events?.events(mask.header) ?? []
+  const status = statusOfEnding(recording.ending, reply)
   const masked = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)
   const { exceptions, otherErrors } = errorsOf(request, masked)
   // The mask of a collector does not hide the path parameters of this request.
-  const ownData = Object.fromEntries(Object.keys(state.collected ?? {}).map((name) => [name, collectedBy(state, name)]))
+  const names = Object.keys(recording.collected)
+  const ownData = Object.fromEntries(names.map((name) => [name, collectedBy(recording, name)]))
   const collectors = mask === maskWithoutParams ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
   const blocked = debug ? blockedBy(request, reply, status, collectors) : []
   const { matched: route = null } = (collectors.router ?? {}) as { matched?: ProfiledRoute }
   if (route !== null) delete collectors.router
   Object.assign(collectors, { config }, mask.value(collected))
-  if (state.recorder !== null) collectors.headers = unrecordedChanges(state.recorder, mask)
+  if (recording.events !== null) collectors.headers = unrecordedChanges(recording.events, mask)
   if (blocked.length > 0) collectors.blocked = blocked
   if (otherErrors.length > 0) collectors.otherErrors = otherErrors.map(masked)
   return {
     version: PROFILE_VERSION,
-    token: state.token ?? '',
-    time: new Date(state.startedTime).toISOString(),
-    duration: Math.round((endedAt - state.startedAt) * 1000) / 1000,
+    token,
+    time: new Date(timing.startedTime).toISOString(),
+    duration: Math.round((timing.endedAt - timing.startedAt) * 1000) / 1000,
     method: request.method,
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     status,
     route,
     exceptions,
-    logs: logsOf(state, mask, maxBytes),
+    logs: logsOf(recording, mask, maxBytes),
     events,
     collectors,
-    ...(Boolean(state.parent) && { parent: state.parent }),
-    ...(state.replayOf !== undefined && { replayOf: state.replayOf })
+    ...(parent !== undefined && parent !== '' && { parent }),
+    ...(replayOf !== undefined && { replayOf })
   }
 }
 
@@ -87,18 +88,18 @@ export function withError (profile: Profile, chain: FlattenedException[]): Profi
 function errorsOf (
   request: FastifyRequest, masked: (error: unknown) => FlattenedException[]
 ): { exceptions: FlattenedException[], otherErrors: unknown[] } {
-  const { ending, failed, raised, routeError, otherErrors } = stateOf(request)
-  const all = ending !== undefined && 'error' in ending ? [ending.error, ...otherErrors] : otherErrors
+  const { ending, failure, raised, routeError, otherErrors } = recordingOf(request)
+  const all = ending !== null && 'error' in ending ? [ending.error, ...otherErrors] : otherErrors
   // An upload that its client breaks off is an error of the parser, too.
   const isResult = ending?.kind === 'gone' && isConnectionError(raised)
-  if (failed && isResult) return { exceptions: masked(ending.error), otherErrors: [raised, ...otherErrors] }
-  const others = [...new Set(all)].filter((other) => !failed || other !== raised)
-  if (failed || routeError !== null) return { exceptions: exceptionsOf(request), otherErrors: others }
+  if (failure !== null && isResult) return { exceptions: masked(ending.error), otherErrors: [raised, ...otherErrors] }
+  const others = [...new Set(all)].filter((other) => failure === null || other !== raised)
+  if (failure !== null || routeError !== null) return { exceptions: exceptionsOf(request), otherErrors: others }
   return { exceptions: others.length > 0 ? masked(others[0]) : [], otherErrors: others.slice(1) }
 }
 
 // Masking is slower than parsing: lines for which there is no space are not masked.
-function logsOf ({ log }: RequestState, mask: Mask, maxBytes: number): LogRecord[] {
+function logsOf ({ log }: Recording, mask: Mask, maxBytes: number): LogRecord[] {
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
   const lines = log?.records() ?? []
   return fittingLogs(lines, maxBytes, reason).map((line) => maskLogRecord(line, mask))

@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
-import type { Frame, RecordedFunction } from '../lifecycle/event-recorder.js'
+import type { HookRun, RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
 import { isOwnHook, isPromise } from '../lifecycle/listener.js'
-import { contextOf, requestContext, stateOf } from '../lifecycle/request-state.js'
+import { contextOf, recordingOf, requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { LastHook } from './handler-time.js'
-import type {} from './request-profiles.js'
+import type {} from './recorder.js'
 
-declare module '../lifecycle/request-state.js' {
-  interface RequestState {
+declare module './recording.js' {
+  interface Recording {
     /** Whether an `onSend` hook of the application failed. */
     sendFailed?: boolean
   }
@@ -50,17 +50,17 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
 
   const call: Callable = function (...args) {
     const [request, reply] = args as [FastifyRequest, FastifyReply]
-    const { recorder, pass } = stateOf(request)
-    if (recorder === null) return (hook as Callable).apply(this, args)
+    const { recording: { events }, pass } = stateOf(request)
+    if (events === null) return (hook as Callable).apply(this, args)
     const sentBefore = reply.sent
     // The place is found with the first request: the files of a stack are read for that.
     callee ??= { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }
-    const frame = recorder.enter(reply, callee, pass)
+    const run = events.enter(reply, callee, pass)
     const end = (raised?: unknown): void => {
-      if (frame.isOver) return
+      if (run.isOver) return
       const failed = raised !== undefined && raised !== null
-      recorder.leave(frame, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
-      if (failed) recordRaised(request, reply, frame, raised)
+      events.leave(run, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
+      if (failed) recordRaised(request, reply, run, raised)
     }
     const done = args.at(-1)
     if (typeof done === 'function') {
@@ -98,17 +98,16 @@ function isRefused (name: string, hook: object): boolean {
 }
 
 function recordRaised (
-  request: FastifyRequest, reply: FastifyReply, { callee: { stage, listener } }: Frame, raised: unknown
+  request: FastifyRequest, reply: FastifyReply, { callee: { stage, listener } }: HookRun, raised: unknown
 ): void {
-  const state = stateOf(request)
+  const recording = recordingOf(request)
   if (ONLY_LOGGED.has(stage)) {
-    state.otherErrors.push(raised)
-    servicesOf(request).profiles?.queueAgain(request, reply)
+    servicesOf(request).recorder?.addError(request, raised)
     return
   }
-  if (stage === 'onSend') state.sendFailed = true
-  if (state.failed) state.otherErrors.push(raised)
-  else state.raisedBy = { stage, listener }
+  if (stage === 'onSend') recording.sendFailed = true
+  if (recording.failure === null) recording.raisedBy = { stage, listener }
+  else recording.addError(raised)
 }
 
 /** The package of the file that added a hook, else the plugin; and where it was added, as `file:line`. */

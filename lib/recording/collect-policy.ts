@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pathMatches, pathnameOf } from '../http/request-target.js'
-import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services.js'
+import { recordingOf } from '../lifecycle/request-state.js'
+import { servicesOf, type Services } from '../lifecycle/services.js'
 import type { HindsightOptions, ProfilerSettings } from '../options.js'
 
-declare module '../lifecycle/request-state.js' {
-  interface RequestState {
+declare module './recording.js' {
+  interface Recording {
     /** The random value in 0..1 that decides whether a sampled request is profiled. */
     sample?: number
   }
@@ -20,10 +20,12 @@ export function profilerSettings (option: HindsightOptions['profiler'] = 'all'):
   return option === 'errors' ? ONLY_ERRORS : option
 }
 
-/** Whether requests may be profiled from their beginning, not only once they have failed. */
-export function isFromBeginning (settings: ProfilerSettings): boolean {
+/** The setting of an application in debug mode, or in production. */
+export function recordingSetting (debug: boolean, settings: ProfilerSettings | null): Services['recording'] {
+  if (debug) return 'always'
+  if (settings?.production !== true) return 'none'
   const { collect = true, collectParameter, onlyExceptions = false } = settings
-  return !onlyExceptions && (collect || collectParameter !== undefined)
+  return !onlyExceptions && (collect || collectParameter !== undefined) ? 'always' : 'on-failure'
 }
 
 /** Makes the functions that decide whether a request is profiled. */
@@ -52,17 +54,17 @@ export function collectPolicy (options: ProfilerSettings) {
   }
 
   function isSampled (request: FastifyRequest): boolean {
-    return sampling === 1 || (stateOf(request).sample ??= Math.random()) < sampling
+    return sampling === 1 || (recordingOf(request).sample ??= Math.random()) < sampling
   }
 
   /** Whether the request is profiled even if it succeeds; it may be called at its beginning. */
   function isProfiledOnSuccess (request: FastifyRequest): boolean {
-    return stateOf(request).forceProfile === true || (!onlyExceptions && isSelected(request) && isSampled(request))
+    return recordingOf(request).forceProfile === true || (!onlyExceptions && isSelected(request) && isSampled(request))
   }
 
   /** Whether the request is profiled, by its outcome until now. */
   function isCollected (request: FastifyRequest, given: FastifyReply | null = null): boolean {
-    const { reply: known, otherErrors, ending } = stateOf(request)
+    const { reply: known, otherErrors, ending } = recordingOf(request)
     const reply = given ?? known
     const hasError = otherErrors.length > 0 || ending?.kind === 'failed'
     const isCounted = reply === null || hasError || reply.statusCode >= minStatus
@@ -74,8 +76,8 @@ export function collectPolicy (options: ProfilerSettings) {
 
 /** Whether something was raised, the response was not sent completely, or it is a server error. */
 function hasFailed (request: FastifyRequest, reply: FastifyReply | null): boolean {
-  const { failed, routeError, ending, otherErrors } = stateOf(request)
-  if (failed || routeError !== null || otherErrors.length > 0) return true
+  const { failure, routeError, ending, otherErrors } = recordingOf(request)
+  if (failure !== null || routeError !== null || otherErrors.length > 0) return true
   if (ending?.kind === 'gone' || ending?.kind === 'failed') return true
   return reply !== null && reply.statusCode >= 500
 }

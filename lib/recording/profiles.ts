@@ -1,0 +1,173 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { flattenError } from '../errors/flatten-error.js'
+import { maskExceptions, maskOf } from '../errors/masked-exceptions.js'
+import { ProcessExitError } from '../http/http-errors.js'
+import { absoluteUrl } from '../http/origin.js'
+import { pathnameOf } from '../http/request-target.js'
+import { isRedirect } from '../http/responses.js'
+import { sentHeadersOf } from '../lifecycle/header-values.js'
+import { contextOf, recordingOf, requestContext, routeConfigOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { Mask } from '../mask/mask.js'
+import type { ProfilerSettings } from '../options.js'
+import { collectData } from '../parts/collect.js'
+import { openConfiguration } from '../parts/config/configuration.js'
+import { EXIT_TIMEOUT } from '../profiler/profiler.js'
+import { newToken } from '../profiler/token.js'
+import { buildProfile, withError } from './build-profile.js'
+import { collectPolicy } from './collect-policy.js'
+import { Redirects } from './redirects.js'
+
+declare module './recording.js' {
+  interface Recording {
+    token?: string
+    /** Whether its profile was queued, and spans were created from it. */
+    isQueued?: boolean
+    /** The token of the request that caused this one, where that is known. */
+    parent?: string
+    /** The data of the application's collectors: they run once, however often the profile is written. */
+    applicationData?: Record<string, unknown>
+  }
+}
+
+/** Errors that are added to a stored profile when its request is no longer in memory. */
+const MAX_LATE_ERRORS = 25
+const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
+
+/** One listener for all applications: Node.js warns of more than ten. */
+const onExit = new Set<(code: number, deadline: number) => void>()
+// Before the exit listener of `storage/sqlite.ts`, which stops the thread of the database.
+process.prependListener('exit', (code) => {
+  const deadline = performance.now() + EXIT_TIMEOUT
+  for (const callback of onExit) callback(code, deadline)
+})
+
+/** The profile of a request: its token, and the absolute URL of its page. */
+export interface ProfileAddress { token: string, url: string }
+
+/**
+ * Returns the functions that decide whether a request has a profile, and queue it. `complete` records what no hook has
+ * recorded until the end of a response.
+ */
+export function openProfiles (
+  app: FastifyInstance, settings: ProfilerSettings, options: object,
+  complete: (request: FastifyRequest, reply: FastifyReply) => void
+) {
+  const { base, closing, mode, originOf, profiler, warn } = app.hindsight
+  const { collectors = [] } = settings
+  const { isCollected, isProfiledOnSuccess } = collectPolicy(settings)
+  const configuration = openConfiguration(app, options)
+  const redirects = new Redirects()
+
+  function mayBeProfiled (request: FastifyRequest): boolean {
+    const path = pathnameOf(request)
+    const isOwn = path.startsWith(base) && OWN_PATHS.test(path.slice(base.length))
+    return !isOwn && routeConfigOf(request)?.profile !== false
+  }
+
+  /** Whether the request is profiled, by its outcome until now. */
+  function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
+    return isCollected(request, reply) && mayBeProfiled(request)
+  }
+
+  /** Queues the profile of a request, or again after a late error. */
+  function queueProfile (request: FastifyRequest, reply: FastifyReply): void {
+    if (!isProfiled(request, reply)) return release(request)
+    const recording = recordingOf(request)
+    const isFirst = recording.isQueued !== true
+    recording.isQueued = true
+    recording.timing.endedAt ||= performance.now()
+    if (!recording.parent) recording.parent = redirects.take(request)
+    // Headers that are set later are not sent.
+    recording.sentHeaders ??= sentHeadersOf(reply)
+    complete(request, reply)
+    const collected = (recording.applicationData ??= collectData(collectors, request, reply))
+    const token = tokenOf(request)
+    const isDeferred = profiler.defer(token, () => {
+      try {
+        const { maxProfileBytes: maxBytes } = profiler
+        const profile = buildProfile(request, reply, { maxBytes, collected, config: configuration() })
+        if (isFirst) profiler.trace?.(profile)
+        contextOf(request).addError ??= errorAdder(token, maskOf(request))
+        return profile
+      } finally {
+        release(request)
+      }
+    })
+    if (!isDeferred) release(request)
+  }
+
+  /** Makes the function that adds errors to the profile of a request that is no longer in memory. */
+  function errorAdder (token: string, mask: Mask): (error: unknown) => void {
+    let left = MAX_LATE_ERRORS
+    return (error) => {
+      if (left-- < 1) return
+      const chain = maskExceptions(flattenError(error), mask)
+      profiler.amend(token, (profile) => withError(profile, chain)).catch((reason: unknown) => {
+        warn('An error was not added to its profile', reason)
+      })
+    }
+  }
+
+  // An exception in a listener of the response or of the process would end the process.
+  function queue (request: FastifyRequest, reply: FastifyReply): void {
+    try {
+      queueProfile(request, reply)
+    } catch (error) {
+      warn('A profile was not queued', error)
+    }
+  }
+
+  // A request that ends the process is profiled, too.
+  function exit (code: number, deadline: number): void {
+    const request = requestContext.getStore()?.request
+    if (request !== undefined && servicesOf(request) === app.hindsight) queueExiting(request, code)
+    profiler.exit(deadline)
+  }
+
+  function queueExiting (request: FastifyRequest, code: number): void {
+    const recording = recordingOf(request)
+    const { ending, failure, otherErrors, reply } = recording
+    if (ending !== null || reply === null) return
+    if (mode === 'full' && !reply.sent) reply.code(500)
+    if (!reply.raw.writableEnded && failure === null && otherErrors.length === 0) {
+      recording.addError(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
+    }
+    queue(request, reply)
+  }
+
+  onExit.add(exit)
+  // Last, after the store is closed: a process that exits earlier writes the queued profiles.
+  closing.unshift(() => { onExit.delete(exit) })
+  return {
+    isProfiled,
+    isProfiledOnSuccess,
+    queue,
+    /** The address of the request's profile; null: it is not profiled. */
+    profileOf (request: FastifyRequest): ProfileAddress | null {
+      if (!isProfiled(request)) return null
+      const token = tokenOf(request)
+      return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
+    },
+    /** The token that the profile of the request will have; null where its path or its route excludes it. */
+    tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? tokenOf(request) : null,
+    /** To be called when a response begins: the request that follows a redirect is its child. */
+    rememberRedirect (request: FastifyRequest, reply: FastifyReply): void {
+      const location = reply.getHeader('location')
+      if (isRedirect(reply) && typeof location === 'string') redirects.remember(request, location, tokenOf(request))
+    }
+  }
+}
+
+function tokenOf (request: FastifyRequest): string {
+  return (recordingOf(request).token ??= newToken())
+}
+
+/** Ends the log of a request that is over, and releases the memory of the request. */
+export function release (request: FastifyRequest): void {
+  const { ending, log } = recordingOf(request)
+  // A profile may be made before, where the process exits.
+  if (ending === null) return
+  log?.finish()
+  contextOf(request).release()
+}

@@ -1,0 +1,183 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isInjection } from 'light-my-request'
+import { maskOf } from '../errors/masked-exceptions.js'
+import { bufferBody } from '../errors/rejected-input.js'
+import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
+import { EventRecorder } from '../lifecycle/event-recorder.js'
+import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { ProfilerSettings } from '../options.js'
+import { performanceRecord } from '../parts/performance/index.js'
+import { requestCollector, responseCollector } from '../parts/request/collector.js'
+import { routeCollector } from '../parts/router/collector.js'
+import { watchEnding, type Ending } from './ending.js'
+import { endHandler, setCurrentCode } from './handler-time.js'
+import { openLogs } from './process-events.js'
+import { openProfiles, release, type ProfileAddress } from './profiles.js'
+import type { Recording } from './recording.js'
+
+declare module './recording.js' {
+  interface Recording {
+    /** The token of the profile whose request this one repeats. */
+    replayOf?: string
+    /** Whether the request is profiled even if the options exclude it: a replay, or a request with a CPU profile. */
+    forceProfile?: boolean
+    /** Watches a body that is about to be sent; absent until the response is watched. */
+    watchBody?: (payload: unknown) => void
+  }
+}
+
+declare module '../lifecycle/services.js' {
+  interface Services {
+    /** Records requests; absent where none is recorded. */
+    recorder?: Recorder
+  }
+}
+
+/** Records the requests of an application, from their beginning to their profiles. Both modes call these functions. */
+export type Recorder = ReturnType<typeof createRecorder>
+
+/** `settings`: null where no request is profiled; then failures are recorded for their diagnostic pages only. */
+export function createRecorder (app: FastifyInstance, settings: ProfilerSettings | null, options: object) {
+  const { debug, mode, recording: setting, warn } = app.hindsight
+  const profiles = settings === null ? null : openProfiles(app, settings, options, complete)
+  const logs = openLogs(app)
+  const collectRoute = routeCollector(app)
+  const collectIncoming = requestCollector(app)
+  const collectResponse = responseCollector()
+
+  /** Begins a request, before its first listener or hook. */
+  function begin (request: FastifyRequest, reply: FastifyReply): void {
+    const recording = recordingOf(request)
+    const isInjected = isInjection(request.raw)
+    // Its result is kept. It is called now, as it reads the request that injected this one from the asynchronous
+    // context, which will be that of this request.
+    if (debug && isInjected) app.hindsight.isDebugClient(request)
+    if (debug) bufferBody(request)
+    if (isInjected) recordReplay(recording)
+    recording.reply = reply
+    recording.timing.startedAt = performance.now()
+    recording.watchBody = watchEnding(request, reply, (ending) => end(request, reply, ending))
+    if (setting !== 'always' || (!debug && profiles?.isProfiledOnSuccess(request) === false)) return
+    startRecording(request, reply)
+    if (isInjected) recordParent(request, recording)
+  }
+
+  /** Begins to record events, headers and log lines of a request: at its beginning, or when it has failed. */
+  function startRecording (request: FastifyRequest, reply: FastifyReply): void {
+    const recording = recordingOf(request)
+    if (recording.isRecording) return
+    const { timing } = recording
+    recording.reply = reply
+    timing.startedTime = Math.round(Date.now() - (performance.now() - timing.startedAt))
+    recording.events = new EventRecorder(app.hindsight.lifecycle.slots, timing.startedAt, maskOf(request).header)
+    recording.collect('performance', () => performanceRecord(timing))
+    setCurrentCode(request, reply, 'route')
+  }
+
+  /** Records the error of a request; an earlier one becomes one of its other errors. */
+  function fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
+    const recording = recordingOf(request)
+    const { failure: earlier } = recording
+    if (earlier !== null && earlier.error === error) return
+    recording.failure = { error }
+    if (earlier !== null) recording.addError(earlier.error)
+    recording.exceptions = undefined
+    endHandler(request)
+    startRecording(request, reply)
+    recording.events?.setCurrentCode(reply, 'error handler')
+  }
+
+  /** Records the incoming request and its route, once. */
+  function collectRequest (request: FastifyRequest): void {
+    const { collected, isRecording } = recordingOf(request)
+    if (!isRecording || collected.request !== undefined) return
+    // Getters of the application may throw.
+    try {
+      collectRoute(request)
+      collectIncoming(request)
+    } catch (error) {
+      warn('A request was not recorded', error)
+    }
+  }
+
+  /** Prepares the profile of a response that is about to be sent; null where the request is not profiled. */
+  function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): ProfileAddress | null {
+    const recording = recordingOf(request)
+    recording.watchBody?.(payload)
+    if (profiles === null || !profiles.isProfiled(request, reply)) return null
+    const isLate = !recording.isRecording
+    startRecording(request, reply)
+    collectRequest(request)
+    if (isLate) collectResponse(request, reply, payload)
+    profiles.rememberRedirect(request, reply)
+    const profile = profiles.profileOf(request)
+    recording.events?.setCurrentCode(reply, 'Hindsight')
+    if (profile !== null && app.hindsight.isDebugClient(request)) reply.header('x-debug-token', profile.token)
+    return profile
+  }
+
+  // A reply may be sent or hijacked before the handler, and no hook has seen the response of a hijacked reply.
+  function complete (request: FastifyRequest, reply: FastifyReply): void {
+    startRecording(request, reply)
+    collectRequest(request)
+    if (recordingOf(request).collected.response === undefined) collectResponse(request, reply, undefined)
+  }
+
+  function end (request: FastifyRequest, reply: FastifyReply, ending: Ending): void {
+    const recording = recordingOf(request)
+    recording.ending = ending
+    recording.timing.endedAt = performance.now()
+    const error = 'error' in ending ? ending.error : undefined
+    const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
+    if (mode === 'full' && recording.isRecording && isClosed) request.log.info({ channel: 'request' }, error.message)
+    if (profiles === null) release(request)
+    else profiles.queue(request, reply)
+  }
+
+  /** Adds an error that was raised beside the one that the response is about, at any time. */
+  function addError (request: FastifyRequest, error: unknown): void {
+    const recording = recordingOf(request)
+    const { ending, reply } = recording
+    if (recording.addError(error) && ending !== null && reply !== null) profiles?.queue(request, reply)
+  }
+
+  // A request that is injected while another is handled is made in the asynchronous context of that one.
+  function recordParent (request: FastifyRequest, recording: Recording): void {
+    const parent = requestContext.getStore()?.request
+    if (parent === undefined || parent.raw === request.raw) return
+    // Work that a request has started may continue in its context when the request is over.
+    const isOver = recordingOf(parent).reply?.raw.writableEnded !== false
+    if (!isOver && servicesOf(parent) === app.hindsight) recording.parent = profiles?.tokenOf(parent) ?? ''
+  }
+
+  return {
+    begin,
+    /** Captures the log of a request; false where it is not recorded. The caller enters the asynchronous context. */
+    openLog: logs.open,
+    /** Whether the logger is one of pino, which publishes its lines. */
+    hasPinoLogger: logs.hasPinoLogger,
+    startRecording,
+    collectRoute,
+    collectIncoming,
+    collectRequest,
+    collectResponse,
+    fail,
+    respond,
+    addError,
+    /** The address of the request's profile; null: it is not profiled. */
+    profileOf: (request: FastifyRequest): ProfileAddress | null => profiles?.profileOf(request) ?? null,
+    /** The token that the profile of the request will have; null where it has none in any case. */
+    tokenOf: (request: FastifyRequest): string | null => profiles?.tokenOf(request) ?? null
+  }
+}
+
+function recordReplay (recording: Recording): void {
+  const replay = replayContext.getStore()
+  if (replay?.replayOf === undefined) return
+  recording.replayOf = replay.replayOf
+  // The route of the replay waits for its profile.
+  recording.forceProfile = true
+  // Requests that the handler injects are not replays.
+  replay.replayOf = undefined
+}

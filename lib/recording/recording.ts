@@ -1,0 +1,88 @@
+import type { FastifyReply } from 'fastify'
+import type { Headers } from '../lifecycle/header-values.js'
+import type { EventRecorder } from '../lifecycle/event-recorder.js'
+import type { RequestLog } from '../logs/request-log.js'
+import type { Ending } from './ending.js'
+
+/** Data for a panel of the profile, or a function that makes it, which is called when the profile is built. */
+export type Collected = unknown | (() => unknown)
+
+const MAX_OTHER_ERRORS = 25
+
+/** When parts of a request began or ended: milliseconds on the clock of `performance.now()`; 0: not yet, or never. */
+export interface Timing {
+  startedAt: number
+  handlerStart: number
+  handlerEnd: number
+  /** When the result of the handler was about to be serialized. */
+  serializeStart: number
+  /** When the response was ready to be sent. */
+  responseReadyAt: number
+  endedAt: number
+  /** When the request began, in milliseconds since the epoch. */
+  startedTime: number
+}
+
+/**
+ * What is recorded of one request. Requests that are profiled only if they fail have their beginning, the end of their
+ * response and the lines of their log until then; `events` is null. Parts declare their own fields by declaration
+ * merging, next to the code that uses them:
+ *
+ *     declare module '../recording/recording.js' {
+ *       interface Recording { spans?: SpanLog }
+ *     }
+ */
+export class Recording {
+  reply: FastifyReply | null = null
+  readonly timing: Timing = {
+    startedAt: 0, handlerStart: 0, handlerEnd: 0, serializeStart: 0, responseReadyAt: 0, endedAt: 0, startedTime: 0
+  }
+
+  /** The error that the response is about, which may be undefined or null itself; null where there is none. */
+  failure: { error: unknown } | null = null
+  /** The listener or hook that raised it, where one did. */
+  raisedBy: { stage: string, listener: string } | null = null
+  /** Further errors, in the order in which they occurred: see `addError`. */
+  readonly otherErrors: unknown[] = []
+  /** The not-found or method-not-allowed error of a request without a route that the application answers. */
+  routeError: Error | null = null
+  /** How many times the hooks of a response began: more than once where one of them failed. */
+  responses = 0
+  /** How the response ended; null before. */
+  ending: Ending | null = null
+  /** The headers of the response as they were sent. */
+  sentHeaders: Headers | null = null
+  /** The events of the request, and the changes of headers; null where they are not recorded. */
+  events: EventRecorder | null = null
+  /** The lines that the logger of the request has written; null where it is not captured. */
+  log: RequestLog | null = null
+  /** The data of panels by their names. */
+  readonly collected: Record<string, Collected> = {}
+  /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */
+  controller: { name: string, source: string | null } | null = null
+
+  get raised (): unknown {
+    return this.failure?.error
+  }
+
+  /** Whether events, headers and log lines are recorded: at once, or since the request has failed. */
+  get isRecording (): boolean {
+    return this.events !== null
+  }
+
+  /**
+   * Adds a further error, such as one that is raised after the response. False: it is known already, or there are as
+   * many as are kept.
+   */
+  addError (error: unknown): boolean {
+    const isKnown = this.otherErrors.includes(error) || (this.failure !== null && this.failure.error === error)
+    if (isKnown || this.otherErrors.length >= MAX_OTHER_ERRORS) return false
+    this.otherErrors.push(error)
+    return true
+  }
+
+  /** Stores data for a panel of the profile. A function is called when the profile is built. */
+  collect (name: string, data: Collected): void {
+    if (this.isRecording) this.collected[name] = data
+  }
+}
