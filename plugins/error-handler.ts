@@ -9,7 +9,7 @@ import { representation } from '../lib/errors/negotiate.js'
 import { messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
 import { percentEncoded } from '../lib/http/header-text.js'
 import { statusOf } from '../lib/http/http-errors.js'
-import { addVary, preventCaching } from '../lib/http/responses.js'
+import { addVary, dropReplaced, preventCaching } from '../lib/http/responses.js'
 import { runSlots, type Slot } from '../lib/lifecycle/lifecycle.js'
 import { isPromise, ownHook } from '../lib/lifecycle/listener.js'
 import { logError } from '../lib/lifecycle/log-error.js'
@@ -152,7 +152,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       : undefined
     const token = referenceOf(request)
     const body = renderShortError(status, type, { token, detail })
-    dropHeaders(request, reply, ENTITY_HEADERS)
+    dropReplaced(reply)
+    dropInvalid(request, reply)
     reply.code(status).headers({
       'cache-control': detail === undefined ? 'no-cache, private' : 'no-store',
       'content-type': contentType,
@@ -180,7 +181,7 @@ function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: strin
     raw.destroy()
     return
   }
-  dropHeaders(request, reply)
+  dropInvalid(request, reply)
   const headers = reply.getHeaders() as Record<string, string>
   raw.writeHead(reply.statusCode, { ...headers, 'content-length': Buffer.byteLength(body) })
   raw.end(body)
@@ -207,36 +208,26 @@ function logUncaught (raised: unknown, request: FastifyRequest, status: number):
   else request.log[exceptions === undefined ? 'info' : 'warn']({ statusCode: status, ...fields }, line)
 }
 
-/** Headers that describe the body of the failed handler, which is not sent. */
-const ENTITY_HEADERS: ReadonlySet<string> = new Set([
-  'cache-control', 'content-disposition', 'content-encoding', 'content-language', 'content-length', 'content-range',
-  'content-security-policy', 'content-security-policy-report-only', 'etag', 'expires', 'last-modified', 'location',
-  'transfer-encoding'
-])
-
 /** Removes headers of the body that is not sent, and sets the status and the headers of the error. */
 function prepareFailedReply (raised: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  dropHeaders(request, reply, ENTITY_HEADERS)
+  dropReplaced(reply)
   reply.code(statusOf(raised, reply.statusCode))
   // A failed `writeHead` has set the message of another status.
   if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''
   const headers = read(raised, 'headers')
-  if (typeof headers !== 'object' || headers === null) return
   try {
-    reply.headers(headers as Record<string, string>)
+    if (typeof headers === 'object' && headers !== null) reply.headers(headers as Record<string, string>)
   } catch (error) {
     request.log.warn({ err: error, channel: 'request' }, 'The headers of the error could not be set')
   }
-  dropHeaders(request, reply)
+  // Errors of HTTP clients have the headers of the response that they received.
+  dropReplaced(reply, true)
+  dropInvalid(request, reply)
 }
 
-/** Removes headers that Node.js refuses to write, which may be what failed, and those of the given names. */
-function dropHeaders (request: FastifyRequest, reply: FastifyReply, names?: ReadonlySet<string>): void {
+/** Removes headers that Node.js refuses to write, which may be what failed. */
+function dropInvalid (request: FastifyRequest, reply: FastifyReply): void {
   for (const [name, value] of Object.entries(reply.getHeaders())) {
-    if (names?.has(name) === true) {
-      reply.removeHeader(name)
-      continue
-    }
     try {
       validateHeaderName(name)
       for (const one of [value].flat()) validateHeaderValue(name, one as string)

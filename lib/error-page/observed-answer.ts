@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../errors/negotiate.js'
 import { read } from '../errors/thrown-value.js'
-import { addVary, preventCaching } from '../http/responses.js'
+import { addVary, dropReplaced, preventCaching } from '../http/responses.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { explainNoMatch, notFound } from '../routing/route-error.js'
@@ -14,11 +14,6 @@ declare module '../recording/recording.js' {
     defaultAnswers?: readonly string[]
   }
 }
-
-/** Headers that describe the body that the page replaces. */
-const REPLACED = [
-  'content-security-policy', 'content-security-policy-report-only', 'etag', 'last-modified', 'accept-ranges'
-]
 
 /** The error of a request without a route, or whose handler called `reply.callNotFound()`; null for other requests. */
 export function routeErrorOf (request: FastifyRequest, reply: FastifyReply): Error | null {
@@ -38,7 +33,7 @@ export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, 
   const state = stateOf(request)
   state.recording.events?.setCurrentCode(reply, 'diagnostic page')
   const { body } = diagnosticPage(request, reply, 'html', STATUS_CODES[statusCode] ?? 'Error')
-  for (const name of REPLACED) reply.removeHeader(name)
+  dropReplaced(reply)
   preventCaching(reply)
   addVary(reply, 'Accept')
   reply.headers({

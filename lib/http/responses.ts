@@ -47,6 +47,20 @@ export function preventCaching (reply: FastifyReply): void {
   reply.header('cache-control', 'no-store')
 }
 
+/** Headers that describe the bytes of a body (RFC 9110, section 8; RFC 9530), or how they are sent. */
+const OF_BODY = [
+  'accept-ranges', 'content-digest', 'content-disposition', 'content-encoding', 'content-language', 'content-length',
+  'content-location', 'content-md5', 'content-range', 'content-type', 'digest', 'etag', 'last-modified', 'repr-digest',
+  'transfer-encoding'
+]
+const OF_RESPONSE =
+  ['cache-control', 'content-security-policy', 'content-security-policy-report-only', 'expires', 'location']
+
+/** Removes the headers of a response whose body is replaced; `onlyOfBody`: its caching, policy and location stay. */
+export function dropReplaced (reply: FastifyReply, onlyOfBody = false): void {
+  for (const name of onlyOfBody ? OF_BODY : [...OF_BODY, ...OF_RESPONSE]) reply.removeHeader(name)
+}
+
 /** Calls `done` at once, or for a stream when it has been sent or aborted. */
 export function afterBody (reply: FastifyReply, payload: unknown, done: () => void): void {
   if (isStream(payload)) reply.raw.once('close', done)
