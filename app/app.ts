@@ -6,6 +6,7 @@ import fastifySession from '@fastify/session'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
 import { readEnvironment, readServerOptions } from './environment.js'
 import { hindsight } from './hindsight.js'
+import { isOwnPath } from '../lib/http/own-paths.js'
 import type { HindsightOptions, SecuritySettings, ThrottlingSettings } from '../lib/options.js'
 import { boundConnections, serverOptions, type ServerSettings } from './server-options.js'
 import type { SessionStore } from '../lib/session/session-store.js'
@@ -32,8 +33,7 @@ export default fp(async function application (app: FastifyInstance, given: AppOp
   boundConnections(app, limits)
   await app.register(hindsight, await withSharedState(app, { lifecycle: 'full', charset: true, ...settings }))
   // The plugin registers the routes of debug mode.
-  const isDebugRoute = (path: string): boolean => /^[\\/]*(?:_profiler|_wdt|_error)(?:[\\/]|$)/.test(path)
-  await app.register(autoload, { dir: routesDir, ignoreFilter: isDebugRoute })
+  await app.register(autoload, { dir: routesDir, ignoreFilter: (path) => isOwnPath(path) })
 }, { fastify: '5.x', name: 'hindsight-application' })
 
 /** The tables that the instances of a service share besides those of profiles. */

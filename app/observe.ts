@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Observer } from './observer.js'
 import type { ResolvedOptions } from './prepare.js'
+import { OWN_SEGMENTS } from '../lib/http/own-paths.js'
 import { ownHook } from '../lib/lifecycle/listener.js'
 import { contextOf, requestContext, type RequestContext } from '../lib/lifecycle/request-state.js'
 import { addStartMessage } from '../lib/profiler/start-message.js'
@@ -13,7 +14,7 @@ export type Observation = ReturnType<typeof beginObservation>
 /** Milliseconds. */
 const MIN_PLUGIN_TIMEOUT = 5_000
 /** The paths of the profiler, below the prefix of the application. */
-const OWN_PATHS = ['/_profiler', '/_profiler/*', '/_wdt/*', '/_error/*']
+const OWN_PATHS = OWN_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}/*`])
 
 type Sent = (error: null, payload: unknown) => void
 

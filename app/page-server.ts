@@ -4,9 +4,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderShortError } from '../lib/error-page/plain-pages.js'
 import { representation } from '../lib/errors/negotiate.js'
+import { OWN_SEGMENTS } from '../lib/http/own-paths.js'
 import { pathnameOf, pathOf } from '../lib/http/request-target.js'
-
-const OWN_PATH = /^\/_(?:profiler|wdt|error)(?:\/|$)/
 
 let isOpening = false
 
@@ -26,7 +25,9 @@ const REQUEST_START = 'http.server.request.start'
 export function pageServer (app: FastifyInstance) {
   const { base, mayReceiveDetails, warn } = app.hindsight
   let pages: Promise<FastifyInstance> | null = null
-  const isOwn = (path: string): boolean => path.startsWith(base) && OWN_PATH.test(path.slice(base.length))
+  // As exact as the routes are: other spellings are requests of the application.
+  const isOwn = (path: string): boolean =>
+    path.startsWith(`${base}/`) && OWN_SEGMENTS.includes(path.slice(base.length + 1).split('/', 1)[0] ?? '')
   function serve (raw: IncomingMessage, response: ServerResponse): void {
     pages ??= openPages(app)
     pages.then((instance) => { instance.routing(raw, response) }, (error: unknown) => {

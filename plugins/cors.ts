@@ -1,6 +1,7 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isOwnOrigin } from '../lib/http/origin.js'
+import { isOwnPath } from '../lib/http/own-paths.js'
 import { pathnameOf, ruleFinder } from '../lib/http/request-target.js'
 import { collectHooks, runHooks, type CollectedHook } from '../lib/lifecycle/hosting.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
@@ -24,7 +25,6 @@ declare module '../lib/lifecycle/services.js' {
 }
 
 const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
-const PROFILER_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/i
 const noRule = new Skip('no CORS rule for this path')
 const noOrigin = new Skip('the request has no Origin')
 const sameOrigin = new Skip('same origin')
@@ -74,12 +74,9 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
   }
 })
 
-// Preflights of the profiler's pages match no route. The router would decode their paths: `/%5fprofiler` is one, too.
+// Preflights of the profiler's pages match no route.
 function isProfiler (request: FastifyRequest): boolean {
-  if (routeConfigOf(request)?.ownOriginOnly === true) return true
-  if (!request.is404) return false
-  const path = pathnameOf(request).replace(/%[0-7][\da-f]/gi, decodeURIComponent)
-  return PROFILER_PATHS.test(path)
+  return routeConfigOf(request)?.ownOriginOnly === true || (request.is404 && isOwnPath(pathnameOf(request)))
 }
 
 /** The options of @fastify/cors for a request. */

@@ -1,6 +1,7 @@
 import { findSourceMap } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { OWN_SEGMENTS } from '../http/own-paths.js'
 import { isBundled } from '../require.js'
 import { visibleLine } from '../view/visible.js'
 import type { FlattenedException, StackFrame } from './exception.js'
@@ -9,7 +10,7 @@ import { excerptReader, sourceCache } from './source-cache.js'
 // The patterns of this file take quadratic time on a long line.
 const MAX_LINE_LENGTH = 2_000
 const FRAME_LINE = /^\s*at /
-const FOLDERS = ['app', 'cli', 'lib', 'plugins', 'routes/_profiler', 'routes/_wdt', 'routes/_error']
+const FOLDERS = ['app', 'cli', 'lib', 'plugins', ...OWN_SEGMENTS.map((segment) => `routes/${segment}`)]
 const INTERNALS = (isBundled ? [] : FOLDERS)
   .map((folder) => fileURLToPath(new URL(`../../${folder}/`, import.meta.url)))
 const MAX_PLACES = 1_000

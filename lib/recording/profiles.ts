@@ -3,6 +3,7 @@ import { flattenError } from '../errors/flatten-error.js'
 import { maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
+import { isOwnPath } from '../http/own-paths.js'
 import { pathnameOf } from '../http/request-target.js'
 import { isRedirect } from '../http/responses.js'
 import { sentHeadersOf } from '../lifecycle/header-values.js'
@@ -32,7 +33,6 @@ declare module './recording.js' {
 
 /** Errors that are added to a stored profile when its request is no longer in memory. */
 const MAX_LATE_ERRORS = 25
-const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** One listener for all applications: Node.js warns of more than ten. */
 const onExit = new Set<(code: number, deadline: number) => void>()
@@ -60,9 +60,7 @@ export function openProfiles (
   const redirects = new Redirects()
 
   function mayBeProfiled (request: FastifyRequest): boolean {
-    const path = pathnameOf(request)
-    const isOwn = path.startsWith(base) && OWN_PATHS.test(path.slice(base.length))
-    return !isOwn && routeConfigOf(request)?.profile !== false
+    return !isOwnPath(pathnameOf(request), base) && routeConfigOf(request)?.profile !== false
   }
 
   /** Whether the request is profiled, by its outcome until now. */

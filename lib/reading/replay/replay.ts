@@ -3,9 +3,10 @@ import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import createError from '@fastify/error'
 import type { FastifyInstance, InjectOptions } from 'fastify'
+import { isOwnPath } from '../../http/own-paths.js'
 import type { Profile } from '../../profiler/profile.js'
 import { fillRequest } from './fill.js'
-import { decoded, NotSendableError, type StoredRequest } from './stored-request.js'
+import { NotSendableError, type StoredRequest } from './stored-request.js'
 
 /** Milliseconds. */
 const RESPONSE_TIMEOUT = 30_000
@@ -18,8 +19,7 @@ const ReplayFailedError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay fai
 /** Why the request cannot be replayed. */
 export function replayProblem ({ bodyProblem, path }: StoredRequest): string | undefined {
   if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
-  const [first = ''] = path.split('/').filter((segment) => segment !== '')
-  return /^_(?:profiler|wdt|error)$/i.test(decoded(first)) ? 'It is a request of the profiler itself.' : undefined
+  return isOwnPath(path) ? 'It is a request of the profiler itself.' : undefined
 }
 
 /**

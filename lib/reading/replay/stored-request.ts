@@ -212,7 +212,7 @@ function isForm (value: unknown): value is Data {
 }
 
 /** A text without its percent-encoding; unchanged if that is invalid. */
-export function decoded (text: string): string {
+function decoded (text: string): string {
   return percentDecoded(text) ?? text
 }
 

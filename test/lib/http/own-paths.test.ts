@@ -1,0 +1,19 @@
+import t from 'tap'
+import { isOwnPath } from '../../../lib/http/own-paths.js'
+import { inBothModes } from '../../support/modes.js'
+
+t.test('the paths of the profiler, in each spelling that a router may accept', async (t) => {
+  for (const path of ['/_profiler', '/_profiler/', '/_profiler/3fa94c.json', '/_wdt/3fa94c', '/_error/1', '//_profiler', '/%5Fprofiler/x', '/_PROFILER/x']) {
+    t.ok(isOwnPath(path), path)
+    t.ok(isOwnPath(`/base${path}`, '/base'), `/base${path}`)
+  }
+  for (const path of ['/', '/_profilers', '/x/_profiler', '/profiler', '/%zz', '/_fragment']) t.notOk(isOwnPath(path), path)
+  t.notOk(isOwnPath('/_profiler', '/base'))
+})
+
+inBothModes('no request for a path of the profiler is profiled, whether it has a page or not', async (t, build) => {
+  const app = await build()
+  for (const url of ['/_profiler/', '/_profiler/no/page', '/_wdt/no/page', '/_error/no/page', '/_error', '/_PROFILER/x', '/x']) await app.inject(url)
+  const { profiles } = await app.hindsight.profiler.search({ limit: 10 })
+  t.strictSame(profiles.map(({ url }) => new URL(url).pathname), ['/x'])
+})
