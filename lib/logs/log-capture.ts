@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import pino from 'pino'
+import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { contextOf, knownStateOf, recordingOf, type RequestContext } from '../lifecycle/request-state.js'
 import { RequestLog, type LateErrorListener } from './request-log.js'
@@ -19,27 +19,7 @@ interface PublishedLine {
   result?: string
 }
 
-/** Of an AggregateError in a line that is formatted here. */
-const MAX_MEMBERS = 20
-
 interface FirstLine { level: number, text: string, at: number }
-
-// The serializers of Fastify's own logger. Without them a line would hold the whole request or reply.
-const SERIALIZERS = {
-  req: ({ method, url, host, ip }: FastifyRequest) => ({ method, url, host, remoteAddress: ip }),
-  res: ({ statusCode }: { statusCode: number }) => ({ statusCode }),
-  err: (error: Error) => pino.stdSerializers.err(withFewMembers(error))
-}
-
-// The members of an AggregateError have a stack each: all of them would take seconds, and the line is truncated.
-function withFewMembers (error: Error): Error {
-  const { errors } = Object(error) as { errors?: unknown }
-  if (!Array.isArray(errors) || errors.length <= MAX_MEMBERS) return error
-  return Object.create(error, { errors: { value: errors.slice(0, MAX_MEMBERS) } }) as Error
-}
-
-// Formats the calls of loggers that pino does not publish. Its lines are captured from the channel, too.
-const formatter = pino({ level: 'debug', base: null, serializers: SERIALIZERS }, { write () {} })
 
 const captures = new Set<LogCapture>()
 /**
@@ -70,18 +50,12 @@ export class LogCapture {
     captures.add(this)
   }
 
-  /**
-   * Starts the capture of a request's log. Replaces `request.log` where pino does not publish its lines, and, in mode
-   * `full`, where its level is above debug: the log then has the lines that the level keeps out of the output.
-   */
+  /** Starts the capture of a request's log. */
   open (request: FastifyRequest): RequestLog {
     const log = this.#logFor(request)
-    const logger = request.log
-    const owner = contextOf(request)
-    const isFull = this.#app.hindsight.mode === 'full'
-    if (!isPublished(logger)) request.log = recordingLogger(logger, owner, () => formatterOf(owner, {}))
-    else if (isFull && logger.isLevelEnabled('debug')) log.writesDebug = true
-    else if (isFull) request.log = recordingLogger(logger, owner, () => formatterOf(owner, logger.bindings()))
+    const { log: logger } = request
+    if (isPublished(logger)) log.writesDebug = this.#app.hindsight.mode === 'full' && logger.isLevelEnabled('debug')
+    else if (isDisabled(logger)) request.log = lateErrorLogger(logger, contextOf(request))
     return log
   }
 
@@ -154,74 +128,23 @@ function logOf ({ request }: RequestContext): RequestLog | undefined {
   return request === undefined ? undefined : recordingOf(request).log ?? undefined
 }
 
-function formatterOf (owner: RequestContext, bindings: pino.Bindings): pino.Logger {
-  const child = formatter.child(bindings)
-  setOwner(child, owner)
-  return child
-}
-
 /** Whether a logger is one of pino's, of a version that publishes its lines. */
-function isPublished (logger: FastifyBaseLogger): logger is FastifyBaseLogger & pino.Logger {
-  const { version, bindings, isLevelEnabled } = logger as Partial<pino.Logger>
+function isPublished (logger: FastifyBaseLogger): logger is FastifyBaseLogger & Logger {
+  const { version, bindings, isLevelEnabled } = logger as Partial<Logger>
   if (typeof bindings !== 'function' || typeof isLevelEnabled !== 'function') return false
   const [major = 0, minor = 0] = String(version).split('.').map(Number)
   return major > 9 || (major === 9 && minor >= 14)
 }
 
-type ChildArguments = [bindings: pino.Bindings, options?: pino.ChildLoggerOptions]
-type Level = 'debug' | 'info' | 'warn' | 'error' | 'fatal'
-
-const LEVELS: ReadonlySet<PropertyKey> = new Set<Level>(['debug', 'info', 'warn', 'error', 'fatal'])
-
-/**
- * The logger, with its calls from level debug up recorded in the log of `owner`: the logger that `makeFormatter` makes
- * formats them. The logger still does everything itself, as `this`, since it may have private fields. Its children are
- * recorded too.
- */
-export function recordingLogger (
-  logger: FastifyBaseLogger, owner: RequestContext, makeFormatter: () => pino.Logger
-): FastifyBaseLogger {
-  let made: pino.Logger | undefined
-  const formatter = (): pino.Logger => (made ??= makeFormatter())
-
-  function record (level: Level, args: unknown[], write: () => unknown): unknown {
-    const before = logOf(owner)?.size
-    const result = write()
-    // A logger that writes through pino leads to a line of pino's, which is captured already.
-    if (before !== undefined && logOf(owner)?.size === before) attempt(() => formatter()[level](...args as [string]))
-    return result
-  }
-
-  function recordingChild (child: unknown, [bindings, options]: ChildArguments): unknown {
-    if (typeof child !== 'object' || child === null) return child
-    const makeChild = (): pino.Logger => attempt(() => formatter().child(bindings, options)) ?? formatter()
-    return recordingLogger(child as FastifyBaseLogger, owner, makeChild)
-  }
-
-  const recording: FastifyBaseLogger = new Proxy(logger, {
-    get (target, key) {
-      const value: unknown = Reflect.get(target, key, target)
-      // A proxy must return a fixed property as it is (ECMA-262, 10.5.8); its calls are not recorded.
-      const isFixed = Reflect.getOwnPropertyDescriptor(target, key)?.configurable === false
-      if (typeof value !== 'function' || isFixed || key === 'constructor') return value
-      return (...args: unknown[]): unknown => {
-        const call = (self: object): unknown => Reflect.apply(value, self, args)
-        if (LEVELS.has(key)) return record(key as Level, args, () => call(target))
-        if (key === 'child') return recordingChild(call(target), args as ChildArguments)
-        // A method that the application added to the logger calls those that record.
-        return call(Object.hasOwn(target, key) ? recording : target)
-      }
-    },
-    set: (target, key, value) => Reflect.set(target, key, value, target)
-  })
-  return recording
+/** Whether a logger is that of Fastify for `logger: false`, which has no level and writes nothing. */
+function isDisabled (logger: FastifyBaseLogger): boolean {
+  return (logger as { level?: unknown }).level === undefined && logger.child({}) === logger
 }
 
-// The application's logger may take fields, bindings and options that pino refuses.
-function attempt<T> (format: () => T): T | undefined {
-  try {
-    return format()
-  } catch {
-    return undefined
+/** A disabled logger that reports late errors: Fastify only logs them. */
+function lateErrorLogger (logger: FastifyBaseLogger, owner: RequestContext): FastifyBaseLogger {
+  const error = (fields: { err?: unknown } | undefined, message: unknown): void => {
+    if (message === LATE_ERROR) recordLate(owner, fields?.err)
   }
+  return Object.create(logger, { error: { value: error, writable: true } }) as FastifyBaseLogger
 }

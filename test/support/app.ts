@@ -44,7 +44,7 @@ export async function build (first: Test | BuildOptions = {}, second: BuildOptio
 }
 
 async function buildApplication ({ declare, routesDir = NO_ROUTES, server = {}, limits, profiler, ...hindsight }: BuildOptions): Promise<FastifyInstance> {
-  const settings = { ...serverOptions, logger: { level: 'silent' }, pluginTimeout: PLUGIN_TIMEOUT, ...server } as FastifyServerOptions
+  const settings = { ...serverOptions, logger: { level: 'debug', stream: { write () {} } }, pluginTimeout: PLUGIN_TIMEOUT, ...server } as FastifyServerOptions
   const app = Fastify(settings) as unknown as FastifyInstance
   const options = { debug: true, session: { secret: SECRET }, ...hindsight, profiler: inMemory(profiler) }
   await app.register(application, { hindsight: options, routesDir, ...(limits !== undefined && { limits }) })
