@@ -88,8 +88,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     } catch (failure) {
       warn('An error was not recorded', failure)
     }
-    // The parser of the body leaves the asynchronous context of its request, in which error handlers log.
-    requestContext.run(contextOf(request), done)
+    done()
   }))
   // A request without a route does not run the hooks of an encapsulated plugin.
   const isEncapsulated = app.pluginName.split(' -> ')[0] !== 'fastify'

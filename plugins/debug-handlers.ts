@@ -1,5 +1,5 @@
-import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
-import { contextOf, recordingOf, requestContext } from '../lib/lifecycle/request-state.js'
+import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { contextOf, requestContext } from '../lib/lifecycle/request-state.js'
 import type {} from '../lib/recording/recorder.js'
 
 const notRecorded = new Skip('the request is recorded only if it fails')
@@ -10,12 +10,6 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
   if (recorder === undefined) return 'not in debug mode'
   if (debug) Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)
   if (recording !== 'always' && !recorder.hasPinoLogger) return 'the logger of the application is not pino'
-  // The parser of the body leaves the asynchronous context of its request.
-  if (recording === 'always') {
-    app.addHook('preValidation', ownHook(function enterContext (request, _reply, done) {
-      requestContext.run(recordingOf(request).isRecording ? contextOf(request) : undefined, done)
-    }))
-  }
   return (request, reply) => {
     const isRecording = recorder.openLog(request, reply)
     // A connection that is kept alive may still have the context of the request before.

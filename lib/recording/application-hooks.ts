@@ -3,7 +3,7 @@ import { declaredPlace } from '../errors/declared-place.js'
 import type { HookRun, RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
 import { isOwnHook, isPromise } from '../lifecycle/listener.js'
-import { contextOf, recordingOf, requestContext, stateOf } from '../lifecycle/request-state.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { LastHook } from './handler-time.js'
 import type {} from './recorder.js'
@@ -69,14 +69,9 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
         return (done as Callable).apply(this, results)
       }
     }
-    const context = contextOf(request)
     let result: unknown
     try {
-      // The parser of the body leaves the asynchronous context of its request. There is no function in between: it
-      // would be in stacks of the application.
-      result = requestContext.getStore() === context
-        ? (hook as Callable).apply(this, args)
-        : requestContext.run(context, (hook as Callable).bind(this, ...args))
+      result = (hook as Callable).apply(this, args)
     } catch (raised) {
       end(raised ?? new Error('A hook threw undefined or null'))
       throw raised

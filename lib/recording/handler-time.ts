@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
 import { ownHook } from '../lifecycle/listener.js'
-import { contextOf, recordingOf, requestContext, stateOf } from '../lifecycle/request-state.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type {} from '../routing/route-table.js'
 
@@ -42,8 +42,7 @@ export class LastHook {
 type Sent = (error: null, payload: unknown) => void
 
 /**
- * Records when handlers begin and end, for recorded requests. Restores the asynchronous context of the request, which
- * the body parser has lost. `onStart` is called before the handler.
+ * Records when handlers begin and end, for recorded requests. `onStart` is called before the handler.
  * The diagnostics channel `tracing:fastify.request.handler` is not used: where it has a subscriber, Fastify 5.12 sets
  * the status of an error before it calls an error handler of the application, which finds 200 otherwise.
  */
@@ -52,15 +51,12 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     request: FastifyRequest, reply: FastifyReply, done: () => void
   ) {
     const { isRecording, timing } = recordingOf(request)
-    if (!isRecording) return done()
-    if (isLast(request) && !request.is404 && timing.handlerStart === 0) {
+    if (isRecording && isLast(request) && !request.is404 && timing.handlerStart === 0) {
       onStart(request)
       timing.handlerStart = performance.now()
       setCurrentCode(request, reply, 'handler')
     }
-    const context = contextOf(request)
-    if (requestContext.getStore() === context) done()
-    else requestContext.run(context, done)
+    done()
   })
   beforeHandler.addTo(app)
   app.addHook('preSerialization', ownHook(function hindsightSerialization (
