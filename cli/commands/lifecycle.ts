@@ -8,6 +8,7 @@ import { visibleLine } from '../../lib/view/visible.js'
 import type { Command } from '../command.js'
 import type { Terminal } from '../terminal.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
+import { interceptHooks } from '../../lib/lifecycle/intercept-hooks.js'
 import { isOwnHook, listenerOf } from '../../lib/lifecycle/listener.js'
 import { nameOfPlugin, placeOf } from '../../lib/recording/application-hooks.js'
 import { settlesWithin } from '../../lib/profiler/write-queue.js'
@@ -146,19 +147,17 @@ class HookOrder {
     this.app = app
     const hooks = this.#hooks
     const routes = this.#routes
-    const { addHook } = app
-    app.addHook = function recordHook (this: FastifyInstance, name: string, hook: Hook) {
-      addHook.call(this, name as never, hook as never)
+    app.addHook('onRoute', function recordRoute (this: FastifyInstance, route: RouteOptions) {
+      routes.push({ instance: this, route, name: nameOf(route, app), place: placeHere(this) })
+    })
+    interceptHooks(app, (instance, name, hook, add) => {
+      add(hook)
       const isOfRequests = (ORDER as readonly string[]).includes(name)
-      const text = isOfRequests ? textOf(hook, placeHere(this)) : null
-      if (text === null) return this
+      const text = isOfRequests ? textOf(hook as Hook, placeHere(instance)) : null
       // Fastify adds the hook when its queue reaches it, and calls this callback next. Without arguments, the
       // callback leaves an error of the queue to Fastify.
-      return this.after(() => { hooks.push({ instance: this, name, text }) })
-    } as unknown as typeof addHook
-    addHook.call(app, 'onRoute', function recordRoute (this: FastifyInstance, route: RouteOptions) {
-      routes.push({ instance: this, route, name: nameOf(route, app), place: placeHere(this) })
-    } as never)
+      if (text !== null) instance.after(() => { hooks.push({ instance, name, text }) })
+    })
   }
 
   /**

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
 import type { HookRun, RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
+import { interceptHooks } from '../lifecycle/intercept-hooks.js'
 import { isOwnHook, isPromise } from '../lifecycle/listener.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -32,13 +33,11 @@ const ONLY_LOGGED: ReadonlySet<string> = new Set(['onResponse', 'onError'])
  * run after those of the application.
  */
 export function recordHooks (app: FastifyInstance, last: Readonly<Record<string, LastHook>>): void {
-  const { addHook } = app
-  app.addHook = function (this: FastifyInstance, name: string, hook: unknown) {
-    if (typeof hook === 'function' && isOwnHook(hook)) return addHook.call(this, name as never, hook as never)
-    addHook.call(this, name as never, recordedHook(this, name, hook) as never)
-    last[name]?.addTo(this)
-    return this
-  } as unknown as typeof addHook
+  interceptHooks(app, (instance, name, hook, add) => {
+    if (typeof hook === 'function' && isOwnHook(hook)) return add(hook)
+    add(recordedHook(instance, name, hook))
+    last[name]?.addTo(instance)
+  })
 }
 
 function recordedHook (instance: FastifyInstance, name: string, hook: unknown): unknown {

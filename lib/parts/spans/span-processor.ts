@@ -3,6 +3,7 @@ import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut } from '../../view/visible.js'
 import type { Data } from '../data.js'
+import { plainCopy } from '../snapshot.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
@@ -104,6 +105,7 @@ function recorded (span: SpanLike, start: number, mask: Mask): Data | null {
   try {
     const { traceId, spanId } = span.spanContext()
     const { parentSpanContext, kind = 0, status, ended, duration, attributes = {}, instrumentationScope } = span
+    const first = Object.fromEntries(Object.entries(attributes).slice(0, MAX_ATTRIBUTES))
     return {
       traceId: String(traceId).slice(0, 32),
       spanId: String(spanId).slice(0, 16),
@@ -114,18 +116,11 @@ function recorded (span: SpanLike, start: number, mask: Mask): Data | null {
       start: round(start),
       duration: ended === true && duration !== undefined ? round(milliseconds(duration)) : null,
       ...(status?.code === ERROR && { error: mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
-      attributes: mask.value(bounded(attributes))
+      attributes: mask.value(plainCopy(first, (text) => cut(text, MAX_TEXT)))
     }
   } catch {
     return null
   }
-}
-
-function bounded (attributes: object): object {
-  const textOf = (value: unknown): unknown => typeof value === 'string' ? cut(value, MAX_TEXT) : value
-  const entries: Array<[string, unknown]> = Object.entries(attributes).slice(0, MAX_ATTRIBUTES)
-  return Object.fromEntries(entries.map(([name, value]) =>
-    [name.slice(0, MAX_NAME), Array.isArray(value) ? value.slice(0, MAX_ATTRIBUTES).map(textOf) : textOf(value)]))
 }
 
 function milliseconds ([seconds, nanoseconds]: HrTime): number {

@@ -15,7 +15,7 @@ export interface LastSuccess {
   token: string
   summary: ProfileSummary
   /** The most important first; at most five. */
-  differences: Difference[]
+  differences: ShownDifference[]
 }
 
 /** A store, or the profiler with its queue. */
@@ -91,17 +91,13 @@ function shown (text: string): string {
   return visibleLine(cut(text, MAX_VALUE))
 }
 
-/** A difference of a failure from a success. */
-export interface Difference {
-  what: string
-  before: string
-  now: string
-}
+/** A difference of a failure from a success, as it is shown. */
+export type ShownDifference = Record<'what' | 'before' | 'now', string>
 
 const ABSENT = 'absent'
 
 /** The differences without volatile ones: the first of each group before the second of any. */
-function orderedDifferences (success: Profile, failure: Profile, parts: readonly Part[]): Difference[] {
+function orderedDifferences (success: Profile, failure: Profile, parts: readonly Part[]): ShownDifference[] {
   const groups = parts.flatMap((part) => (part.differences ?? []).map((group) => ({ part, group })))
     .sort((a, b) => byOrder(a.group, b.group))
     .map(({ part, group }) => differencesOf(part, group, success, failure))
@@ -116,7 +112,7 @@ function orderedDifferences (success: Profile, failure: Profile, parts: readonly
 /** Values that the message of the failure names, then those that are missing, then those of another type. */
 function differencesOf (
   part: Part, { values, absent, isExact = false, isOfClient }: DifferenceGroup, success: Profile, failure: Profile
-): Array<Difference & { isOfClient: boolean }> {
+): Array<ShownDifference & { isOfClient: boolean }> {
   const builder = new SectionBuilder('', '', [success.token, failure.token])
   const valuesOf = (profile: Profile, other: Profile): Values =>
     resultsOf<Values>([part], profile, (_, data) => values(data, profile, other))[0] ?? {}

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
-import type { Difference } from '../../../lib/reading/compare/last-success.js'
+import type { ShownDifference } from '../../../lib/reading/compare/last-success.js'
 import { build, get, listen, statusOf } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
 
@@ -44,7 +44,7 @@ t.test('a failure is compared with the last success, with any difference', async
     const response = await app.inject({ method: 'POST', url: '/orders', payload, headers })
     return String(response.headers['x-debug-token'])
   }
-  const differencesOf = async (token: string): Promise<Difference[]> => {
+  const differencesOf = async (token: string): Promise<ShownDifference[]> => {
     const response = await app.inject({ url: `/_profiler/${token}/differences`, headers: json })
     t.equal(response.json().lastSuccess.token, success)
     return response.json().differences.slice(0, 3)

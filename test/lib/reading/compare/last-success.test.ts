@@ -1,6 +1,6 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { hasFailed, lastSuccess, renderDifferences, type Difference } from '../../../../lib/reading/compare/last-success.js'
+import { hasFailed, lastSuccess, renderDifferences, type ShownDifference } from '../../../../lib/reading/compare/last-success.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
 import { MemoryStorage } from '../../../../lib/profiler/storage/memory.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
@@ -48,7 +48,7 @@ function failed (changes: Changes = {}): Profile {
   })
 }
 
-async function differencesOf (before: Profile, now: Profile): Promise<Difference[] | undefined> {
+async function differencesOf (before: Profile, now: Profile): Promise<ShownDifference[] | undefined> {
   const store = new MemoryStorage()
   await store.put([recordOf(before), recordOf(now)])
   return (await lastSuccess(store, now))?.differences
@@ -56,7 +56,7 @@ async function differencesOf (before: Profile, now: Profile): Promise<Difference
 
 const user = (identifier: string, roles: string[]): object => ({ user: { identifier, attributes: {} }, roles })
 
-const PLANTED: ReadonlyArray<readonly [name: string, before: Changes, now: Changes, expected: Difference]> = [
+const PLANTED: ReadonlyArray<readonly [name: string, before: Changes, now: Changes, expected: ShownDifference]> = [
   ['a field of the body', {}, { body: { item: 'tea', count: 0, address: { city: 'Bonn' } } }, { what: 'request body count', before: '2', now: '0' }],
   ['the type of a field', {}, { body: { item: 'tea', count: '2', address: { city: 'Bonn' } } }, { what: 'request body count', before: '2', now: '"2"' }],
   ['a field that is missing', {}, { body: { item: 'tea', count: 2, address: {} } }, { what: 'request body address.city', before: '"Bonn"', now: 'absent' }],
