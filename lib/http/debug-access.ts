@@ -56,9 +56,8 @@ export function debugAccess (
     const context = requestContext.getStore()
     const injector = context?.request
     if (context === undefined || injector?.raw === request.raw) return isMessageAllowed(request)
-    // The request that started this work is over.
-    if (injector === undefined) return false
-    return servicesOf(injector).mayReceiveDetails(injector) && isMessageAllowed(request)
+    const mayInject = injector === undefined ? context.wasDebugClient : servicesOf(injector).mayReceiveDetails(injector)
+    return mayInject && isMessageAllowed(request)
   }
 
   function isMessageAllowed (request: FastifyRequest): boolean {

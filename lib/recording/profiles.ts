@@ -167,5 +167,7 @@ export function release (request: FastifyRequest): void {
   // A profile may be made before, where the process exits.
   if (ending === null) return
   log?.finish()
-  contextOf(request).release()
+  const context = contextOf(request)
+  context.wasDebugClient = servicesOf(request).mayReceiveDetails(request)
+  context.release()
 }

@@ -1,10 +1,11 @@
+import { AsyncResource } from 'node:async_hooks'
 import { once } from 'node:events'
 import { Agent, createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import Fastify, { type FastifyInstance, type FastifyRequest, type FastifyServerOptions } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyRequest, type FastifyServerOptions, type LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight, type HindsightOptions } from '../../../app/index.js'
 import type { RequestHindsight } from '../../../app/capture.js'
@@ -34,6 +35,7 @@ interface Kept {
   app: FastifyInstance
   requests: Array<WeakRef<FastifyRequest>>
   captures: Array<RequestHindsight['capture']>
+  injectors: Array<() => Promise<LightMyRequestResponse>>
   timers: NodeJS.Timeout[]
 }
 
@@ -41,14 +43,16 @@ interface Kept {
 async function open (t: Test, lifecycle: 'observe' | 'full', options: HindsightOptions, server: FastifyServerOptions = {}): Promise<Kept> {
   const app = Fastify({ pluginTimeout: 60_000, ...server }) as unknown as FastifyInstance
   await app.register(hindsight, { lifecycle, ...(lifecycle === 'full' && { session: { secret: SECRET } }), ...options })
-  const kept: Kept = { app, requests: [], captures: [], timers: [] }
+  const kept: Kept = { app, requests: [], captures: [], injectors: [], timers: [] }
   app.post('/', async (request) => {
     kept.requests.push(new WeakRef(request))
     kept.captures.push(request.hindsight.capture)
+    kept.injectors.push(bound())
     startWork(request.log.child({ part: 'work' }))
     await new Promise((resolve) => get({ port: (upstream.address() as AddressInfo).port, agent }, (response) => response.resume().on('end', resolve)))
     return 'x'
   })
+  const bound = (): () => Promise<LightMyRequestResponse> => AsyncResource.bind(async () => await app.inject('/nix'))
   // Separate, so that its functions do not reference the request.
   function startWork (log: { info: (message: string) => void }): void {
     kept.timers.push(setInterval(() => {
@@ -74,6 +78,16 @@ async function collected (requests: ReadonlyArray<WeakRef<FastifyRequest>>): Pro
 }
 
 for (const lifecycle of ['observe', 'full'] as const) {
+  t.test(`${lifecycle}: what injects when the request that started it is collected has the access of its client`, async (t) => {
+    const { app, requests, injectors } = await open(t, lifecycle, { debug: true, profiler: { storage } })
+    for (const remoteAddress of ['127.0.0.1', '203.0.113.9']) {
+      await app.inject({ method: 'POST', url: '/', payload: {}, remoteAddress })
+    }
+    t.same(await collected(requests), [true, true])
+    const answers = await Promise.all(injectors.map((injectNix) => injectNix()))
+    t.same(answers.map(({ headers }) => headers['x-debug-token'] !== undefined), [true, false])
+  })
+
   for (const [name, options] of Object.entries(RECORDINGS)) {
     t.test(`${lifecycle}, ${name}: a timer, logger or socket that was made in a request does not keep it`, async (t) => {
       for (const logger of [false, SILENT]) {
