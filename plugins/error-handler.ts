@@ -40,7 +40,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     fail(request, reply, error)
-    const running = runErrorPass(request, reply)
+    const waiting = pages === null ? undefined : pageTurn()
+    const runPass = (): unknown => runErrorPass(request, reply)
+    const running = waiting === undefined ? runPass() : waiting.then(runPass)
     if (isPromise(running)) running.then(() => done(), () => done())
     else done()
   }))
@@ -77,18 +79,11 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     raised: unknown, request: FastifyRequest, reply: FastifyReply
   ): undefined | string | Promise<undefined | string> {
     const state = stateOf(request)
-    if (state.recording.raised === raised && state.failed) return answerInTurn(raised, request, reply)
+    if (state.failed && state.recording.raised === raised) return answer(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
     fail(request, reply, raised)
     const running = runErrorPass(request, reply)
     return isPromise(running) ? running.then(() => answer(raised, request, reply)) : answer(raised, request, reply)
-  }
-
-  function answerInTurn (
-    raised: unknown, request: FastifyRequest, reply: FastifyReply
-  ): undefined | string | Promise<undefined | string> {
-    const waiting = pages === null ? undefined : pageTurn()
-    return waiting === undefined ? answer(raised, request, reply) : waiting.then(() => answer(raised, request, reply))
   }
 
   function answer (

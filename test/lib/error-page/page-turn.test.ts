@@ -46,3 +46,18 @@ for (const lifecycle of ['observe', 'full'] as const) {
     t.ok(read.size > 0 && read.size <= 100, `${read.size} stacks`)
   })
 }
+
+t.test('full: a failure waits for its turn before the error pass, whose work takes as long as the page', async (t) => {
+  const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
+  await app.register(hindsight, { debug: true, lifecycle: 'full', profiler: { storage: 'memory' }, session: { secret: SECRET } })
+  const order: string[] = []
+  app.get('/', async () => {
+    pageTurn()
+    occupy(60)
+    setImmediate(() => { order.push('other work') })
+    throw Object.defineProperty(new Error('boom'), 'stack', { get: () => order.push('stack') && 'Error: boom' })
+  })
+  t.teardown(() => app.close())
+  await app.inject('/')
+  t.same(order.slice(0, 2), ['other work', 'stack'])
+})
