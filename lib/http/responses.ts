@@ -39,11 +39,12 @@ export function addVary (reply: FastifyReply, field: string): void {
   reply.header('vary', before === undefined ? field : vary.append(String(before), field))
 }
 
-/** Keeps a response out of all caches (RFC 9111, section 5.2.2.5), also those with own directives (RFC 9213). */
+/** Headers of caches with own directives, which apply before `Cache-Control` (RFC 9213; nginx, Akamai, Fastly). */
+const CACHE_HEADER = /^(?:expires|x-accel-expires|(?:edge|surrogate)-control|.+-cache-control)$/
+
+/** Keeps a response out of all caches (RFC 9111, section 5.2.2.5). */
 export function preventCaching (reply: FastifyReply): void {
-  for (const name of Object.keys(reply.getHeaders())) {
-    if (/^(?:expires|surrogate-control|(?:.+-)?cdn-cache-control)$/.test(name)) reply.removeHeader(name)
-  }
+  for (const name of Object.keys(reply.getHeaders())) if (CACHE_HEADER.test(name)) reply.removeHeader(name)
   reply.header('cache-control', 'no-store')
 }
 

@@ -6,7 +6,7 @@ import reportRoutes from './csp-report.js'
 import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
-import { formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
+import { ASSET, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
 
 /** Codes of errors that are shown as a page with one sentence. */
 const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE|INVALID_PROFILE)$/
@@ -17,9 +17,8 @@ const FORM_LIMIT = 16 * 1024
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
   isolate(app)
   app.setReplySerializer((payload) => visibleJson(payload))
-  app.addHook('onRequest', async function forbidStoring (request, reply) {
-    reply.header('cache-control', 'no-store')
-    // Errors have the format that the path names, too.
+  // Errors have the format that the path names, too.
+  app.addHook('onRequest', async function readSuffix (request) {
     const suffix = suffixOf(request)
     if (suffix !== undefined) request.headers.accept = suffix === '.md' ? 'text/markdown' : 'application/json'
   })
@@ -31,7 +30,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     const title = statusCode === 404 ? 'Not found' : 'Not possible'
     return await sendPage(request, reply.code(statusCode), (options) => noticePage(options, title, message))
   })
-  app.get('/assets/:name', routeOptions(app, '_profiler_asset'), sendAsset)
+  app.get('/assets/:name', routeOptions(app, ASSET), sendAsset)
   // Replaces a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })

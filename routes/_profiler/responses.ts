@@ -3,6 +3,7 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyReques
 import { representation } from '../../lib/errors/negotiate.js'
 import { noncesOf, type Nonces } from '../../lib/http/content-policy.js'
 import { pathnameOf } from '../../lib/http/request-target.js'
+import { preventCaching } from '../../lib/http/responses.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../lib/reading/pages/layout.js'
 import type { Profile } from '../../lib/profiler/profile.js'
@@ -16,6 +17,9 @@ const ForeignRequestError =
   createError('HINDSIGHT_FOREIGN_REQUEST', 'The profiler answers only requests of its own pages and links.', 403)
 const ForeignFormError = createError('HINDSIGHT_FOREIGN_FORM',
   'The form is not from a page of the profiler that this user has loaded in the last 12 hours: load it again.', 403)
+
+/** The name of the route of stylesheets and scripts, which browsers keep. */
+export const ASSET = '_profiler_asset'
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -33,9 +37,10 @@ export function isolate (app: FastifyInstance): void {
     reply.headers(ISOLATION).header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
     if (isForeign(request)) throw new ForeignRequestError()
   })
-  // A CORS plugin of the application may have set them.
-  app.addHook('onSend', async function removeCorsHeaders (_request, reply) {
+  // Hooks of the application may have set headers of CORS and of caches.
+  app.addHook('onSend', async function keepPrivate (request, reply) {
     for (const name in reply.getHeaders()) if (name.startsWith('access-control-')) reply.removeHeader(name)
+    if (request.routeOptions.config.name !== ASSET) preventCaching(reply)
   })
 }
 

@@ -18,7 +18,6 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
     if (profile === undefined) throw new TokenNotFoundError(token)
     const origin = originOf(request)
     const bar = toolbarOf(profile, absoluteUrl(origin, `${base}/_profiler/${token}`), parts, editor)
-    reply.header('cache-control', 'no-store')
     if (suffixOf(request) === '.json' || formatOf(request, reply) === 'json') return bar.data
     const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
     return sendHtml(reply, (nonces) => toolbar(bar, files, nonces))
