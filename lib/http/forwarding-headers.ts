@@ -2,13 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 
 /** `X-Forwarded-For`, `X-Real-IP`, `CF-Connecting-IP`, `X-Azure-ClientIP` and similar headers. */
-const ADDRESS_HEADER = new RegExp('(?:^|-)(?:(?:forwarded|proxied|original)-for|ip(?:v[46])?|' +
-  '(?:client|real|remote|originating|connecting|connection|external|source|socket|viewer|user)-?' +
+const ADDRESS_HEADER = new RegExp('(?:^|-)(?:(?:forward(?:ed)?|proxied|original)-for|coming-from|ip(?:v[46])?|' +
+  '(?:client|real|remote|originating|connecting|connection|external|source|socket|viewer|user|peer)-?' +
   '(?:ip(?:v[46])?|addr(?:ess)?))$')
 const HOST_HEADER = /(?:^|-)(?:forwarded-(?:host|server)|original-host)$/
 /** Other headers that proxies add. */
-const PROXY_HEADER =
-  /^x-forwarded(?:-|$)|-forwarded-proto$|^(?:cdn-loop|front-end-https|x-(?:original-proto|(?:url-)?scheme))$/
+const PROXY_HEADER = new RegExp('^x-forwarded(?:-|$)|-forwarded-proto$|^(?:cdn-loop|cf-(?:ray|visitor|ipcountry)|' +
+  'fastly-ssl|front-end-https|x-(?:amz-cf-id|arr-(?:ssl|log-id)|azure-(?:ref|fdid)|nginx-proxy|original-proto|proto|' +
+  '(?:url-)?scheme|vercel-id))$')
 /** A longer header counts as one that cannot be read. */
 const MAX_LENGTH = 2_000
 

@@ -196,12 +196,19 @@ t.test('headers of other proxies, and parameters that occur twice', async t => {
   const port = await listen(await build(t, {}, routes))
   for (const name of ['X-Azure-ClientIP', 'Client-IP', 'X-Envoy-External-Address', 'X-Remote-Addr', 'X-Originating-IP', 'CF-Connecting-IPv6', 'X-Source-IP',
     'X-Original-Forwarded-For', 'X-Azure-SocketIP', 'X-ProxyUser-Ip', 'Forwarded-For', 'X-Vercel-Forwarded-For', 'X-Vercel-Proxied-For', 'X-Original-For',
-    'CloudFront-Viewer-Address', 'CDN-Src-IP', 'X-AppEngine-User-IP', 'X-Nf-Client-Connection-Ip', 'CF-Pseudo-IPv4', 'X-IP']) {
+    'CloudFront-Viewer-Address', 'CDN-Src-IP', 'X-AppEngine-User-IP', 'X-Nf-Client-Connection-Ip', 'CF-Pseudo-IPv4', 'X-IP', 'X-Forward-For',
+    'X-Coming-From', 'X-Peer-Addr', 'Fly-Client-IP', 'X-Forwarded-Client-IP']) {
     await failure(t, port, { [name]: '203.0.113.9' }, false, name)
     await failure(t, port, { [name]: '127.0.0.1' }, true, name)
   }
   await failure(t, port, { 'CloudFront-Viewer-Address': '203.0.113.9:46532' }, false, 'a port')
   await failure(t, port, { 'CloudFront-Viewer-Address': '127.0.0.1:46532' }, true, 'a port')
+  for (const [name, value] of [
+    ['CF-Ray', '8a1b2c3d4e5f-FRA'], ['CF-Visitor', '{"scheme":"https"}'], ['X-Amz-Cf-Id', 'a1b2'], ['X-Azure-Ref', 'a1b2'], ['X-Vercel-Id', 'fra1::a1b2'], ['X-NginX-Proxy', 'true']
+  ] as const) {
+    await failure(t, port, { [name]: value }, false, name)
+    await failure(t, port, { [name]: value, 'X-Real-IP': '127.0.0.1' }, true, `${name} and the client`)
+  }
   await failure(t, port, { 'X-Original-Forwarded-Host': 'shop.example' }, false, 'another host')
   await failure(t, port, { 'X-Zip': '12345', 'X-Relationship': 'x', 'X-Email-Address': 'ada@shop.example' }, true, 'headers about something else')
   await failure(t, port, { Forwarded: 'for=203.0.113.9;for=127.0.0.1' }, false, 'for twice')
