@@ -15,6 +15,15 @@ declare module '../recording/recording.js' {
   }
 }
 
+/** Paths in which a `:code` with digits is a secret, as in `/verify/482913`; in `/countries/:code` it is none. */
+const CODE_PATH = /\/(?:verif|confirm|activat|invit|reset|magic|otp|[2m]fa|redeem|unlock|log-?in|sign-?in)/i
+
+function namedParams (url: string, params: unknown): unknown {
+  const { code } = (params ?? {}) as { code?: unknown }
+  const isSecret = /^(?=.*\d).{4,}/.test(String(code)) && CODE_PATH.test(url)
+  return isSecret ? { ...params as object, verificationCode: code } : params
+}
+
 /**
  * The mask for data of a request: it also masks path parameters with secret names, in every text. They are those of the
  * request, of its `Referer`, and of `location`, as the routes of the application name them.
@@ -26,9 +35,9 @@ export function maskOf (request: FastifyRequest, location?: unknown): Mask {
   if (request.routeOptions.config?.debugOnly === true) return mask
   const urls = [request.headers.referer, request.is404 ? targetOf(request) : undefined]
   const withPaths = (first: Mask, paths: readonly unknown[]): Mask => paths.reduce<Mask>((result, url) =>
-    typeof url === 'string' ? result.withParams(routeTable.paramsOf(url, request)) : result, first)
+    typeof url === 'string' ? result.withParams(namedParams(url, routeTable.paramsOf(url, request))) : result, first)
   // Of a 404, the path may have a route of another method.
-  recording.mask ??= withPaths(mask.withParams(request.params), urls)
+  recording.mask ??= withPaths(mask.withParams(namedParams(request.url, request.params)), urls)
   return (recording.mask = withPaths(recording.mask, [location]))
 }
 

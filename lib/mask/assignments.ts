@@ -5,11 +5,12 @@ const CHAR = String.raw`[\w\u00c0-\u1fff\u3040-\ud7ff.[\]%-]`
 // A name, the quote and the brackets after it, and what connects it with its value: a sign, or words (`password is`).
 const NAME = new RegExp(`(?<!${CHAR})(?<name>${CHAR}{1,128})(?<quote>${QUOTE})?(?<brackets>[\\])]{0,2})(?<sign>` +
   String.raw`(?:\s+(?:provided|given|received|for\s[^\s:=]{1,64}))?\s*` +
-  String.raw`(?:[=!<>:+?|]{0,2}=>?|[<-]>|:\s?string\s?=(?=\s?["'])|:(?!:)|,(?=\s*(?:${QUOTE})))\s*|` +
+  String.raw`(?:[=!<>:+?|]{0,2}=>?|[<-]>|:\s?string\s?=(?=\s?["'])|[:：](?!:)|,(?=\s*(?:${QUOTE})))\s*|` +
   // SQL: `like 'x'`, `in ('x', 'y')`
   String.raw`\s+(?:not\s+)?(?:i?like\s+(?=[ubrfn]{0,2}(?:${QUOTE}))|in\s*(?=\(\s*(?:${QUOTE})))|` +
   String.raw`\s*→\s*|\s+(?:(?:for|of)\s\S{1,64}\s)?` +
-  String.raw`(?:(?:is|was|lautet|ist|est|es|é|è|är|er)(?:\s(?:now|jetzt))?\s?:?|to\s?:)\s+|[ \t]+)`, 'gi')
+  String.raw`(?:(?:is|was|lautet|ist|est|es|é|è|är|er)(?:\s(?:now|jetzt))?\s?:?|` +
+  String.raw`(?:with|has)\s+value:?|to\s?:)\s+|[ \t]+)`, 'gi')
 // With the prefixes of literals in Python and SQL: `u'…'`, `N'…'`.
 const OPENING = new RegExp(`[ubrfn]{0,2}(${QUOTE})`, 'iy')
 // Within a value, a sign of punctuation is followed by a letter or digit, but not by the next name.

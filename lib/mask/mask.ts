@@ -141,8 +141,8 @@ function maskPlain (mask: Mask, text: string): string {
   return maskAssignments(mask, maskMarkup(mask.hides, shown))
 }
 
-/** A parameter of a path segment: `;jsessionid=…`. */
-const MATRIX = /(?<=;)([^=;/]{1,128})=[^;/]*/g
+/** A parameter of a path segment, or a pair that is one: `;jsessionid=…`, `/token=…`. */
+const MATRIX = /(?<=[;/])([^=;/]{1,128})=[^;/]*/g
 /** Parameters that are sent together with an authorization code (RFC 6749, section 4.1). */
 const OAUTH = /(?:^|&)(?:state|grant_type|redirect_uri|client_id|session_state|iss)=/
 

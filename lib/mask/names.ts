@@ -27,7 +27,7 @@ const ANYWHERE = new RegExp(anyOf(String.raw`
   (?:licen[cs]e|consumer|admin)-?keys?(?![a-z]) (?:granting|service)-?ticket
   mot-?de-?passe palavra-?(?:passe|chave) kennwort geheim contrase(?:na|nya) contrasinal wachtwoord losenord salas[ao]na
   adgangskode kodeord passord lykilor[dð] lozink geslo(?![a-z]) slaptazod fjalekalim pasahitz zaporka kata-?sandi
-  mat-?khau лозинк पासवर्ड รหัสผ่าน گذرواژه
+  mat-?khau cle-?api лозинк पासवर्ड รหัสผ่าน گذرواژه
   парол 密[码碼] 口令 暗[证証証]
   ハスワート 비밀번호 암호 κωδικ סיסמ رمز كلمة`))
 
@@ -52,11 +52,13 @@ const LAST_WORD = new RegExp(`(?:(?<!(?:^|-)${HARMLESS_KEYS})-keys?(?:-(?:data|m
 
 /** Last words of names that describe a secret without containing it. */
 const HARMLESS = new RegExp(`-${anyOf(`
-  counts? counter length size type ttl expir(?:es|y|ed|ation)(?:-(?:at|in|on|date|time))? at enabled disabled required
-  valid policy limit max min alg algorithm endpoint methods? status strength fields? errors? exception warning timeout
-  lifetime age duration rate ratio percent(?:age)? provider scopes? attempts rounds iterations version format regex
-  pattern file path dir name usage budget`
-)}$|(?:^|-)(?:o?auth|authorization|token)-ur[il]$|^(?:[a-z]+-)?err-|^www-authenticate$`)
+  counts? counter length size types? kinds? ttl expir(?:es|y|ed|ation)(?:-(?:at|in|on|date|time))? at enabled disabled
+  required valid policy limit max min alg algorithm endpoint methods? status strength fields? errors? exception warning
+  timeout lifetime age duration rate ratio percent(?:age)? provider scopes? attempts rounds iterations version format
+  regex pattern file path dir names? usage budget domain host port issuer audience realm scheme strategy store label
+  title placeholder rules? mode manager`
+)}(?:-(?:m?s|m?secs?|(?:milli)?seconds?|mins?|minutes?|hours?|days?))?$|` +
+  '(?:^|-)(?:o?auth|authorization|token)-ur[il]$|^(?:[a-z]+-)?err-|^www-authenticate$')
 
 /** These headers contain a profile's token, or whether credentials may be sent. */
 const NEVER_MASKED = /^(?:x-debug-token(?:-link)?$|access-control-)/i
@@ -134,7 +136,9 @@ export function isHarmless (name: string, value: unknown): boolean {
 const HARMLESS_VALUES: ReadonlyArray<readonly [names: RegExp, values: RegExp]> = [
   [/(?:tokens|sessions|secrets|passwords|cookies|credentials|seeds?)["'\]]*$/i, /^\d{1,10}$/],
   [/(?:^|[^a-z])pass(?:es)?["'\]]*$/i, /^\d{1,3}$/],
-  [/^["'[]*seed["'\]]*$/i, /^[a-z]{1,12}$/i]
+  [/^["'[]*seed["'\]]*$/i, /^[a-z]{1,12}$/i],
+  // Whether `fetch` sends them.
+  [/credentials["'\]]*$/i, /^(?:include|omit|same-origin)$/]
 ]
 
 /** Names of fields that hold the name of another field, and of fields that hold its value. */

@@ -1,9 +1,9 @@
 import type { Token } from 'js-tokens'
 import { isHarmless } from './names.js'
 import {
-  SAME_VALUE, WRAPPER, COMPARES, TAKES_KEY, TEXTS, LOOKUP, NAMES_ONLY, CHECKS, SETS, NAME_FIELD, VALUE_FIELD,
-  DESCRIBES, HARMLESS, SCHEME, NAME, OPAQUE, NAME_AT_END, LITERAL, COMPARISON, ASSIGNMENT, LOWER, STATEMENT,
-  CONTINUES, ENDS
+  ABOUT_FIELDS, ASSIGNMENT, CHECKS, COMPARES, COMPARISON, CONTINUES, DESCRIBES, ENDS, HARMLESS, HASHES_PASSWORDS,
+  LITERAL, LOOKUP, LOWER, NAME, NAME_AT_END, NAME_FIELD, NAMES_ONLY, OPAQUE, SAME_VALUE, SCHEME, SETS, STATEMENT,
+  TAKES_KEY, TEXTS, VALUE_FIELD, WRAPPER
 } from './source-words.js'
 
 /** A token, or a comment of another language. */
@@ -92,7 +92,7 @@ export class SecretLiterals {
   }
 
   #secret (name: string): string | null {
-    return name.length <= 128 && this.#hides(name) ? name : null
+    return name.length <= 128 && (this.#hides(name) || HASHES_PASSWORDS.test(name)) ? name : null
   }
 
   /** The same for a literal: a sentence is no name. */
@@ -197,7 +197,9 @@ export class SecretLiterals {
   #key (i: number): void {
     const frame = this.#frame
     frame.key = this.#content(i)
-    const inherits = frame.name !== null && !DESCRIBES.test(frame.key) && this.#hides(`${frame.name}-${frame.key}`)
+    // The options of a function describe its result: `password: Type.String({ title: '…', default: '…' })`.
+    const isPart = this.#stack.at(-2)?.kind === 'call' ? VALUE_FIELD.test(frame.key) : !DESCRIBES.test(frame.key)
+    const inherits = frame.name !== null && isPart && this.#hides(`${frame.name}-${frame.key}`)
     frame.current = this.#value(i) === ']' ? frame.operand ?? frame.name : this.#secretName(frame.key)
     if (inherits) frame.current ??= frame.name
   }
@@ -212,7 +214,6 @@ export class SecretLiterals {
     const frame = frameOf(opening, this.#kindOf(i, opening), outer.compared ?? outer.current)
     if (opening === '(') this.#arguments(i, frame)
     if (frame.kind === 'array') frame.key = this.#content(i - 2)
-    if (frame.kind === 'object' && outer.kind === 'call') frame.name = null
     if (frame.kind === 'enum') frame.name = this.#secret(this.#value(i - 1))
     if (frame.kind === 'block') {
       frame.results = outer.kind === 'call' ? null : outer.current ?? outer.results
@@ -238,6 +239,7 @@ export class SecretLiterals {
     const word = before?.type === 'IdentifierName' && (!STATEMENT.test(before.value) || this.#value(i - 2) === '.')
     if (outer.kind === 'type' || outer.keyword === 'type' || outer.keyword === 'interface') return 'type'
     if (opening === '{') {
+      if (ABOUT_FIELDS.test(this.#value(i - 2))) return 'type'
       if (outer.keyword === 'enum') return 'enum'
       // An attribute of an element: `token={…}`.
       if (before?.value === '=' && !before.isSpaced && this.#tokens[i]?.isSpaced === false) return 'group'

@@ -10,11 +10,12 @@ export const SAME_VALUE = words(String.raw`
 /** Functions whose result stands for their argument. */
 export const WRAPPER = /^(?:String|expect|from|(?:en|de)code\w*|atob|btoa|\w*(?:hash|sha\d+|md5|digest)\w*)$/i
 /** Functions that compare their arguments, or the object with them, and those that fill in a field. */
-export const COMPARES = /equal|compare|^(?:is|isNot|not|same|strictSame|toBe|eq|eql|verify|sign|fill|type|setValue)$/i
+export const COMPARES =
+  /equal|compare|^(?:is|isNot|not|same|strictSame|toBe|eql?|verify|sign|fill|type|setValue|hash(?:Sync)?)$/i
 /** Functions of cryptography with a key or a password among their arguments, and of logging in. */
 export const TAKES_KEY = words(`
   createHmac hmac create(?:Cipher|Decipher)iv createSecretKey encrypt decrypt (?:pbkdf2|scrypt|hkdf)(?:Sync)? sign
-  log_?in sign_?in authenticate`, 'i')
+  log_?in sign_?in authenticate Sequelize`, 'i')
 /** Functions whose arguments are no values: methods of strings, messages, rules of validators. */
 export const TEXTS = words(`
   split join replace(?:All)? pad(?:Start|End) startsWith endsWith includes indexOf match toString digest slice hasOwn
@@ -23,7 +24,8 @@ export const TEXTS = words(`
 /** Functions whose first argument is the name of something, and whose names begin so. */
 export const LOOKUP = new RegExp(`[cC]ookie|[hH]eader|[iI]tem|^${anyOf(`
   get find fetch load read query use require import header env param config option prompt question ask input has
-  resolve lookup inject where collection table model select delete remove clear db knex t`)}(?![a-z])`)
+  resolve lookup inject where collection table model select delete remove clear db knex t locator authenticate log[iI]n
+  sign[iI]n AuthGuard`)}(?![a-z])`)
 /** Functions whose arguments are names. */
 export const NAMES_ONLY = words(`
   select pick omit columns? fields? attributes returning orderBy groupBy only except exclude include hidden? redact
@@ -35,8 +37,11 @@ export const NAME_FIELD = /^(?:name|key|header|field|id|param|variable)$/i
 export const VALUE_FIELD = /^(?:value|content|data|default(?:Value)?)$/i
 /** Fields of the description of a value: of a schema, a cookie, a form. */
 export const DESCRIBES = words(String.raw`
-  description title in domain sameSite issuer audience host port comment help label hint message realm scheme
-  placeholder \$ref store`)
+  description in sameSite secure priority comment help hint message \$ref`)
+/** Objects whose fields have the names of others, and texts about them. */
+export const ABOUT_FIELDS = /(?:error|message|label|hint)s$/i
+/** Libraries whose functions take passwords. */
+export const HASHES_PASSWORDS = /^(?:bcrypt(?:js)?|argon2)$/
 
 // No secrets: names of encodings, algorithms and schemes, and short punctuation.
 export const HARMLESS = words(String.raw`

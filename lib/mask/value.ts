@@ -5,9 +5,9 @@ const MAX_ENTRIES = 5_000
 /** Characters of one text: a longer one is truncated before it is masked. */
 const MAX_TEXT = 9_000
 /** Common names of fields: in a list such as `["token", "id"]` the second item is no value of the first. */
-const FIELD = new RegExp('^(?:_?id|uuid|name|title|e?mail|user(?:name)?|login|type|status|state|roles?|url|path|date|' +
-  'time|value|key|code|count|created|updated|expires|scope|host|method|query|body|headers?|params?|token|password|' +
-  'secret|session|cookie|authorization|.{1,40}(?:Id|At|Name|_id|_at|_name))$')
+const FIELD = new RegExp('^(?:_?id|uuid|asc|desc|ASC|DESC|name|e?mail|user(?:name)?|login|type|status|state|roles?|' +
+  'url|path|date|time|value|key|code|count|created|updated|expires|scope|host|method|query|body|headers?|params?|' +
+  'title|token|password|secret|session|cookie|authorization|.{1,40}(?:Id|At|Name|_id|_at|_name))$')
 
 interface ValueMask {
   hides: (name: string) => boolean

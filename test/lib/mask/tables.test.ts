@@ -37,6 +37,7 @@ const secretTexts = [
   `lykilorð: ${S}`, `пароль=${S}`, `лозинка: ${S}`, `密码=${S}`, `パスワード: ${S}`, `비밀번호=${S}`, `पासवर्ड: ${S}`, `รหัสผ่าน=${S}`, `mật_khẩu=${S}`, `kata_sandi=${S}`, `şifre: ${S}`,
   `Das Passwort lautet: ${S}`, `Das Passwort lautet ${S}`, `Ihr Kennwort ist: ${S}`, `Le mot-de-passe est : ${S}`, `La contraseña es: ${S}`, `A senha é: ${S}`, `La password è ${S}`,
   `Het wachtwoord is ${S}`, `Hasło to: ${S}`, `Your password is now: ${S}`, `new password → ${S}`,
+  `Duplicate entry '${S}' for key 'users.token'`, `"password" with value "${S}" fails to match`, `密码：${S}`,
   `segment 1 is "a", not "bot123456789:AA${S}${letters(24)}"`, `bot123456789%3AAA${S}${letters(24)}`
 ]
 
@@ -62,6 +63,7 @@ const plainTexts = [
   'tokenType: Bearer', 'tokenCount: 9', 'passing: 12 tests', 'bypass: on', 'compass: north', 'keyboard: de', 'primary_key: id', 'cache_key=user:12', 'signatureAlgorithm: RS256', 'cookiePolicy: strict',
   'secretariat: Room 12', 'tokenizer: gpt2', 'author: Ada', 'authMethod: basic', 'passRatio=0.5', 'successRate: 3', '5 sessions are open', 'no session', 'the token has expired', 'password must have 8 characters',
   'Invalid token: expected a number', 'a page about cookies: how they work', 'name=size&value=12', '[{"name":"size","value":"12"}]', '{"path":["name"],"message":"Required","input":"x"}', 'h[0][name]=q&h[0][value]=shoes',
+  "Duplicate entry 'ada' for key 'users.name'", 'SESSION_TTL_SECONDS=60', 'sessionTimeoutMs: 3000', 'cookieDomain: a.test', 'tokenIssuer: a.test', 'authMode: jwt', 'credentials: include',
   'discount 20%3A off', '/a%2Fb?c=%3D1', 'robot:12345678', 'pat-a-cake', 'sdk-version-12', 'access-control-allow-origin: *', 'r8_short', 'v1.0-beta', 'https://a.test/tokens/list'
 ]
 
@@ -106,7 +108,7 @@ t.test('ordinary data stay as they are', async t => {
   for (const value of [
     { pass: 3, fail: 0 }, { sessions: 17 }, { passRate: 0.97 }, { userSessionDuration: 312 }, { authorizationUrl: 'https://a.test/authorize' }, ['token', 'id'], { fields: ['token', 'name'] },
     { select: ['password', 'email'] }, { secretary: 'Bob' }, { seed: 'linen' }, { seed: 42 }, { tokens: 512 }, { cookies: 2 }, { required: ['token', 'userId'] }, { passes: 12 }, { tokenUrl: '/token' },
-    [{ name: 'size', value: 'L' }], { 'h[0][name]': 'q', 'h[0][value]': 'shoes' }, { path: ['name'], input: 'x' }, { sessionStorage: 'full' }, { passwordless: 'magic-link' }
+    [{ name: 'size', value: 'L' }], { 'h[0][name]': 'q', 'h[0][value]': 'shoes' }, { path: ['name'], input: 'x' }, { sessionStorage: 'full' }, { passwordless: 'magic-link' }, { sort: ['token', 'asc'] }, { credentials: 'same-origin' }, { authMode: 'jwt' }
   ]) t.same(mask.value(value), value, JSON.stringify(value))
   t.same(mask.value({ session: 'abc', pass: 'abc', passwords: ['a'], seed: 'a b c', sessions: ['x1'] }),
     { session: '******', pass: '******', passwords: ['******'], seed: '******', sessions: ['******'] })
