@@ -55,7 +55,6 @@ export const NAME_AT_END = /([\p{L}\p{N}_$.-]{1,64})["']?\s{0,9}[=:]\s{0,9}["']?
 
 export const LITERAL = /^(?:StringLiteral|NoSubstitutionTemplate|Template(?:Head|Middle|Tail)|NumericLiteral)$/
 export const COMPARISON = /^(?:[=!]==?|is|isnt)$/
-export const ASSIGNMENT = /^(?:(?:\?\?|\|\||&&|\+)?=|:|\?\?|\|\||or)$/
 /** What ends the right side of a comparison. */
 export const LOWER = /^(?:&&|\|\||\?\??|:|and|or)$/
 export const STATEMENT = words(`

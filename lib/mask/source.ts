@@ -1,6 +1,7 @@
 import jsTokens from 'js-tokens'
 import { MASKED } from './names.js'
-import { partsOf, SecretLiterals, type Piece } from './secret-literals.js'
+import { SecretLiterals } from './secret-literals.js'
+import { partsOf, type Piece } from './source-tokens.js'
 import { LITERAL } from './source-words.js'
 
 const OPENS_TEMPLATE = /(?:[=([{,:?+|&>!]|return|sql|gql|html|css|graphql|raw|query)\s*$/i
