@@ -144,8 +144,8 @@ const HARMLESS_VALUES: ReadonlyArray<readonly [names: RegExp, values: RegExp]> =
 /** Names of fields that hold the name of another field, and of fields that hold its value. */
 export const NAME_FIELDS = 'name|key|k|field|header|id|label|param|parameter|variable|property|path|instancePath|type'
 export const VALUE_FIELDS = 'values?|v|val|content|data|input|received|rejectedValue|default|defaultValue'
-const NAME_FIELD = new RegExp(`^(?:${NAME_FIELDS})$`, 'i')
-const VALUE_FIELD = new RegExp(`^(?:${VALUE_FIELDS})$`, 'i')
+export const NAME_FIELD = new RegExp(`^(?:${NAME_FIELDS})$`, 'i')
+export const VALUE_FIELD = new RegExp(`^(?:${VALUE_FIELDS})$`, 'i')
 /** The value within the message of a validator: `expected "a", received 'b'`. */
 export const RECEIVED = /(?<=\breceived )(\\{0,7}["'])[^"'\\]*\1/gi
 // `h[0][name]`, `headers.0.name`, `name_1`

@@ -1,8 +1,8 @@
-import { isHarmless } from './names.js'
+import { isHarmless, NAME_FIELD, VALUE_FIELD } from './names.js'
 import { SourceTokens, type Piece } from './source-tokens.js'
 import {
-  ABOUT_FIELDS, CHECKS, COMPARES, COMPARISON, DESCRIBES, HARMLESS, LITERAL, LOOKUP, LOWER, NAME_AT_END, NAME_FIELD,
-  NAMES_ONLY, OPAQUE, SAME_VALUE, SCHEME, SETS, STATEMENT, TAKES_KEY, TEXTS, VALUE_FIELD, WRAPPER
+  ABOUT_FIELDS, CHECKS, COMPARES, COMPARISON, DESCRIBES, HARMLESS, LITERAL, LOOKUP, LOWER, NAME_AT_END, NAMES_ONLY,
+  OPAQUE, SAME_VALUE, SCHEME, SETS, STATEMENT, TAKES_KEY, TEXTS, WRAPPER
 } from './source-words.js'
 
 /** Tokens that are read for one literal. */

@@ -33,8 +33,6 @@ export const NAMES_ONLY = words(`
 export const CHECKS = /^(?:validate|check|verify|is|has|require|assert|format|parse|describe|on|handle|render)(?![a-z])/
 /** Functions that have a name among their arguments, and its value next. */
 export const SETS = /^(?:set|defineProperty|put|stub\w*)$/
-export const NAME_FIELD = /^(?:name|key|header|field|id|param|variable)$/i
-export const VALUE_FIELD = /^(?:value|content|data|default(?:Value)?)$/i
 /** Fields of the description of a value: of a schema, a cookie, a form. */
 export const DESCRIBES = words(String.raw`
   description in sameSite secure priority comment help hint message \$ref`)
