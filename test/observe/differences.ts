@@ -15,7 +15,7 @@ const TOOLBAR = /<hindsight-toolbar\b[^]*?<\/hindsight-toolbar>/g
 /** Headers that are removed from an HTML page with the toolbar. */
 export const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
 /** Headers for caches, which keep nothing that has debug data. */
-export const CACHING = ['cache-control', 'expires', 'cdn-cache-control', 'surrogate-control']
+export const CACHING = ['cache-control', 'expires', 'cdn-cache-control', 'surrogate-control', 'edge-control', 'x-accel-expires']
 /** Headers of the length of a body. */
 export const LENGTH = ['content-length', 'transfer-encoding']
 /** Headers that the diagnostic page replaces or removes. */
