@@ -18,6 +18,7 @@ interface Startup {
 /** The plugin, in `observe` or `full` mode. Rejects for an option that is unknown or wrong, with the option's name. */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
   const { resolved, observation } = begin(app, options)
+  checkStorageSetting(resolved.settings?.storage)
   const { mode, debug } = app.hindsight
   if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
     app.hindsight.warn('fastify-hindsight is registered in an encapsulated plugin: requests outside of it, and ' +
@@ -50,7 +51,6 @@ function begin (app: FastifyInstance, given: HindsightOptions): Startup {
   const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
   const options = { ...given, lifecycle: mode, debug }
   const settings = profilerSettings(options.profiler)
-  checkStorageSetting(settings?.storage)
   if (mode === 'observe' && settings?.role !== undefined) {
     throw new Error('profiler.role (PROFILER_ROLE) needs lifecycle: \'full\', with the option security')
   }
@@ -66,6 +66,10 @@ function begin (app: FastifyInstance, given: HindsightOptions): Startup {
  * It registers no plugin: `pluginName` of the application would have its name.
  */
 export function preload (app: FastifyInstance, options: HindsightOptions): void {
-  const { observation } = begin(app, options)
-  if (observation !== null) app.addHook('onReady', async function hindsightReady () { await observation.ready })
+  const { resolved, observation } = begin(app, options)
+  if (observation === null) return
+  app.addHook('onReady', async function hindsightReady () {
+    checkStorageSetting(resolved.settings?.storage)
+    await observation.ready
+  })
 }

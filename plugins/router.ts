@@ -46,7 +46,7 @@ export const router = listener('kernel.request', 'router', (app) => {
     const message = `Matched route "${route.name}".`
     const { isRecording, log } = state.recording
     const context = { route: route.name }
-    if (isRecording && log !== null) log.debug(request.log, { channel: 'router', message, context })
+    if (isRecording && log !== undefined) log.debug(request.log, { channel: 'router', message, context })
     else request.log.debug({ channel: 'router', route: route.name }, message)
   }
 })

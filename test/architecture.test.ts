@@ -26,6 +26,8 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   // What a profile is: the parts read it, and the rest of its folder records and stores it.
   ['lib/profiler/profile.ts', 6],
   ['lib/profiler', 8],
+  // What is recorded of a request: lower layers add to it.
+  ['lib/recording/recording.ts', 1],
   ['lib/recording', 8, 'lib/profiler'],
   ['lib/parts', 7],
   ['lib/error-page', 6],

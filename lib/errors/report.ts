@@ -94,7 +94,7 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
 
 /** The lines of a report: the most severe of a request's log, masked, with the notifications of its listeners. */
 export function reportedLines (
-  log: RequestLog | null, events: readonly ListenerEvent[], start: number, mask: Mask
+  log: RequestLog | undefined, events: readonly ListenerEvent[], start: number, mask: Mask
 ): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
   const all = log?.records() ?? []
   const shown = mostSevere(all, MAX_LOGS)

@@ -72,7 +72,7 @@ export class LogCapture {
 
   #logFor (request: FastifyRequest): RequestLog {
     const recording = recordingOf(request)
-    if (recording.log !== null) return recording.log
+    if (recording.log !== undefined) return recording.log
     const log = recording.log = new RequestLog(recording, this.#onLateError)
     const logger = request.log
     const isShared = Object.hasOwn(logger, kOwner)
@@ -101,7 +101,7 @@ function attribute ({ instance, arguments: [fields, message, level], result }: P
   if (message !== FIRST_MESSAGE && request?.log !== instance) return logOfContext()?.add(level, result)
   // Fastify writes this line before the first hook, when a kept connection may have the context of its last request.
   const log = request === null ? undefined : knownStateOf(request)?.recording.log
-  if (log == null) firstLines.set(request ?? instance, { level, text: result, at: performance.now() })
+  if (log === undefined) firstLines.set(request ?? instance, { level, text: result, at: performance.now() })
   else log.add(level, result)
 }
 
@@ -125,7 +125,7 @@ function logOfContext (): RequestLog | undefined {
 
 /** Undefined where the request is over, and its memory was released. */
 function logOf ({ request }: RequestContext): RequestLog | undefined {
-  return request === undefined ? undefined : recordingOf(request).log ?? undefined
+  return request === undefined ? undefined : recordingOf(request).log
 }
 
 /** Whether a logger is one of pino's, of a version that publishes its lines. */

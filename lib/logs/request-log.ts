@@ -2,6 +2,13 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Recording } from '../recording/recording.js'
 import { levelName, type LogLevel, type LogRecord } from './log-record.js'
 
+declare module '../recording/recording.js' {
+  interface Recording {
+    /** The lines that the logger of the request has written; absent where it is not captured. */
+    log?: RequestLog
+  }
+}
+
 const MAX_LINES = 10_000
 /** Characters of all lines together. */
 const MAX_LENGTH = 4 * 1024 * 1024

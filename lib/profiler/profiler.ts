@@ -195,17 +195,18 @@ export class Profiler {
   /** Writes the queued profiles and closes the store. */
   async close (): Promise<void> {
     if (this.#closed) return
-    await settlesWithin(this.#amending, READ_TIMEOUT)
+    const until = performance.now() + CLOSE_TIMEOUT
+    const timeLeft = (): number => Math.max(0, until - performance.now())
+    await settlesWithin(this.#amending, timeLeft())
     if (this.#closed) return
     this.#closed = true
-    const until = performance.now() + CLOSE_TIMEOUT
-    await this.flush(CLOSE_TIMEOUT)
+    await this.flush(timeLeft())
     const { waiting } = this.#queue
     if (waiting > 0) {
       this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
     }
     // A store that hangs must not keep the process from ending.
-    await settlesWithin(Promise.resolve(this.#storage.close()), Math.max(0, until - performance.now()))
+    await settlesWithin(Promise.resolve(this.#storage.close()), timeLeft())
   }
 
   // Queries that may concern profiles which are not written yet.

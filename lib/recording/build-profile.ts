@@ -89,7 +89,7 @@ function errorsOf (
   request: FastifyRequest, masked: (error: unknown) => FlattenedException[]
 ): { exceptions: FlattenedException[], otherErrors: unknown[] } {
   const { ending, failure, raised, routeError, otherErrors } = recordingOf(request)
-  const all = ending !== null && 'error' in ending ? [ending.error, ...otherErrors] : otherErrors
+  const all = ending !== undefined && 'error' in ending ? [ending.error, ...otherErrors] : otherErrors
   // An upload that its client breaks off is an error of the parser, too.
   const isResult = ending?.kind === 'gone' && isConnectionError(raised)
   if (failure !== null && isResult) return { exceptions: masked(ending.error), otherErrors: [raised, ...otherErrors] }

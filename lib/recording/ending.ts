@@ -17,6 +17,13 @@ export type Ending =
   | { kind: 'upgraded', begun: false }
   | { kind: 'gone' | 'failed', begun: boolean, error: unknown }
 
+declare module './recording.js' {
+  interface Recording {
+    /** How the response ended; absent before. */
+    ending?: Ending
+  }
+}
+
 /** What is known of a response when its connection is closed. */
 interface Facts {
   /** The error of the body, where it is a stream that failed, or of the response itself. */
@@ -62,8 +69,8 @@ export function watchEnding (
 }
 
 /** The status that describes an ending: what was sent; 101, 499 or 444 where Fastify has sent no response. */
-export function statusOfEnding (ending: Ending | null, reply: FastifyReply): number {
-  if (ending === null || ending.begun) return reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
+export function statusOfEnding (ending: Ending | undefined, reply: FastifyReply): number {
+  if (ending === undefined || ending.begun) return reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
   return { upgraded: 101, gone: 499, failed: 444 }[ending.kind]
 }
 

@@ -47,7 +47,7 @@ export function openLogs (app: FastifyInstance) {
 /** The log of a request that is recorded. */
 export function logOf (request: FastifyRequest): RequestLog | undefined {
   const { isRecording, log } = recordingOf(request)
-  return isRecording && log !== null ? log : undefined
+  return isRecording && log !== undefined ? log : undefined
 }
 
 function addLateError ({ reply }: Recording, error: unknown): void {

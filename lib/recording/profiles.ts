@@ -126,7 +126,7 @@ export function openProfiles (
   function queueExiting (request: FastifyRequest, code: number): void {
     const recording = recordingOf(request)
     const { ending, failure, otherErrors, reply } = recording
-    if (ending !== null || reply === null) return
+    if (ending !== undefined || reply === null) return
     if (mode === 'full' && !reply.sent) reply.code(500)
     if (!reply.raw.writableEnded && failure === null && otherErrors.length === 0) {
       recording.addError(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
@@ -165,7 +165,7 @@ function tokenOf (request: FastifyRequest): string {
 export function release (request: FastifyRequest): void {
   const { ending, log } = recordingOf(request)
   // A profile may be made before, where the process exits.
-  if (ending === null) return
+  if (ending === undefined) return
   log?.finish()
   const context = contextOf(request)
   context.wasDebugClient = servicesOf(request).mayReceiveDetails(request)

@@ -139,7 +139,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function addError (request: FastifyRequest, error: unknown): void {
     const recording = recordingOf(request)
     const { ending, reply } = recording
-    if (recording.addError(error) && ending !== null && reply !== null) profiles?.queue(request, reply)
+    if (recording.addError(error) && ending !== undefined && reply !== null) profiles?.queue(request, reply)
   }
 
   // A request that is injected while another is handled is made in the asynchronous context of that one.

@@ -1,8 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { Headers } from '../lifecycle/header-values.js'
 import type { EventRecorder } from '../lifecycle/event-recorder.js'
-import type { RequestLog } from '../logs/request-log.js'
-import type { Ending } from './ending.js'
 
 /** Data for a panel of the profile, or a function that makes it, which is called when the profile is built. */
 export type Collected = unknown | (() => unknown)
@@ -48,14 +46,10 @@ export class Recording {
   routeError: Error | null = null
   /** How many times the hooks of a response began: more than once where one of them failed. */
   responses = 0
-  /** How the response ended; null before. */
-  ending: Ending | null = null
   /** The headers of the response as they were sent. */
   sentHeaders: Headers | null = null
   /** The events of the request, and the changes of headers; null where they are not recorded. */
   events: EventRecorder | null = null
-  /** The lines that the logger of the request has written; null where it is not captured. */
-  log: RequestLog | null = null
   /** The data of panels by their names. */
   readonly collected: Record<string, Collected> = {}
   /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */

@@ -115,8 +115,8 @@ t.test('only cacheable responses get the headers', async (t) => {
     t.equal(response.headers['cache-control'], cacheControl, `${status}`)
     t.equal(response.headers.etag, etag, `${status}: ETag`)
   }
-  t.equal((await app.inject('/boom')).headers['cache-control'], DEFAULT, 'an error page')
-  t.equal((await app.inject('/cached/nothing')).headers['cache-control'], DEFAULT, 'no route')
+  t.equal((await app.inject('/boom')).headers['cache-control'], 'no-store', 'an error page')
+  t.equal((await app.inject('/cached/nothing')).headers['cache-control'], 'no-store', 'no route')
   t.equal((await app.inject({ method: 'POST', url: '/cached' })).headers['cache-control'], DEFAULT, 'POST')
 })
 

@@ -126,7 +126,7 @@ t.test('HEAD has no body, and the headers of GET', async t => {
 t.test('responses are private for shared caches by default', async t => {
   const app = await build(t, {}, routes)
   for (const [url, expected] of [
-    ['/json', 'no-cache, private'], ['/nix', 'no-cache, private'], ['/found', 'no-cache, private'],
+    ['/json', 'no-cache, private'], ['/nix', 'no-store'], ['/found', 'no-cache, private'],
     ['/cached', 'public, max-age=60'], ['/moved', undefined]
   ] as const) t.equal((await app.inject(url)).headers['cache-control'], expected, url)
 })

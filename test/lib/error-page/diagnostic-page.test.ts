@@ -80,7 +80,7 @@ t.test('an AggregateError shows the common cause, or the number of each kind', a
   const { body } = await app.inject({ url: '/wrapped', headers: HTML })
   // Each link to a frame has the absolute path of the project: its length is not part of the size that is checked.
   const size = Buffer.byteLength(body.replaceAll(process.cwd(), ''))
-  t.ok(size <= 58_000, `${size} bytes`)
+  t.ok(size <= 59_000, `${size} bytes`)
   const wrapped = new JSDOM(body).window.document
   t.equal(wrapped.querySelectorAll('#exceptions details[open] .excerpt').length, 0, 'its source is above')
   t.ok(wrapped.querySelectorAll('.members .above').length >= 6)

@@ -38,7 +38,7 @@ export async function capturing (t: Test, server: object, declare: (app: Fastify
     if (reserve) {
       capture.buffer(request)
       const log = recordingOf(request).log
-      if (log !== null) logs.push([request.url, log])
+      if (log !== undefined) logs.push([request.url, log])
     } else {
       const log = capture.open(request)
       reply.log = request.log

@@ -60,7 +60,7 @@ t.test('notifications are ordered among the lines of the same millisecond; skipp
   t.same(records.map(({ offset, message }) => [offset, message]), [[0, 'before'], [0.2, notified('router')], [0.25, 'between'], [0.4, notified('firewall')], [9.001, notified('pagination')], [9.5, 'after']])
   t.match(records[1], { level: 'debug', channel: 'event', time: '2026-01-02T03:04:05.000Z' })
   t.same(records.map(({ time }) => time), records.map(({ time }) => time).sort(), 'the times never decrease')
-  t.same(reportedLines(null, [], 0, mask), { logs: [] })
+  t.same(reportedLines(undefined, [], 0, mask), { logs: [] })
 })
 
 t.test('the order and the times of lines do not depend on the clock of the machine', async t => {
