@@ -1,7 +1,8 @@
 import t from 'tap'
 import { parts } from '../../../lib/parts/index.js'
 import type { Collector } from '../../../lib/parts/part.js'
-import { build, newest, refusal } from '../../support/app.js'
+import { newest, refusal } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 t.test('a collector without a valid and unique name stops the start', async t => {
   const collect = (): number => 1
@@ -16,8 +17,8 @@ t.test('a collector without a valid and unique name stops the start', async t =>
   ] as const) t.equal(await refusal({ profiler: { collectors } }), message)
 })
 
-t.test('the name of a built-in collector or panel is refused', async t => {
-  const app = await build(t, {}, app => app.get('/', { config: { pagination: true, cache: { etag: () => 'x' } } }, () => 'x'))
+inBothModes('the name of a built-in collector or panel is refused', async (t, build) => {
+  const app = await build(app => app.get('/', { config: { pagination: true, cache: { etag: () => 'x' } } }, () => 'x'))
   await app.inject('/')
   const profile = await newest(app)
   for (const name of new Set([...Object.keys(profile.collectors), ...parts.map(({ name }) => name)])) {
@@ -25,7 +26,7 @@ t.test('the name of a built-in collector or panel is refused', async t => {
   }
 })
 
-t.test('collected data is plain, masked and otherwise unchanged', async t => {
+inBothModes('collected data is plain, masked and otherwise unchanged', async (t, build) => {
   const kept = { list: [1], password: 's3cret', big: 1n, when: new Date(0), self: null as unknown }
   kept.self = kept
   const collectors: Collector[] = [
@@ -33,7 +34,7 @@ t.test('collected data is plain, masked and otherwise unchanged', async t => {
     { name: 'later', collect: () => kept },
     { name: 'nothing', collect: () => undefined }
   ]
-  const app = await build(t, { profiler: { collectors } }, app => app.get('/', () => 'x'))
+  const app = await build(app => app.get('/', () => 'x'), { profiler: { collectors } })
   await app.inject('/?a=1')
   kept.list.push(2)
   const { collectors: data } = await newest(app)
@@ -44,7 +45,7 @@ t.test('collected data is plain, masked and otherwise unchanged', async t => {
   t.notMatch(JSON.stringify(data), /s3cret/)
 })
 
-t.test('a failing collector affects only its own panel', async t => {
+inBothModes('a failing collector affects only its own panel', async (t, build) => {
   const collectors: Collector[] = [
     { name: 'throws', collect: () => { throw new Error('no') }, panel: { count: () => 1 } },
     { name: 'text', collect: () => { throw 'text' } }, // eslint-disable-line no-throw-literal
@@ -53,7 +54,7 @@ t.test('a failing collector affects only its own panel', async t => {
     { name: 'render', collect: () => ({}), panel: { render: () => { throw new Error('no markup') }, problem: () => { throw new Error('no') }, count: () => { throw new Error('no') } } },
     { name: 'fine', collect: () => [1, 2], panel: { label: 'Fine', count: data => (data as unknown[]).length } }
   ]
-  const app = await build(t, { profiler: { collectors } }, app => app.get('/', () => 'x'))
+  const app = await build(app => app.get('/', () => 'x'), { profiler: { collectors } })
   t.equal((await app.inject('/')).body, 'x')
   const profile = await newest(app)
   t.match(profile.collectors, { throws: { error: 'no' }, text: { error: 'text' }, promise: { error: 'it returned a promise' }, hostile: { error: '{ toString: [Function: toString] }' }, fine: [1, 2] })

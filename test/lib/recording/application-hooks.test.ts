@@ -6,6 +6,7 @@ import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
 import { build } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 const HERE = /application-hooks\.test\.[tj]s:\d+$/
 
@@ -100,9 +101,9 @@ for (const [name, declare, stage, outcome, status] of outcomes) {
   })
 }
 
-t.test('invalid hooks are refused by Fastify as before', async (t) => {
-  await t.rejects(build({ declare: (app) => { app.addHook('onRequest', (async (_request: unknown, _reply: unknown, _done: unknown) => {}) as never) } }), { code: 'FST_ERR_HOOK_INVALID_ASYNC_HANDLER' })
-  await t.rejects(build({ declare: (app) => { app.addHook('onRequest', 'no' as never) } }), { code: 'FST_ERR_HOOK_INVALID_HANDLER' })
+inBothModes('invalid hooks are refused by Fastify as before', async (t, build) => {
+  await t.rejects(build((app) => { app.addHook('onRequest', (async (_request: unknown, _reply: unknown, _done: unknown) => {}) as never) }), { code: 'FST_ERR_HOOK_INVALID_ASYNC_HANDLER' })
+  await t.rejects(build((app) => { app.addHook('onRequest', 'no' as never) }), { code: 'FST_ERR_HOOK_INVALID_HANDLER' })
 })
 
 const HERE_IN_FRAME = /application-hooks\.test\.[tj]s:\d+:\d+\)?$/

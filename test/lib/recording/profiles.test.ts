@@ -4,6 +4,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { build, listen, newest, profileOf } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 import type { FastifyInstance } from 'fastify'
 import type { HindsightOptions } from '../../../lib/options.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
@@ -21,8 +22,8 @@ await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
 t.teardown(() => server.close())
 const upstream = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-t.test('an incoming trace is recorded, and outgoing requests are unchanged', async t => {
-  const app = await build(t, {}, app => app.get('/', async () => { await (await fetch(upstream)).text(); return 'x' }))
+inBothModes('an incoming trace is recorded, and outgoing requests are unchanged', async (t, build) => {
+  const app = await build(app => app.get('/', async () => { await (await fetch(upstream)).text(); return 'x' }))
   received.length = 0
   const answer = await app.inject({ url: '/', headers: { traceparent, tracestate: 'a=1' } })
   t.same([answer.statusCode, answer.headers.traceparent, answer.headers.traceresponse], [200, undefined, undefined])
@@ -30,8 +31,8 @@ t.test('an incoming trace is recorded, and outgoing requests are unchanged', asy
   t.same([received[0]?.traceparent, received[0]?.tracestate], [undefined, undefined])
 })
 
-t.test('no trace is started, and an invalid one is ignored', async t => {
-  const app = await build(t, {}, app => app.get('/', async () => { await (await fetch(upstream)).text(); return 'x' }))
+inBothModes('no trace is started, and an invalid one is ignored', async (t, build) => {
+  const app = await build(app => app.get('/', async () => { await (await fetch(upstream)).text(); return 'x' }))
   for (const headers of [{}, { traceparent: `00-${TRACE}-${PARENT}` }]) {
     received.length = 0
     const { collectors } = await profileOf(app, await app.inject({ url: '/', headers }))
@@ -40,8 +41,8 @@ t.test('no trace is started, and an invalid one is ignored', async t => {
   }
 })
 
-t.test('an injected request is a child of the request that injected it', async t => {
-  const app = await build(t, {}, app => {
+inBothModes('an injected request is a child of the request that injected it', async (t, build) => {
+  const app = await build(app => {
     app.get('/child', async () => { await sleep(2); return 'child' })
     app.get('/grand', async () => (await app.inject('/child')).headers['x-debug-token'])
     app.get('/parent', async request => {

@@ -3,11 +3,11 @@ import { rmSync } from 'node:fs'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
-import { build, profileOf } from '../../support/app.js'
+import { profileOf } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
-t.test('a followed redirect is the parent of the next request, without a marker in the URL', async t => {
-  const app = await build(t, {}, app => {
+inBothModes('a followed redirect is the parent of the next request, without a marker in the URL', async (t, build) => {
+  const app = await build(app => {
     app.get('/from', (_request, reply) => reply.redirect('/to?a=1#there'))
     app.get('/to', () => 'x')
   })
@@ -26,8 +26,8 @@ t.test('a followed redirect is the parent of the next request, without a marker 
   t.notMatch(await pageOf('00000a'), /"><script>/)
 })
 
-t.test('a redirect is followed once, by the same client, to the same URL, within 30 seconds', async t => {
-  const app = await build(t, {}, app => {
+inBothModes('a redirect is followed once, by the same client, to the same URL, within 30 seconds', async (t, build) => {
+  const app = await build(app => {
     app.get('/a/from', (request, reply) => reply.redirect((request.query as { to: string }).to))
     app.get('/*', () => 'x')
   })
@@ -57,8 +57,8 @@ t.test('a redirect is followed once, by the same client, to the same URL, within
   }
 })
 
-t.test('a redirect over a Unix socket is followed by no request', async t => {
-  const app = await build(t, {}, app => {
+inBothModes('a redirect over a Unix socket is followed by no request', async (t, build) => {
+  const app = await build(app => {
     app.get('/from', (_request, reply) => reply.redirect('/to'))
     app.get('/to', () => 'x')
   })
@@ -73,8 +73,8 @@ t.test('a redirect over a Unix socket is followed by no request', async t => {
   t.match(newest, { url: /\/to$/, parent: null })
 })
 
-t.test('the number of redirects that are kept is bounded', async t => {
-  const app = await build(t, {}, app => {
+inBothModes('the number of redirects that are kept is bounded', async (t, build) => {
+  const app = await build(app => {
     app.get('/from/:to', (request, reply) => reply.redirect(`/to/${(request.params as { to: string }).to}`))
     app.get('/to/*', () => 'x')
   })

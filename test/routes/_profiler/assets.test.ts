@@ -1,9 +1,10 @@
 import t from 'tap'
 import { pageAssets, toolbarAssets } from '../../../lib/reading/pages/assets.js'
 import { ISOLATION } from '../../../lib/reading/pages/layout.js'
-import { build, listen, raw } from '../../support/app.js'
+import { listen, raw } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
-t.test('assets have their media type, and browsers cache them', async (t) => {
+inBothModes('assets have their media type, and browsers cache them', async (t, build) => {
   const app = await build()
   t.teardown(() => app.close())
   const all = [...Object.values(pageAssets), ...Object.values(toolbarAssets)]
@@ -21,7 +22,7 @@ t.test('assets have their media type, and browsers cache them', async (t) => {
   }
 })
 
-t.test('assets are sent to clients with access, for their own origin', async (t) => {
+inBothModes('assets are sent to clients with access, for their own origin', async (t, build) => {
   const app = await build()
   t.teardown(() => app.close())
   const port = await listen(app)

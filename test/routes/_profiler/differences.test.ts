@@ -5,7 +5,8 @@ import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import type { ShownDifference } from '../../../lib/reading/compare/last-success.js'
-import { build, get, listen, statusOf } from '../../support/app.js'
+import { get, listen, statusOf } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 import { htmlChecker } from '../../support/html-checker.js'
 
 const json = { accept: 'application/json' }
@@ -83,8 +84,8 @@ t.test('the fragment is HTML by default, valid and without scripts', async (t) =
   t.equal((await app.inject('/_profiler/ffffff/differences')).statusCode, 404)
 })
 
-t.test('the fragment is sent only to clients with access', async (t) => {
-  const app = await build(t, {}, (app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
+inBothModes('the fragment is sent only to clients with access', async (t, build) => {
+  const app = await build((app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
   const token = String((await app.inject('/fail')).headers['x-debug-token'])
   const port = await listen(app)
   for (const path of [`/_profiler/${token}/differences`, '/_profiler/latest/differences.json']) {

@@ -1,8 +1,9 @@
 import t from 'tap'
 import { requested } from '../../lib/reading/formats/stored.js'
 import { build } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
-t.test('the request of a profile is downloaded in each format', async (t) => {
+inBothModes('the request of a profile is downloaded in each format', async (t, build) => {
   const app = await build()
   t.teardown(() => app.close())
   app.hindsight.profiler.save(requested({ target: '/a', headers: { 'x-a': '<script>alert(1)</script>' } }))
@@ -21,7 +22,7 @@ t.test('the request of a profile is downloaded in each format', async (t) => {
   }
 })
 
-t.test('unknown formats, tokens and requests that cannot be sent are errors', async (t) => {
+inBothModes('unknown formats, tokens and requests that cannot be sent are errors', async (t, build) => {
   const app = await build()
   t.teardown(() => app.close())
   app.hindsight.profiler.save(requested({}))

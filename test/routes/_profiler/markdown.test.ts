@@ -1,13 +1,13 @@
-import t from 'tap'
-import { build, get, listen, statusOf } from '../../support/app.js'
+import { get, listen, statusOf } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 import { Profiler } from '../../../lib/profiler/profiler.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 
 const markdown = { accept: 'text/markdown' }
 const TYPE = 'text/markdown; charset=utf-8'
 
-t.test('a profile is sent as Markdown, by Accept or by its path', async (t) => {
-  const app = await build(t, {}, (app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
+inBothModes('a profile is sent as Markdown, by Accept or by its path', async (t, build) => {
+  const app = await build((app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
   const token = String((await app.inject('/fail')).headers['x-debug-token'])
   for (const [url, headers, type, vary] of [
     [`/_profiler/${token}`, markdown, TYPE, 'accept'],
@@ -29,8 +29,8 @@ t.test('a profile is sent as Markdown, by Accept or by its path', async (t) => {
   for (const url of ['/_profiler/..%2fx.md', `/_profiler/${token}.md.json`, `/_profiler/${token}.txt`]) t.equal((await app.inject({ url, headers: markdown })).statusCode, 404, url)
 })
 
-t.test('the redirect to the newest profile keeps the format', async (t) => {
-  const app = await build(t, {}, (app) => {
+inBothModes('the redirect to the newest profile keeps the format', async (t, build) => {
+  const app = await build((app) => {
     app.get('/ok', async () => 'fine')
     app.get('/fail', async () => { throw new Error('it failed') })
   })
@@ -53,8 +53,8 @@ t.test('the redirect to the newest profile keeps the format', async (t) => {
   t.equal((await app.inject({ url: '/_profiler/latest.md?error=2', headers: {} })).headers['content-type'], TYPE, 'a mistake is answered in the same form')
 })
 
-t.test('Markdown is sent only to clients with access', async (t) => {
-  const app = await build(t, {}, (app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
+inBothModes('Markdown is sent only to clients with access', async (t, build) => {
+  const app = await build((app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
   const token = String((await app.inject('/fail')).headers['x-debug-token'])
   const port = await listen(app)
   for (const path of [`/_profiler/${token}.md`, '/_profiler/latest.md']) {
@@ -62,12 +62,12 @@ t.test('Markdown is sent only to clients with access', async (t) => {
     t.equal(statusOf(await get(port, path, { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'cors' })), 403, path)
     t.ok([200, 302].includes(statusOf(await get(port, path))), path)
   }
-  const production = await build(t, { debug: false })
+  const production = await build(undefined, { debug: false })
   t.equal((await production.inject('/_profiler/latest.md')).statusCode, 404)
 })
 
-t.test('an unavailable store is reported as a problem in JSON', async (t) => {
-  const app = await build(t)
+inBothModes('an unavailable store is reported as a problem in JSON', async (t, build) => {
+  const app = await build()
   const storage = new MemoryStorage()
   storage.get = () => { throw new Error('gone_away <b>') }
   const { profiler } = app.hindsight

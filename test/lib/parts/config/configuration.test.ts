@@ -7,16 +7,17 @@ import {
 } from '../../../../lib/parts/config/configuration.js'
 import { config as configPanel } from '../../../../lib/parts/config/index.js'
 import { markup } from '../support.js'
-import { build, profileOf } from '../../../support/app.js'
+import { profileOf } from '../../../support/app.js'
 import { testdir } from '../../../support/folder.js'
+import { inBothModes } from '../../../support/modes.js'
 
 t.test('the version is that of this package', async t => {
   t.match(ownVersion(), /^\d+\.\d+\.\d+/)
 })
 
-t.test('a profile has versions and an id of the configuration', async t => {
+inBothModes('a profile has versions and an id of the configuration', async (t, build) => {
   const secret = 's3cret-of-the-session-0123456789'
-  const app = await build(t, { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] }, app => app.get('/', () => 'x'))
+  const app = await build(app => app.get('/', () => 'x'), { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] })
   const profile = await profileOf(app, await app.inject('/'))
   const config = profile.collectors.config as ConfigurationSummary
   t.same(Object.keys(config), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle', 'revision', 'dependencies'].filter((name) => name !== 'revision' || config.revision !== undefined))
@@ -25,9 +26,9 @@ t.test('a profile has versions and an id of the configuration', async t => {
   const shown = markup(configPanel, profile)
   t.match(shown, new RegExp(`fastify.*${app.version}`))
   t.notMatch(JSON.stringify(profile) + shown, /s3cret/)
-  const other = await build(t, { defaultLocale: 'fr' }, app => app.get('/', () => 'x'))
+  const other = await build(app => app.get('/', () => 'x'), { defaultLocale: 'fr' })
   t.not(((await profileOf(other, await other.inject('/'))).collectors.config as ConfigurationSummary).id, config.id)
-  const twin = await build(t, { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] }, app => app.get('/', () => 'x'))
+  const twin = await build(app => app.get('/', () => 'x'), { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] })
   t.equal(((await profileOf(twin, await twin.inject('/'))).collectors.config as ConfigurationSummary).id, config.id)
 })
 

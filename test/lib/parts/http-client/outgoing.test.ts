@@ -71,8 +71,8 @@ for (const [name, send] of ways) {
   })
 }
 
-t.test('calls are attributed to the request that made them, also concurrent calls', async t => {
-  const app = await build(t, {}, app => {
+inBothModes('calls are attributed to the request that made them, also concurrent calls', async (t, build) => {
+  const app = await build(app => {
     app.get('/:name', async request => {
       const { name } = request.params as { name: string }
       await Promise.all([fetch(`${base}/fetch-${name}`).then(answer => answer.text()), get(`${base}/http-${name}`)])
@@ -88,8 +88,8 @@ t.test('calls are attributed to the request that made them, also concurrent call
   }
 })
 
-t.test('100 calls are kept and all are counted; a pending call is marked', async t => {
-  const app = await build(t, {}, app => {
+inBothModes('100 calls are kept and all are counted; a pending call is marked', async (t, build) => {
+  const app = await build(app => {
     app.get('/many', async () => {
       for (let i = 0; i < 11; i++) await Promise.all(Array.from({ length: 10 }, () => get(`${base}/`)))
       return 'x'
@@ -131,12 +131,12 @@ for (const [name, profiler, headers] of production) {
   })
 }
 
-t.test('requests are sent as without Hindsight, whether or not they are recorded', async t => {
-  const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory', matcher: selected } }, app => {
+inBothModes('requests are sent as without Hindsight, whether or not they are recorded', async (t, build) => {
+  const app = await build(app => {
     app.get('/', async () => await new Promise(resolve => {
       const sent = http.get(base, answer => answer.resume().on('end', () => resolve(sent.getHeaders())))
     }))
-  })
+  }, { debug: false, profiler: { production: true, storage: 'memory', matcher: selected } })
   for (const headers of [{}, { 'x-profile': '1' }]) {
     t.same((await app.inject({ url: '/', headers: { traceparent, ...headers } })).json(), { host: `127.0.0.1:${port}` })
   }
@@ -145,12 +145,12 @@ t.test('requests are sent as without Hindsight, whether or not they are recorded
   t.equal(((await app.hindsight.profiler.find(profiles[0]!.token))?.collectors['http-client'] as Collected).count, 1)
 })
 
-t.test('all applications share one subscription, which ends with the last one', async t => {
+inBothModes('all applications share one subscription, which ends with the last one', async (t, build) => {
   const channels = ['undici:request:create', 'http.client.request.start']
   const watched = () => channels.map(channel => hasSubscribers(channel))
-  const production = await build(t, { debug: false })
+  const production = await build(undefined, { debug: false })
   t.same(watched(), [false, false])
-  const [one, two] = [await build(t), await build(t)]
+  const [one, two] = [await build(), await build()]
   let told = 0
   const count = (): void => { told++ }
   subscribe('undici:request:create', count)
@@ -164,8 +164,8 @@ t.test('all applications share one subscription, which ends with the last one', 
   t.equal(told, 0)
 })
 
-t.test('headers with the names of inherited properties are recorded', async t => {
-  const app = await build(t, {}, app => app.get('/', async () => {
+inBothModes('headers with the names of inherited properties are recorded', async (t, build) => {
+  const app = await build(app => app.get('/', async () => {
     await undiciFetch(base, { headers: { constructor: 'a', tostring: 'b' } })
     return 'x'
   }))
@@ -173,8 +173,8 @@ t.test('headers with the names of inherited properties are recorded', async t =>
   t.match(calls[0]?.requestHeaders, { constructor: 'a', tostring: 'b' })
 })
 
-t.test('the error of a failed call is unchanged', async t => {
-  const app = await build(t, {}, app => app.get('/', async () => await get(nowhere)))
+inBothModes('the error of a failed call is unchanged', async (t, build) => {
+  const app = await build(app => app.get('/', async () => await get(nowhere)))
   t.equal((await app.inject('/')).statusCode, 500)
 })
 

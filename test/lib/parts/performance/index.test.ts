@@ -11,8 +11,9 @@ import { parts } from '../../../../lib/parts/index.js'
 import { timelineOf } from '../../../../lib/parts/timeline.js'
 import { profile } from '../fixture.js'
 import { sample } from '../sample.js'
-import { build, profileOf, SECRET } from '../../../support/app.js'
+import { profileOf, SECRET } from '../../../support/app.js'
 import { shown, texts } from '../support.js'
+import { inBothModes } from '../../../support/modes.js'
 
 const event = (listener: string, start: number, duration: number, stage = 'kernel.request') =>
   ({ stage, listener, pass: 'main', outcome: 'ran', start, duration }) as never
@@ -147,8 +148,8 @@ t.test('the time of a handler is the same in the waterfall, the overview and the
   t.equal(toolbarOf(sent, '', parts, null).data.handlerDuration, 7.5)
 })
 
-t.test('the times of a request are in their order, and within its duration', async t => {
-  const app = await build(t, {}, app => {
+inBothModes('the times of a request are in their order, and within its duration', async (t, build) => {
+  const app = await build(app => {
     app.get('/json', async () => ({ a: 1 }))
     app.get('/stream', (_request, reply) => reply.send(Readable.from(['a', 'b'])))
     app.get('/fail', () => { throw new Error('no') })

@@ -9,7 +9,8 @@ import { spans as spansPanel } from '../../../../lib/parts/spans/index.js'
 import { problemsOf } from '../../../../lib/parts/read.js'
 import { SpanLog, type SpanLike } from '../../../../lib/parts/spans/span-processor.js'
 import { createMask } from '../../../../lib/mask/mask.js'
-import { build, profileOf } from '../../../support/app.js'
+import { profileOf } from '../../../support/app.js'
+import { inBothModes } from '../../../support/modes.js'
 import { HOSTILE } from '../hostile.js'
 import { profile } from '../fixture.js'
 import { shown, texts } from '../support.js'
@@ -32,9 +33,9 @@ async function spansOf (app: FastifyInstance, url: string): Promise<Spans> {
   return (await profileOf(app, await app.inject(url))).collectors.spans as Spans
 }
 
-t.test('spans of the application are in the profile of their request, and in its waterfall', async (t) => {
+inBothModes('spans of the application are in the profile of their request, and in its waterfall', async (t, build) => {
   const pg = tracer(t)
-  const app = await build(t, {}, (app) => {
+  const app = await build((app) => {
     app.get('/:name', async (request) => await pg.startActiveSpan(`SELECT ${(request.params as { name: string }).name}`, { kind: SpanKind.CLIENT, attributes: { 'db.system.name': 'postgresql', 'db.query.text': "select 1 where password='hunter2'", 'db.rows': [1, 2] } }, async (span) => {
       await sleep(2)
       pg.startSpan('inner').end()
@@ -67,16 +68,16 @@ t.test('spans of the application are in the profile of their request, and in its
   t.equal(problemsOf(spansPanel, whole).errors, 1)
 })
 
-t.test('spans without a profiled request are not recorded', async (t) => {
+inBothModes('spans without a profiled request are not recorded', async (t, build) => {
   const pg = tracer(t)
-  const app = await build(t, {}, (app) => {
+  const app = await build((app) => {
     app.get('/', async () => 'x')
     app.get('/unprofiled', { config: { profile: false } }, async () => { pg.startSpan('a').end() })
   })
   pg.startSpan('outside').end()
   t.equal(await spansOf(app, '/'), undefined)
   t.equal((await app.inject('/unprofiled')).statusCode, 200)
-  const production = await build(t, { debug: false }, (app) => { app.get('/', async () => { pg.startSpan('a').end() }) })
+  const production = await build((app) => { app.get('/', async () => { pg.startSpan('a').end() }) }, { debug: false })
   t.equal((await production.inject('/')).statusCode, 200)
 })
 
