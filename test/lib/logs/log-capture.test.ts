@@ -14,7 +14,7 @@ import { LogCapture } from '../../../lib/logs/log-capture.js'
 import { capturing, output } from './capturing.js'
 import { Writable } from 'node:stream'
 import type { Profile } from '../../../lib/profiler/profile.js'
-import { build, listen, profileOf } from '../../support/app.js'
+import { listen, profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
 interface Line { level: number, msg: string, reqId?: string, [field: string]: unknown }
@@ -36,7 +36,7 @@ function routes (app: FastifyInstance): void {
   })
 }
 
-t.test('the lines that the logger writes are captured, and no others', async t => {
+inBothModes('the lines that the logger writes are captured, and no others', async (t, build) => {
   for (const [level, written] of [
     ['trace', ['trace', 'debug', 'info', 'warn', 'error', 'fatal']],
     ['debug', ['debug', 'info', 'warn', 'error', 'fatal']],
@@ -47,7 +47,7 @@ t.test('the lines that the logger writes are captured, and no others', async t =
     ['silent', []]
   ] as const) {
     const { stream, lines } = sink()
-    const app = await build(t, {}, routes, withLogger(level, stream))
+    const app = await build(routes, {}, withLogger(level, stream))
     const profile = await profileOf(app, await app.inject('/'))
     t.same(messages(profile), written.map(name => `a ${name} line`), level)
     t.same(lines.map(({ msg }) => msg).filter(msg => msg.startsWith('a ')), written.map(name => `a ${name} line`), `${level}: written`)
@@ -56,13 +56,13 @@ t.test('the lines that the logger writes are captured, and no others', async t =
   }
 })
 
-t.test('a profiled line has its level, channel, context and time', async t => {
+inBothModes('a profiled line has its level, channel, context and time', async (t, build) => {
   const { stream } = sink()
-  const app = await build(t, {}, app => app.get('/', request => {
+  const app = await build(app => app.get('/', request => {
     request.log.warn({ channel: 'billing', amount: 3, password: 'hunter2x' }, 'a %s', 'line')
     request.log.error(new TypeError('went wrong'))
     return 'x'
-  }), withLogger('info', stream))
+  }), {}, withLogger('info', stream))
   const before = Date.now()
   const { logs } = await profileOf(app, await app.inject('/'))
   const billing = logs.find(({ channel }) => channel === 'billing')
@@ -72,9 +72,9 @@ t.test('a profiled line has its level, channel, context and time', async t => {
   t.same(logs.map(({ time }) => time), logs.map(({ time }) => time).sort(), 'in the order of time')
 })
 
-t.test('"incoming request" and "request completed" are attributed to their request', async t => {
+inBothModes('"incoming request" and "request completed" are attributed to their request', async (t, build) => {
   const { stream } = sink()
-  const app = await build(t, {}, app => app.get('/:n', () => 'x'), withLogger('info', stream))
+  const app = await build(app => app.get('/:n', () => 'x'), {}, withLogger('info', stream))
   const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => app.inject(`/${n}`)))
   for (const [n, answer] of answers.entries()) {
     const { logs } = await profileOf(app, answer)
@@ -83,7 +83,7 @@ t.test('"incoming request" and "request completed" are attributed to their reque
   }
 })
 
-t.test('"request completed" is captured as it was written, with any options of the logger', async t => {
+inBothModes('"request completed" is captured as it was written, with any options of the logger', async (t, build) => {
   const loggers: Record<string, { more: object, context: (line: Line) => object, message?: string }> = {
     'as it comes': { more: {}, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime }) },
     'a serializer': { more: { serializers: { res: () => ({ by: 'us' }) } }, context: ({ responseTime }) => ({ res: { by: 'us' }, responseTime }) },
@@ -94,7 +94,7 @@ t.test('"request completed" is captured as it was written, with any options of t
   }
   for (const [name, { more, context, message = 'request completed' }] of Object.entries(loggers)) {
     const { stream, lines } = sink()
-    const app = await build(t, {}, app => app.get('/', () => 'x'), withLogger('info', stream, more))
+    const app = await build(app => app.get('/', () => 'x'), {}, withLogger('info', stream, more))
     const { logs } = await profileOf(app, await app.inject('/'))
     const written = lines.find(({ responseTime }) => responseTime !== undefined) as Line
     const [completed, ...others] = logs.filter(({ context }) => context.responseTime !== undefined)
@@ -105,26 +105,26 @@ t.test('"request completed" is captured as it was written, with any options of t
   }
 })
 
-t.test('lines of the application with the texts of Fastify are masked', async t => {
-  const app = await build(t, {}, app => app.get('/', request => {
+inBothModes('lines of the application with the texts of Fastify are masked', async (t, build) => {
+  const app = await build(app => app.get('/', request => {
     request.log.info({ res: { statusCode: { password: 'hunter2x' } }, responseTime: 1 }, 'request completed')
     return 'x'
-  }), withLogger('info', sink().stream))
+  }), {}, withLogger('info', sink().stream))
   const { logs } = await profileOf(app, await app.inject('/'))
   t.equal(logs.filter(({ message }) => message === 'request completed').length, 2)
   t.notMatch(JSON.stringify(logs), 'hunter2x')
 })
 
-t.test('lines of child loggers, and of `app.log` inside a request, are captured', async t => {
+inBothModes('lines of child loggers, and of `app.log` inside a request, are captured', async (t, build) => {
   const { stream, lines } = sink()
-  const app = await build(t, {}, app => app.get('/', async request => {
+  const app = await build(app => app.get('/', async request => {
     request.log.child({ part: 'child' }).info('from a child')
     request.log.child({}, { level: 'error' }).warn('below its own level')
     app.log.info('from the application')
     await new Promise(resolve => setTimeout(resolve, 5))
     app.log.child({ part: 'other' }).warn('from its child, later')
     return 'x'
-  }), withLogger('info', stream))
+  }), {}, withLogger('info', stream))
   app.log.info('outside of any request')
   const profile = await profileOf(app, await app.inject('/'))
   t.same(messages(profile), ['from a child', 'from the application', 'from its child, later'])
@@ -133,9 +133,9 @@ t.test('lines of child loggers, and of `app.log` inside a request, are captured'
   for (const message of messages(profile)) t.equal(lines.filter(({ msg }) => msg === message).length, 1, `${message}: written once`)
 })
 
-t.test('the lines of concurrent requests are separate', async t => {
+inBothModes('the lines of concurrent requests are separate', async (t, build) => {
   const { stream } = sink()
-  const app = await build(t, {}, app => app.get('/:n', async request => {
+  const app = await build(app => app.get('/:n', async request => {
     const { n } = request.params as { n: string }
     for (let i = 0; i < 3; i++) {
       request.log.info(`request ${n}`)
@@ -144,16 +144,16 @@ t.test('the lines of concurrent requests are separate', async t => {
       await Promise.resolve()
     }
     return n
-  }), withLogger('info', stream))
+  }), {}, withLogger('info', stream))
   await Promise.all(Array.from({ length: 200 }, async (_, n) => {
     const profile = await profileOf(app, await app.inject(`/${n}`))
     t.same(messages(profile), Array.from({ length: 3 }, () => [`request ${n}`, `application for ${n}`]).flat())
   }))
 })
 
-t.test('the context is the same after the body was parsed', async t => {
+inBothModes('the context is the same after the body was parsed', async (t, build) => {
   const { stream } = sink()
-  const app = await build(t, {}, app => {
+  const app = await build(app => {
     app.addHook('preParsing', async () => { app.log.info('before the body') })
     app.post('/', async () => {
       app.log.info('behind the body')
@@ -161,50 +161,50 @@ t.test('the context is the same after the body was parsed', async t => {
       app.log.info('and later')
       return 'x'
     })
-  }, withLogger('info', stream))
+  }, {}, withLogger('info', stream))
   const profile = await profileOf(app, await app.inject({ method: 'POST', url: '/', payload: { a: 'x'.repeat(50_000) } }))
   t.same(messages(profile), ['before the body', 'behind the body', 'and later'])
 })
 
-t.test('values that pino redacts are redacted in the profile', async t => {
+inBothModes('values that pino redacts are redacted in the profile', async (t, build) => {
   const { stream, lines } = sink()
-  const app = await build(t, {}, app => app.get('/', request => {
+  const app = await build(app => app.get('/', request => {
     request.log.info({ card: { number: '4111' } }, 'paid')
     return 'x'
-  }), withLogger('info', stream, { redact: ['card.number'] }))
+  }), {}, withLogger('info', stream, { redact: ['card.number'] }))
   const { logs } = await profileOf(app, await app.inject('/'))
   t.match(logs.find(({ message }) => message === 'paid')?.context, { card: { number: '[Redacted]' } })
   t.match(lines.find(({ msg }) => msg === 'paid'), { card: { number: '[Redacted]' } })
 })
 
-t.test('the levels of a custom logger are captured', async t => {
+inBothModes('the levels of a custom logger are captured', async (t, build) => {
   const { stream, lines } = sink()
   const logger = pino({ level: 'error', messageKey: 'msg' }, stream)
-  const app = await build(t, {}, routes, { logger: undefined, loggerInstance: logger } as unknown as FastifyServerOptions)
+  const app = await build(routes, {}, { logger: undefined, loggerInstance: logger } as unknown as FastifyServerOptions)
   t.same(messages(await profileOf(app, await app.inject('/'))), ['a error line', 'a fatal line'])
   t.same(lines.map(({ msg }) => msg), ['a error line', 'a fatal line'])
 })
 
-t.test('the captured lines are bounded', async t => {
+inBothModes('the captured lines are bounded', async (t, build) => {
   const { stream, lines } = sink()
-  const app = await build(t, {}, app => app.get('/', request => {
+  const app = await build(app => app.get('/', request => {
     for (let i = 0; i < 12_000; i++) request.log.info(`line ${i}`)
     return 'x'
-  }), withLogger('info', stream))
+  }), {}, withLogger('info', stream))
   const profile = await profileOf(app, await app.inject('/'))
   t.ok(profile.logs.length <= 10_100, String(profile.logs.length))
   t.equal(lines.filter(({ msg }) => msg.startsWith('line ')).length, 12_000, 'the destination receives all lines')
 })
 
-t.test('outside debug mode the logger is unchanged', async t => {
+inBothModes('outside debug mode the logger is unchanged', async (t, build) => {
   const { stream, lines } = sink()
-  const app = await build(t, { debug: false }, routes, withLogger('warn', stream))
+  const app = await build(routes, { debug: false }, withLogger('warn', stream))
   await app.inject('/')
   t.same(lines.map(({ msg }) => msg), ['a warn line', 'a error line', 'a fatal line'])
 })
 
-t.test('the first line of a request is not attributed to the previous request of its connection', async (t) => {
-  const app = await build(t, {}, (app) => app.get('/:n', async () => 'ok'), { logger: { level: 'info', stream: { write: () => {} } } })
+inBothModes('the first line of a request is not attributed to the previous request of its connection', async (t, build) => {
+  const app = await build((app) => app.get('/:n', async () => 'ok'), {}, { logger: { level: 'info', stream: { write: () => {} } } })
   const port = await listen(app)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())

@@ -1,39 +1,30 @@
 import { Agent, request } from 'node:http'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { profile } from '../parts/fixture.js'
 import type { HindsightOptions } from '../../../lib/options.js'
-import { build as buildApplication, listen, type BuildOptions } from '../../support/app.js'
+import { build as buildFull, listen } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 import type { StoredUser } from '../../../lib/security/users.js'
 import { users } from '../security/support.js'
 
 const html = { accept: 'text/html' }
 /** The application as it runs in production. */
-async function build (t: Test, profiler: NonNullable<HindsightOptions['profiler']>, options: BuildOptions = {}): Promise<FastifyInstance> {
-  const app = await buildApplication({
-    debug: false,
-    profiler,
-    server: { logger: { level: 'info', stream: { write: () => {} } } },
-    declare (app) {
-      app.get('/ok', async (request) => {
-        request.log.info('all is well')
-        return { ok: true }
-      })
-      app.get('/boom/:id', async (request) => {
-        request.log.info({ password: 'hunter2' }, 'about to fail')
-        throw new Error('the inside story')
-      })
-      app.get('/unwell', async (request, reply) => {
-        request.log.warn('not well')
-        return reply.code(503).send({ ok: false })
-      })
-      app.post('/body', async () => { throw new Error('with a body') })
-    },
-    ...options
+function declare (app: FastifyInstance): void {
+  app.get('/ok', async (request) => {
+    request.log.info('all is well')
+    return { ok: true }
   })
-  t.teardown(() => app.close())
-  return app
+  app.get('/boom/:id', async (request) => {
+    request.log.info({ password: 'hunter2' }, 'about to fail')
+    throw new Error('the inside story')
+  })
+  app.get('/unwell', async (request, reply) => {
+    request.log.warn('not well')
+    return reply.code(503).send({ ok: false })
+  })
+  app.post('/body', async () => { throw new Error('with a body') })
 }
 
 async function stored (app: FastifyInstance): Promise<Profile[]> {
@@ -41,25 +32,25 @@ async function stored (app: FastifyInstance): Promise<Profile[]> {
   return await Promise.all(profiles.map(async ({ token }) => await app.hindsight.profiler.find(token) as Profile))
 }
 
-t.test('production profiles requests only if an option enables it', async (t) => {
+inBothModes('production profiles requests only if an option enables it', async (t, build) => {
   for (const option of [undefined, 'all', {}, { onlyExceptions: true }] as const) {
-    const app = await buildApplication({ debug: false, ...(option !== undefined && { profiler: option }) })
+    const app = await build(undefined, { debug: false, ...(option !== undefined && { profiler: option }) })
     t.teardown(() => app.close())
     t.equal(('profiler' in app.hindsight), false)
     t.notMatch((await app.inject({ url: '/nowhere', headers: html })).body, /Reference/)
   }
 })
 
-t.test('production: clients receive the token of a failure and nothing else', async (t) => {
-  const app = await build(t, 'errors')
+inBothModes('production: clients receive the token of a failure and nothing else', async (t, build, mode) => {
+  const app = await build(declare, { debug: false, profiler: 'errors' })
   t.equal((await app.inject('/ok')).statusCode, 200)
   const page = await app.inject({ url: '/boom/7?token=abc', headers: { ...html, authorization: 'Bearer s3cret', 'user-agent': 'me' } })
   t.equal(page.statusCode, 500)
-  t.notMatch(page.body, /inside story|boom\.|Error: |production\.test/)
+  t.notMatch(page.body, mode === 'full' ? /inside story|boom\.|Error: |production\.test/ : /boom\.|production\.test/)
   t.notOk(Object.keys(page.headers).some((name) => name.startsWith('x-debug')))
   const [profile, ...others] = await stored(app)
   t.same(others, [])
-  t.match(page.body, `<p>Reference: <code>${profile?.token}</code></p>`)
+  if (mode === 'full') t.match(page.body, `<p>Reference: <code>${profile?.token}</code></p>`)
   t.match(profile, {
     version: 1,
     method: 'GET',
@@ -67,18 +58,17 @@ t.test('production: clients receive the token of a failure and nothing else', as
     status: 500,
     route: { pattern: '/boom/:id', params: { id: '7' } },
     exceptions: [{ name: 'Error', message: 'the inside story' }],
-    collectors: { request: { headers: { authorization: 'Bearer ******', 'user-agent': 'me' } }, response: { status: 500, headers: { 'content-type': 'text/html; charset=utf-8' } } }
+    collectors: { request: { headers: { authorization: 'Bearer ******', 'user-agent': 'me' } }, response: { status: 500, headers: { 'content-type': mode === 'full' ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8' } } }
   })
   t.ok(profile?.exceptions[0]?.frames.some(({ file, own }) => own && file.endsWith('production.test.ts')))
   t.ok((profile?.duration ?? 0) > 0)
   t.ok(Math.abs(Date.parse(profile?.time ?? '') - Date.now()) < 60_000)
   t.same(profile?.logs.filter(({ channel }) => channel === 'app').map(({ message, context }) => [message, context]), [['about to fail', { password: '******' }]])
-  t.ok(profile?.events.length)
-  t.same([...new Set(profile?.events.map(({ pass }) => pass))], ['error'], 'the main pass is not recorded for who may not fail')
+  t.same([...new Set(profile?.events.map(({ pass }) => pass))], mode === 'full' ? ['error'] : [], 'the main pass is not recorded for who may not fail')
 })
 
 t.test('the answer to a failure has the format that the client accepts', async (t) => {
-  const app = await build(t, 'errors')
+  const app = await buildFull(t, { debug: false, profiler: 'errors' }, declare)
   const problem = await app.inject({ url: '/boom/7', headers: { accept: 'application/problem+json' } })
   t.match(problem.headers['content-type'], /^application\/problem\+json/)
   t.match((await app.inject({ url: '/boom/7', headers: { accept: 'text/plain' } })).body, /Reference: [0-9a-f]{6}\n/)
@@ -86,8 +76,8 @@ t.test('the answer to a failure has the format that the client accepts', async (
   t.same(problem.json(), { type: 'about:blank', title: 'Internal Server Error', status: 500, token: tokens[1] })
 })
 
-t.test('a response with a server error is stored, even without an exception', async (t) => {
-  const app = await build(t, 'errors')
+inBothModes('a response with a server error is stored, even without an exception', async (t, build) => {
+  const app = await build(declare, { debug: false, profiler: 'errors' })
   const answer = await app.inject('/unwell')
   t.same(answer.json(), { ok: false }, 'the response is unchanged')
   const [profile] = await stored(app)
@@ -95,25 +85,26 @@ t.test('a response with a server error is stored, even without an exception', as
   t.match(profile?.logs.filter(({ channel }) => channel === 'app'), [{ level: 'warn', message: 'not well' }])
 })
 
-t.test('the body of a failure is stored masked', async (t) => {
-  const app = await build(t, 'errors')
+inBothModes('the body of a failure is stored masked', async (t, build) => {
+  const app = await build(declare, { debug: false, profiler: 'errors' })
   await app.inject({ method: 'POST', url: '/body', payload: { name: 'x', password: 'hunter2' } })
   t.match((await stored(app))[0]?.collectors.request, { body: { name: 'x', password: '******' } })
 })
 
-t.test('client errors are stored only if that is configured, and if the matcher selects them', async (t) => {
-  const server = await build(t, 'errors')
-  t.notMatch((await server.inject({ url: '/nowhere', headers: html })).body, /Reference/)
-  t.same(await stored(server), [])
-  const all = await build(t, { production: true, onlyExceptions: true })
-  t.match((await all.inject({ url: '/nowhere', headers: html })).body, /Reference/)
-  const some = await build(t, { production: true, onlyExceptions: true, matcher: (request) => request.routeOptions.url !== undefined })
-  t.notMatch((await some.inject({ url: '/nowhere', headers: html })).body, /Reference/)
-  t.match((await some.inject({ url: '/boom/1', headers: html })).body, /Reference/)
+inBothModes('client errors are stored only if that is configured, and if the matcher selects them', async (t, build, mode) => {
+  const hasReference = async (app: FastifyInstance, url: string): Promise<boolean> => (await app.inject({ url, headers: html })).body.includes('Reference')
+  const numberOf = async (app: FastifyInstance): Promise<number> => (await stored(app)).length
+  const server = await build(declare, { debug: false, profiler: 'errors' })
+  t.same([await hasReference(server, '/nowhere'), await numberOf(server)], [false, 0])
+  const all = await build(declare, { debug: false, profiler: { production: true, onlyExceptions: true } })
+  t.same([await hasReference(all, '/nowhere'), await numberOf(all)], [mode === 'full', 1])
+  const some = await build(declare, { debug: false, profiler: { production: true, onlyExceptions: true, matcher: (request) => request.routeOptions.url !== undefined } })
+  t.same([await hasReference(some, '/nowhere'), await numberOf(some)], [false, 0])
+  t.same([await hasReference(some, '/boom/1'), await numberOf(some)], [mode === 'full', 1])
 })
 
-t.test('the profile of a request that the matcher selects is complete', async (t) => {
-  const app = await build(t, { production: true, errors: true, matcher: (request) => request.headers['x-profile'] === '1' })
+inBothModes('the profile of a request that the matcher selects is complete', async (t, build, mode) => {
+  const app = await build(declare, { debug: false, profiler: { production: true, errors: true, matcher: (request) => request.headers['x-profile'] === '1' } })
   const asked = await app.inject({ url: '/ok', headers: { 'x-profile': '1' } })
   t.same(asked.json(), { ok: true })
   t.notOk('x-debug-token' in asked.headers)
@@ -123,25 +114,23 @@ t.test('the profile of a request that the matcher selects is complete', async (t
   t.same(others, [])
   t.equal(failed?.status, 500)
   t.equal(demanded?.status, 200)
-  t.match(demanded?.events.map(({ stage, listener }) => `${stage} ${listener}`), ['kernel.request debug-handlers', 'kernel.request content-security-policy'])
+  if (mode === 'full') t.match(demanded?.events.map(({ stage, listener }) => `${stage} ${listener}`), ['kernel.request debug-handlers', 'kernel.request content-security-policy'])
   t.match(demanded?.logs.filter(({ channel }) => channel === 'app'), [{ message: 'all is well' }])
   t.match(demanded?.collectors, { request: { method: 'GET' }, response: { status: 200 }, performance: { handler: Number } })
 })
 
-t.test('a request that is not selected adds nothing to the previous profile of its connection', async (t) => {
-  const app = await build(t, { production: true, errors: true, matcher: (request) => request.headers['x-profile'] === '1' }, {
-    declare (app) {
-      app.post('/say/:name', async (request) => {
-        const { name } = request.params as { name: string }
-        app.log.info(`the application for ${name}`)
-        request.log.child({ part: 'child' }).info(`a child for ${name}`)
-        await new Promise((resolve) => setImmediate(resolve))
-        app.log.info(`the application later for ${name}`)
-        if (name === 'failing') throw new Error('as expected')
-        return {}
-      })
-    }
-  })
+inBothModes('a request that is not selected adds nothing to the previous profile of its connection', async (t, build) => {
+  const app = await build((app) => {
+    app.post('/say/:name', async (request) => {
+      const { name } = request.params as { name: string }
+      app.log.info(`the application for ${name}`)
+      request.log.child({ part: 'child' }).info(`a child for ${name}`)
+      await new Promise((resolve) => setImmediate(resolve))
+      app.log.info(`the application later for ${name}`)
+      if (name === 'failing') throw new Error('as expected')
+      return {}
+    })
+  }, { debug: false, profiler: { production: true, errors: true, matcher: (request) => request.headers['x-profile'] === '1' } })
   const port = await listen(app)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())
@@ -163,33 +152,31 @@ t.test('a request that is not selected adds nothing to the previous profile of i
   ])
 })
 
-t.test('with profiles of errors only, lines of a logger of the application are in no profile', async (t) => {
+inBothModes('with profiles of errors only, lines of a logger of the application are in no profile', async (t, build) => {
   let child: FastifyBaseLogger | undefined
-  const app = await build(t, 'errors', {
-    declare (app) {
-      child = app.log.child({ part: 'worker' })
-      app.get('/boom', async () => {
-        child?.info('from a worker')
-        throw new Error('as expected')
-      })
-    }
-  })
+  const app = await build((app) => {
+    child = app.log.child({ part: 'worker' })
+    app.get('/boom', async () => {
+      child?.info('from a worker')
+      throw new Error('as expected')
+    })
+  }, { debug: false, profiler: 'errors' })
   await app.inject('/boom')
   await app.inject('/boom')
   t.same(Object.getOwnPropertySymbols(child ?? {}).filter(({ description }) => description === 'hindsight.log'), [])
   t.same((await stored(app)).map(({ logs }) => logs.some(({ message }) => message === 'from a worker')), [false, false])
 })
 
-t.test('a share of all requests is recorded from their beginning', async (t) => {
-  const app = await build(t, { production: true, sampling: 0.5 })
+inBothModes('a share of all requests is recorded from their beginning', async (t, build, mode) => {
+  const app = await build(declare, { debug: false, profiler: { production: true, sampling: 0.5 } })
   const lots = [0.2, 0.7, 0.4, 0.9]
   t.intercept(Math, 'random', { value: () => lots.shift() ?? 0 })
   for (let i = 0; i < 4; i++) await app.inject(`/ok?${i}`)
-  t.same((await stored(app)).map(({ url, events }) => [url.slice(-1), events.length > 30]), [['2', true], ['0', true]])
+  t.same((await stored(app)).map(({ url, events }) => [url.slice(-1), events.length > 30]), [['2', mode === 'full'], ['0', mode === 'full']])
 })
 
-t.test('requests that are not stored add nothing to other profiles', async (t) => {
-  const app = await build(t, 'errors')
+inBothModes('requests that are not stored add nothing to other profiles', async (t, build) => {
+  const app = await build(declare, { debug: false, profiler: 'errors' })
   await Promise.all(Array.from({ length: 50 }, async (_, i) => await app.inject(i % 2 ? `/boom/${i}` : `/ok?${i}`)))
   const profiles = await stored(app)
   t.equal(profiles.length, 25)
@@ -207,12 +194,12 @@ const security = {
 const basic = (name: string, password: string) => ({ authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` })
 
 t.test('production has no pages, except for users with the role', async (t) => {
-  const none = await build(t, 'errors')
+  const none = await buildFull(t, { debug: false, profiler: 'errors' }, declare)
   await none.inject('/boom/1')
   const [{ token } = { token: '' }] = await stored(none)
   for (const url of ['/_profiler/', `/_profiler/${token}`, `/_profiler/${token}.json`, '/_profiler/latest', '/_profiler/stream', `/_wdt/${token}`, '/_error/500']) t.equal((await none.inject(url)).statusCode, 404, url)
 
-  const app = await build(t, { production: true, onlyExceptions: true, role: 'ROLE_ADMIN' }, { security })
+  const app = await buildFull(t, { debug: false, profiler: { production: true, onlyExceptions: true, role: 'ROLE_ADMIN' }, security }, declare)
   await app.inject('/boom/1')
   const [kept] = await stored(app)
   for (const url of ['/_profiler/', `/_profiler/${kept?.token}`, `/_profiler/${kept?.token}.json`, '/_profiler/latest', '/_profiler/search?status=500', '/_profiler/stream?ip=x']) {
@@ -227,7 +214,7 @@ t.test('production has no pages, except for users with the role', async (t) => {
 t.test('the form token of a page is valid for 12 hours, and only for the user of the page', async (t) => {
   const verify = (identifier: string): StoredUser => ({ identifier, roles: ['ROLE_ADMIN'] })
   const security = { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] }
-  const app = await build(t, { production: true, role: 'ROLE_ADMIN', storage: 'memory' }, { security })
+  const app = await buildFull(t, { debug: false, profiler: { production: true, role: 'ROLE_ADMIN', storage: 'memory' }, security }, declare)
   app.hindsight.profiler.save(profile('3fa94c'))
   const pageOf = async (user: string): Promise<string> => {
     const { body } = await app.inject({ url: '/_profiler/3fa94c', headers: { ...html, authorization: `Bearer ${user}` } })
@@ -253,8 +240,10 @@ t.test('the form token of a page is valid for 12 hours, and only for the user of
   t.same((await pin(await pageOf('ada'), 'ada'))[0], 303)
 })
 
-t.test('a role that no user can have stops the start', async (t) => {
-  await t.rejects(buildApplication({ debug: false, profiler: { production: true, role: 'ROLE_ADMIN' } }), {
-    message: 'profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: without it no user has a role'
+inBothModes('a role that no user can have stops the start', async (t, build, mode) => {
+  await t.rejects(build(undefined, { debug: false, profiler: { production: true, role: 'ROLE_ADMIN' } }), {
+    message: mode === 'full'
+      ? 'profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: without it no user has a role'
+      : "profiler.role (PROFILER_ROLE) needs lifecycle: 'full', with the option security"
   })
 })

@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import t from 'tap'
 import { createMask } from '../../../lib/mask/mask.js'
 import { build, listen, newest, profileOf, rawText as raw } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 // Drawn afresh: the excerpts of a profile show this very source.
 const marker = (): string => `zq${Math.random().toString(36).slice(2, 8)}${Math.random().toString(36).slice(2, 8)}`
@@ -100,8 +101,8 @@ function routes (app: FastifyInstance): void {
 const secrets = done.map(marker)
 const options = { session: { secret: marker() + marker() + marker() + marker() }, cors: [{ origin: ['https://a.test'] }], mask: ['mine'], acceptLanguage: true, enabledLocales: ['en', 'fr'], debugClients: ['127.0.0.1'] }
 
-t.test('no secret of a request is stored', async t => {
-  const app = await build(t, options, routes)
+inBothModes('no secret of a request is stored', async (t, build) => {
+  const app = await build(routes, options)
   for (const [name, make] of brought) {
     const secret = marker()
     const request = { url: '/echo', ...make(secret) }
@@ -112,8 +113,8 @@ t.test('no secret of a request is stored', async t => {
   }
 })
 
-t.test('no secret that a handler uses is stored', async t => {
-  const app = await build(t, options, routes)
+inBothModes('no secret that a handler uses is stored', async (t, build) => {
+  const app = await build(routes, options)
   for (const [i, [name]] of done.entries()) {
     const secret = secrets[i] as string
     const stored = JSON.stringify(await profileOf(app, await app.inject(`/do/${i}`)))
@@ -121,7 +122,7 @@ t.test('no secret that a handler uses is stored', async t => {
   }
 })
 
-t.test('no secret of a message that the parser refused is stored', async t => {
+t.test('no secret of a message that the parser refused is stored', async (t) => {
   const app = await build(t, options, routes)
   const secret = marker()
   await raw(await listen(app), `POST /echo?token=${secret} HTTP/1.1\r\nHost: localhost\r\nCookie: a=${secret}\r\nX-Api-Key: ${secret}\r\nBad Header: x\r\n\r\npassword=${secret}`)
@@ -129,23 +130,23 @@ t.test('no secret of a message that the parser refused is stored', async t => {
   t.notOk(stored.includes(secret), where(stored, secret))
 })
 
-t.test('no secret of the options is stored', async t => {
+inBothModes('no secret of the options is stored', async (t, build) => {
   const secret = marker()
-  const app = await build(t, { ...options, session: { secret: [secret.repeat(4), secret.repeat(5)] }, security: { firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => null } }, provider: 'p' }], providers: { p: { users: [{ identifier: 'ada', password: `$argon2id$v=19$m=1$${secret}` }] } } } }, routes)
+  const app = await build(routes, { ...options, session: { secret: [secret.repeat(4), secret.repeat(5)] }, security: { firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => null } }, provider: 'p' }], providers: { p: { users: [{ identifier: 'ada', password: `$argon2id$v=19$m=1$${secret}` }] } } } })
   const profile = await profileOf(app, await app.inject('/echo'))
   const text = JSON.stringify(profile)
   t.notOk(text.includes(secret), where(text, secret))
 })
 
-t.test('names that the application configures are masked at every place', async t => {
-  const app = await build(t, { mask: ['iban'] }, routes)
+inBothModes('names that the application configures are masked at every place', async (t, build) => {
+  const app = await build(routes, { mask: ['iban'] })
   const secret = marker()
   const stored = JSON.stringify(await profileOf(app, await app.inject({ method: 'POST', url: `/echo?iban=${secret}`, headers: { iban: secret }, payload: { a: { IBAN: secret }, text: `iban=${secret}` } })))
   t.notOk(stored.includes(secret), where(stored, secret))
 })
 
-t.test('values that are not secret are stored', async t => {
-  const app = await build(t, options, routes)
+inBothModes('values that are not secret are stored', async (t, build) => {
+  const app = await build(routes, options)
   const stored = JSON.stringify(await profileOf(app, await app.inject({ method: 'POST', url: '/echo?kept=query', headers: { 'x-kept': 'header' }, payload: { kept: 'body' } })))
   for (const kept of ['kept=query', '"x-kept":"header"', '"kept":"body"']) t.ok(stored.includes(kept), kept)
   t.equal(createMask().text('a plain sentence, with a token of thanks'), 'a plain sentence, with a token of thanks')

@@ -3,7 +3,8 @@ import t, { type Test } from 'tap'
 import { readCpuRecord } from '../../../lib/parts/cpu/record.js'
 import { profile } from '../../lib/parts/fixture.js'
 import { sample } from '../../lib/parts/sample.js'
-import { build as buildApplication, profileOf } from '../../support/app.js'
+import { profileOf } from '../../support/app.js'
+import { inBothModes, type Build } from '../../support/modes.js'
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const json = { accept: 'application/json' }
@@ -13,19 +14,15 @@ interface Seen {
   headers: Record<string, unknown>
 }
 
-async function build (t: Test): Promise<{ app: FastifyInstance, seen: Seen[] }> {
+async function start (build: Build): Promise<{ app: FastifyInstance, seen: Seen[] }> {
   const seen: Seen[] = []
-  const app = await buildApplication({
-    session: false,
-    declare (app) {
-      app.all('/things', async (request) => {
-        seen.push({ url: request.url, headers: { ...request.headers } })
-        return 'done'
-      })
-      app.get('/unseen', { config: { profile: false } }, async () => 'done')
-    }
+  const app = await build((app) => {
+    app.all('/things', async (request) => {
+      seen.push({ url: request.url, headers: { ...request.headers } })
+      return 'done'
+    })
+    app.get('/unseen', { config: { profile: false } }, async () => 'done')
   })
-  t.teardown(() => app.close())
   return { app, seen }
 }
 
@@ -34,8 +31,8 @@ async function replay (app: FastifyInstance, token: string, fields: Record<strin
   return await app.inject({ method: 'POST', url: `/_profiler/${token}/replay`, headers: { ...FORM, accept: 'text/html' }, payload: new URLSearchParams(form).toString() })
 }
 
-t.test('the file is named after the profile, and is valid for other tools', async (t) => {
-  const { app } = await build(t)
+inBothModes('the file is named after the profile, and is valid for other tools', async (t, build) => {
+  const { app } = await start(build)
   app.hindsight.profiler.save(sample())
   const { statusCode, headers, body } = await app.inject('/_profiler/3fa94c/cpu')
   t.equal(statusCode, 200)
@@ -63,8 +60,8 @@ t.test('the file is named after the profile, and is valid for other tools', asyn
   }
 })
 
-t.test('a replay records a CPU profile if the form requests it, and links to its graph', async (t) => {
-  const { app, seen } = await build(t)
+inBothModes('a replay records a CPU profile if the form requests it, and links to its graph', async (t, build) => {
+  const { app, seen } = await start(build)
   const first = await app.inject({ method: 'POST', url: '/things?a=b', headers: { 'sec-fetch-site': 'cross-site' } })
   const before = await profileOf(app, first)
   const form = await app.inject({ url: `/_profiler/${before.token}/replay`, headers: { accept: 'text/html' } })
@@ -81,9 +78,8 @@ t.test('a replay records a CPU profile if the form requests it, and links to its
   t.notOk('x-hindsight-cpu' in (seen[2]?.headers ?? {}))
 })
 
-t.test('outside debug mode the route is a 404', async (t) => {
-  const app = await buildApplication({ debug: false, profiler: { production: true } })
-  t.teardown(() => app.close())
+inBothModes('outside debug mode the route is a 404', async (t, build) => {
+  const app = await build(undefined, { debug: false, profiler: { production: true } })
   app.hindsight.profiler.save(sample())
   t.equal((await app.inject('/_profiler/3fa94c/cpu')).statusCode, 404)
 })

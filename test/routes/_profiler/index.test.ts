@@ -15,6 +15,7 @@ import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../lib/parts/fixture.js'
 import { build as buildOpened } from '../../support/app.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
+import { inBothModes } from '../../support/modes.js'
 import { visible } from '../../../lib/view/visible.js'
 import { sample } from '../../lib/parts/sample.js'
 
@@ -297,8 +298,8 @@ t.test('/latest redirects to the newest profile that matches the criteria', asyn
   t.match((await app.inject('/_profiler/latest?error=1')).json(), { statusCode: 404, message: 'No failure has been stored yet.' })
 })
 
-t.test('errors of JSON paths are JSON', async t => {
-  const app = await buildOpened(t, { session: false })
+inBothModes('errors of JSON paths are JSON', async (t, build) => {
+  const app = await build(undefined, { session: false })
   for (const [url, status] of [['search.json?status=zz', 400], ['ffffff.json', 404], ['latest.json?error=2', 400]] as const) {
     const answer = await app.inject({ url: `/_profiler/${url}`, headers: html })
     t.equal(answer.statusCode, status, url)
@@ -306,9 +307,9 @@ t.test('errors of JSON paths are JSON', async t => {
   }
 })
 
-t.test('the forms of a page work with any parser of the application', async t => {
+inBothModes('the forms of a page work with any parser of the application', async (t, build) => {
   for (const declare of [() => {}, (app: FastifyInstance) => app.register(formbody), (app: FastifyInstance) => app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null, null))]) {
-    const app = await buildOpened(t, { session: false }, declare)
+    const app = await build(declare, { session: false })
     await app.inject('/nowhere')
     const token = (await app.hindsight.profiler.latest())?.token ?? ''
     const form = page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelector('.pin-form')

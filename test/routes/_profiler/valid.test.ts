@@ -5,6 +5,7 @@ import { failure, profile, tokens } from '../../lib/parts/fixture.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { sample } from '../../lib/parts/sample.js'
 import { build } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 import { htmlChecker } from '../../support/html-checker.js'
 
 const findings = htmlChecker({
@@ -15,9 +16,9 @@ const findings = htmlChecker({
   'form-dup-name': 'off'
 })
 
-t.test('the pages of the profiler, and a page with the toolbar, are valid HTML', async (t) => {
+inBothModes('the pages of the profiler, and a page with the toolbar, are valid HTML', async (t, build) => {
   const page = '<!DOCTYPE html><html lang="en"><head><title>A page</title></head><body><h1>A page</h1></body></html>'
-  const app = await build({ declare: (app) => app.get('/page', async (_request, reply) => reply.type('text/html').send(page)) })
+  const app = await build((app) => app.get('/page', async (_request, reply) => reply.type('text/html').send(page)))
   t.teardown(() => app.close())
   app.hindsight.profiler.save({ ...sample(HOSTILE), token: '00000f' })
   app.hindsight.profiler.save(sample())

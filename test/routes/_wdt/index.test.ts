@@ -1,15 +1,14 @@
-import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { failure, profile } from '../../lib/parts/fixture.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { ISOLATION } from '../../../lib/reading/pages/layout.js'
-import { build, listen, raw } from '../../support/app.js'
+import { listen, raw } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }
 
-t.test('the route sends the toolbar of a stored profile', async t => {
+inBothModes('the route sends the toolbar of a stored profile', async (t, build) => {
   const app = await build()
-  t.teardown(() => app.close())
   const log = (level: 'info' | 'error' | 'fatal') => ({ time: '2026-01-02T03:04:05.678Z', level, channel: 'app', message: 'm', context: {} })
   app.hindsight.profiler.save(profile('00000a', { route, logs: [log('info'), log('error'), log('fatal')], collectors: { performance: { handler: 0.5, firstByte: 1, process: { heapAfter: 12_345_678 } } } }))
   app.hindsight.profiler.save(failure('00000b'))
@@ -55,25 +54,23 @@ t.test('the route sends the toolbar of a stored profile', async t => {
   t.match(hostile?.textContent, '<script>alert(1)</script>')
 })
 
-t.test('an unknown or invalid token is a 404', async t => {
+inBothModes('an unknown or invalid token is a 404', async (t, build, mode) => {
   const app = await build()
-  t.teardown(() => app.close())
   for (const token of ['ffffff', 'FFFFFF', 'x', '..%2f..%2fetc%2fpasswd', 'x.json.json', '%00']) {
     const response = await app.inject({ url: `/_wdt/${token}`, headers: { accept: 'application/json' } })
     t.equal(response.statusCode, 404, token)
-    t.match(response.json(), { exceptions: [{ message: `Token "${decodeURIComponent(token).replace(/\.json$/, '')}" was not found.` }] }, token)
+    const message = `Token "${decodeURIComponent(token).replace(/\.json$/, '')}" was not found.`
+    t.match(response.json(), mode === 'full' ? { exceptions: [{ message }] } : { detail: message }, token)
   }
   t.equal((await app.inject({ method: 'POST', url: '/_wdt/ffffff' })).statusCode, 404, 'whatever the method')
 })
 
-t.test('clients without access, and production, receive a 404', async t => {
+inBothModes('clients without access, and production, receive a 404', async (t, build) => {
   const app = await build()
-  t.teardown(() => app.close())
   app.hindsight.profiler.save(profile('00000a'))
   const port = await listen(app)
   t.equal((await raw(port, 'GET /_wdt/00000a HTTP/1.1\r\nHost: localhost\r\n\r\n'))?.status, 200)
   t.equal((await raw(port, 'GET /_wdt/00000a HTTP/1.1\r\nHost: rebound.example\r\n\r\n'))?.status, 404)
-  const production = await build({ debug: false })
-  t.teardown(() => production.close())
+  const production = await build(undefined, { debug: false })
   t.equal((await production.inject('/_wdt/00000a')).statusCode, 404)
 })
