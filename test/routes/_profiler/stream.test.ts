@@ -34,6 +34,28 @@ inBothModes('requests for the stream while the store fails take no place of a cl
   abort.abort()
 })
 
+inBothModes('a client that leaves the stream makes room for another', async (t, build) => {
+  const app = await build()
+  const url = `http://127.0.0.1:${await listen(app)}/_profiler/stream`
+  const open = async (): Promise<AbortController> => {
+    const abort = new AbortController()
+    const { status } = await fetch(url, { signal: abort.signal })
+    t.equal(status, 200)
+    return abort
+  }
+  const clients = await Promise.all(Array.from({ length: 50 }, open))
+  t.equal((await fetch(url)).status, 503, 'no more at once')
+  clients.pop()?.abort()
+  let status = 503
+  for (let tries = 0; tries < 100 && status === 503; tries++) {
+    await sleep(10)
+    const response = await fetch(url)
+    status = response.status
+    await response.body?.cancel()
+  }
+  t.equal(status, 200)
+})
+
 inBothModes('the stream has no header that HTTP/2 forbids', async (t, build) => {
   const app = await build(undefined, {}, { http2: true })
   const session = http2.connect(`http://127.0.0.1:${await listen(app)}`)
