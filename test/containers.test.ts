@@ -23,7 +23,9 @@ interface Service {
 
 const ROOT = join(import.meta.dirname, '..')
 const text = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
-const manifest = JSON.parse(text('package.json')) as { scripts: { start: string }, engines: { node: string }, dependencies: Record<string, string>, peerDependencies: Record<string, string> }
+const manifest = JSON.parse(
+  text('package.json')
+) as { scripts: { start: string }, engines: { node: string }, dependencies: Record<string, string>, peerDependencies: Record<string, string> }
 const SECRET = 'a secret of the tests, thirty-two characters and more'
 
 /** The instructions of the Dockerfile, each on one line. */
@@ -35,7 +37,9 @@ const all = (name: string): string[] => instructions.filter((one) => one.name ==
 const variables = Object.fromEntries(all('ENV').flatMap((line) => line.split(/\s+/)).map((pair) => pair.split('=') as [string, string]))
 const copied = all('COPY').filter((line) => !line.startsWith('--from')).flatMap((line) => line.split(' ').slice(0, -1))
 /** As Compose reads it where no variable is set: with the defaults of variables, and anchors merged. */
-const compose = parse(text('compose.yaml').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true }) as { services: Record<string, Service>, volumes: Record<string, unknown> }
+const compose = parse(
+  text('compose.yaml').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true }
+) as { services: Record<string, Service>, volumes: Record<string, unknown> }
 const services = Object.entries(compose.services)
 
 t.test('the Dockerfile copies existing files that .dockerignore includes, and all product folders', async (t) => {
@@ -45,7 +49,9 @@ t.test('the Dockerfile copies existing files that .dockerignore includes, and al
     t.ok(text('.dockerignore').split('\n').includes(`!${path}`), `${path} is let through`)
   }
   for (const line of text('.dockerignore').split('\n').filter((line) => line.startsWith('!'))) t.ok(copied.includes(line.slice(1)), `${line} is copied`)
-  for (const folder of ['app', 'bin', 'cli', 'lib', 'packaging', 'plugins', 'routes']) t.ok(copied.includes(folder) && statSync(join(ROOT, folder)).isDirectory())
+  for (const folder of ['app', 'bin', 'cli', 'lib', 'packaging', 'plugins', 'routes']) {
+    t.ok(copied.includes(folder) && statSync(join(ROOT, folder)).isDirectory())
+  }
   t.notOk(copied.some((path) => /node_modules|test|\.env/.test(path)))
 })
 
@@ -56,7 +62,9 @@ t.test('the Dockerfile: variables of the service, its port, its command, and an 
   t.same(all('EXPOSE'), [String(port)])
   t.same(JSON.parse(all('CMD')[0] ?? '[]'), ['node', 'dist/app/server.js'])
   t.same(all('USER'), ['node'])
-  t.ok(instructions.findIndex(({ name }) => name === 'USER') > instructions.findLastIndex(({ name }) => name === 'RUN'), 'after the last command that root runs')
+  t.ok(
+    instructions.findIndex(({ name }) => name === 'USER') > instructions.findLastIndex(({ name }) => name === 'RUN'), 'after the last command that root runs'
+  )
   t.match(all('FROM'), [/^node:\d+-slim AS development$/, /^node:\d+-slim AS dependencies$/, /^node:\d+-slim$/])
   t.ok(all('FROM').every((line) => Number(/\d+/.exec(line)?.[0]) >= Number(/\d+/.exec(manifest.engines.node)?.[0])))
   const [install, build, remove = '', installProduction] = all('RUN')
@@ -98,8 +106,14 @@ t.test('compose: services have known variables and the port of the service, and 
   t.same(postgres?.environment, { POSTGRES_USER: username, POSTGRES_PASSWORD: password, POSTGRES_DB: pathname.slice(1) })
   t.equal(postgres?.ports, undefined)
   const inProduction = readEnvironment({ ...variables, ...service?.environment, SESSION_SECRET: SECRET })
-  t.match(inProduction, { options: { debug: false, profiler: { production: true, onlyExceptions: true, storage: compose.services.service?.environment?.STORAGE_URL } } })
-  t.ok(parseInt(service?.stop_grace_period ?? '0') * 1000 >= inProduction.closeDelay + inProduction.closeTimeout + 8_000, 'the time is sufficient for an orderly shutdown')
+  t.match(
+    inProduction,
+    { options: { debug: false, profiler: { production: true, onlyExceptions: true, storage: compose.services.service?.environment?.STORAGE_URL } } }
+  )
+  t.ok(
+    parseInt(service?.stop_grace_period ?? '0') * 1000 >= inProduction.closeDelay + inProduction.closeTimeout + 8_000,
+    'the time is sufficient for an orderly shutdown'
+  )
   t.match(readEnvironment({ ...variables, ...development?.environment, EDITOR_URL: '', EDITOR_PATHS: '', DATA_DIR: testdir(t) }), { options: { debug: true } })
   t.equal(development?.command?.filter((part) => part !== '--watch').join(' '), manifest.scripts.start.replace('exec ', ''))
   t.ok(development?.ports?.every((port) => port.startsWith('127.0.0.1:')), 'only this machine has access in debug mode')

@@ -27,7 +27,12 @@ inBothModes('any value that a handler throws is answered and recorded', async (t
     code: { get () { throw new Error('no code') } },
     name: { get () { throw new Error('no name') } }
   })
-  const proxy = new Proxy({}, { get () { throw new Error('trap') }, has () { throw new Error('trap') }, ownKeys () { throw new Error('trap') }, getPrototypeOf () { throw new Error('trap') } })
+  const proxy = new Proxy({}, {
+    get () { throw new Error('trap') },
+    has () { throw new Error('trap') },
+    ownKeys () { throw new Error('trap') },
+    getPrototypeOf () { throw new Error('trap') }
+  })
   const cases: Array<[string, unknown, number, string[] | null]> = [
     ['error', new TypeError('boom'), 500, ['TypeError: boom']],
     ['null', null, 500, ['Thrown null: null']],
@@ -68,7 +73,9 @@ inBothModes('any value that a handler throws is answered and recorded', async (t
       if (chain !== null) t.same(found.chain, chain, `${name} ${url}`)
       else t.equal(found.chain.length, 1, `${name} ${url}`)
       // In observe mode the page replaces a default answer with the error only.
-      if (mode === 'observe' && ['null', 'undefined', 'bigint', 'symbol', 'function', 'getters that throw', 'a proxy that throws', 'frozen'].includes(name)) continue
+      if (mode === 'observe' && ['null', 'undefined', 'bigint', 'symbol', 'function', 'getters that throw', 'a proxy that throws', 'frozen'].includes(name)) {
+        continue
+      }
       const page = await app.inject({ url, headers: { accept: 'text/html' } })
       t.same([page.statusCode, page.headers['content-type']], [status, 'text/html; charset=utf-8'], `${name} ${url}, as a page`)
       t.ok(page.body.includes('<h1'))
@@ -127,7 +134,10 @@ inBothModes('a header that cannot be sent does not prevent the page', async (t, 
     app.addHook('onSend', async (_request, reply) => { if (reply.hasHeader('x-late')) reply.header('x-bad', 'a\nb') })
   })
   const port = await listen(app)
-  for (const [path, message] of [['/value', /Invalid character in header content/], ['/name', /Header name must be a valid HTTP token/], ['/boom', mode === 'full' ? /boom/ : /Invalid character in header content/], ['/late', /Invalid character in header content/]] as const) {
+  for (const [path, message] of [
+    ['/value', /Invalid character in header content/], ['/name', /Header name must be a valid HTTP token/],
+    ['/boom', mode === 'full' ? /boom/ : /Invalid character in header content/], ['/late', /Invalid character in header content/]
+  ] as const) {
     const answer = await get(port, path, { Accept: 'text/html' })
     t.equal(statusOf(answer), 500, path)
     t.match(answer, message, path)
@@ -179,7 +189,9 @@ inBothModes('headers for another body are removed from the diagnostic page', asy
   t.equal(headerOf(answer, 'cache-control'), 'no-store')
   t.equal(headerOf(answer, 'x-kept'), 'yes')
   t.equal(Number(headerOf(answer, 'content-length')), Buffer.byteLength(answer.split('\r\n\r\n').slice(1).join('\r\n\r\n')))
-  for (const name of ['etag', 'content-encoding', 'content-disposition', 'last-modified', 'expires', 'location']) t.equal(headerOf(answer, name), undefined, name)
+  for (const name of ['etag', 'content-encoding', 'content-disposition', 'last-modified', 'expires', 'location']) {
+    t.equal(headerOf(answer, name), undefined, name)
+  }
 })
 
 inBothModes('an error after the response is in the profile, and the response is unchanged', async (t, build) => {
@@ -296,7 +308,12 @@ inBothModes('an error of an onResponse hook does not affect the response', async
 
 inBothModes('invalid requests are answered with a client error and its reason', async (t, build) => {
   const app = await build(app => {
-    app.post('/', { schema: { body: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }, querystring: { type: 'object', properties: { n: { type: 'integer' } } } } }, () => 'x')
+    app.post('/', {
+      schema: {
+        body: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
+        querystring: { type: 'object', properties: { n: { type: 'integer' } } }
+      }
+    }, () => 'x')
     app.post('/any', () => 'x')
   }, {}, { bodyLimit: 100 })
   const json = { 'content-type': 'application/json' }
@@ -306,8 +323,14 @@ inBothModes('invalid requests are answered with a client error and its reason', 
     ['malformed JSON', { url: '/any', payload: '{"a":', headers: json }, 400, undefined, /JSON/],
     ['empty JSON', { url: '/any', payload: '', headers: json }, 400, 'FST_ERR_CTP_EMPTY_JSON_BODY', /empty/],
     ['prototype poisoning', { url: '/any', payload: '{"__proto__":{"a":1}}', headers: json }, 400, 'FST_ERR_CTP_INVALID_JSON_BODY', /JSON/],
-    ['too large', { url: '/any', payload: JSON.stringify({ a: 'x'.repeat(200) }), headers: json }, 413, 'FST_ERR_CTP_BODY_TOO_LARGE', 'Request body is too large'],
-    ['media type', { url: '/any', payload: '<a/>', headers: { 'content-type': 'application/xml' } }, 415, 'FST_ERR_CTP_INVALID_MEDIA_TYPE', /Unsupported Media Type/],
+    [
+      'too large', { url: '/any', payload: JSON.stringify({ a: 'x'.repeat(200) }), headers: json }, 413, 'FST_ERR_CTP_BODY_TOO_LARGE',
+      'Request body is too large'
+    ],
+    [
+      'media type', { url: '/any', payload: '<a/>', headers: { 'content-type': 'application/xml' } }, 415, 'FST_ERR_CTP_INVALID_MEDIA_TYPE',
+      /Unsupported Media Type/
+    ],
     ['odd media type', { url: '/any', payload: 'x', headers: { 'content-type': ';;;' } }, 415, 'FST_ERR_CTP_INVALID_MEDIA_TYPE', /Unsupported Media Type/]
   ] as const) {
     const response = await app.inject({ method: 'POST', ...request })
@@ -398,7 +421,9 @@ inBothModes('a request that the client aborts is recorded with status 499', asyn
 inBothModes('a request that is aborted before its body is complete is recorded with status 499', async (t, build) => {
   const app = await build(app => app.post('/', () => 'x'))
   const port = await listen(app)
-  const socket = connect(port, '127.0.0.1', () => socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nbeginning'))
+  const socket = connect(
+    port, '127.0.0.1', () => socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nbeginning')
+  )
   await new Promise(resolve => setTimeout(resolve, 50))
   socket.destroy()
   await new Promise(resolve => setTimeout(resolve, 50))

@@ -18,7 +18,9 @@ interface ObservedOrder {
 const observed = JSON.parse(readFileSync(join(import.meta.dirname, 'fixtures/observed-order.json'), 'utf8')) as ObservedOrder
 
 t.test('the lifecycle table has the observed order', async (t) => {
-  const wanted = Object.entries(observed.stages).map(([stage, words]) => [stage, words.split('; ').map((word) => observed.names[word] ?? `no name for "${word}"`)])
+  const wanted = Object.entries(observed.stages).map(
+    ([stage, words]) => [stage, words.split('; ').map((word) => observed.names[word] ?? `no name for "${word}"`)]
+  )
   const table = Object.entries(lifecycle).map(([stage, listeners]) => [stage, listeners.map(({ listener }) => listener)])
   t.strictSame(table, wanted)
   t.strictSame(Object.keys(lifecycle), [...STAGES])
@@ -156,10 +158,26 @@ const cases: Case[] = [
     message: 'Invalid URL "/%FF": its percent-encoding cannot be decoded as UTF-8.'
   },
   {
-    name: 'handler rejects', url: '/boom', status: 500, events: [...TO_HANDLER, ...ERROR_PASS], outcome: 'skipped', at: 'kernel.controller_arguments is-granted', message: 'boom'
+    name: 'handler rejects',
+    url: '/boom',
+    status: 500,
+    events: [
+      ...TO_HANDLER, ...ERROR_PASS
+    ],
+    outcome: 'skipped',
+    at: 'kernel.controller_arguments is-granted',
+    message: 'boom'
   },
   {
-    name: 'handler throws', url: '/boom-sync', status: 500, events: [...TO_HANDLER, ...ERROR_PASS], outcome: 'skipped', at: 'kernel.controller_arguments is-granted', message: 'boom at once'
+    name: 'handler throws',
+    url: '/boom-sync',
+    status: 500,
+    events: [
+      ...TO_HANDLER, ...ERROR_PASS
+    ],
+    outcome: 'skipped',
+    at: 'kernel.controller_arguments is-granted',
+    message: 'boom at once'
   },
   {
     name: 'preflight',
@@ -225,10 +243,26 @@ const cases: Case[] = [
     message: "body must have required property 'name'"
   },
   ...(['onRequest', 'preParsing', 'preValidation'] as const).map((hook): Case => ({
-    name: `the user's ${hook} throws`, url: `/${hook}`, status: 500, events: [...REQUEST, ...ERROR_PASS], outcome: 'skipped', at: 'kernel.request pagination', message: 'the hook fails'
+    name: `the user's ${hook} throws`,
+    url: `/${hook}`,
+    status: 500,
+    events: [
+      ...REQUEST, ...ERROR_PASS
+    ],
+    outcome: 'skipped',
+    at: 'kernel.request pagination',
+    message: 'the hook fails'
   })),
   ...(['preHandler', 'preSerialization'] as const).map((hook): Case => ({
-    name: `the user's ${hook} throws`, url: `/${hook}`, status: 500, events: [...TO_HANDLER, ...ERROR_PASS], outcome: 'skipped', at: 'kernel.controller_arguments is-granted', message: 'the hook fails'
+    name: `the user's ${hook} throws`,
+    url: `/${hook}`,
+    status: 500,
+    events: [
+      ...TO_HANDLER, ...ERROR_PASS
+    ],
+    outcome: 'skipped',
+    at: 'kernel.controller_arguments is-granted',
+    message: 'the hook fails'
   })),
   {
     name: "the user's onSend throws",
@@ -246,7 +280,9 @@ function check (t: Test, profile: Profile, { events, status, outcome, at, messag
   t.equal(profile.status, status)
   t.strictSame(ran(profile.events), events)
   t.equal(profile.events.find(({ pass, stage, listener }) => pass === 'main' && `${stage} ${listener}` === at)?.outcome, outcome, `${at} ${outcome}`)
-  const raisers = profile.events.filter(({ pass, stage, outcome }) => pass === 'main' && stage.startsWith('kernel.') && (outcome === 'raised' || outcome === 'answered')).map(({ stage, listener }) => `${stage} ${listener}`)
+  const raisers = profile.events.filter(
+    ({ pass, stage, outcome }) => pass === 'main' && stage.startsWith('kernel.') && (outcome === 'raised' || outcome === 'answered')
+  ).map(({ stage, listener }) => `${stage} ${listener}`)
   t.strictSame(raisers, outcome === 'raised' || outcome === 'answered' ? [at] : [], 'no other listener ended the pass')
   t.equal(profile.exceptions.at(-1)?.message, message)
 }
@@ -258,7 +294,9 @@ t.test('the listeners run in the order of the table', async (t) => {
       const app = await build({ ...options, declare })
       t.teardown(() => app.close())
       for (let i = 0; i < 2; i++) {
-        const response = await app.inject({ method: method as 'GET', url, headers: { host: 'localhost', ...headers }, ...(body !== undefined && { payload: body }) })
+        const response = await app.inject(
+          { method: method as 'GET', url, headers: { host: 'localhost', ...headers }, ...(body !== undefined && { payload: body }) }
+        )
         check(t, await profileOf(app, response), one, response.statusCode)
       }
     })
@@ -266,7 +304,9 @@ t.test('the listeners run in the order of the table', async (t) => {
       const app = await build({ ...options, declare })
       t.teardown(() => app.close())
       const fields = Object.entries({ host: 'localhost', ...headers, ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }) })
-      const response = await raw(await listen(app), `${method} ${url} HTTP/1.1\r\n${fields.map(([field, value]) => `${field}: ${value}\r\n`).join('')}\r\n${body ?? ''}`)
+      const response = await raw(
+        await listen(app), `${method} ${url} HTTP/1.1\r\n${fields.map(([field, value]) => `${field}: ${value}\r\n`).join('')}\r\n${body ?? ''}`
+      )
       check(t, await profileOf(app, response), one, response?.status)
     })
   }
@@ -358,7 +398,9 @@ t.test('production runs the same order', async (t) => {
 })
 
 t.test('production: an error in a listener of the response is answered once, with the short page', async (t) => {
-  for (const [url, options, status, says] of [['/cross', BROKEN_CORS, 500, 'An Error Occurred'], ['/session', BROKEN_STORE, 503, 'Service Unavailable']] as const) {
+  for (const [url, options, status, says] of [
+    ['/cross', BROKEN_CORS, 500, 'An Error Occurred'], ['/session', BROKEN_STORE, 503, 'Service Unavailable']
+  ] as const) {
     const app = await build({ ...options, debug: false, declare })
     t.teardown(() => app.close())
     const response = await raw(await listen(app), `GET ${url} HTTP/1.1\r\nHost: localhost\r\nOrigin: https://friend.example\r\n\r\n`)

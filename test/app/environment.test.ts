@@ -66,8 +66,12 @@ t.test('an invalid value is an error that names the variable', async t => {
     [{ LOG_LEVEL: 'INFO' }, 'Environment: LOG_LEVEL must be "trace", "debug", "info", "warn", "error", "fatal" or "silent", not "INFO"'],
     [{ PROFILER: 'some' }, 'Environment: PROFILER must be "all", "errors" or "off", not "some"'],
     [{ CLOSE_DELAY: '-5' }, 'Environment: CLOSE_DELAY must be a whole number from 0 to 600000, not "-5"'],
-    [{ DEBUG_HOSTS: 'ok.example, http://x' }, 'Environment: each item of DEBUG_HOSTS must be a host name without scheme, port and wildcard, such as "shop.example", or "*" for any host, not "http://x"'],
-    [{ TRUSTED_HOSTS: 'x:3000' }, 'Environment: each item of TRUSTED_HOSTS must be a host name without scheme and port, such as "shop.example" or "*.shop.example", or a RegExp, not "x:3000"'],
+    [
+      { DEBUG_HOSTS: 'ok.example, http://x' },
+      'Environment: each item of DEBUG_HOSTS must be a host name without scheme, port and wildcard, such as "shop.example", or "*" for any host, not "http://x"'
+    ],
+    [{ TRUSTED_HOSTS: 'x:3000' }, 'Environment: each item of TRUSTED_HOSTS must be a host name without scheme and port, such as "shop.example" or ' +
+      '"*.shop.example", or a RegExp, not "x:3000"'],
     [{ SESSION_SECRET: 'short' }, 'SESSION_SECRET is too short: 5 characters, at least 32 are needed'],
     [{ NODE_ENV: 'production', SESSION_SECRET: '' }, 'SESSION_SECRET is not set: production needs one of at least 32 characters']
   ] as const) {
@@ -77,7 +81,9 @@ t.test('an invalid value is an error that names the variable', async t => {
 })
 
 t.test('every level of the logger is valid', async t => {
-  for (const LOG_LEVEL of ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) t.equal(readEnvironment({ LOG_LEVEL, SESSION_SECRET }).logLevel, LOG_LEVEL)
+  for (const LOG_LEVEL of ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) {
+    t.equal(readEnvironment({ LOG_LEVEL, SESSION_SECRET }).logLevel, LOG_LEVEL)
+  }
 })
 
 const GIVEN = 'a secret of thirty-two characters or more'
@@ -86,7 +92,9 @@ const folder = () => mkdtempSync(join(tmpdir(), 'hindsight-'))
 t.test('a configured secret is used unchanged', async t => {
   for (const production of [true, false]) t.equal(sessionSecret(GIVEN, production, '/nowhere'), GIVEN)
   t.equal(sessionSecret('x'.repeat(32), true, '/nowhere').length, 32)
-  for (const production of [true, false]) t.throws(() => sessionSecret('x'.repeat(31), production, '/nowhere'), { message: 'SESSION_SECRET is too short: 31 characters, at least 32 are needed' })
+  for (const production of [true, false]) {
+    t.throws(() => sessionSecret('x'.repeat(31), production, '/nowhere'), { message: 'SESSION_SECRET is too short: 31 characters, at least 32 are needed' })
+  }
 })
 
 t.test('production generates no secret', async t => {
@@ -115,7 +123,10 @@ t.test('a truncated secret is generated again', async t => {
 t.test('when the secret cannot be stored, the error names DATA_DIR and the reason', async t => {
   const dir = folder()
   writeFileSync(join(dir, 'file'), '')
-  t.throws(() => sessionSecret('', false, join(dir, 'file')), { message: /^DATA_DIR: a development session secret cannot be kept in .*\/file\/session-secret \(.+\); set SESSION_SECRET or another DATA_DIR$/ })
+  t.throws(
+    () => sessionSecret('', false, join(dir, 'file')),
+    { message: /^DATA_DIR: a development session secret cannot be kept in .*\/file\/session-secret \(.+\); set SESSION_SECRET or another DATA_DIR$/ }
+  )
   mkdirSync(join(dir, 'session-secret'))
   t.throws(() => sessionSecret('', false, dir), { message: /^DATA_DIR: .*EISDIR/ })
 })

@@ -35,7 +35,10 @@ t.test('health routes need no login and no host, set no cookie, and leave no pro
     for (const url of ['/livez', '/readyz', '/livez?x=1']) {
       const answer = await app.inject({ url, headers: { host: '10.0.0.7:3000', cookie: 'sessionId=abc' } })
       t.same([answer.statusCode, answer.body], [200, 'ok\n'], url)
-      t.strictSame(Object.keys(answer.headers).sort(), ['cache-control', 'connection', 'content-length', 'content-type', 'date', 'x-content-type-options'], 'no other header is sent')
+      t.strictSame(
+        Object.keys(answer.headers).sort(), ['cache-control', 'connection', 'content-length', 'content-type', 'date', 'x-content-type-options'],
+        'no other header is sent'
+      )
     }
     const head = await app.inject({ method: 'HEAD', url: '/readyz' })
     t.same([head.statusCode, head.body], [200, ''])
@@ -53,7 +56,9 @@ t.test('the health routes answer over a socket', async (t) => {
 t.test('a service is not ready while its store of sessions is unavailable, and while it ends', async (t) => {
   let read: () => unknown = () => 'there'
   const none = (...args: unknown[]): void => (args.at(-1) as () => void)()
-  const store = { set: none, destroy: none, get: (_id: string, done: (error: unknown) => void) => { Promise.resolve().then(read).then(() => done(null), done) } } as never
+  const store = {
+    set: none, destroy: none, get: (_id: string, done: (error: unknown) => void) => { Promise.resolve().then(read).then(() => done(null), done) }
+  } as never
   const app = await build({ health: true, session: { secret: 'x'.repeat(32), store } })
   t.teardown(() => app.close())
   t.same(await health(app, '/readyz'), [200, 'ok\n'])

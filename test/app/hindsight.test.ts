@@ -54,9 +54,14 @@ t.test('clients that may not see the debug surface receive no debug page in any 
     const statusOf = async (path: string, headers: Record<string, string>): Promise<number | undefined> => await new Promise((resolve, reject) => {
       get(`${origin}${path}`, { headers }, (response) => { response.resume().once('close', () => { resolve(response.statusCode) }) }).once('error', reject)
     })
-    const paths = ['/_profiler/', '/_profiler/search.json', '/_profiler/latest', `/_profiler/${token}`, `/_profiler/${token}.md`, `/_profiler/${token}/as/curl`, `/_profiler/${token}/replay`, `/_profiler/${token}/compare/${token}`, `/_wdt/${token}`, '/_error/500']
+    const paths = [
+      '/_profiler/', '/_profiler/search.json', '/_profiler/latest', `/_profiler/${token}`, `/_profiler/${token}.md`, `/_profiler/${token}/as/curl`,
+      `/_profiler/${token}/replay`, `/_profiler/${token}/compare/${token}`, `/_wdt/${token}`, '/_error/500'
+    ]
     for (const path of paths) {
-      for (const accept of [{}, { accept: '*/*' }, { accept: 'application/json' }, { accept: 'text/html' }]) t.equal(await statusOf(path, { host: 'evil.example', ...accept }), 404, `${path} ${JSON.stringify(accept)}`)
+      for (const accept of [{}, { accept: '*/*' }, { accept: 'application/json' }, { accept: 'text/html' }]) {
+        t.equal(await statusOf(path, { host: 'evil.example', ...accept }), 404, `${path} ${JSON.stringify(accept)}`)
+      }
     }
     t.equal(await statusOf('/_profiler/', {}), 200)
   }
@@ -104,7 +109,9 @@ t.test('below a prefix, callNotFound() reaches the not-found handler of the oute
         child.get('/', async () => 'x')
       }, { prefix: '/shop' })
       const origin = await app.listen({ host: '127.0.0.1', port: 0 })
-      for (const accept of ['text/html', 'application/json']) t.equal((await fetch(`${origin}/shop/missed`, { headers: { accept } })).status, 404, `${lifecycle} ${accept}`)
+      for (const accept of ['text/html', 'application/json']) {
+        t.equal((await fetch(`${origin}/shop/missed`, { headers: { accept } })).status, 404, `${lifecycle} ${accept}`)
+      }
       t.equal((await fetch(`${origin}/shop/`)).status, 200)
       const { profiles } = await part?.hindsight.profiler.search({ limit: 9 }) ?? {}
       t.same(profiles?.map(({ status }) => status), [200, 404, 404], `${lifecycle} ${debug ? 'in debug mode' : 'in production'}`)
@@ -169,7 +176,10 @@ t.test('a not-found handler at the root before full mode stops the start', async
   const app = Fastify()
   t.teardown(() => app.close())
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ own: 'nothing' }))
-  await t.rejects(async () => { await app.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } }) }, { message: /^lifecycle: 'full' sets the not-found handler/ })
+  await t.rejects(
+    async () => { await app.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } }) },
+    { message: /^lifecycle: 'full' sets the not-found handler/ }
+  )
 })
 
 const SESSION = { secret: 'a secret of ours, which is thirty-two characters' }
@@ -204,7 +214,10 @@ t.test('sessions of the application beside ours are refused', async (t) => {
   t.teardown(() => before.close())
   await before.register(cookie)
   await before.register(fastifySession, { secret: SESSION.secret })
-  await t.rejects(async () => { await before.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' }, session: SESSION }) }, { message: /^@fastify\/session and the option session/ })
+  await t.rejects(
+    async () => { await before.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' }, session: SESSION }) },
+    { message: /^@fastify\/session and the option session/ }
+  )
   const within = await application(t, async (app) => {
     await app.register(async (part) => {
       await part.register(cookieless)

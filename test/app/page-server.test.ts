@@ -36,7 +36,9 @@ async function application (t: Test, by: 'plugin' | 'preload', server: object = 
   return { app, lines, ran }
 }
 
-async function read (port: number, path: string, headers: Record<string, string> = {}): Promise<[status: number | undefined, body: string, response: IncomingMessage]> {
+async function read (
+  port: number, path: string, headers: Record<string, string> = {}
+): Promise<[status: number | undefined, body: string, response: IncomingMessage]> {
   const [response] = await once(get({ port, host: '127.0.0.1', path, headers, agent: false }), 'response') as [IncomingMessage]
   return [response.statusCode, await text(response), response]
 }
@@ -62,7 +64,10 @@ for (const by of ['plugin', 'preload'] as const) {
     t.same((await read(port, '/')).slice(0, 2), [200, 'req-1'])
     const profile = await profileOf(app, (await read(port, '/'))[2])
     const asset = /\/_profiler\/assets\/[^"]+/.exec((await read(port, '/_profiler/'))[1])?.[0] ?? ''
-    for (const [path, status] of [[`/_profiler/${profile.token}`, 200], [asset, 200], ['/_profiler?q=x', 301], ['/_profiler/ffffff', 404], [`/_wdt/${profile.token}`, 200], ['/_error/404', 404]] as const) {
+    for (const [path, status] of [
+      [`/_profiler/${profile.token}`, 200], [asset, 200], ['/_profiler?q=x', 301], ['/_profiler/ffffff', 404], [`/_wdt/${profile.token}`, 200],
+      ['/_error/404', 404]
+    ] as const) {
       t.equal((await read(port, path))[0], status, path)
     }
     const aborted = get({ port, host: '127.0.0.1', path: '/_profiler/' })
@@ -81,7 +86,10 @@ t.test('clients that may not see the pages are answered by the application, and 
   const port = await listen(app)
   lines.length = 0
   for (const headers of [{ host: 'evil.example' }, { 'x-forwarded-for': '8.8.8.8' }, { origin: 'http://evil.example' }]) {
-    t.same((await read(port, '/_profiler/', headers)).slice(0, 2), [404, '{"message":"Route GET:/_profiler/ not found","error":"Not Found","statusCode":404}'], JSON.stringify(headers))
+    t.same(
+      (await read(port, '/_profiler/', headers)).slice(0, 2), [404, '{"message":"Route GET:/_profiler/ not found","error":"Not Found","statusCode":404}'],
+      JSON.stringify(headers)
+    )
   }
   t.equal(lines.filter((line) => line === 'incoming request').length, 3)
 })

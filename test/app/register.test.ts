@@ -8,7 +8,10 @@ import { profileOf } from '../support/app.js'
 t.test('the options of the preload come from the environment, and enable no listener', async (t) => {
   t.match(preloadOptions({ NODE_ENV: 'production' }), { debug: false, profiler: { production: false } })
   t.equal(preloadOptions({ PROFILER: 'off' }).profiler, false)
-  t.match(preloadOptions({ NODE_ENV: 'production', PROFILER: 'errors', STORAGE_URL: 'memory' }), { debug: false, profiler: { production: true, onlyExceptions: true } })
+  t.match(
+    preloadOptions({ NODE_ENV: 'production', PROFILER: 'errors', STORAGE_URL: 'memory' }),
+    { debug: false, profiler: { production: true, onlyExceptions: true } }
+  )
   const given = preloadOptions({ STORAGE_URL: 'memory', DEBUG_HOSTS: 'dev.example', EDITOR_URL: 'zed', TRUSTED_HOSTS: 'shop.example', HEALTH: 'on' })
   t.match(given, { debug: true, debugHosts: ['dev.example'], editor: 'zed' })
   t.same(['trustedHosts', 'health', 'session', 'lifecycle'].filter((name) => name in given), [])

@@ -29,7 +29,13 @@ for (const [variables, message] of [
 }
 
 t.test('serverOptions() returns the options of the server', async (t) => {
-  t.match(serverOptions(), { requestTimeout: 60_000, connectionTimeout: 120_000, keepAliveTimeout: 72_000, bodyLimit: 1_048_576, http: { headersTimeout: 20_000, connectionsCheckingInterval: 1_000 } })
+  t.match(serverOptions(), {
+    requestTimeout: 60_000,
+    connectionTimeout: 120_000,
+    keepAliveTimeout: 72_000,
+    bodyLimit: 1_048_576,
+    http: { headersTimeout: 20_000, connectionsCheckingInterval: 1_000 }
+  })
 })
 
 t.test('an unknown server option is an error', async (t) => {
@@ -58,7 +64,9 @@ async function service (t: Test, server: object, limits: Partial<ServerSettings>
       app.get('/ok', () => 'ok')
       app.get('/slow', async () => { await sleep(300); return 'slow' })
       app.get('/silent', async () => { await sleep(2 * TIMEOUT); return 'silent' })
-      app.get('/large', (_request, reply) => reply.type('text/plain').send(Readable.from(Array<string>(PARTS).fill('x'.repeat(SIZE / PARTS)), { objectMode: false })))
+      app.get(
+        '/large', (_request, reply) => reply.type('text/plain').send(Readable.from(Array<string>(PARTS).fill('x'.repeat(SIZE / PARTS)), { objectMode: false }))
+      )
     }
   })
   t.teardown(() => app.close())
@@ -71,7 +79,9 @@ const kinds: Array<[name: string, options: (limits: Partial<ServerSettings>) => 
 if (tls === null) t.pass('openssl is installed', { skip: 'no openssl: install it' })
 else {
   const { key, cert } = tls
-  kinds.push(['over TLS', (limits) => httpsServerOptions({ key, cert }, limits), (port) => connectTls({ port, host: '127.0.0.1', servername: 'localhost', ca: cert })])
+  kinds.push(
+    ['over TLS', (limits) => httpsServerOptions({ key, cert }, limits), (port) => connectTls({ port, host: '127.0.0.1', servername: 'localhost', ca: cert })]
+  )
 }
 
 for (const [name, options, dial] of kinds) {
@@ -125,7 +135,9 @@ for (const [name, options, dial] of kinds) {
 
   t.test(`${name}: closing the application answers pending requests, and closes idle connections`, async (t) => {
     const { app, port } = await service(t, options({}))
-    const [silent, kept, slow] = [dial(port), dial(port), dial(port)].map((socket) => socket.on('error', () => {}).setEncoding('latin1')) as [Socket, Socket, Socket]
+    const [
+      silent, kept, slow
+    ] = [dial(port), dial(port), dial(port)].map((socket) => socket.on('error', () => {}).setEncoding('latin1')) as [Socket, Socket, Socket]
     // Before the handshake, where there is one.
     const early = connect(port, '127.0.0.1').on('error', () => {})
     let received = ''

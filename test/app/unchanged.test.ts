@@ -109,7 +109,17 @@ t.test('with the option session, a plugin that relies on cookies finds them regi
 t.test('a logger other than pino receives its lines, which the profile does not have', async (t) => {
   const written: string[] = []
   const write = (level: string) => (...args: unknown[]): void => { written.push(`${level} ${String(args.at(-1))}`) }
-  const logger = { level: 'info', fatal: write('fatal'), error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug'), trace: write('trace'), silent: write('silent'), child: () => logger }
+  const logger = {
+    level: 'info',
+    fatal: write('fatal'),
+    error: write('error'),
+    warn: write('warn'),
+    info: write('info'),
+    debug: write('debug'),
+    trace: write('trace'),
+    silent: write('silent'),
+    child: () => logger
+  }
   const app = await application(t, (app) => {
     app.get('/', async (request) => { request.log.warn({ a: 1 }, 'careful'); return 'x' })
   }, { server: { logger: undefined, loggerInstance: logger as unknown as FastifyBaseLogger } as unknown as FastifyServerOptions })
@@ -120,7 +130,8 @@ t.test('a logger other than pino receives its lines, which the profile does not 
 
 t.test('loggers of requests that the application makes itself are theirs', async (t) => {
   const app = await application(t, (app) => {
-    app.setChildLoggerFactory((logger, bindings, options) => Object.assign(logger.child(bindings, options), { audit (this: FastifyBaseLogger, what: string) { this.info(`audited: ${what}`) } }))
+    app.setChildLoggerFactory((logger, bindings, options) =>
+      Object.assign(logger.child(bindings, options), { audit (this: FastifyBaseLogger, what: string) { this.info(`audited: ${what}`) } }))
     app.get('/', async (request) => { (request.log as unknown as { audit: (what: string) => void }).audit('it'); return 'x' })
   })
   const response = await app.inject('/')
@@ -133,7 +144,9 @@ t.test('a request object that a plugin constructs is handled', async (t) => {
   for (const debug of [true, false]) {
     const app = await application(t, (app) => { app.get('/', async () => ({ hello: 'world' })) }, { debug })
     await app.ready()
-    const made = Object.assign(new EventEmitter(), { method: 'GET', url: '/', httpVersion: '1.1', headers: { connection: 'upgrade', upgrade: 'websocket' } }) as unknown as IncomingMessage
+    const made = Object.assign(
+      new EventEmitter(), { method: 'GET', url: '/', httpVersion: '1.1', headers: { connection: 'upgrade', upgrade: 'websocket' } }
+    ) as unknown as IncomingMessage
     const response = new ServerResponse(made)
     const written: Buffer[] = []
     response.assignSocket(new Writable({ write (chunk: Buffer, _encoding, done) { written.push(chunk); done() } }) as Socket)

@@ -49,7 +49,9 @@ async function stored (t: Test, profiles: readonly Profile[]): Promise<string> {
 
 t.test('list prints a line for each profile, or JSON', async (t) => {
   const warning = { time: '2026-01-02T03:04:05.678Z', level: 'warn' as const, channel: 'app', message: 'careful', context: {} }
-  const dataDir = await stored(t, [profile('000001'), failure('000002'), profile('000003', { logs: [warning], url: HOSTILE, method: 'PROPFIND', duration: 1234.5 })])
+  const dataDir = await stored(
+    t, [profile('000001'), failure('000002'), profile('000003', { logs: [warning], url: HOSTILE, method: 'PROPFIND', duration: 1234.5 })]
+  )
   const { code, out, err } = await hindsight(dataDir, ['list'])
   t.same([code, err], [0, ''])
   t.equal(out, `▲ 000003  200  01-02 03:04:05  1,235 ms  PROPFIND /␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
@@ -74,7 +76,15 @@ t.test('list prints a line for each profile, or JSON', async (t) => {
 
 t.test('every criterion is a flag', async (t) => {
   const dataDir = await stored(t, [
-    failure('000001', { status: 500, method: 'PUT', ip: '10.1.1.1', duration: 80, url: 'http://h/Shop', route: { name: 'shop', pattern: '/', params: {}, methods: [] }, parent: '0000aa' }),
+    failure('000001', {
+      status: 500,
+      method: 'PUT',
+      ip: '10.1.1.1',
+      duration: 80,
+      url: 'http://h/Shop',
+      route: { name: 'shop', pattern: '/', params: {}, methods: [] },
+      parent: '0000aa'
+    }),
     profile('000002', { time: '2026-02-02T00:00:00.000Z' })
   ])
   for (const [flag, value, expected] of [
@@ -161,8 +171,12 @@ t.test('an export is imported into another store in its order, with its pins', a
 
 t.test('a profile with missing parts is shown without them, and invalid parts are named', async (t) => {
   const frame = { file: '/a.js', line: 1, column: 1, function: 'f', own: true, excerpt: {} }
-  const exceptions = [{ name: 'E', message: 'm', stack: '', frames: [frame, { ...frame, excerpt: { start: 1, lines: 'x' } }] }, { name: 'F', message: '', stack: '' }]
-  const events = [{}, { headers: {} }, { status: null }].map((changes) => ({ stage: 'kernel.request', listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0, changes }))
+  const exceptions = [
+    { name: 'E', message: 'm', stack: '', frames: [frame, { ...frame, excerpt: { start: 1, lines: 'x' } }] }, { name: 'F', message: '', stack: '' }
+  ]
+  const events = [{}, { headers: {} }, { status: null }].map(
+    (changes) => ({ stage: 'kernel.request', listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0, changes })
+  )
   const dataDir = await stored(t, [{ ...profile('000001'), exceptions, events } as unknown as Profile])
   const { code, out, err } = await hindsight(dataDir, ['show', '000001'])
   t.same([code, err], [0, ''])
@@ -192,7 +206,10 @@ t.test('an invalid file is refused with the number of its line', async (t) => {
     [line({ logs: [null] }), 'profile/logs/0 must be object.'],
     [line({ exceptions: [{ name: 'E', message: '', frames: [] }] }), "profile/exceptions/0 must have required property 'stack'."],
     [line({ exceptions: [{ name: 'E', message: '', stack: '', frames: [null] }] }), 'profile/exceptions/0/frames/0 must be object.'],
-    [line({ events: [{ stage: 5, listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0 }] }), 'profile/events/0/stage must be equal to one of the allowed values.'],
+    [
+      line({ events: [{ stage: 5, listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0 }] }),
+      'profile/events/0/stage must be equal to one of the allowed values.'
+    ],
     [line({ collectors: { request: { headers: { 'x-a': { toString: 'x' } } } } }), 'profile/collectors/request/headers/x-a must be string.'],
     [line({ version: 7 }), 'profile/version must be equal to constant.'],
     ['{"profile":{"token":"000003"', 'line 1: This is not JSON.'],
@@ -222,10 +239,19 @@ t.test('errors name the invalid argument', async (t) => {
     [['show', 'latest', '--status', '500'], 'No stored profile matches.'],
     [['show', '000001', '--panel', 'nope'], 'Part "nope" was not found; this profile has: exceptions, logs, events.'],
     [['list', '--cursor', 'x'], 'Invalid "cursor": "x" is not one of a previous page.'],
-    [['list', '--data-dir', missing], `There is no store at ${missing}/profiles.db: run the command in the folder where the application was started, or set --data-dir (DATA_DIR).`],
+    [
+      ['list', '--data-dir', missing],
+      `There is no store at ${missing}/profiles.db: run the command in the folder where the application was started, or set --data-dir (DATA_DIR).`
+    ],
     [['list', '--storage', 'memory'], '--storage (STORAGE_URL): the memory of another process cannot be read.'],
-    [['list', '--storage', 'ftp://u:secret@h'], 'profiler.storage (STORAGE_URL): it is neither sqlite nor memory, nor an address such as postgres://user:password@'],
-    [['list', '--storage', 'postgress//u:secret@h/x'], 'profiler.storage (STORAGE_URL): it is neither sqlite nor memory, nor an address such as postgres://user:password@'],
+    [
+      ['list', '--storage', 'ftp://u:secret@h'],
+      'profiler.storage (STORAGE_URL): it is neither sqlite nor memory, nor an address such as postgres://user:password@'
+    ],
+    [
+      ['list', '--storage', 'postgress//u:secret@h/x'],
+      'profiler.storage (STORAGE_URL): it is neither sqlite nor memory, nor an address such as postgres://user:password@'
+    ],
     [['import', missing], `ENOENT: no such file or directory, open '${missing}'`]
   ] as const) {
     const flags = (args as readonly string[]).includes('--data-dir') ? [] : ['--data-dir', dataDir]
@@ -245,7 +271,9 @@ t.test('no command changes a store that another version or program wrote, or tha
   const older = connection(t, path)
   older.exec('pragma user_version = 3; pragma wal_checkpoint(truncate)')
   older.close()
-  const reasons = { 'its schema has version 3, and this version of fastify-hindsight supports 2': readFileSync(path), 'file is not a database': Buffer.alloc(20_000, 'x') }
+  const reasons = {
+    'its schema has version 3, and this version of fastify-hindsight supports 2': readFileSync(path), 'file is not a database': Buffer.alloc(20_000, 'x')
+  }
   const commands = [
     ['list'], ['list', '--json'], ['tail'], ['show', 'latest'], ['show', '000001'], ['headers', '000001'], ['compare', '000001'],
     ['compare', '000001', '000002'], ['to', 'curl', '000001'], ['export'], ['import', exported], ['purge', '--all']
@@ -271,7 +299,10 @@ t.test('the latest failure is not the 404 of an icon', async (t) => {
 
 t.test('help is printed for each command', async (t) => {
   const dataDir = testdir(t)
-  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[options\]\n\nList the profiles that match all criteria, newest first\.\n[^]*--data-dir {4}/)
+  t.match(
+    (await hindsight(dataDir, ['list', '--help'])).out,
+    /^Usage: fastify-hindsight list \[options\]\n\nList the profiles that match all criteria, newest first\.\n[^]*--data-dir {4}/
+  )
   t.match((await hindsight(dataDir, ['show', '--help'])).out, /^Usage: fastify-hindsight show <token \| latest> \[options\]\n/)
   const out = new PassThrough()
   t.equal(await execute([], out, new PassThrough()), 0)
@@ -302,13 +333,18 @@ t.test('no line of a table is longer than the terminal', async (t) => {
 
 t.test('tail follows the profiles of another process', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/fastify-hindsight.js'), 'tail', '--json', '--error', '1', '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(
+    process.execPath, [join(import.meta.dirname, '../../bin/fastify-hindsight.js'), 'tail', '--json', '--error', '1', '--data-dir', dataDir],
+    { stdio: ['ignore', 'pipe', 'inherit'] }
+  )
   t.teardown(() => child.kill('SIGKILL'))
   const store = await openStorage({ dataDir })
   t.teardown(() => store.close())
   let printed = ''
   let count = 1
-  const more = setInterval(() => { void store.put([failure(String(++count).padStart(6, '0')), profile(`0000${10 + count}`)].map((one) => recordOf(one))) }, 200) // eslint-disable-line no-void
+  const more = setInterval(() => {
+    store.put([failure(String(++count).padStart(6, '0')), profile(`0000${10 + count}`)].map((one) => recordOf(one)))
+  }, 200)
   t.teardown(() => clearInterval(more))
   // The pipe stays open: the command ends by itself where it is closed.
   await new Promise<void>((resolve) => {
@@ -330,8 +366,13 @@ t.test('compare prints two profiles side by side', async (t) => {
   const { out, code } = await hindsight(dataDir, ['compare', '000001', '000002'])
   t.equal(code, 0)
   t.notMatch(out, /[\u0007\u001b\r]/)
-  t.match(out, /^A 000001 {2}200 .* GET .*\nB 000002 {2}404 .* GET .*\n {2}NotFoundError: .*\n\n3 differences\.\n\nSTATUS AND ROUTE\n {2}status\n {4}- 200\n {4}\+ 404\n/)
-  t.match(JSON.parse((await hindsight(dataDir, ['compare', '000001', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' }, differences: 3 })
+  t.match(
+    out,
+    /^A 000001 {2}200 .* GET .*\nB 000002 {2}404 .* GET .*\n {2}NotFoundError: .*\n\n3 differences\.\n\nSTATUS AND ROUTE\n {2}status\n {4}- 200\n {4}\+ 404\n/
+  )
+  t.match(
+    JSON.parse((await hindsight(dataDir, ['compare', '000001', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' }, differences: 3 }
+  )
   t.match((await hindsight(dataDir, ['compare', '000002', '000002'])).out, 'No differences')
   for (const [args, message] of [
     [['compare', '000001'], /No success of the same route is stored before "000001"\./],
@@ -372,7 +413,9 @@ t.test('compare prints a failure beside the last success of its route', async (t
 t.test('JSON and exports escape characters that reorder text', async (t) => {
   const text = 'a\u202eb\u2066c\u200bd'
   const dataDir = await stored(t, [profile('000001', { url: `http://h/${text}`, collectors: { request: { body: text } } })])
-  for (const args of [['show', '000001', '--json'], ['show', '000001', '--panel', 'request'], ['list', '--json'], ['export'], ['compare', '000001', '000001', '--json']]) {
+  for (const args of [
+    ['show', '000001', '--json'], ['show', '000001', '--panel', 'request'], ['list', '--json'], ['export'], ['compare', '000001', '000001', '--json']
+  ]) {
     const { out } = await hindsight(dataDir, args)
     t.notMatch(out, /[\u200b\u202e\u2066]/, args.join(' '))
     t.match(out, 'a\\u202eb\\u2066c\\u200bd')

@@ -20,15 +20,21 @@ t.test('the files that are named exist', async (t) => {
 
 t.test('the pages that count the listeners have the number of app/lifecycle.ts', async (t) => {
   const { length } = Object.values(lifecycle).flat()
-  const pages = ['README.md', ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)]
-  const counts = pages.flatMap((page) => [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\b(\d{2})\s+listeners\b/g)].map(([, count]) => [page, Number(count)]))
+  const pages = [
+    'README.md', ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)
+  ]
+  const counts = pages.flatMap(
+    (page) => [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\b(\d{2})\s+listeners\b/g)].map(([, count]) => [page, Number(count)])
+  )
   t.ok(counts.length > 3)
   t.same(counts.filter(([, count]) => count !== length), [], `pages that do not have the number ${length}`)
 })
 
 t.test('a subscriber of tracing:fastify.request.handler changes the status of an error handler', async (t) => {
   const { code = '' } = snippetsOf(PAGE).find(({ code }) => code.includes('setErrorHandler')) ?? {}
-  const { declare } = await runSnippet({ code: `export function declare (app) {\n${code}}\n`, language: 'js', mark: '', place: PAGE }, testdir(t)) as { declare: (app: FastifyInstance) => void }
+  const { declare } = await runSnippet(
+    { code: `export function declare (app) {\n${code}}\n`, language: 'js', mark: '', place: PAGE }, testdir(t)
+  ) as { declare: (app: FastifyInstance) => void }
   const status = async (): Promise<number> => {
     const app = Fastify() as unknown as FastifyInstance
     t.teardown(() => app.close())

@@ -16,7 +16,9 @@ t.test('the stages, attributes and options that the page names exist', async (t)
     for (const [, name = ''] of names.matchAll(/`([\w.]+)`/g)) t.ok(name in OPTIONS, `option ${name}`)
   }
   for (const name of ['localeAwareServices', 'profiler', 'security', 'converters']) t.ok(name in OPTIONS && ours.includes(name), name)
-  const code = readdirSync(join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts')).map((file) => readFileSync(join(ROOT, 'lib', file), 'utf8')).join('\n')
+  const code = readdirSync(join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts')).map(
+    (file) => readFileSync(join(ROOT, 'lib', file), 'utf8')
+  ).join('\n')
   for (const [, name = ''] of ours.matchAll(/`request\.(logoutPath|pagination|services)\b/g)) t.match(code, new RegExp(`\\b${name}\\b`), name)
   for (const [, link = ''] of page.matchAll(/\]\(([\w./-]+?)(?:#[\w-]+)?\)/g)) t.ok(existsSync(join(ROOT, 'docs/explanation', link)), link)
   const slots = Object.values(lifecycle).flat()

@@ -14,7 +14,13 @@ const commands = snippetsOf('docs/how-to/compare.md').filter(({ language }) => l
   .filter((command) => !command.startsWith('node '))
 const route = { name: 'home', pattern: '/', params: {}, methods: ['GET'] }
 const stored = [
-  { ...requested({ target: '/', headers: { authorization: '******', 'content-type': 'application/json' }, body: { password: '******' } }, { route, method: 'POST', time: '2026-01-01T00:00:00.000Z' }), token: '3fa94c' },
+  {
+    ...requested(
+      { target: '/', headers: { authorization: '******', 'content-type': 'application/json' }, body: { password: '******' } },
+      { route, method: 'POST', time: '2026-01-01T00:00:00.000Z' }
+    ),
+    token: '3fa94c'
+  },
   failure('0b11e2', { route, method: 'POST' }), profile('00000f')
 ]
 

@@ -23,7 +23,9 @@ async function run<T extends object> (t: Test, page: string, change: (code: stri
   const piece = fragmentsOf(`docs/${page}`)[0]
   if (piece === undefined) throw new Error(`${page} has no piece`)
   const code = change(piece.code)
-  const exported = await runSnippet({ ...piece, code: /^export const app\b/m.test(code) ? code : `${code}\nexport { app }\n` }, folder) as { app: FastifyInstance } & T
+  const exported = await runSnippet(
+    { ...piece, code: /^export const app\b/m.test(code) ? code : `${code}\nexport { app }\n` }, folder
+  ) as { app: FastifyInstance } & T
   t.teardown(() => exported.app.close())
   return exported
 }
@@ -51,7 +53,10 @@ t.test('controller-attributes.md', async (t) => {
   const { app } = await run(t, 'reference/controller-attributes.md')
   const answer = await app.inject({ url: '/articles/7', headers: { authorization: 'Bearer x' } })
   t.equal(answer.statusCode, 200)
-  t.match(answer.headers, { 'content-type': 'text/html; charset=utf-8', 'last-modified': 'Fri, 02 Jan 2026 03:04:05 GMT', link: '</app.css>; rel="preload"; as="style"' })
+  t.match(
+    answer.headers,
+    { 'content-type': 'text/html; charset=utf-8', 'last-modified': 'Fri, 02 Jan 2026 03:04:05 GMT', link: '</app.css>; rel="preload"; as="style"' }
+  )
   t.equal(answer.body, 'articles/show{"article":{"id":7}}')
   t.equal((await app.inject('/articles/7')).statusCode, 401)
   t.equal((await app.inject('/articles/seven')).statusCode, 404)
@@ -103,7 +108,9 @@ t.test('links.md', async (t) => {
   const { body, headers: { link } } = await app.inject('/')
   t.equal(body, 'hello')
   t.equal(link, '</app.css>; rel="preload"; as="style", <https://cdn.example>; rel="preconnect", </about>; rel="author"; title*=UTF-8\'\'%C3%9Cber%20mich')
-  await t.rejects(run(t, 'reference/links.md', (code) => code.replace("rel: 'preconnect'", "rel: 'pré'")), /^Route "[^"]+": links: .*"pré" is not a relation type/)
+  await t.rejects(
+    run(t, 'reference/links.md', (code) => code.replace("rel: 'preconnect'", "rel: 'pré'")), /^Route "[^"]+": links: .*"pré" is not a relation type/
+  )
 })
 
 t.test('locale.md', async (t) => {
@@ -135,12 +142,17 @@ t.test('pagination.md', async (t) => {
   t.match(page.body, /<ul><li>one<\/li><li>two<\/li><\/ul><nav class="pagination"/)
   t.same((await app.inject({ url: '/articles', headers: JSON_ONLY })).json(), ['one', 'two'])
   for (const query of ['limit=500', 'page=0', 'sort=author', 'page=1&page=2']) t.equal((await app.inject(`/articles?${query}`)).statusCode, 400, query)
-  t.match((await app.inject({ url: '/articles?limit=500', headers: { accept: 'text/plain' } })).body, 'Invalid "limit": "500" is not a whole number from 1 to 50.')
+  t.match(
+    (await app.inject({ url: '/articles?limit=500', headers: { accept: 'text/plain' } })).body, 'Invalid "limit": "500" is not a whole number from 1 to 50.'
+  )
 })
 
 t.test('param-converter.md', async (t) => {
   const { app } = await run(t, 'reference/param-converter.md', (code) => code.replace(/^ {2}params\.state\b.*$/m, '$&\n  return params'))
-  t.same((await app.inject('/articles/7/2026-01-02/draft')).json(), { article: { title: 'On time', author: 'grace' }, day: '2026-01-02T00:00:00.000Z', state: 'draft' })
+  t.same(
+    (await app.inject('/articles/7/2026-01-02/draft')).json(),
+    { article: { title: 'On time', author: 'grace' }, day: '2026-01-02T00:00:00.000Z', state: 'draft' }
+  )
   for (const [name, url, cause] of [
     ['nothing found', '/articles/8/2026-01-02/draft', '"article" found nothing for "8"'],
     ['no date', '/articles/7/2026-02-30/draft', '"day" object not found by the "date" converter.'],
@@ -150,7 +162,10 @@ t.test('param-converter.md', async (t) => {
     t.equal(answer.statusCode, 404, name)
     t.ok(answer.body.includes(cause), `${name}: ${answer.body.slice(0, 300)}`)
   }
-  t.match((await app.inject({ url: '/articles/8/2026-01-02/draft', headers: { accept: 'text/plain' } })).body, '"article" object not found by the "article" converter.')
+  t.match(
+    (await app.inject({ url: '/articles/8/2026-01-02/draft', headers: { accept: 'text/plain' } })).body,
+    '"article" object not found by the "article" converter.'
+  )
 })
 
 t.test('login.md', async (t) => {
@@ -174,7 +189,9 @@ t.test('login.md', async (t) => {
   t.match(home, { user: 'ada', logout: /^\/logout\?/ })
   t.same((await app.inject('/')).json<{ user: unknown }>().user, null)
   const bearer = { authorization: 'Bearer token-of-grace' }
-  for (const [url, headers, status] of [['/api/articles/1', bearer, 200], ['/api/articles/2', bearer, 403], ['/api/articles/1', { authorization: 'Bearer x' }, 401]] as const) {
+  for (const [url, headers, status] of [
+    ['/api/articles/1', bearer, 200], ['/api/articles/2', bearer, 403], ['/api/articles/1', { authorization: 'Bearer x' }, 401]
+  ] as const) {
     const answer = await app.inject({ method: 'PUT', url, headers })
     t.equal(answer.statusCode, status, url)
     if (status === 403) t.match(JSON.stringify((await profileOf(app, answer)).collectors.security), /the author is ada/)
@@ -210,7 +227,9 @@ t.test('service.md', async (t) => {
 
 t.test('README.md', async (t) => {
   const [piece] = fragmentsOf('README.md')
-  const { app } = await runSnippet({ ...piece as NonNullable<typeof piece>, code: `${piece?.code.replace('port: 3000', 'port: 0')}\nexport { app }\n` }, folder) as { app: FastifyInstance }
+  const { app } = await runSnippet(
+    { ...piece as NonNullable<typeof piece>, code: `${piece?.code.replace('port: 3000', 'port: 0')}\nexport { app }\n` }, folder
+  ) as { app: FastifyInstance }
   t.teardown(() => app.close())
   t.same((await app.inject('/')).json(), { hello: 'world' })
   t.equal((await app.inject('/_profiler/')).statusCode, 200)

@@ -20,7 +20,15 @@ const AHEAD: Readonly<Record<string, string>> = {
   'docs/reference/assets.md': `import { resolve } from 'node:path'
 ${START}const fastifyStatic: FastifyPluginAsync<{ root: string, prefix: string }> = async () => {}
 `,
-  'docs/reference/controller-attributes.md': `${START}await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, security: { providers: { people: { users: [] } }, firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => ({ identifier: 'ada', roles: ['ROLE_USER'] }) } } }] } })
+  'docs/reference/controller-attributes.md': `${START}await app.register(hindsight, {
+  lifecycle: 'full',
+  debug: true,
+  profiler: { storage: 'memory' },
+  security: {
+    providers: { people: { users: [] } },
+    firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => ({ identifier: 'ada', roles: ['ROLE_USER'] }) } } }]
+  }
+})
 app.decorateReply('viewAsync', async (page: string, data: unknown) => page + JSON.stringify(data) as never)
 const changedAt = (_params: unknown) => new Date('2026-01-02T03:04:05Z')
 const find = async (params: unknown) => params
@@ -33,10 +41,15 @@ const handler = async () => { calls.push('handled'); return 'the article' }
   'docs/reference/links.md': REGISTERED,
   'docs/reference/pagination.md': `${REGISTERED}const countArticles = async () => 45
 export const asked: object[] = []
-const findArticles = async (wanted: { limit: number, offset: number, sort: string | null, direction: 'asc' | 'desc' }) => { asked.push(wanted); return ['one', 'two'] }
+const findArticles = async (wanted: { limit: number, offset: number, sort: string | null, direction: 'asc' | 'desc' }) => {
+  asked.push(wanted)
+  return ['one', 'two']
+}
 const asItem = (article: string) => '<li>' + article + '</li>'
 `,
-  'docs/reference/param-converter.md': `${ARTICLE}${START}const articles = { find: async (id: string): Promise<Article | undefined> => id === '7' ? new Article() : undefined }
+  'docs/reference/param-converter.md': `${ARTICLE}${START}const articles = {
+  find: async (id: string): Promise<Article | undefined> => id === '7' ? new Article() : undefined
+}
 `,
   'docs/how-to/store.md': `class ArchivingStorage { constructor (file, bounds) {} }
 `,

@@ -19,7 +19,9 @@ import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.
 const OPTIONAL_LISTENERS = OPTIONS.leave?.items?.enum ?? []
 
 /** The pages whose pieces these tests run. */
-const GUIDE = ['how-to/existing-application', 'how-to/add-a-listener', 'how-to/authenticator', 'how-to/capture-errors', 'explanation/lifecycle', 'explanation/modes']
+const GUIDE = [
+  'how-to/existing-application', 'how-to/add-a-listener', 'how-to/authenticator', 'how-to/capture-errors', 'explanation/lifecycle', 'explanation/modes'
+]
   .map((page) => `docs/${page}.md`)
 const HTML = { accept: 'text/html' }
 const snippets = GUIDE.flatMap(snippetsOf)
@@ -50,7 +52,10 @@ async function profileOf (app: FastifyInstance, { headers }: { headers: Record<s
 
 t.test('the pages name options that exist', async (t) => {
   const guide = [...GUIDE, 'docs/explanation/security-model.md'].map((page) => readFileSync(join(ROOT, page), 'utf8')).join('')
-  for (const name of ['lifecycle', 'leave', 'contentSecurityPolicy', 'clickjacking', 'referrerPolicy', 'xssProtection', 'debugClients', 'debugHosts', 'mask', 'security', 'session', 'cors', 'profiler']) {
+  for (const name of [
+    'lifecycle', 'leave', 'contentSecurityPolicy', 'clickjacking', 'referrerPolicy', 'xssProtection', 'debugClients', 'debugHosts', 'mask', 'security',
+    'session', 'cors', 'profiler'
+  ]) {
     t.ok(name in OPTIONS && guide.includes(name), name)
   }
   const names = new Set(Object.values(lifecycle).flat().map(({ listener }) => listener))
@@ -71,7 +76,11 @@ t.test('the plugin', async (t) => {
 t.test('the profiles of an existing application have the described contents', async (t) => {
   const { app } = await applicationOf(t, 'run: existing')
   const answer = await app.inject({ url: '/', headers: { host: 'blue.localhost', origin: 'https://app.example' } })
-  t.same(Object.keys(answer.headers).sort(), ['access-control-allow-origin', 'connection', 'content-length', 'content-type', 'date', 'x-debug-token', 'x-debug-token-link', 'x-tenant'], 'two headers are added')
+  t.same(
+    Object.keys(answer.headers).sort(),
+    ['access-control-allow-origin', 'connection', 'content-length', 'content-type', 'date', 'x-debug-token', 'x-debug-token-link', 'x-tenant'],
+    'two headers are added'
+  )
   t.match(answer.headers, { 'access-control-allow-origin': 'https://app.example', 'x-tenant': 'blue' })
   const missed = await app.inject({ url: '/nowhere', headers: HTML })
   t.same(missed.json(), { missing: '/nowhere' })
@@ -96,13 +105,18 @@ t.test('one listener', async (t) => {
   t.match(answer.json(), { page: 1, limit: 10 })
   t.equal(answer.headers['content-security-policy'], "default-src 'self'")
   t.notOk('x-frame-options' in answer.headers)
-  const [, table = ''] = /\n\| option \| listeners that it switches on \|\n([^]*?)\n\n/.exec(readFileSync(join(ROOT, 'docs/explanation/modes.md'), 'utf8')) ?? []
+  const [
+    , table = ''
+  ] = /\n\| option \| listeners that it switches on \|\n([^]*?)\n\n/.exec(readFileSync(join(ROOT, 'docs/explanation/modes.md'), 'utf8')) ?? []
   const rows = table.split('\n').slice(1).map((row) => row.split('|').slice(1, 3).map((cell) => [...cell.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name)))
   for (const [options = [], listeners] of rows) {
     for (const option of options) t.same([...listenersOf({ [option]: {} })], listeners, option)
   }
   const documented = new Set(rows.flatMap(([options = []]) => options))
-  t.same(Object.keys(OPTIONS).filter((option) => documented.has(option) !== (listenersOf({ [option]: {} }).size > 0)), [], 'each option that switches a listener on is in the table of modes.md')
+  t.same(
+    Object.keys(OPTIONS).filter((option) => documented.has(option) !== (listenersOf({ [option]: {} }).size > 0)), [],
+    'each option that switches a listener on is in the table of modes.md'
+  )
 })
 
 t.test('the documented lifecycle, beside a plugin that does the same', async (t) => {
@@ -132,7 +146,9 @@ t.test('the preload reads the listed variables, and enables no listener', async 
   t.same([...sentence.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name), Object.keys(values))
   const none = JSON.stringify(preloadOptions({}))
   for (const [name, value] of Object.entries(values)) t.not(JSON.stringify(preloadOptions({ [name]: value })), none, name)
-  for (const name of environmentNames.filter((name) => !(name in values) && name !== 'NODE_ENV')) t.equal(JSON.stringify(preloadOptions({ [name]: name === 'LOG_LEVEL' ? 'warn' : name === 'HEALTH' ? 'on' : '7' })), none, name)
+  for (const name of environmentNames.filter((name) => !(name in values) && name !== 'NODE_ENV')) {
+    t.equal(JSON.stringify(preloadOptions({ [name]: name === 'LOG_LEVEL' ? 'warn' : name === 'HEALTH' ? 'on' : '7' })), none, name)
+  }
   t.same([...listenersOf(preloadOptions({ ...values, TRUSTED_HOSTS: 'shop.example' }))], [])
 })
 
@@ -169,7 +185,10 @@ t.test('the listed headers are set, options remove them, and routes can set thei
     t.equal(own[name], 'of the route', name)
     t.equal((await (await register(t, declare, { debug: false, profiler: false, ...off })).inject('/')).headers[name], undefined, name)
   }
-  t.same(Object.keys(headers).filter((name) => !(name in SET) && !['content-type', 'content-length', 'date', 'connection'].includes(name)), [], 'each header is in SET and in the table of lifecycle.md')
+  t.same(
+    Object.keys(headers).filter((name) => !(name in SET) && !['content-type', 'content-length', 'date', 'connection'].includes(name)), [],
+    'each header is in SET and in the table of lifecycle.md'
+  )
 })
 
 t.test('hooks before the plugin, and a plugin without await, behave as described', async (t) => {
@@ -235,16 +254,22 @@ t.test('limits: changes of headers in a route with hooks of its own', async (t) 
   t.same(events, [])
   const { changes } = collectors.headers as { changes: Array<{ name: string, by: string, source?: string }> }
   t.same(changes.filter(({ name }) => !name.startsWith('x-debug')).map(({ name, by }) => [name, by]), [
-    ['x-on-request', 'route hooks'], ['x-pre-handler', 'handler or route hooks'], ['x-handler', 'handler or route hooks'], ['content-type', 'handler or route hooks'], ['x-pre-serialization', 'Fastify'],
+    ['x-on-request', 'route hooks'], [
+      'x-pre-handler', 'handler or route hooks'
+    ], ['x-handler', 'handler or route hooks'], ['content-type', 'handler or route hooks'], ['x-pre-serialization', 'Fastify'],
     ['x-on-send', 'route hooks'], ['content-length', 'Fastify']
   ])
-  for (const { by, source } of changes) if (['handler or route hooks', 'route hooks'].includes(by)) t.match(source, /guide\.test\.ts:\d+$/, 'the place of the route')
+  for (const { by, source } of changes) {
+    if (['handler or route hooks', 'route hooks'].includes(by)) t.match(source, /guide\.test\.ts:\d+$/, 'the place of the route')
+  }
 })
 
 t.test('limits: log lines, by the kind of logger', async (t) => {
   const lines: string[] = []
   const none = (): void => {}
-  const own = { level: 'info', info: (text: string) => { lines.push(text) }, error: none, warn: none, debug: none, trace: none, fatal: none, silent: none, child: () => own }
+  const own = {
+    level: 'info', info: (text: string) => { lines.push(text) }, error: none, warn: none, debug: none, trace: none, fatal: none, silent: none, child: () => own
+  }
   for (const [name, options, expected] of [
     ['pino', { logger: { level: 'info', stream: { write: none } } }, ['info from the request', 'info from the application']],
     ['another logger', { loggerInstance: own }, ['info from the request', 'debug from the request']],
@@ -286,7 +311,10 @@ t.test('the listed options have an effect in full mode only', async (t) => {
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
   const other = Fastify()
   t.teardown(() => other.close())
-  await t.rejects(async () => { await other.register(hindsight, { profiler: { storage: 'memory', role: 'ROLE_OPERATOR' } }) }, { message: /^profiler\.role \(PROFILER_ROLE\) needs lifecycle: 'full'/ })
+  await t.rejects(
+    async () => { await other.register(hindsight, { profiler: { storage: 'memory', role: 'ROLE_OPERATOR' } }) },
+    { message: /^profiler\.role \(PROFILER_ROLE\) needs lifecycle: 'full'/ }
+  )
 })
 
 t.test('configure', async (t) => {

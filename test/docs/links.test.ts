@@ -3,7 +3,9 @@ import { dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../support/snippets.js'
 
-const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...['docs', 'examples', 'packaging'].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...[
+  'docs', 'examples', 'packaging'
+].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.md') && !/node_modules|\.vitepress/.test(file)).map((file) => join(folder, file)))]
 const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8')
 
@@ -19,7 +21,9 @@ t.test('each page of the documentation is linked from another page', async (t) =
 })
 
 t.test('each file of the documentation that the project names exists', async (t) => {
-  const named = ['app', 'cli', 'lib', 'plugins', 'routes', 'test', 'examples', 'docs'].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+  const named = [
+    'app', 'cli', 'lib', 'plugins', 'routes', 'test', 'examples', 'docs'
+  ].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.(?:ts|sql)$/.test(file) && !file.includes('node_modules')).map((file) => join(folder, file)))
     .concat('CHANGELOG.md')
     .flatMap((file) => [...textOf(file).matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([page]) => [relative('.', file), page] as const))
@@ -42,5 +46,7 @@ function isThere (page: string, link: string): boolean {
 /** The anchors of the headings of a page, as GitHub makes them. */
 function anchorsOf (text: string): Set<string> {
   const headings = text.replaceAll(/^```[^]*?^```$/gm, '').matchAll(/^#{1,6} (.*)$/gm)
-  return new Set([...headings].map(([, heading = '']) => heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase().replaceAll(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-')))
+  return new Set([...headings].map(
+    ([, heading = '']) => heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase().replaceAll(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-')
+  ))
 }

@@ -11,7 +11,9 @@ t.test('the checked options are those of the schema', async (t) => {
 })
 
 const mistakes: Array<[name: string, options: object, message: string]> = [
-  ['a removed option', { earlyHints: true }, 'Option "earlyHints" was removed. Call reply.raw.writeEarlyHints in the handler, or let the proxy send the hints.'],
+  [
+    'a removed option', { earlyHints: true }, 'Option "earlyHints" was removed. Call reply.raw.writeEarlyHints in the handler, or let the proxy send the hints.'
+  ],
   ['a removed setting of a list', { security: { firewalls: [{ name: 'main', logout: { everywhere: true } }] } },
     'Option "security.firewalls[0].logout.everywhere" was removed. A new hash of the user\'s password ends all sessions of that user.'],
   ['a slip of the pen', { defaultLocal: 'en' }, 'Unknown option "defaultLocal"; did you mean "defaultLocale"?'],
@@ -31,19 +33,34 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['no profile at all', { debug: true, profiler: { maxProfiles: 0 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not 0'],
   ['half a profile', { debug: true, profiler: { maxProfiles: 1.5 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not 1.5'],
   ['an unknown word', { profiler: 'everything' }, 'Option "profiler" must be "all", "errors", an object or false, not "everything"'],
-  ['a directive of another type', { contentSecurityPolicy: { enforce: { defaultSrc: 5 } } }, 'Option "contentSecurityPolicy.enforce.defaultSrc" must be an array, a string or null, not a number'],
+  [
+    'a directive of another type', { contentSecurityPolicy: { enforce: { defaultSrc: 5 } } },
+    'Option "contentSecurityPolicy.enforce.defaultSrc" must be an array, a string or null, not a number'
+  ],
   ['a name to mask of another type', { mask: [5] }, 'Option "mask[0]" must be a string or a RegExp, not a number'],
-  ['a voter without a function', { security: { firewalls: [], voters: [{ supports: true, vote: () => 'granted' }] } }, 'Option "security.voters[0].supports" must be a function'],
-  ['an empty role', { security: { firewalls: [], accessControl: [{ roles: [''] }] } }, 'Option "security.accessControl[0].roles[0]" must be a role, not another string'],
+  [
+    'a voter without a function', { security: { firewalls: [], voters: [{ supports: true, vote: () => 'granted' }] } },
+    'Option "security.voters[0].supports" must be a function'
+  ],
+  [
+    'an empty role', { security: { firewalls: [], accessControl: [{ roles: [''] }] } },
+    'Option "security.accessControl[0].roles[0]" must be a role, not another string'
+  ],
   ['a rule about frames that says nothing', { clickjacking: [{ path: '/' }] }, 'Option "clickjacking[0].frameOptions" is missing'],
-  ['a source of another type', { contentSecurityPolicy: { reportOnly: { 'img-src': [5] } } }, 'Option "contentSecurityPolicy.reportOnly.img-src[0]" must be a string, not a number']
+  [
+    'a source of another type', { contentSecurityPolicy: { reportOnly: { 'img-src': [5] } } },
+    'Option "contentSecurityPolicy.reportOnly.img-src[0]" must be a string, not a number'
+  ]
 ]
 
 for (const [name, options, message] of mistakes) {
   t.test(`${name} stops the start`, async (t) => {
     const app = Fastify()
     t.teardown(() => app.close())
-    await t.rejects(Promise.resolve(app.register(hindsight, { lifecycle: 'full', session, ...options })), { message: message.endsWith(' ') ? new RegExp(`^${message}`) : message })
+    await t.rejects(
+      Promise.resolve(app.register(hindsight, { lifecycle: 'full', session, ...options })),
+      { message: message.endsWith(' ') ? new RegExp(`^${message}`) : message }
+    )
   })
 }
 

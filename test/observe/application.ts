@@ -89,7 +89,9 @@ function declareVariant (app: FastifyInstance, { handlers, authentication, parse
 async function addPlugins (app: FastifyInstance, variant: Variant, recorder: Recorder): Promise<void> {
   await app.register(cors, { origin: ['https://friend.example'], credentials: true })
   await app.register(cookie)
-  await app.register(session, { secret: 'a secret of the tests, thirty-two characters', saveUninitialized: false, cookie: { secure: false }, idGenerator: () => recorder.nextIdentifier() })
+  await app.register(session, {
+    secret: 'a secret of the tests, thirty-two characters', saveUninitialized: false, cookie: { secure: false }, idGenerator: () => recorder.nextIdentifier()
+  })
   if (variant.helmet === true) await app.register(helmet)
   await app.register(swagger, { openapi: { info: { title: 'The application', version: '1.0.0' } } })
   await app.register(swaggerUi, { routePrefix: '/docs' })

@@ -53,7 +53,10 @@ t.test('a hook that is added to the root through the wrapped `addHook` of the ro
 
 const DEFAULTS: Array<[name: string, raised: unknown, body: string]> = [
   ['an error', new Error('broken'), '{"statusCode":500,"error":"Internal Server Error","message":"broken"}'],
-  ['an error with a code', Object.assign(new Error('broken'), { code: 'E_BROKEN', statusCode: 418 }), '{"statusCode":418,"code":"E_BROKEN","error":"I\'m a Teapot","message":"broken"}'],
+  [
+    'an error with a code', Object.assign(new Error('broken'), { code: 'E_BROKEN', statusCode: 418 }),
+    '{"statusCode":418,"code":"E_BROKEN","error":"I\'m a Teapot","message":"broken"}'
+  ],
   ['a string', 'broken', 'broken'],
   ['an object', { broken: true }, '{"broken":true}']
 ]
@@ -64,7 +67,9 @@ for (const [name, raised, body] of DEFAULTS) {
     const seen: unknown[] = []
     app.addHook('onError', async (_request, _reply, error) => { seen.push(error) })
     app.get('/', async () => { throw raised })
-    t.equal((await app.inject('/')).body, body, 'lib/errors/observed-answer.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page')
+    t.equal(
+      (await app.inject('/')).body, body, 'lib/errors/observed-answer.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page'
+    )
     t.same(seen, [raised])
   })
 }

@@ -62,7 +62,9 @@ for (const [mode, debug] of Object.entries(MODES)) {
     const declared = async function declared (): Promise<string> { return 'x' }
     const app = await application(t, debug, (app) => {
       app.addHook('onRoute', ({ handler }) => { t.equal(handler, declared) })
-      app.addHook('onRequest', async ({ routeOptions }) => { t.same([routeOptions.handler.name, routeOptions.handler.length], ['bound declared', declared.length]) })
+      app.addHook(
+        'onRequest', async ({ routeOptions }) => { t.same([routeOptions.handler.name, routeOptions.handler.length], ['bound declared', declared.length]) }
+      )
       app.get('/', declared)
     })
     t.equal((await app.inject('/')).body, 'x')

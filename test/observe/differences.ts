@@ -19,7 +19,9 @@ export const CACHING = ['cache-control', 'expires', 'cdn-cache-control', 'surrog
 /** Headers of the length of a body. */
 export const LENGTH = ['content-length', 'transfer-encoding']
 /** Headers that the diagnostic page replaces or removes. */
-export const OF_A_PAGE = [...VALIDATORS, ...CACHING, ...LENGTH, 'vary', 'content-type', 'content-encoding', 'content-security-policy', 'content-security-policy-report-only']
+export const OF_A_PAGE = [
+  ...VALIDATORS, ...CACHING, ...LENGTH, 'vary', 'content-type', 'content-encoding', 'content-security-policy', 'content-security-policy-report-only'
+]
 /** Characters of a value that are printed, and how many of them precede the first difference. */
 const EXCERPT = 140
 const BEFORE = 30
@@ -38,7 +40,9 @@ export interface Difference {
 export function differences (name: string, without: Observations, observed: Observations, allowed: Allowed): Difference[] {
   const [one, other] = [without[name], observed[name]]
   if (one === undefined || other === undefined) return [{ at: name, place: 'variant', change: 'was not observed' }]
-  if ('failure' in one || 'failure' in other) return [one, other].flatMap((each) => 'failure' in each ? [{ at: name, place: 'variant', change: each.failure }] : [])
+  if ('failure' in one || 'failure' in other) {
+    return [one, other].flatMap((each) => 'failure' in each ? [{ at: name, place: 'variant', change: each.failure }] : [])
+  }
   return differencesOf(one, other, requestsFor(VARIANTS[name] ?? {}), allowed)
 }
 
@@ -49,7 +53,9 @@ export function summary (found: readonly Difference[]): string[] {
     const place = each.place.replaceAll(/\[\d+\]/g, '[]')
     byPlace.set(place, [...byPlace.get(place) ?? [], each])
   }
-  return [...byPlace].map(([place, all]) => `${all.length} × ${place}: ${all.slice(0, EXAMPLES).map(({ at, place, change }) => `${at}: ${place}: ${change}`).join('; ')}`)
+  return [...byPlace].map(
+    ([place, all]) => `${all.length} × ${place}: ${all.slice(0, EXAMPLES).map(({ at, place, change }) => `${at}: ${place}: ${change}`).join('; ')}`
+  )
 }
 
 function differencesOf (without: Observation, observed: Observation, asked: readonly TestRequest[], allowed: Allowed): Difference[] {
@@ -65,7 +71,9 @@ function differencesOf (without: Observation, observed: Observation, asked: read
       const request = known.get(name)
       const [log, otherLog] = [lines, other?.lines].map((each) => allowed === 'nothing' ? each : each?.map(withOwnFrames))
       return at(name, [
-        ...(answer === undefined || other?.answer === undefined || request === undefined ? [] : answerChanges(request, { answer, events }, other.answer, allowed)),
+        ...(answer === undefined || other?.answer === undefined || request === undefined
+          ? []
+          : answerChanges(request, { answer, events }, other.answer, allowed)),
         ...changes('events', events, other?.events),
         ...changes('log', log, otherLog)
       ])
@@ -78,7 +86,8 @@ export function isDefaultAnswer ({ answer, events }: Pick<Exchange, 'answer' | '
   if (isKept(events) || !answer.headers['content-type']?.includes('application/json')) return false
   const body = readJson(answer)
   const known = ['statusCode', 'code', 'error', 'message']
-  return body?.statusCode === answer.status && body.error === STATUS_CODES[answer.status] && typeof body.message === 'string' && Object.keys(body).every((key) => known.includes(key))
+  return body?.statusCode === answer.status && body.error === STATUS_CODES[answer.status] && typeof body.message === 'string' &&
+    Object.keys(body).every((key) => known.includes(key))
 }
 
 function answerChanges (asked: TestRequest, without: Pick<Exchange, 'answer' | 'events'>, observed: Answer, allowed: Allowed): Change[] {
@@ -107,7 +116,9 @@ function answerChanges (asked: TestRequest, without: Pick<Exchange, 'answer' | '
 function lengthChanges ({ method }: TestRequest, { headers, body }: Answer): Change[] {
   const length = Buffer.from(body, 'base64').length
   const given = headers['content-length']
-  return method === 'HEAD' || given === undefined || Number(given) === length ? [] : [{ place: 'answer.headers.content-length', change: `${String(given)} for ${length} bytes` }]
+  return method === 'HEAD' || given === undefined || Number(given) === length
+    ? []
+    : [{ place: 'answer.headers.content-length', change: `${String(given)} for ${length} bytes` }]
 }
 
 function isHtml ({ headers }: Answer): boolean {
@@ -131,7 +142,10 @@ function withoutHeaders (answer: Answer, names: readonly string[]): Answer {
 // The body of a raw answer includes the headers.
 function withoutTokens ({ via }: TestRequest, answer: Answer): Answer {
   if (via !== 'raw') return answer
-  return { ...answer, body: Buffer.from(Buffer.from(answer.body, 'base64').toString('latin1').replaceAll(/x-debug-token(?:-link)?: [^\r]*\r\n/g, ''), 'latin1').toString('base64') }
+  return {
+    ...answer,
+    body: Buffer.from(Buffer.from(answer.body, 'base64').toString('latin1').replaceAll(/x-debug-token(?:-link)?: [^\r]*\r\n/g, ''), 'latin1').toString('base64')
+  }
 }
 
 function decoded ({ headers, body }: Answer): Buffer {
@@ -161,7 +175,9 @@ function readable (answer: Answer): unknown {
 function withOwnFrames (line: Line): Line {
   const { err } = line as { err?: { stack?: string } }
   if (err?.stack === undefined) return line
-  const stack = err.stack.split('\n').filter((text) => !/^ +at /.test(text) || text.includes('/test/observe/routes/') || text.includes('/test/observe/application.ts'))
+  const stack = err.stack.split('\n').filter(
+    (text) => !/^ +at /.test(text) || text.includes('/test/observe/routes/') || text.includes('/test/observe/application.ts')
+  )
   return { ...line, err: { ...err, stack: stack.join('\n') } }
 }
 

@@ -101,7 +101,14 @@ interface Sent {
 /** With `leave` the client disconnects once that is done. */
 async function sendRequest (port: number, { method, url, headers, payload }: Sent, leave?: () => Promise<void>): Promise<Answer> {
   const body = typeof payload === 'object' ? JSON.stringify(payload) : payload
-  const client = request({ host: '127.0.0.1', port, method, path: url, headers: { ...(typeof payload === 'object' && { 'content-type': 'application/json' }), ...headers }, agent: false })
+  const client = request({
+    host: '127.0.0.1',
+    port,
+    method,
+    path: url,
+    headers: { ...(typeof payload === 'object' && { 'content-type': 'application/json' }), ...headers },
+    agent: false
+  })
   const answered = once(client, 'response')
   client.end(body)
   if (leave !== undefined) {
@@ -159,11 +166,19 @@ async function converse (client: WebSocket | undefined, inject?: (onInit: (socke
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => { chunks.push(chunk) })
       response.on('close', () => {
-        resolve({ status: response.statusCode ?? 0, statusText: response.statusMessage ?? '', headers: kept(response.headers), trailers: {}, body: Buffer.concat(chunks).toString('base64') })
+        resolve({
+          status: response.statusCode ?? 0,
+          statusText: response.statusMessage ?? '',
+          headers: kept(response.headers),
+          trailers: {},
+          body: Buffer.concat(chunks).toString('base64')
+        })
       })
     })
   })
-  const closed = once(socket, 'close').then(([code]): Answer => ({ ...upgrade, trailers: {}, body: Buffer.from(JSON.stringify([...received, code])).toString('base64') }))
+  const closed = once(socket, 'close').then(
+    ([code]): Answer => ({ ...upgrade, trailers: {}, body: Buffer.from(JSON.stringify([...received, code])).toString('base64') })
+  )
   return await Promise.race([closed, refused])
 }
 

@@ -12,7 +12,8 @@ const WITH_PAYLOAD: Readonly<Record<string, Detail>> = {
 }
 
 const WITHOUT_PAYLOAD: Readonly<Record<string, Detail>> = {
-  onRequest: ({ is404, routeOptions }) => `${is404} ${String(Reflect.ownKeys(routeOptions))} ${String(describe(routeOptions.handler))} ${JSON.stringify(describe(routeOptions.config))}`,
+  onRequest: ({ is404, routeOptions }) =>
+    `${is404} ${String(Reflect.ownKeys(routeOptions))} ${String(describe(routeOptions.handler))} ${JSON.stringify(describe(routeOptions.config))}`,
   preValidation: ({ body }) => kindOf(body),
   preHandler: ({ body, query, params }) => JSON.stringify([body, query, params]),
   onResponse: (_request, reply) => String(reply.statusCode)
@@ -25,7 +26,9 @@ export function addHooks (app: FastifyInstance, place: string, recorder: Recorde
   const note = (hook: string, instance: FastifyInstance, detail = ''): void => { recorder.note(`${place} ${hook} on "${instance.prefix}" ${detail}`) }
   for (const [hook, detail] of Object.entries(WITH_PAYLOAD)) {
     add(app, hook, {
-      [`${place}${hook}`] (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload?: unknown) => void) {
+      [`${place}${hook}`] (
+        this: FastifyInstance, request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload?: unknown) => void
+      ) {
         note(`${hook} with a callback`, this, detail(request, reply, payload))
         if (hook === 'onError') done(null)
         else done(null, payload)

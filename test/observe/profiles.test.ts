@@ -65,7 +65,11 @@ t.test('header changes beside hooks are attributed to the handler, to hooks of t
       await sleep(1)
       return { a: 1 }
     })
-    app.get('/hooks', { preHandler: async (_request, reply) => { reply.header('x-before', '1') }, onSend: async (_request, reply) => { reply.header('x-last', '1') } }, async () => ({ a: 1 }))
+    app.get(
+      '/hooks',
+      { preHandler: async (_request, reply) => { reply.header('x-before', '1') }, onSend: async (_request, reply) => { reply.header('x-last', '1') } },
+      async () => ({ a: 1 })
+    )
   })
   const changesOf = async (url: string): Promise<unknown> => {
     const { collectors } = await profileOf(app, await app.inject(url))
@@ -117,7 +121,11 @@ t.test('a listener is switched on by its option, and no other', async (t) => {
 })
 
 t.test('a firewall that is enabled refuses, and the profile has the reason', async (t) => {
-  const security = { providers: { people: { users: [] } }, firewalls: [{ name: 'all', authenticators: { basic: true as const } }], accessControl: [{ path: '/', roles: 'ROLE_USER' }] }
+  const security = {
+    providers: { people: { users: [] } },
+    firewalls: [{ name: 'all', authenticators: { basic: true as const } }],
+    accessControl: [{ path: '/', roles: 'ROLE_USER' }]
+  }
   const app = await application(t, (app) => { app.get('/', async () => 'x') }, { security } as unknown as HindsightOptions)
   const response = await app.inject('/')
   t.equal(response.statusCode, 401)
@@ -207,7 +215,9 @@ t.test('the pages answer under an authenticating root hook and a `/*` route, and
   const page = await root.inject({ url: '/shop/', headers: HTML })
   t.match(page.headers['x-debug-token-link'], /^http:\/\/localhost\/shop\/_profiler\/[0-9a-f]{6}$/)
   t.equal((await root.inject({ url: new URL(String(page.headers['x-debug-token-link'])).pathname, headers: HTML })).statusCode, 200)
-  for (const [, asset = ''] of page.body.matchAll(/(?:href|src)="(\/shop\/_profiler\/assets\/[^"]+)"/g)) t.equal((await root.inject(asset)).statusCode, 200, asset)
+  for (const [, asset = ''] of page.body.matchAll(/(?:href|src)="(\/shop\/_profiler\/assets\/[^"]+)"/g)) {
+    t.equal((await root.inject(asset)).statusCode, 200, asset)
+  }
   t.match(page.body, '/shop/_profiler/assets/')
 })
 
@@ -223,7 +233,9 @@ t.test('plugins that share their instance keep the order of their hooks', async 
   const ran: string[] = []
   const app = await application(t, async (app) => {
     app.addHook('onSend', async () => { ran.push('first') })
-    await app.register(fp(async (app) => { app.addHook('onSend', async (_request, _reply, payload) => { ran.push(`second sees ${String(payload).slice(0, 15)}`) }) }))
+    await app.register(
+      fp(async (app) => { app.addHook('onSend', async (_request, _reply, payload) => { ran.push(`second sees ${String(payload).slice(0, 15)}`) }) })
+    )
     app.get('/', async () => { throw new Error('x') })
   })
   t.match((await app.inject({ url: '/', headers: HTML })).headers['content-type'], 'text/html')

@@ -35,15 +35,20 @@ const GZIP = { 'accept-encoding': 'gzip' }
 
 const get = (url: string, more: Partial<TestRequest> = {}): TestRequest => ({ name: `GET ${url}`, url, ...more })
 const options = (name: string, url: string, headers: Record<string, string>): TestRequest => ({ name, method: 'OPTIONS', url, headers })
-const post = (name: string, url: string, payload: string | object, more: Partial<TestRequest> = {}): TestRequest => ({ name, method: 'POST', url, payload, page: true, ...more })
+const post = (name: string, url: string, payload: string | object, more: Partial<TestRequest> = {}): TestRequest =>
+  ({ name, method: 'POST', url, payload, page: true, ...more })
 const page = (url: string, more: Partial<TestRequest> = {}): TestRequest => get(url, { page: true, ...more })
 const preflight = { ...ORIGIN, 'access-control-request-method': 'GET' }
 
 const REPLIES: TestRequest[] = [
-  ...['/json', '/json?a=1&a=2', '/callback', '/text', '/octets', '/none', '/null', '/nothing', '/long', '/redirect', '/not-modified', '/cookies', '/stream', '/stream/file', '/stream/web',
-    '/response', '/trailers', '/raw', '/raw/not-hijacked', '/hijacked', '/events', '/events/stream', '/log', '/schema', '/query?n=1', '/like-fastify', '/throws/after-sending', '/sent-twice',
+  ...['/json', '/json?a=1&a=2', '/callback', '/text', '/octets', '/none', '/null', '/nothing', '/long', '/redirect', '/not-modified', '/cookies', '/stream',
+    '/stream/file', '/stream/web',
+    '/response', '/trailers', '/raw', '/raw/not-hijacked', '/hijacked', '/events', '/events/stream', '/log', '/schema', '/query?n=1', '/like-fastify',
+    '/throws/after-sending', '/sent-twice',
     '/own-handler', '/part/', '/context/', '/own/fails', '/own/fails/html', '/own/calls-not-found', '/own/nowhere', '/own'].map((url) => get(url)),
-  ...['', '/octets', '/latin-1', '/stream', '/fragment', '/length', '/download', '/validators', '/error', '/policy/strict', '/policy/inline'].map((url) => get(`/page${url}`)),
+  ...['', '/octets', '/latin-1', '/stream', '/fragment', '/length', '/download', '/validators', '/error', '/policy/strict', '/policy/inline'].map(
+    (url) => get(`/page${url}`)
+  ),
   get('/part/inner/page'),
   { name: 'HEAD of JSON', method: 'HEAD', url: '/json' },
   { name: 'HEAD of a page', method: 'HEAD', url: '/page' },
@@ -70,7 +75,9 @@ function tagOf (body: string): string {
 const PLUGINS: TestRequest[] = [
   get('/session'),
   { name: 'a session and a cookie of the client', url: '/session', headers: { cookie: 'flavor=vanilla' } },
-  ...['/docs', '/docs/', '/docs/json', '/docs/yaml', '/docs/static/index.css', '/docs/static/swagger-initializer.js', '/static/page.html', '/static/data.txt'].map((url) => get(url)),
+  ...[
+    '/docs', '/docs/', '/docs/json', '/docs/yaml', '/docs/static/index.css', '/docs/static/swagger-initializer.js', '/static/page.html', '/static/data.txt'
+  ].map((url) => get(url)),
   { name: 'HEAD of a static page', method: 'HEAD', url: '/static/page.html' },
   { name: 'a range of a static file', url: '/static/data.txt', headers: { range: 'bytes=2-5' } },
   { name: 'a range of a static page', url: '/static/page.html', headers: { range: 'bytes=0-20' } },
@@ -94,13 +101,17 @@ const PLUGINS: TestRequest[] = [
 ]
 
 const FAILURES: TestRequest[] = [
-  ...['/nowhere', '/page/', '/part/nowhere', '/throws/error', '/throws/at-once', '/throws/status', '/throws/not-found', '/throws/bad-status', '/throws/in-hook', '/throws/in-callback',
+  ...['/nowhere', '/page/', '/part/nowhere', '/throws/error', '/throws/at-once', '/throws/status', '/throws/not-found', '/throws/bad-status', '/throws/in-hook',
+    '/throws/in-callback',
     '/schema/fails', '/returns-error', '/sends-error', '/stream/fails', '/calls-not-found', '/calls-not-found/later', '/calls-not-found/in-hook', '/query?n=x',
     '/part/fails', '/context/fails', '/users/7'].map((url) => page(url)),
   ...['/throws/string', '/throws/object'].map((url) => get(url, { either: true, noError: true })),
   ...['/throws/null', '/throws/undefined'].map((url) => get(url, { noError: true })),
-  ...['/throws/in-serialization', '/schema/of-errors', '/failing-handler/again', '/error-field/fails', '/error-field/calls-not-found', '/bad%zzescape'].map((url) => get(url, { either: true })),
-  ...['/throws/in-send', '/failing-handler/at-once', '/failing-handler/later', '/failing-send/always', '/failing-send/always/fails', '/failing-send/always/calls-not-found',
+  ...['/throws/in-serialization', '/schema/of-errors', '/failing-handler/again', '/error-field/fails', '/error-field/calls-not-found', '/bad%zzescape'].map(
+    (url) => get(url, { either: true })
+  ),
+  ...['/throws/in-send', '/failing-handler/at-once', '/failing-handler/later', '/failing-send/always', '/failing-send/always/fails',
+    '/failing-send/always/calls-not-found',
     '/failing-send/for-successes', '/error-field/'].map((url) => get(url)),
   { name: 'a parameter that is too long', url: `/users/${'7'.repeat(101)}`, headers: { 'accept-version': '1.x' }, either: true },
   page('/failing-send/for-successes/fails'),
@@ -127,12 +138,16 @@ const FAILURES: TestRequest[] = [
 ]
 
 const ON_A_SOCKET: TestRequest[] = [
-  ...['/json', '/stream', '/trailers', '/events', '/raw', '/hijacked', '/none', '/stream/fails-later'].map((url) => get(url, { name: `GET ${url} on a socket`, via: 'socket', once: true })),
+  ...['/json', '/stream', '/trailers', '/events', '/raw', '/hijacked', '/none', '/stream/fails-later'].map(
+    (url) => get(url, { name: `GET ${url} on a socket`, via: 'socket', once: true })
+  ),
   get('/page', { name: 'GET /page on a socket', via: 'socket' }),
   ...['/throws/error', '/nowhere', '/calls-not-found'].map((url) => page(url, { name: `GET ${url} on a socket`, via: 'socket' })),
   { name: 'HEAD of a page on a socket', via: 'socket', method: 'HEAD', url: '/page', once: true },
   { name: 'a body on a socket', via: 'socket', method: 'POST', url: '/body', payload: { name: 'x' }, once: true },
-  ...['/json', '/page', '/throws/error', '/nowhere'].map((url) => get(url, { name: `GET ${url} of a stranger`, via: 'socket', headers: { ...HTML, host: 'shop.example' }, once: true, stranger: true })),
+  ...['/json', '/page', '/throws/error', '/nowhere'].map(
+    (url) => get(url, { name: `GET ${url} of a stranger`, via: 'socket', headers: { ...HTML, host: 'shop.example' }, once: true, stranger: true })
+  ),
   { name: 'a client that disconnects', via: 'aborted', url: '/slow', until: 'root onRequestAbort on "" ', once: true },
   raw('two requests in a row', 'GET /json HTTP/1.1\r\nHost: a\r\n\r\nGET /text HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
   raw('HTTP/1.0', 'GET /json HTTP/1.0\r\n\r\n'),
@@ -151,7 +166,9 @@ function raw (name: string, bytes: string): TestRequest {
 
 /** The requests to a variant, without and with an `Accept` header that prefers HTML. Names are unique. */
 export function requestsFor ({ thorough, plugins, failingSend, headers: always }: Variant): TestRequest[] {
-  const all = [...REPLIES, ...(plugins === true ? PLUGINS : []), ...FAILURES, ...ON_A_SOCKET].filter(({ noError }) => noError !== true || failingSend !== 'always')
+  const all = [...REPLIES, ...(plugins === true ? PLUGINS : []), ...FAILURES, ...ON_A_SOCKET].filter(
+    ({ noError }) => noError !== true || failingSend !== 'always'
+  )
   return all.flatMap((each) => {
     const plain = { ...each, headers: { ...always, ...each.headers } }
     if (each.once === true) return [plain]

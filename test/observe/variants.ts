@@ -39,7 +39,10 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
   'failing onSend': { failingSend: 'always' },
   'onSend that fails for successes': { failingSend: 'for successes' },
   'child loggers': { childLoggerFactory: true },
-  'logger instance': { server: ({ stream }) => ({ logger: undefined, loggerInstance: pino({ level: 'debug', base: { application: 'shop' } }, stream) }) as unknown as FastifyServerOptions },
+  'logger instance': {
+    server: ({ stream }) =>
+      ({ logger: undefined, loggerInstance: pino({ level: 'debug', base: { application: 'shop' } }, stream) }) as unknown as FastifyServerOptions
+  },
   'no request log': { server: () => ({ disableRequestLogging: true }) },
   'no log': { server: () => ({ logger: false }) },
   'server options': {

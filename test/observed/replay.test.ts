@@ -103,5 +103,7 @@ function unescaped (html: string): string {
 function arrivedAt (expected: Expectation, { bytes }: Case, port: number): Expectation {
   if (/^host:[ \t]*[^\s]/im.test(bytes)) return expected
   const moved = <T>(value: T): T => typeof value === 'string' ? value.replace(/127\.0\.0\.1:8100/, `127.0.0.1:${port}`) as T : value
-  return { ...expected, title: moved(expected.title), message: moved(expected.message), debugException: moved(expected.debugException), link: moved(expected.link) }
+  return {
+    ...expected, title: moved(expected.title), message: moved(expected.message), debugException: moved(expected.debugException), link: moved(expected.link)
+  }
 }

@@ -112,7 +112,8 @@ export const rules: readonly Rule[] = [
   {
     name: 'errors of the language are those of JavaScript',
     reason: 'What PHP says of its own mistakes has no counterpart; the fixture makes the mistake that is nearest to it.',
-    applies: (_one, { status, debugException }) => status === 500 && typeof debugException === 'string' && /^Warning: Undefined |^Attempted to call an undefined method /.test(debugException),
+    applies: (_one, { status, debugException }) =>
+      status === 500 && typeof debugException === 'string' && /^Warning: Undefined |^Attempted to call an undefined method /.test(debugException),
     expect: (expected) => {
       const raised = /^Cannot read properties of undefined \(reading 'missing'\)|^controller\.undefinedMethodCall is not a function/
       return { ...expected, debugException: raised, ...(expected.message !== null && { message: raised, title: raised }) }
@@ -140,7 +141,10 @@ export const rules: readonly Rule[] = [
     name: 'a target in absolute form is about its own authority',
     reason: 'RFC 9112, section 3.2.2: the host header is ignored beside it. The reference reads the header.',
     applies: (one, { link }) => link !== null && targetAuthority(one) !== undefined && targetAuthority(one) !== headerOf(one, 'host'),
-    expect: (expected, one) => ({ ...withMessage(expected, `No route found for "${one.request.method} http://${targetAuthority(one)}${pathOf(one)}"`), link: `http://${targetAuthority(one)}` })
+    expect: (expected, one) => ({
+      ...withMessage(expected, `No route found for "${one.request.method} http://${targetAuthority(one)}${pathOf(one)}"`),
+      link: `http://${targetAuthority(one)}`
+    })
   },
   {
     name: 'the answer to a preflight is plain text',
@@ -151,7 +155,8 @@ export const rules: readonly Rule[] = [
   {
     name: 'every non-empty Referer is appended',
     reason: 'README: the observed document has no exception, so `0` is one too.',
-    applies: (one, { message, status }) => status === 404 && typeof message === 'string' && message.startsWith('No route found') && !message.includes('(from "') && headerOf(one, 'referer').trim() !== '',
+    applies: (one, { message, status }) => status === 404 && typeof message === 'string' && message.startsWith('No route found') &&
+      !message.includes('(from "') && headerOf(one, 'referer').trim() !== '',
     expect: (expected, one) => withMessage(expected, `${String(expected.message)} (from "${headerOf(one, 'referer')}")`)
   },
   {
@@ -169,7 +174,8 @@ export const rules: readonly Rule[] = [
   {
     name: 'errors have the form that the client requested',
     reason: 'README: negotiated between HTML, JSON, plain text and Markdown, with no serializer to install.',
-    applies: (one, { mediaType, status }) => status !== null && status >= 400 && mediaType !== null && !isPreflight(one) && preferred(one) !== mediaType && mediaType !== 'text/xml',
+    applies: (one, { mediaType, status }) =>
+      status !== null && status >= 400 && mediaType !== null && !isPreflight(one) && preferred(one) !== mediaType && mediaType !== 'text/xml',
     expect: (expected, one) => ({ ...expected, mediaType: preferred(one), title: null })
   },
   {
@@ -181,7 +187,8 @@ export const rules: readonly Rule[] = [
   {
     name: 'a negotiated error says so to caches',
     reason: 'RFC 9110, section 12.5.5: what was chosen by `Accept` varies by it. The reference negotiates with a serializer only.',
-    applies: (one, { status, mediaType, headers }) => status !== null && status >= 400 && mediaType !== null && headers.vary === undefined && !isPreflight(one) && formOf(one) === undefined,
+    applies: (one, { status, mediaType, headers }) =>
+      status !== null && status >= 400 && mediaType !== null && headers.vary === undefined && !isPreflight(one) && formOf(one) === undefined,
     expect: (expected) => withHeaders(expected, { vary: 'accept' })
   },
   {
@@ -222,9 +229,11 @@ export const rules: readonly Rule[] = [
   },
   {
     name: 'no client sees a conflict of addresses',
-    reason: 'LIFECYCLE, Who may see the debug surface: clients are known by their address, and which of the two is the client\'s cannot be known. The profile has it all.',
+    reason: 'LIFECYCLE, Who may see the debug surface: clients are known by their address, and which of the two is the client\'s cannot be known. The ' +
+      'profile has it all.',
     applies: (_one, { message }) => typeof message === 'string' && message.includes('"X_FORWARDED_FOR" header, conflicting'),
-    expect: (expected) => ({ ...expected, title: 'An Error Occurred: Bad Request', debugException: null, link: null, policy: "default-src 'self'; block-all-mixed-content" })
+    expect: (expected) =>
+      ({ ...expected, title: 'An Error Occurred: Bad Request', debugException: null, link: null, policy: "default-src 'self'; block-all-mixed-content" })
   },
   {
     name: 'the diagnostic page has a strict policy of its own',

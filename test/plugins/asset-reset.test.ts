@@ -11,7 +11,15 @@ const MANIFEST = {
   '_shared-B7PI925R.js': { file: 'assets/shared-B7PI925R.js', name: 'shared', css: ['assets/shared-ChJ_j-JJ.css'], imports: ['_base.js'] },
   '_base.js': { file: 'assets/base.js', imports: ['_shared-B7PI925R.js'] },
   'src/late.ts': { file: 'assets/late.js', src: 'src/late.ts', isDynamicEntry: true, imports: ['_shared-B7PI925R.js'], css: ['assets/late.css'] },
-  'src/main.ts': { file: 'assets/main-BRBmoGS9.js', src: 'src/main.ts', isEntry: true, imports: ['_shared-B7PI925R.js'], dynamicImports: ['src/late.ts'], css: ['assets/main-5UjPuW-k.css'], assets: ['assets/logo.svg'] },
+  'src/main.ts': {
+    file: 'assets/main-BRBmoGS9.js',
+    src: 'src/main.ts',
+    isEntry: true,
+    imports: ['_shared-B7PI925R.js'],
+    dynamicImports: ['src/late.ts'],
+    css: ['assets/main-5UjPuW-k.css'],
+    assets: ['assets/logo.svg']
+  },
   'src/admin.ts': { file: 'assets/admin.js', src: 'src/admin.ts', isEntry: true, imports: ['_shared-B7PI925R.js'] },
   'src/print.css': { file: 'assets/print.css', src: 'src/print.css', isEntry: true },
   'src/logo.svg': { file: 'assets/logo ü.svg', src: 'src/logo.svg' },
@@ -101,7 +109,9 @@ t.test('tags have the nonces of the policy', async t => {
   t.match(String(response.headers['content-security-policy']), `script-src 'self' 'nonce-${script}'`)
   t.match(String(response.headers['content-security-policy']), `style-src 'self' 'nonce-${style}'`)
   t.equal(document.querySelector('[rel=modulepreload]')?.getAttribute('nonce'), script)
-  const without = await build({ assets: { manifest: built(t) }, contentSecurityPolicy: false, declare: (app) => { app.get('/', async (request) => request.assetTags('src/main.ts')) } })
+  const without = await build(
+    { assets: { manifest: built(t) }, contentSecurityPolicy: false, declare: (app) => { app.get('/', async (request) => request.assetTags('src/main.ts')) } }
+  )
   t.teardown(() => without.close())
   t.notMatch((await without.inject('/')).body, /nonce/)
 })
@@ -143,7 +153,9 @@ t.test('an invalid build stops the start', async t => {
 
 t.test('the profile has the rendered tags, and the list is reset', async t => {
   let seen: { assets?: unknown } = {}
-  const app = await start(t, {}, { declare (app) { app.get('/seen', async (request) => { seen = request as never; return request.assetTags('src/print.css') }) } })
+  const app = await start(
+    t, {}, { declare (app) { app.get('/seen', async (request) => { seen = request as never; return request.assetTags('src/print.css') }) } }
+  )
   const profile = await profileOf(app, await app.inject('/seen'))
   t.match(profile.collectors.assets, { base: '/build/', rendered: ['stylesheet assets/print.css'] })
   t.equal((seen as { assetTags: (name: string) => string }).assetTags('src/print.css').length > 0, true, 'the same request can render the tags again')

@@ -4,7 +4,8 @@ import t from 'tap'
 import { DEFAULT_DIRECTIVES } from '../../plugins/content-security-policy.js'
 import { build, eventOf, profileOf, refusal } from '../support/app.js'
 
-const DEFAULT = "default-src 'self';base-uri 'self';form-action 'self';frame-ancestors 'none';img-src 'self' data:;object-src 'none';script-src 'self';style-src 'self'"
+const DEFAULT = "default-src 'self';base-uri 'self';form-action 'self';frame-ancestors 'none';img-src 'self' data:;object-src 'none';script-src " +
+  "'self';style-src 'self'"
 const HEADER = 'content-security-policy'
 const REPORT_ONLY = 'content-security-policy-report-only'
 
@@ -71,11 +72,17 @@ t.test('each request has its own nonces, which do not change', async t => {
 
 t.test('the nonce is added to the directive that allows it', async t => {
   for (const [name, enforce, expected] of [
-    ['beside its sources', { 'default-src': ["'self'"], 'script-src': ["'self'", 'https://a.test'] }, "default-src 'self';script-src 'self' https://a.test 'nonce-N'"],
+    [
+      'beside its sources', { 'default-src': ["'self'"], 'script-src': ["'self'", 'https://a.test'] },
+      "default-src 'self';script-src 'self' https://a.test 'nonce-N'"
+    ],
     ["instead of 'none'", { 'default-src': ["'self'"], 'script-src': ["'none'"] }, "default-src 'self';script-src 'nonce-N'"],
     ['beside what the fallback allows', { 'default-src': ["'self'"] }, "default-src 'self';script-src 'self' 'nonce-N'"],
     ['alone where the fallback allows nothing', { 'default-src': ["'none'"] }, "default-src 'none';script-src 'nonce-N'"],
-    ['not into script-src-attr', { 'default-src': ["'self'"], 'script-src-attr': ["'none'"], 'script-src': ["'self'"] }, "default-src 'self';script-src-attr 'none';script-src 'self' 'nonce-N'"],
+    [
+      'not into script-src-attr', { 'default-src': ["'self'"], 'script-src-attr': ["'none'"], 'script-src': ["'self'"] },
+      "default-src 'self';script-src-attr 'none';script-src 'self' 'nonce-N'"
+    ],
     ['a directive in camel case', { defaultSrc: ["'self'"], scriptSrc: ["'self'"] }, "default-src 'self';script-src 'self' 'nonce-N'"]
   ] as const) {
     const app = await build(t, { contentSecurityPolicy: { enforce } }, app => app.get('/', (_request, reply) => reply.cspNonce.script))
@@ -111,7 +118,10 @@ t.test('a policy of the route is kept', async t => {
   const app = await build(t, {}, app => app.get('/', (_request, reply) => reply.header(HEADER, "default-src 'none'").send(reply.cspNonce.script)))
   const response = await app.inject('/')
   t.equal(response.headers[HEADER], "default-src 'none'")
-  t.match(eventOf(await profileOf(app, response), 'kernel.response', 'content-security-policy'), { outcome: 'skipped', reason: 'the route has set a policy of its own' })
+  t.match(
+    eventOf(await profileOf(app, response), 'kernel.response', 'content-security-policy'),
+    { outcome: 'skipped', reason: 'the route has set a policy of its own' }
+  )
 })
 
 t.test('of two policies the one of the route is kept, and the other one is set', async t => {
@@ -137,10 +147,22 @@ t.test('a redirect has no policy', async t => {
 t.test('a bad directive stops the start with the name of the option', async t => {
   for (const [name, contentSecurityPolicy, expected] of [
     ['name', { enforce: { 'bad thing': ["'self'"] } }, 'contentSecurityPolicy: Content-Security-Policy received an invalid directive name "bad thing"'],
-    ['value that splits the header', { enforce: { 'default-src': ["'self'; script-src *"] } }, 'contentSecurityPolicy: Content-Security-Policy received an invalid directive value for "default-src"'],
-    ['unquoted keyword', { enforce: { 'default-src': ['self'] } }, 'contentSecurityPolicy: Content-Security-Policy received an invalid directive value for "default-src". "self" should be quoted'],
-    ['twice', { enforce: { 'default-src': ["'self'"], defaultSrc: ["'self'"] } }, 'contentSecurityPolicy: Content-Security-Policy received a duplicate directive "default-src"'],
-    ['in the one that is reported', { reportOnly: { 'a;b': ["'self'"] } }, 'contentSecurityPolicy: Content-Security-Policy received an invalid directive name "a;b"']
+    [
+      'value that splits the header', { enforce: { 'default-src': ["'self'; script-src *"] } },
+      'contentSecurityPolicy: Content-Security-Policy received an invalid directive value for "default-src"'
+    ],
+    [
+      'unquoted keyword', { enforce: { 'default-src': ['self'] } },
+      'contentSecurityPolicy: Content-Security-Policy received an invalid directive value for "default-src". "self" should be quoted'
+    ],
+    [
+      'twice', { enforce: { 'default-src': ["'self'"], defaultSrc: ["'self'"] } },
+      'contentSecurityPolicy: Content-Security-Policy received a duplicate directive "default-src"'
+    ],
+    [
+      'in the one that is reported', { reportOnly: { 'a;b': ["'self'"] } },
+      'contentSecurityPolicy: Content-Security-Policy received an invalid directive name "a;b"'
+    ]
   ] as const) t.equal(await refusal({ contentSecurityPolicy }), expected, name)
 })
 

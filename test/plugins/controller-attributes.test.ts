@@ -22,7 +22,10 @@ const mistakes: Array<[config: Record<string, unknown>, message: string]> = [
   [{ cache: { maxAge: -1 } }, 'Option "config.cache.maxAge" must be whole seconds, 0 or more, or a duration such as "1 hour", not a number'],
   [{ cache: { sMaxAge: 1.5 } }, 'Option "config.cache.sMaxAge" must be whole seconds, 0 or more, or a duration such as "1 hour", not a number'],
   [{ cache: { public: 'yes' } }, 'Option "config.cache.public" must be a boolean, not a string'],
-  [{ cache: { expires: new Date(NaN) } }, 'Option "config.cache.expires" must be whole seconds, 0 or more, or a duration such as "1 hour" or a valid Date, not an object'],
+  [
+    { cache: { expires: new Date(NaN) } },
+    'Option "config.cache.expires" must be whole seconds, 0 or more, or a duration such as "1 hour" or a valid Date, not an object'
+  ],
   [{ cache: { vary: 'Accept' } }, 'Option "config.cache.vary" must be an array, not a string'],
   [{ cache: { vary: ['Accept', 'a b'] } }, 'Option "config.cache.vary[1]" must be a header name, not another string'],
   [{ cache: { etag: '"v1"' } }, 'Option "config.cache.etag" must be a function of the request, not a string'],
@@ -37,12 +40,29 @@ const mistakes: Array<[config: Record<string, unknown>, message: string]> = [
   [{ links: { rel: 'preload' } }, 'Option "config.links" must be an array, not an object'],
   [{ links: [{ rel: 'preload' }] }, 'Option "config.links[0].href" is missing'],
   [{ links: [{ rel: 'preload', href: '/a.css', as: 'style' }] }, 'Unknown option "config.links[0].as"; use one of rel, href, attributes'],
-  [{ links: [{ rel: 'preload', href: '/a.css', attributes: { title: { text: 'x' } } }] }, 'Option "config.links[0].attributes.title" must be a string, a number, a boolean or null, not an object']
+  [
+    { links: [{ rel: 'preload', href: '/a.css', attributes: { title: { text: 'x' } } }] },
+    'Option "config.links[0].attributes.title" must be a string, a number, a boolean or null, not an object'
+  ]
 ]
 
 const valid: Array<Record<string, unknown>> = [
   {}, { template: undefined }, { cache: {} },
-  { cache: { public: true, maxAge: 0, sMaxAge: '1 hour', staleWhileRevalidate: '2d', staleIfError: 3, mustRevalidate: true, immutable: false, expires: new Date(0), vary: [], lastModified: () => new Date(0), etag: async () => null } },
+  {
+    cache: {
+      public: true,
+      maxAge: 0,
+      sMaxAge: '1 hour',
+      staleWhileRevalidate: '2d',
+      staleIfError: 3,
+      mustRevalidate: true,
+      immutable: false,
+      expires: new Date(0),
+      vary: [],
+      lastModified: () => new Date(0),
+      etag: async () => null
+    }
+  },
   { cache: { noStore: true, private: true } },
   { security: 'user != null' }, { isGranted: 'ROLE_USER' },
   { isGranted: ['ROLE_USER', { attribute: 'EDIT', subject: () => ({}) }] },
@@ -54,7 +74,11 @@ const valid: Array<Record<string, unknown>> = [
 async function declared (config: Record<string, unknown>, pattern = '/x'): Promise<string> {
   const app = Fastify()
   try {
-    await app.register(hindsight, { lifecycle: 'full', session: false, security: { firewalls: [{ name: 'main', authenticators: { basic: true }, provider: 'none' }], providers: { none: async () => null } } })
+    await app.register(hindsight, {
+      lifecycle: 'full',
+      session: false,
+      security: { firewalls: [{ name: 'main', authenticators: { basic: true }, provider: 'none' }], providers: { none: async () => null } }
+    })
     app.get(pattern, { config: config as RouteAttributes }, async () => 'fine')
     await app.ready()
     return 'it started'
@@ -67,12 +91,17 @@ async function declared (config: Record<string, unknown>, pattern = '/x'): Promi
 
 t.test('an invalid attribute stops the start', async (t) => {
   for (const [config, message] of mistakes) t.equal(await declared(config), `Route "GET /x": ${message}`, JSON.stringify(config))
-  t.equal(await declared({ name: 'home', template: 3 }), 'Route "home": Option "config.template" must be the name of a template, not a number', 'by the route\'s own name')
+  t.equal(
+    await declared({ name: 'home', template: 3 }), 'Route "home": Option "config.template" must be the name of a template, not a number',
+    'by the route\'s own name'
+  )
 })
 
 t.test('valid attributes are accepted', async (t) => {
   for (const config of valid) t.equal(await declared(config), 'it started', JSON.stringify(config))
-  t.equal(await declared({ params: { a: 'int', b: { enum: ['x', 1] }, c: 'date' }, isGranted: { attribute: 'EDIT', subject: 'a' } }, '/x/:a/:b/:c'), 'it started')
+  t.equal(
+    await declared({ params: { a: 'int', b: { enum: ['x', 1] }, c: 'date' }, isGranted: { attribute: 'EDIT', subject: 'a' } }, '/x/:a/:b/:c'), 'it started'
+  )
 })
 
 t.test('an invalid attribute in a route of a plugin stops the start, too', async (t) => {
@@ -103,12 +132,14 @@ t.test('the profile has the attributes of the route', async (t) => {
 
 /** Lines that compile, and lines that must not; each is compiled by the project's own settings. */
 const RIGHT = [
-  "app.get('/a', { config: { template: 'home', cache: { maxAge: '1 hour', etag: async () => 'x' }, security: 'true', isGranted: ['A', { attribute: 'B' }], links: [{ rel: 'next', href: '/' }] } }, async () => ({}))",
+  "app.get('/a', { config: { template: 'home', cache: { maxAge: '1 hour', etag: async () => 'x' }, security: 'true', isGranted: ['A', { attribute: 'B' }], " +
+    "links: [{ rel: 'next', href: '/' }] } }, async () => ({}))",
   "app.get('/b/:id', { config: { params: { id: 'int' } } }, async () => ({}))",
   "app.get('/c/:id', { config: { params: { id: { enum: ['a', 'b'] } } } }, async () => ({}))",
   "app.get('/e', { config: { cache: { etag: (request: FastifyRequest<{ Params: { id: number } }>) => String(request.params.id) } } }, async () => ({}))",
   "const config = { params: { id: 'int', day: 'date', state: { enum: ['a', 'b'] } } } as const satisfies RouteAttributes",
-  "app.get<{ Params: ConvertedParams<typeof config> }>('/f/:id/:day/:state', { config }, async ({ params }) => { const id: number = params.id; const day: Date = params.day; const state: 'a' | 'b' = params.state; return { id, day, state } })"
+  "app.get<{ Params: ConvertedParams<typeof config> }>('/f/:id/:day/:state', { config }, async ({ params }) => { const id: number = params.id; const day: " +
+    "Date = params.day; const state: 'a' | 'b' = params.state; return { id, day, state } })"
 ]
 const WRONG = [
   "app.get('/a', { config: { template: 3 } }, async () => ({}))",
@@ -124,7 +155,8 @@ const WRONG = [
   "app.route({ method: 'GET', url: '/a', config: { template: 3 }, handler: async () => ({}) })",
   "app.get<{ Params: unknown }>('/a', { config: { tempalte: 'home' } }, async () => ({}))",
   "const config = { tempalte: 'home' } satisfies RouteAttributes; app.get('/a', { config }, async () => ({}))",
-  "app.get<{ Params: ConvertedParams<{ params: { id: 'int' } }> }>('/a/:id', { config: { params: { id: 'int' } } }, async ({ params }) => { const id: string = params.id; return id })"
+  "app.get<{ Params: ConvertedParams<{ params: { id: 'int' } }> }>('/a/:id', { config: { params: { id: 'int' } } }, async ({ params }) => { const id: string " +
+    '= params.id; return id })'
 ]
 
 t.test('a mistyped attribute does not compile', async (t) => {
@@ -132,7 +164,10 @@ t.test('a mistyped attribute does not compile', async (t) => {
   const head = ["import type {} from '../app/full-mode.js'", "import type { FastifyInstance, FastifyRequest } from 'fastify'", "import type { RouteAttributes } from '../lib/options.js'", "import type { ConvertedParams } from '../lib/routing/attributes.js'"]
   const files = new Map([RIGHT, ...WRONG.map((line) => [line])].map((lines, i) => [
     join(root, 'test', `compiled-${i}.ts`),
-    [...head, 'export function declare (app: FastifyInstance, _types?: [FastifyRequest, ConvertedParams<{ params: {} }>, RouteAttributes]): void {', ...lines, '}'].join('\n')
+    [
+      ...head, 'export function declare (app: FastifyInstance, _types?: [FastifyRequest, ConvertedParams<{ params: {} }>, RouteAttributes]): void {', ...lines,
+      '}'
+    ].join('\n')
   ]))
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile) as { config: { compilerOptions: object } }
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
@@ -140,7 +175,8 @@ t.test('a mistyped attribute does not compile', async (t) => {
   const { readFile, fileExists, getSourceFile } = host
   host.readFile = (name) => files.get(name) ?? readFile(name)
   host.fileExists = (name) => files.has(name) || fileExists(name)
-  host.getSourceFile = (name, target, ...rest) => files.has(name) ? ts.createSourceFile(name, files.get(name) as string, target) : getSourceFile(name, target, ...rest)
+  host.getSourceFile = (name, target, ...rest) =>
+    files.has(name) ? ts.createSourceFile(name, files.get(name) as string, target) : getSourceFile(name, target, ...rest)
   const program = ts.createProgram([...files.keys()], options, host)
   for (const [i, name] of [...files.keys()].entries()) {
     const found = ts.getPreEmitDiagnostics(program, program.getSourceFile(name)).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '))

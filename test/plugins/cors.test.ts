@@ -17,7 +17,9 @@ function routes (app: FastifyInstance): void {
 }
 
 t.test('a preflight is answered, even without a route', async t => {
-  const app = await build(t, { cors: [{ origin: [ORIGIN], maxAge: 600, allowedHeaders: ['X-One', 'Content-Type'], credentials: true, exposedHeaders: ['X-Total'] }] }, routes)
+  const app = await build(
+    t, { cors: [{ origin: [ORIGIN], maxAge: 600, allowedHeaders: ['X-One', 'Content-Type'], credentials: true, exposedHeaders: ['X-Total'] }] }, routes
+  )
   for (const url of ['/api', '/no/such/route', '/own']) {
     const response = await app.inject(preflight(url, 'POST', { 'access-control-request-headers': 'x-one, content-type' }))
     t.equal(response.statusCode, 200, url)
@@ -68,7 +70,9 @@ t.test('an origin that no rule allows receives no CORS headers', async t => {
   t.equal(actual.statusCode, 200)
   t.same(corsHeaders(actual.headers), {})
   const asked = await app.inject(preflight('/api', 'GET', foreign))
-  for (const name of ['access-control-allow-origin', 'access-control-allow-credentials', 'access-control-expose-headers']) t.equal(asked.headers[name], undefined, name)
+  for (const name of ['access-control-allow-origin', 'access-control-allow-credentials', 'access-control-expose-headers']) {
+    t.equal(asked.headers[name], undefined, name)
+  }
 })
 
 t.test('an origin is allowed by a list, a string, a pattern or a function', async t => {
@@ -87,9 +91,19 @@ t.test('an origin is allowed by a list, a string, a pattern or a function', asyn
     ['pattern, no match', /^https:\/\/[a-z]+\.test$/, 'http://b.test', undefined],
     ['list with a pattern', ['https://x.test', /b\.test$/], 'https://b.test', 'https://b.test'],
     ['null', ['https://a.test'], 'null', undefined],
-    ['function with callback', (_origin: unknown, done: (error: Error | null, allowed: boolean) => void) => done(null, true), 'https://b.test', 'https://b.test'],
-    ['function with callback, refused', (_origin: unknown, done: (error: Error | null, allowed: boolean) => void) => done(null, false), 'https://b.test', undefined],
-    ['function that calls back later', (origin: string | undefined, done: (error: Error | null, allowed: boolean) => void) => { setTimeout(() => done(null, origin === 'https://b.test'), 5) }, 'https://b.test', 'https://b.test'],
+    [
+      'function with callback', (_origin: unknown, done: (error: Error | null, allowed: boolean) => void) => done(null, true), 'https://b.test',
+      'https://b.test'
+    ],
+    [
+      'function with callback, refused', (_origin: unknown, done: (error: Error | null, allowed: boolean) => void) => done(null, false), 'https://b.test',
+      undefined
+    ],
+    [
+      'function that calls back later',
+      (origin: string | undefined, done: (error: Error | null, allowed: boolean) => void) => { setTimeout(() => done(null, origin === 'https://b.test'), 5) },
+      'https://b.test', 'https://b.test'
+    ],
     ['asynchronous function', async (origin: string | undefined) => later(origin === 'https://b.test'), 'https://b.test', 'https://b.test'],
     ['asynchronous function, refused', async () => later(false), 'https://b.test', undefined]
   ] as Array<[string, CorsRule['origin'], string, string | undefined]>) {
@@ -137,13 +151,20 @@ t.test('requests of the same origin need no CORS headers', async t => {
   for (const [name, request] of [
     ['plain', { url: '/api', headers: { host: 'a.test', origin: 'http://a.test' } }],
     ['port', { url: '/api', headers: { host: 'a.test:3000', origin: 'http://a.test:3000' } }],
-    ['behind a proxy', { url: '/api', remoteAddress: '10.0.0.1', headers: { host: 'inner', 'x-forwarded-host': 'a.test', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/app', origin: 'https://a.test' } }]
+    ['behind a proxy', {
+      url: '/api',
+      remoteAddress: '10.0.0.1',
+      headers: { host: 'inner', 'x-forwarded-host': 'a.test', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/app', origin: 'https://a.test' }
+    }]
   ] as const) {
     const response = await app.inject(request)
     t.same(corsHeaders(response.headers), {}, name)
     t.match(eventOf(await profileOf(app, response), 'kernel.response', 'cors'), { outcome: 'skipped', reason: 'same origin' }, name)
   }
-  t.equal((await app.inject({ url: '/api', headers: { host: 'a.test', origin: 'https://a.test' } })).headers['access-control-allow-origin'], 'https://a.test', 'another scheme is another origin')
+  t.equal(
+    (await app.inject({ url: '/api', headers: { host: 'a.test', origin: 'https://a.test' } })).headers['access-control-allow-origin'], 'https://a.test',
+    'another scheme is another origin'
+  )
 })
 
 t.test('rules apply to their paths, and the first match decides', async t => {
@@ -205,7 +226,9 @@ t.test('without rules no CORS headers are sent', async t => {
 t.test('two applications in one process have separate rules', async t => {
   const one = await build(t, { cors: [{ origin: 'https://one.test' }] }, routes)
   const two = await build(t, { cors: [{ origin: 'https://two.test' }] }, routes)
-  for (const [app, origin, expected] of [[one, 'https://one.test', true], [one, 'https://two.test', false], [two, 'https://two.test', true], [two, 'https://one.test', false]] as const) {
+  for (const [app, origin, expected] of [
+    [one, 'https://one.test', true], [one, 'https://two.test', false], [two, 'https://two.test', true], [two, 'https://one.test', false]
+  ] as const) {
     t.equal((await app.inject({ url: '/api', headers: { origin } })).headers['access-control-allow-origin'] === origin, expected)
   }
 })
@@ -221,7 +244,10 @@ t.test('the profile has the decision', async t => {
     ['no origin', { url: '/api' }, { origin: null, allowed: null, why: 'the request has no Origin: it is not from a page of another origin' }],
     ['own origin', { url: '/api', ...from('http://localhost') }, { allowed: null, why: 'the request is from the same origin' }],
     ['preflight', preflight('/api'), { preflight: true, wanted: { method: 'GET', headers: '' }, allowed: true }],
-    ['preflight refused', preflight('/api', 'PUT'), { preflight: true, wanted: { method: 'PUT', headers: '' }, allowed: false, why: 'CORS: the method PUT is not allowed here; allowed are GET.' }]
+    [
+      'preflight refused', preflight('/api', 'PUT'),
+      { preflight: true, wanted: { method: 'PUT', headers: '' }, allowed: false, why: 'CORS: the method PUT is not allowed here; allowed are GET.' }
+    ]
   ] as const) {
     const { collectors } = await profileOf(app, await app.inject(request))
     t.match(collectors.cors, expected, name)

@@ -54,12 +54,14 @@ function barOf (body: string): DocumentFragment | null {
   return template?.content ?? null
 }
 
-const heads = (bar: ParentNode | null): Array<string | undefined> => [...bar?.querySelectorAll('.head') ?? []].map((item) => item.textContent?.replace(/\s+/g, ' ').trim())
+const heads = (bar: ParentNode | null): Array<string | undefined> =>
+  [...bar?.querySelectorAll('.head') ?? []].map((item) => item.textContent?.replace(/\s+/g, ' ').trim())
 const noncesOf = (body: string): Record<'style' | 'script', string | undefined> => ({
   style: /<link rel="stylesheet" href="[^"]+" nonce="([^"]+)">/.exec(body)?.[1],
   script: /<script src="[^"]+" nonce="([^"]+)"/.exec(body)?.[1]
 })
-const facts = (bar: ParentNode | null, item: string): Array<string | undefined> => [...bar?.querySelectorAll(`.${item} .pop div`) ?? []].map((fact) => fact.textContent?.trim())
+const facts = (bar: ParentNode | null, item: string): Array<string | undefined> =>
+  [...bar?.querySelectorAll(`.${item} .pop div`) ?? []].map((fact) => fact.textContent?.trim())
 
 t.test('the toolbar is inserted before the end of the body, and the page is otherwise unchanged', async t => {
   const app = await start(t)
@@ -87,7 +89,10 @@ t.test('the toolbar shows status, route, time, log and token', async t => {
   t.equal(bar?.querySelector('.bad'), null)
   const failing = barOf((await app.inject('/errors')).body)
   t.match(heads(failing), ['Status: 503', 'Route: GET <script>alert(1)</script>"', /^Time/, 'Log: 2 errors 1 warning'])
-  t.same([...failing?.querySelectorAll('.logs span:is(.bad, .warn)') ?? []].map(({ className, textContent }) => [className, textContent]), [['bad', '2 errors'], ['warn', '1 warning']])
+  t.same(
+    [...failing?.querySelectorAll('.logs span:is(.bad, .warn)') ?? []].map(({ className, textContent }) => [className, textContent]),
+    [['bad', '2 errors'], ['warn', '1 warning']]
+  )
   t.equal(failing?.querySelector('script, [onclick], [style]'), null)
   t.ok(failing?.querySelector('.logs.bad'))
 })
@@ -175,7 +180,10 @@ t.test('the policies get nonces of the toolbar if they need them', async t => {
   t.match(script, /^[A-Za-z0-9+/]{22}==$/)
   t.not(style, script)
   t.equal(headers['content-security-policy'], "default-src 'self'", 'which allows its files already')
-  t.equal(headers['content-security-policy-report-only'], `default-src https://a.test; style-src https://a.test 'nonce-${style}'; script-src https://a.test 'nonce-${script}'`)
+  t.equal(
+    headers['content-security-policy-report-only'],
+    `default-src https://a.test; style-src https://a.test 'nonce-${style}'; script-src https://a.test 'nonce-${script}'`
+  )
   const drawn = await app.inject('/drawn')
   const own = /<title>(.*)<\/title>/.exec(drawn.body)?.[1] ?? ''
   t.equal(drawn.headers['content-security-policy'], `default-src 'self';style-src 'self' 'nonce-${own}'`)
@@ -186,8 +194,11 @@ t.test('the policies get nonces of the toolbar if they need them', async t => {
 
 t.test('policies of a route are extended', async t => {
   const app = await start(t, { contentSecurityPolicy: false }, (app) => {
-    app.get('/policy', async (request, reply) => reply.header('content-security-policy', (request.query as { is: string | string[] }).is).type('text/html').send(HTML))
-    app.get('/meta', async (_request, reply) => reply.type('text/html').send(HTML.replace('<meta', '<meta http-equiv="Content-Security-Policy" content="style-src \'nonce-own\'"><meta')))
+    app.get(
+      '/policy', async (request, reply) => reply.header('content-security-policy', (request.query as { is: string | string[] }).is).type('text/html').send(HTML)
+    )
+    app.get('/meta', async (_request, reply) =>
+      reply.type('text/html').send(HTML.replace('<meta', '<meta http-equiv="Content-Security-Policy" content="style-src \'nonce-own\'"><meta')))
   })
   for (const [policies, extended] of [
     [["style-src 'self' 'unsafe-inline'"], null],
@@ -196,7 +207,9 @@ t.test('policies of a route are extended', async t => {
   ] as const) {
     const { headers, body } = await app.inject({ url: '/policy', query: { is: [...policies] } })
     const { style, script } = noncesOf(body)
-    const sent = [headers['content-security-policy']].flat().map((policy) => policy?.replace(`nonce-${style}`, 'nonce-ST').replace(`nonce-${script}`, 'nonce-SC'))
+    const sent = [headers['content-security-policy']].flat().map(
+      (policy) => policy?.replace(`nonce-${style}`, 'nonce-ST').replace(`nonce-${script}`, 'nonce-SC')
+    )
     t.same(sent, extended ?? policies, policies.join())
     t.ok(barOf(body), policies.join())
   }

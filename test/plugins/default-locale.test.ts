@@ -21,5 +21,7 @@ t.test('a locale that one request sets does not affect the next', async t => {
 })
 
 t.test('an invalid locale stops the start with the name of the option', async t => {
-  for (const defaultLocale of ['not a locale', '', 'e']) t.equal(await refusal({ defaultLocale }), 'Option "defaultLocale" must be a language tag, not another string')
+  for (const defaultLocale of ['not a locale', '', 'e']) {
+    t.equal(await refusal({ defaultLocale }), 'Option "defaultLocale" must be a language tag, not another string')
+  }
 })

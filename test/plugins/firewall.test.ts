@@ -31,7 +31,10 @@ const settings: SecuritySettings = {
 
 function routes (app: FastifyInstance): void {
   const who = async (request: { user: { identifier: string } | null }) => ({ user: request.user?.identifier ?? null })
-  for (const url of ['/', '/admin', '/admin/open', '/admin/x', '/administration', '/members', '/read', '/local', '/assets/a', '/api/me', '/api/secret', '/users/:name', '/files/*']) app.get(url, who)
+  for (const url of [
+    '/', '/admin', '/admin/open', '/admin/x', '/administration', '/members', '/read', '/local', '/assets/a', '/api/me', '/api/secret', '/users/:name',
+    '/files/*'
+  ]) app.get(url, who)
   app.post('/write', who)
   app.get('/write', who)
 }
@@ -39,7 +42,8 @@ function routes (app: FastifyInstance): void {
 const CHALLENGE = 'Basic realm="Secured Area"'
 const FULL = 'Full authentication is required to access this resource.'
 
-type Case = [name: string, request: { method?: 'GET' | 'POST' | 'HEAD', url: string, headers?: Record<string, string>, remoteAddress?: string }, status: number, challenge?: string]
+type CaseRequest = { method?: 'GET' | 'POST' | 'HEAD', url: string, headers?: Record<string, string>, remoteAddress?: string }
+type Case = [name: string, request: CaseRequest, status: number, challenge?: string]
 
 const cases: Case[] = [
   ['a public path', { url: '/' }, 200],
@@ -126,9 +130,16 @@ t.test('a router that ignores case and slashes does not bypass a rule', async t 
   const { hindsight } = await import('../../app/hindsight.js')
   const app = Fastify(lax)
   t.teardown(() => app.close())
-  await app.register(hindsight, { lifecycle: 'full', debug: false, session: false, security: { ...settings, accessControl: [{ path: '/Admin', roles: 'ROLE_ADMIN' }, { path: /^\/files\/secret/, roles: 'ROLE_ADMIN' }] } })
+  await app.register(hindsight, {
+    lifecycle: 'full',
+    debug: false,
+    session: false,
+    security: { ...settings, accessControl: [{ path: '/Admin', roles: 'ROLE_ADMIN' }, { path: /^\/files\/secret/, roles: 'ROLE_ADMIN' }] }
+  })
   app.get('/admin', () => 'x').get('/files/:name', () => 'x').get('/admin/:name', () => 'x')
-  for (const url of ['/admin', '/ADMIN', '/admin/', '//admin', '/aDmIn/x', '//ADMIN//x', '/files/secret', '/FILES/SECRET', '/files//SECRET', '/files/%73ecret']) {
+  for (const url of [
+    '/admin', '/ADMIN', '/admin/', '//admin', '/aDmIn/x', '//ADMIN//x', '/files/secret', '/FILES/SECRET', '/files//SECRET', '/files/%73ecret'
+  ]) {
     t.equal((await app.inject(url)).statusCode, 401, url)
   }
   t.equal((await app.inject('/files/other')).statusCode, 200)
@@ -193,7 +204,9 @@ t.test('custom authenticators are called', async t => {
     const response = await app.inject({ url: '/admin', headers: { [header]: '1', ...basic('eve', 'never asked') } })
     t.equal(response.statusCode, status, header)
     if (body !== undefined) t.equal(response.body, body)
-    if (status === 401) t.equal(response.headers['www-authenticate'], 'X-user, X-name, X-unknown, X-none, X-refuses, X-broken, X-nameless, Basic realm="Secured Area"')
+    if (status === 401) {
+      t.equal(response.headers['www-authenticate'], 'X-user, X-name, X-unknown, X-none, X-refuses, X-broken, X-nameless, Basic realm="Secured Area"')
+    }
     const { authenticators } = await recordOf(app, response)
     t.equal(authenticators.find(({ name }) => `x-${name}` === header)?.outcome, status === 200 || status === 403 ? 'succeeded' : 'failed')
   }
@@ -208,7 +221,10 @@ t.test('an identifier needs a provider that finds its user', async t => {
     const response = await app.inject('/')
     t.equal(response.statusCode, 500)
     const { authenticators } = await recordOf(app, response)
-    t.match(authenticators, [{ name: 'badge', outcome: 'failed', reason: /there is no provider that finds its user: set provider of the firewall "door", or return a user$/ }])
+    t.match(
+      authenticators,
+      [{ name: 'badge', outcome: 'failed', reason: /there is no provider that finds its user: set provider of the firewall "door", or return a user$/ }]
+    )
   }
 })
 
@@ -227,7 +243,9 @@ t.test('a function can verify a token', async t => {
 })
 
 t.test('a rule without a firewall refuses without a challenge', async t => {
-  const app = await build(t, { firewalls: [{ name: 'api', pattern: '/api', authenticators: { bearer: { verify: () => null } } }], accessControl: [{ path: '/admin', roles: 'ROLE_ADMIN' }] }, routes)
+  const app = await build(t, {
+    firewalls: [{ name: 'api', pattern: '/api', authenticators: { bearer: { verify: () => null } } }], accessControl: [{ path: '/admin', roles: 'ROLE_ADMIN' }]
+  }, routes)
   const response = await app.inject('/admin')
   t.equal(response.statusCode, 403)
   t.equal(response.headers['www-authenticate'], undefined)
@@ -252,7 +270,9 @@ t.test('the profile has the decisions of the firewall', async t => {
   })
   const wrong = await recordOf(app, await app.inject({ url: '/admin', headers: basic('eve', 'hunter2') }))
   t.same(wrong.authenticators, [{ name: 'basic', outcome: 'failed', reason: 'no such user' }])
-  for (const [url, headers] of [['/admin', basic('ada', 'lovelace')], ['/admin', basic('ada', 'hunter2')], ['/api/me', { authorization: `Bearer ${TOKEN}` }]] as const) {
+  for (const [url, headers] of [
+    ['/admin', basic('ada', 'lovelace')], ['/admin', basic('ada', 'hunter2')], ['/api/me', { authorization: `Bearer ${TOKEN}` }]
+  ] as const) {
     const profile = JSON.stringify(await profileOf(app, await app.inject({ url, headers })))
     t.notMatch(profile, /lovelace|hunter2|\$argon2|do not show|tok-0123/)
     t.notMatch(profile, headers.authorization.split(' ')[1] as string)
@@ -263,13 +283,27 @@ t.test('the Events panel has the outcomes', async t => {
   const app = await build(t, settings, routes)
   const outcomes = async (url: string, headers = {}) => {
     const { events } = await profileOf(app, await app.inject({ url, headers }))
-    return events.filter(({ listener }) => listener === 'firewall' || listener === 'logout-url').map(({ stage, listener, outcome, reason }) => [stage, listener, outcome, reason].join(' ').trim())
+    return events.filter(({ listener }) => listener === 'firewall' || listener === 'logout-url').map(
+      ({ stage, listener, outcome, reason }) => [stage, listener, outcome, reason].join(' ').trim()
+    )
   }
   const finish = 'kernel.finish_request firewall ran'
-  t.same(await outcomes('/'), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall skipped the request has no credentials, and needs none', finish])
-  t.same(await outcomes('/assets/a'), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall skipped the firewall has security: false', finish])
-  t.same(await outcomes('/admin'), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall raised', finish])
-  t.same(await outcomes('/admin', basic('ada', 'lovelace')), ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall ran', finish])
+  t.same(await outcomes('/'), [
+    'kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()',
+    'kernel.request firewall skipped the request has no credentials, and needs none', finish
+  ])
+  t.same(await outcomes('/assets/a'), [
+    'kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()',
+    'kernel.request firewall skipped the firewall has security: false', finish
+  ])
+  t.same(
+    await outcomes('/admin'),
+    ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall raised', finish]
+  )
+  t.same(
+    await outcomes('/admin', basic('ada', 'lovelace')),
+    ['kernel.request logout-url skipped the URL is made when the handler calls logoutUrl() or logoutPath()', 'kernel.request firewall ran', finish]
+  )
   t.same(await outcomes('/nowhere'), [finish])
 })
 
@@ -286,7 +320,9 @@ t.test('the user of a request is reset at its end, and never that of another req
   })
   const names = Array.from({ length: 60 }, (_, i) => [['ada', 'lovelace'], ['bob', 'builder'], null][i % 3] as [string, string] | null)
   const answers = await Promise.all(names.map(async who => (await app.inject({ url: '/slow', headers: who === null ? {} : basic(...who) })).json<object>()))
-  answers.forEach((answer, i) => t.same(answer, names[i] === null ? { granted: false } : { before: names[i]?.[0], after: names[i]?.[0], granted: names[i]?.[0] === 'ada' }))
+  answers.forEach(
+    (answer, i) => t.same(answer, names[i] === null ? { granted: false } : { before: names[i]?.[0], after: names[i]?.[0], granted: names[i]?.[0] === 'ada' })
+  )
   t.same(new Set(seen), new Set([null]))
 })
 
@@ -305,64 +341,177 @@ t.test('invalid options stop the start', async t => {
   const main = (more: object) => ({ providers: { people: users }, firewalls: [{ name: 'main', ...more }] })
   const table: Array<[string, unknown, string]> = [
     ['no firewalls', {}, 'Option "security.firewalls" is missing'],
-    ['an unknown key', { firewalls: [], acces: [] }, 'Unknown option "security.acces"; use one of firewalls, providers, accessControl, roleHierarchy, voters, hasher'],
+    [
+      'an unknown key', { firewalls: [], acces: [] },
+      'Unknown option "security.acces"; use one of firewalls, providers, accessControl, roleHierarchy, voters, hasher'
+    ],
     ['no name', { firewalls: [{}] }, 'Option "security.firewalls[0].name" is missing'],
-    ['a name with a space', { firewalls: [{ name: 'a b' }] }, 'Option "security.firewalls[0].name" must be a name of letters, digits, ".", "_" or "-", not another string'],
+    [
+      'a name with a space', { firewalls: [{ name: 'a b' }] },
+      'Option "security.firewalls[0].name" must be a name of letters, digits, ".", "_" or "-", not another string'
+    ],
     ['a name twice', { firewalls: [{ name: 'a' }, { name: 'a' }] }, 'security.firewalls: the name "a" is used twice'],
-    ['an unknown key of a firewall', main({ form: {} }), 'Unknown option "security.firewalls[0].form"; use one of name, pattern, security, provider, authenticators, logout, throttling'],
-    ['an unknown authenticator', main({ authenticators: { digest: {} } }), 'Unknown option "security.firewalls[0].authenticators.digest"; use one of custom, basic, bearer, login'],
-    ['a relative pattern', main({ pattern: 'admin' }), 'Option "security.firewalls[0].pattern" must be a path that starts with "/", or a RegExp, not another string'],
-    ['an unknown provider', main({ provider: 'persons', authenticators: { basic: true } }), 'security.firewalls.main.provider: one of security.providers is required: people'],
-    ['no provider', { firewalls: [{ name: 'main', authenticators: { basic: true } }] }, 'security.firewalls.main.provider: one of security.providers is required: there are none'],
-    ['two providers', { ...main({ authenticators: { basic: true } }), providers: { a: users, b: users } }, 'security.firewalls.main.provider: one of security.providers is required: a, b'],
-    ['a password in the clear', { providers: { p: { users: [{ identifier: 'ada', password: 'lovelace' }] } }, firewalls: [{ name: 'main', authenticators: { basic: true } }] }, 'security.providers.p: a password is not in the form of a hash that can be verified; make one with hashPassword()'],
-    ['a user twice', { providers: { p: { users: [{ identifier: 'a' }, { identifier: 'a' }] } }, firewalls: [] }, 'security.providers.p: an identifier is used twice'],
+    [
+      'an unknown key of a firewall', main({ form: {} }),
+      'Unknown option "security.firewalls[0].form"; use one of name, pattern, security, provider, authenticators, logout, throttling'
+    ],
+    [
+      'an unknown authenticator', main({ authenticators: { digest: {} } }),
+      'Unknown option "security.firewalls[0].authenticators.digest"; use one of custom, basic, bearer, login'
+    ],
+    [
+      'a relative pattern', main({ pattern: 'admin' }),
+      'Option "security.firewalls[0].pattern" must be a path that starts with "/", or a RegExp, not another string'
+    ],
+    [
+      'an unknown provider', main({ provider: 'persons', authenticators: { basic: true } }),
+      'security.firewalls.main.provider: one of security.providers is required: people'
+    ],
+    [
+      'no provider', { firewalls: [{ name: 'main', authenticators: { basic: true } }] },
+      'security.firewalls.main.provider: one of security.providers is required: there are none'
+    ],
+    [
+      'two providers', { ...main({ authenticators: { basic: true } }), providers: { a: users, b: users } },
+      'security.firewalls.main.provider: one of security.providers is required: a, b'
+    ],
+    [
+      'a password in the clear',
+      { providers: { p: { users: [{ identifier: 'ada', password: 'lovelace' }] } }, firewalls: [{ name: 'main', authenticators: { basic: true } }] },
+      'security.providers.p: a password is not in the form of a hash that can be verified; make one with hashPassword()'
+    ],
+    [
+      'a user twice', { providers: { p: { users: [{ identifier: 'a' }, { identifier: 'a' }] } }, firewalls: [] },
+      'security.providers.p: an identifier is used twice'
+    ],
     ['a bearer without tokens', main({ authenticators: { bearer: {} } }), 'Option "security.firewalls[0].authenticators.bearer.verify" is missing'],
-    ['a login path of another firewall', { providers: { people: users }, firewalls: [{ name: 'a', pattern: '/login', security: false }, { name: 'b', authenticators: { login: true } }] }, 'security.firewalls.b: its path "/login" belongs to an earlier firewall, or to none'],
-    ['a login path of none', main({ pattern: '/admin', authenticators: { login: true } }), 'security.firewalls.main: its path "/login" belongs to an earlier firewall, or to none'],
-    ['half an authenticator', main({ authenticators: { custom: [{ name: 'x' }] } }), 'Option "security.firewalls[0].authenticators.custom[0].supports" must be a function'],
+    [
+      'a login path of another firewall',
+      { providers: { people: users }, firewalls: [{ name: 'a', pattern: '/login', security: false }, { name: 'b', authenticators: { login: true } }] },
+      'security.firewalls.b: its path "/login" belongs to an earlier firewall, or to none'
+    ],
+    [
+      'a login path of none', main({ pattern: '/admin', authenticators: { login: true } }),
+      'security.firewalls.main: its path "/login" belongs to an earlier firewall, or to none'
+    ],
+    [
+      'half an authenticator', main({ authenticators: { custom: [{ name: 'x' }] } }),
+      'Option "security.firewalls[0].authenticators.custom[0].supports" must be a function'
+    ],
     ['a rule with an empty list of roles', { firewalls: [], accessControl: [{ roles: [] }] }, 'it started'],
     ['a rule without roles', { firewalls: [], accessControl: [{ path: '/x' }] }, 'Option "security.accessControl[0].roles" is missing'],
-    ['a rule with a relative path', { firewalls: [], accessControl: [{ path: 'x', roles: 'A' }] }, 'Option "security.accessControl[0].path" must be a path that starts with "/", or a RegExp, not another string'],
-    ['a rule for no network', { firewalls: [], accessControl: [{ roles: 'A', ips: ['10.0.0.0/99'] }] }, 'security.accessControl[0].ips: invalid range on address: 10.0.0.0/99; use addresses, CIDR ranges, loopback, linklocal or uniquelocal'],
+    [
+      'a rule with a relative path', { firewalls: [], accessControl: [{ path: 'x', roles: 'A' }] },
+      'Option "security.accessControl[0].path" must be a path that starts with "/", or a RegExp, not another string'
+    ],
+    [
+      'a rule for no network', { firewalls: [], accessControl: [{ roles: 'A', ips: ['10.0.0.0/99'] }] },
+      'security.accessControl[0].ips: invalid range on address: 10.0.0.0/99; use addresses, CIDR ranges, loopback, linklocal or uniquelocal'
+    ],
     ['half a voter', { firewalls: [], voters: [{ supports: () => true }] }, 'Option "security.voters[0].vote" must be a function'],
-    ['throttling by nothing', main({ authenticators: { basic: true }, throttling: { maxAttempts: 0 } }), 'Option "security.firewalls[0].throttling.maxAttempts" must be a whole number from 1, not 0'],
-    ['a slip in a login', main({ authenticators: { login: { csfr: true } } }), 'Unknown option "security.firewalls[0].authenticators.login.csfr"; use one of loginPath, defaultTargetPath, csrf'],
-    ['a word for no', main({ authenticators: { login: { csrf: 'no' } } }), 'Option "security.firewalls[0].authenticators.login.csrf" must be a boolean, not a string'],
-    ['a slip in basic', main({ authenticators: { basic: { relm: 'x' } } }), 'Unknown option "security.firewalls[0].authenticators.basic.relm"; did you mean "realm"?'],
-    ['a slip in bearer', main({ authenticators: { bearer: { verfy: () => null, verify: () => null } } }), 'Unknown option "security.firewalls[0].authenticators.bearer.verfy"; did you mean "verify"?'],
-    ['a bearer that verifies by nothing', main({ authenticators: { bearer: { verify: 'x' } } }), 'Option "security.firewalls[0].authenticators.bearer.verify" must be a function, not a string'],
-    ['a bearer of nothing', main({ authenticators: { bearer: true } }), 'Option "security.firewalls[0].authenticators.bearer" must be an object or false, not a boolean'],
-    ['a user without an identifier', { firewalls: [], providers: { p: { users: [{ roles: [] }] } } }, 'Option "security.providers.p.users[0].identifier" is missing'],
+    [
+      'throttling by nothing', main({ authenticators: { basic: true }, throttling: { maxAttempts: 0 } }),
+      'Option "security.firewalls[0].throttling.maxAttempts" must be a whole number from 1, not 0'
+    ],
+    [
+      'a slip in a login', main({ authenticators: { login: { csfr: true } } }),
+      'Unknown option "security.firewalls[0].authenticators.login.csfr"; use one of loginPath, defaultTargetPath, csrf'
+    ],
+    [
+      'a word for no', main({ authenticators: { login: { csrf: 'no' } } }),
+      'Option "security.firewalls[0].authenticators.login.csrf" must be a boolean, not a string'
+    ],
+    [
+      'a slip in basic', main({ authenticators: { basic: { relm: 'x' } } }),
+      'Unknown option "security.firewalls[0].authenticators.basic.relm"; did you mean "realm"?'
+    ],
+    [
+      'a slip in bearer', main({ authenticators: { bearer: { verfy: () => null, verify: () => null } } }),
+      'Unknown option "security.firewalls[0].authenticators.bearer.verfy"; did you mean "verify"?'
+    ],
+    [
+      'a bearer that verifies by nothing', main({ authenticators: { bearer: { verify: 'x' } } }),
+      'Option "security.firewalls[0].authenticators.bearer.verify" must be a function, not a string'
+    ],
+    [
+      'a bearer of nothing', main({ authenticators: { bearer: true } }),
+      'Option "security.firewalls[0].authenticators.bearer" must be an object or false, not a boolean'
+    ],
+    [
+      'a user without an identifier', { firewalls: [], providers: { p: { users: [{ roles: [] }] } } },
+      'Option "security.providers.p.users[0].identifier" is missing'
+    ],
     ['a provider without users', { firewalls: [], providers: { p: {} } }, 'Option "security.providers.p.users" is missing'],
-    ['a realm of two lines', main({ authenticators: { basic: { realm: 'x\r\ny' } } }), 'Option "security.firewalls[0].authenticators.basic.realm" must be a string without control characters, not another string'],
-    ['a realm of two lines for tokens', main({ authenticators: { bearer: { realm: 'x\ny', verify: () => null } } }), 'Option "security.firewalls[0].authenticators.bearer.realm" must be a string without control characters, not another string'],
-    ['a login elsewhere', main({ authenticators: { login: { loginPath: '//evil.example' } } }), 'Option "security.firewalls[0].authenticators.login.loginPath" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
-    ['a target elsewhere', main({ authenticators: { login: { defaultTargetPath: 'https://evil' } } }), 'Option "security.firewalls[0].authenticators.login.defaultTargetPath" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
-    ['a target that a browser reads as elsewhere', main({ authenticators: { login: { defaultTargetPath: '/\t/evil' } } }), 'Option "security.firewalls[0].authenticators.login.defaultTargetPath" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
+    [
+      'a realm of two lines', main({ authenticators: { basic: { realm: 'x\r\ny' } } }),
+      'Option "security.firewalls[0].authenticators.basic.realm" must be a string without control characters, not another string'
+    ],
+    [
+      'a realm of two lines for tokens', main({ authenticators: { bearer: { realm: 'x\ny', verify: () => null } } }),
+      'Option "security.firewalls[0].authenticators.bearer.realm" must be a string without control characters, not another string'
+    ],
+    [
+      'a login elsewhere', main({ authenticators: { login: { loginPath: '//evil.example' } } }),
+      'Option "security.firewalls[0].authenticators.login.loginPath" must be a path of this application, which starts with one "/" and has no "//", ' +
+        'backslash or control character, not another string'
+    ],
+    [
+      'a target elsewhere', main({ authenticators: { login: { defaultTargetPath: 'https://evil' } } }),
+      'Option "security.firewalls[0].authenticators.login.defaultTargetPath" must be a path of this application, which starts with one "/" and has no "//", ' +
+        'backslash or control character, not another string'
+    ],
+    [
+      'a target that a browser reads as elsewhere', main({ authenticators: { login: { defaultTargetPath: '/\t/evil' } } }),
+      'Option "security.firewalls[0].authenticators.login.defaultTargetPath" must be a path of this application, which starts with one "/" and has no "//", ' +
+        'backslash or control character, not another string'
+    ],
     ['a slip in a logout', main({ logout: { csfr: true } }), 'Unknown option "security.firewalls[0].logout.csfr"; use one of path, target, csrf'],
-    ['a logout to nowhere', main({ logout: { target: 5 } }), 'Option "security.firewalls[0].logout.target" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not a number'],
-    ['a logout to elsewhere', main({ logout: { target: '//evil' } }), 'Option "security.firewalls[0].logout.target" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
-    ['a slip in the throttling', main({ authenticators: { basic: true }, throttling: { maxAttempt: 1 } }), 'Unknown option "security.firewalls[0].throttling.maxAttempt"; did you mean "maxAttempts"?'],
-    ['a method that is none', { firewalls: [], accessControl: [{ roles: 'A', methods: ['GET', 'DELTE'] }] }, 'Option "security.accessControl[0].methods[1]" must be "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE" or "QUERY", not "DELTE"'],
-    ['a method that is no name', { firewalls: [], accessControl: [{ roles: 'A', methods: [5] }] }, 'Option "security.accessControl[0].methods[0]" must be "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE" or "QUERY", not a number'],
-    ['a slip in a user', { firewalls: [], providers: { p: { users: [{ identifier: 'a', pasword: 'x' }] } } }, 'Unknown option "security.providers.p.users[0].pasword"; did you mean "password"?'],
-    ['one role as if it were several', { firewalls: [], providers: { p: { users: [{ identifier: 'a', role: 'x' }] } } }, 'Unknown option "security.providers.p.users[0].role"; did you mean "roles"?'],
+    ['a logout to nowhere', main({ logout: { target: 5 } }), 'Option "security.firewalls[0].logout.target" must be a path of this application, which starts ' +
+      'with one "/" and has no "//", backslash or control character, not a number'],
+    ['a logout to elsewhere', main({ logout: { target: '//evil' } }), 'Option "security.firewalls[0].logout.target" must be a path of this application, ' +
+      'which starts with one "/" and has no "//", backslash or control character, not another string'],
+    [
+      'a slip in the throttling', main({ authenticators: { basic: true }, throttling: { maxAttempt: 1 } }),
+      'Unknown option "security.firewalls[0].throttling.maxAttempt"; did you mean "maxAttempts"?'
+    ],
+    [
+      'a method that is none', { firewalls: [], accessControl: [{ roles: 'A', methods: ['GET', 'DELTE'] }] },
+      'Option "security.accessControl[0].methods[1]" must be "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE" or "QUERY", not "DELTE"'
+    ],
+    [
+      'a method that is no name', { firewalls: [], accessControl: [{ roles: 'A', methods: [5] }] },
+      'Option "security.accessControl[0].methods[0]" must be "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE" or "QUERY", not a number'
+    ],
+    [
+      'a slip in a user', { firewalls: [], providers: { p: { users: [{ identifier: 'a', pasword: 'x' }] } } },
+      'Unknown option "security.providers.p.users[0].pasword"; did you mean "password"?'
+    ],
+    [
+      'one role as if it were several', { firewalls: [], providers: { p: { users: [{ identifier: 'a', role: 'x' }] } } },
+      'Unknown option "security.providers.p.users[0].role"; did you mean "roles"?'
+    ],
     ['a provider of another type', { firewalls: [], providers: { p: 5 } }, 'Option "security.providers.p" must be an object or a function, not a number'],
     ['a hierarchy of numbers', { firewalls: [], roleHierarchy: { A: 5 } }, 'Option "security.roleHierarchy.A" must be a string or an array, not a number'],
     ['a hierarchy of lists of numbers', { firewalls: [], roleHierarchy: { A: [5] } }, 'Option "security.roleHierarchy.A[0]" must be a string, not a number']
   ]
   for (const [name, security, message] of table) t.equal(await refusal(security), message, name)
   const off: Array<[string, object]> = [
-    ['basic', { authenticators: { basic: false } }], ['bearer', { authenticators: { bearer: false } }], ['login', { authenticators: { login: false } }], ['logout', { logout: false }]
+    ['basic', { authenticators: { basic: false } }], [
+      'bearer', { authenticators: { bearer: false } }
+    ], ['login', { authenticators: { login: false } }], ['logout', { logout: false }]
   ]
   for (const [name, more] of off) {
-    const app = await build(t, { providers: { people: users }, firewalls: [{ name: 'main', ...more }], accessControl: [{ path: '/admin', roles: 'ROLE_ADMIN' }] }, routes)
+    const app = await build(
+      t, { providers: { people: users }, firewalls: [{ name: 'main', ...more }], accessControl: [{ path: '/admin', roles: 'ROLE_ADMIN' }] }, routes
+    )
     const response = await app.inject({ url: '/admin', headers: basic('ada', 'lovelace') })
     t.same([response.statusCode, response.headers['www-authenticate']], [403, undefined], `${name}: false is off`)
     t.same([app.hasRoute({ method: 'POST', url: '/login' }), app.hasRoute({ method: 'GET', url: '/logout' })], [false, false], `${name}: false makes no route`)
   }
-  t.equal(await refusal(main({ authenticators: { login: true } }), () => {}, { session: false }), 'security.firewalls.main: its login needs the option session, which is not set')
+  t.equal(
+    await refusal(main({ authenticators: { login: true } }), () => {}, { session: false }),
+    'security.firewalls.main: its login needs the option session, which is not set'
+  )
 })
 
 t.test('a second decorator `request.user` stops the start', async t => {

@@ -27,7 +27,11 @@ function declare (app: FastifyInstance): void {
   app.get('/private', { config: { cache: { private: true, maxAge: 5 } } }, handler)
   app.get('/contradictory', { config: { cache: { public: true, private: true, maxAge: 5 } } }, handler)
   app.get('/secret', { config: { cache: { noStore: true } } }, handler)
-  app.get('/all', { config: { cache: { public: true, maxAge: 60, sMaxAge: 120, staleWhileRevalidate: 30, staleIfError: '1 day', mustRevalidate: true, immutable: true } } }, handler)
+  app.get(
+    '/all',
+    { config: { cache: { public: true, maxAge: 60, sMaxAge: 120, staleWhileRevalidate: 30, staleIfError: '1 day', mustRevalidate: true, immutable: true } } },
+    handler
+  )
   app.get('/none', { config: { cache: { public: false, immutable: false } } }, handler)
   app.get('/expires', { config: { cache: { expires: '1 hour' } } }, handler)
   app.get('/expires-at', { config: { cache: { public: true, expires: new Date(Date.UTC(2030, 0, 1)) } } }, handler)
@@ -45,9 +49,13 @@ function declare (app: FastifyInstance): void {
     return { fine: true }
   })
   app.get('/session-browser', { config: { cache: { maxAge: 600 } } }, async (request) => ({ used: request.session !== null }))
-  app.get('/own', { config: { cache: { public: true, maxAge: 600, expires: 600, etag: () => 'abc', lastModified: () => CHANGED, vary: ['Accept'] } } }, async (_request, reply) =>
+  app.get('/own', {
+    config: { cache: { public: true, maxAge: 600, expires: 600, etag: () => 'abc', lastModified: () => CHANGED, vary: ['Accept'] } }
+  }, async (_request, reply) =>
     reply.headers({ 'cache-control': 'max-age=1', etag: '"own"', 'last-modified': EARLIER, expires: EARLIER, vary: 'Cookie' }).send({ fine: true }))
-  app.get('/own-default', { config: { cache: { public: true, maxAge: 600 } } }, async (_request, reply) => reply.header('cache-control', DEFAULT).send({ fine: true }))
+  app.get(
+    '/own-default', { config: { cache: { public: true, maxAge: 600 } } }, async (_request, reply) => reply.header('cache-control', DEFAULT).send({ fine: true })
+  )
   app.get('/status/:status', { config: { cache: { public: true, maxAge: 600, etag: () => 'abc' } } }, async (request, reply) => {
     const { status } = request.params as { status: string }
     if (Number(status) >= 300) reply.header('location', '/')
@@ -57,7 +65,14 @@ function declare (app: FastifyInstance): void {
   app.post('/cached', { config: { cache: { public: true, maxAge: 600 } } }, handler)
   app.get('/handler-etag', async (_request, reply) => reply.header('etag', '"own"').type('text/html').send('<p>fine</p>'))
   app.get('/handler-dated', async (_request, reply) => reply.header('last-modified', CHANGED_AT).send('fine'))
-  app.get('/guarded', { config: { cache: { public: true, etag: () => 'abc' } }, preHandler: async (request, reply) => { if (request.headers['x-key'] !== 'k') return reply.code(401).send('who?') } }, handler)
+  app.get('/guarded', {
+    config: { cache: { public: true, etag: () => 'abc' } },
+    preHandler: async (request, reply) => {
+      if (request.headers['x-key'] !== 'k') {
+        return reply.code(401).send('who?')
+      }
+    }
+  }, handler)
 }
 
 async function start (t: Test, options: BuildOptions = {}): Promise<FastifyInstance> {
@@ -76,7 +91,10 @@ t.test('the attribute sets the caching headers', async (t) => {
     ['private', '/private', {}, { 'cache-control': 'max-age=5, private' }],
     ['private beside public', '/contradictory', {}, { 'cache-control': 'max-age=5, private' }],
     ['no-store', '/secret', {}, { 'cache-control': 'no-store, private' }],
-    ['every directive', '/all', {}, { 'cache-control': 'immutable, max-age=60, must-revalidate, public, s-maxage=120, stale-if-error=86400, stale-while-revalidate=30' }],
+    [
+      'every directive', '/all', {},
+      { 'cache-control': 'immutable, max-age=60, must-revalidate, public, s-maxage=120, stale-if-error=86400, stale-while-revalidate=30' }
+    ],
     ['false is as good as nothing', '/none', {}, { 'cache-control': DEFAULT }],
     ['Expires alone', '/expires', {}, { 'cache-control': 'private, must-revalidate' }],
     ['Expires at a date', '/expires-at', {}, { 'cache-control': 'public', expires: 'Tue, 01 Jan 2030 00:00:00 GMT' }],
@@ -84,7 +102,10 @@ t.test('the attribute sets the caching headers', async (t) => {
     ['a weak tag', '/weak', {}, { etag: 'W/"abc"' }],
     ['a date alone', '/dated', {}, { 'cache-control': 'private, must-revalidate', 'last-modified': CHANGED_AT }],
     ['both', '/both', {}, { 'cache-control': 'max-age=60, public', etag: '"abc"', 'last-modified': CHANGED_AT, vary: 'Accept' }],
-    ['what the handler has set stays', '/own', {}, { 'cache-control': 'max-age=1', etag: '"own"', 'last-modified': EARLIER, expires: EARLIER, vary: 'Cookie, Accept' }],
+    [
+      'what the handler has set stays', '/own', {},
+      { 'cache-control': 'max-age=1', etag: '"own"', 'last-modified': EARLIER, expires: EARLIER, vary: 'Cookie, Accept' }
+    ],
     ['even where it reads like the default', '/own-default', {}, { 'cache-control': DEFAULT }],
     ['with an Authorization', '/cached', { authorization: 'Bearer x' }, { 'cache-control': PRIVATE, vary: 'Accept-Language' }],
     ['with an Authorization, Expires would contradict', '/expires-at', { authorization: 'Bearer x' }, { 'cache-control': PRIVATE, expires: undefined }],
@@ -142,7 +163,9 @@ t.test('conditional requests are answered by the attribute, before the handler r
     t.equal(handled, status === 200 ? 1 : 0, `${name}: the handler ${status === 200 ? 'ran' : 'did not run'}`)
     if (status !== 304) continue
     t.equal(response.body, '', name)
-    t.notOk(['content-type', 'content-length', 'content-encoding', 'transfer-encoding'].some((header) => header in response.headers), `${name}: no content headers`)
+    t.notOk(
+      ['content-type', 'content-length', 'content-encoding', 'transfer-encoding'].some((header) => header in response.headers), `${name}: no content headers`
+    )
   }
 })
 
@@ -219,10 +242,16 @@ t.test('the profile has the result of the cache', async (t) => {
   const app = await start(t)
   const cases: Array<[name: string, url: string, headers: Record<string, string>, cache: object | undefined, outcomes: string[]]> = [
     ['nothing declared', '/plain', {}, undefined, ['skipped: not configured', 'skipped: not configured']],
-    ['no validators', '/cached', {}, { outcome: 'unconditional', private: null, cacheControl: 'public, s-maxage=600', vary: 'Accept-Language', etag: null }, ['skipped: the route declares neither etag nor lastModified', 'ran']],
+    [
+      'no validators', '/cached', {}, { outcome: 'unconditional', private: null, cacheControl: 'public, s-maxage=600', vary: 'Accept-Language', etag: null },
+      ['skipped: the route declares neither etag nor lastModified', 'ran']
+    ],
     ['fresh', '/both', { 'if-none-match': '"abc"' }, { outcome: 'fresh', etag: '"abc"', lastModified: CHANGED_AT, private: null }, ['answered', 'ran']],
     ['stale', '/both', { 'if-modified-since': EARLIER }, { outcome: 'stale' }, ['ran', 'ran']],
-    ['private', '/cached', { authorization: 'Bearer x' }, { private: 'the request has an Authorization header', cacheControl: PRIVATE }, ['skipped: the route declares neither etag nor lastModified', 'ran']],
+    [
+      'private', '/cached', { authorization: 'Bearer x' }, { private: 'the request has an Authorization header', cacheControl: PRIVATE },
+      ['skipped: the route declares neither etag nor lastModified', 'ran']
+    ],
     ['session', '/session', {}, { private: 'the session was used', cacheControl: PRIVATE }, ['ran', 'ran']],
     ['declared so', '/browser', {}, { private: 'the route does not declare it public' }, ['skipped: the route declares neither etag nor lastModified', 'ran']]
   ]
@@ -288,7 +317,11 @@ t.test('with a firewall, requests with a custom header are authenticated, refuse
 
 t.test('the redirect to the login is never public, for any attribute', async (t) => {
   const app = await build({
-    security: { providers: { people: { users: [] } }, firewalls: [{ name: 'main', authenticators: { login: true } }], accessControl: [{ path: '/ruled', roles: 'IS_AUTHENTICATED' }] },
+    security: {
+      providers: { people: { users: [] } },
+      firewalls: [{ name: 'main', authenticators: { login: true } }],
+      accessControl: [{ path: '/ruled', roles: 'IS_AUTHENTICATED' }]
+    },
     declare (app) {
       const cache = { public: true, maxAge: 60, sMaxAge: 600, vary: ['Accept-Language'] }
       app.get('/login', async () => 'x')
@@ -317,7 +350,10 @@ t.test('the redirect to the login is never public, for any attribute', async (t)
   }
   const guarded = await app.inject('/own-guard')
   t.match([guarded.statusCode, guarded.headers['cache-control'], guarded.headers.vary], [302, DEFAULT, undefined], 'nor is what a guard of the route answers')
-  t.match((await profileOf(app, guarded)).events.filter(({ listener, stage }) => listener === 'http-cache' && stage === 'kernel.response'), [{ outcome: 'skipped', reason: 'the response is not the handler\'s' }])
+  t.match(
+    (await profileOf(app, guarded)).events.filter(({ listener, stage }) => listener === 'http-cache' && stage === 'kernel.response'),
+    [{ outcome: 'skipped', reason: 'the response is not the handler\'s' }]
+  )
   t.equal((await app.inject('/moved')).headers['cache-control'], 'max-age=60, public, s-maxage=600', 'a redirect of the handler is')
 })
 
@@ -326,7 +362,9 @@ t.test('responses to credentials are private, even if the handler made them publ
     security: {
       firewalls: [{
         name: 'main',
-        authenticators: { custom: [{ name: 'key', supports: ({ headers }) => headers['x-key'] !== undefined, authenticate: async () => ({ identifier: 'a' }) }] }
+        authenticators: {
+          custom: [{ name: 'key', supports: ({ headers }) => headers['x-key'] !== undefined, authenticate: async () => ({ identifier: 'a' }) }]
+        }
       }]
     },
     declare (app) {

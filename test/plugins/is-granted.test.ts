@@ -124,7 +124,9 @@ t.test('a voter that throws is an error, and does not grant', async t => {
 })
 
 t.test('a browser is redirected to the login', async t => {
-  const app = await build(t, { ...settings, firewalls: [{ name: 'main', authenticators: { login: true } }] }, app => { app.get('/login', async () => 'x'); route('ROLE_USER')(app) })
+  const app = await build(
+    t, { ...settings, firewalls: [{ name: 'main', authenticators: { login: true } }] }, app => { app.get('/login', async () => 'x'); route('ROLE_USER')(app) }
+  )
   const response = await app.inject({ url: '/a/1', headers: { ...HTML, host: 'shop.test' } })
   t.equal(response.statusCode, 302)
   t.equal(response.headers.location, 'http://shop.test/login')

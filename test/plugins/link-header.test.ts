@@ -18,7 +18,9 @@ async function start (t: Test, options: BuildOptions = {}): Promise<FastifyInsta
         return 'x'
       })
       app.get('/kept', { config: { links } }, async (_request, reply) => reply.header('link', '</own>; rel="author"').send('x'))
-      app.get('/several', async (request, reply) => { request.addLink('next', '/n'); return reply.header('link', ['</a>; rel="a"', '</b>; rel="b"']).send('x') })
+      app.get(
+        '/several', async (request, reply) => { request.addLink('next', '/n'); return reply.header('link', ['</a>; rel="a"', '</b>; rel="b"']).send('x') }
+      )
       app.get('/none', async () => 'x')
       app.get('/hostile', async (request) => { request.addLink('next', '/>; rel="evil"\r\nX-Evil: 1', { title: '"\r\nX-Evil: 1' }); return 'x' })
       app.get('/bad', async (request) => { request.addLink('a b"', '/'); return 'x' })
@@ -69,6 +71,9 @@ t.test('an invalid link stops the start with the name of the route', async t => 
     [{ name: 'home', links: [{ rel: 'a"b', href: '/' }] }, 'Route "home": links: Link: "a"b" is not a relation type (RFC 8288, section 3.3)'],
     [{ links: [{ rel: 'next' }] }, 'Route "GET /x": Option "config.links[0].href" is missing'],
     [{ links: { rel: 'next', href: '/' } }, 'Route "GET /x": Option "config.links" must be an array, not an object'],
-    [{ links: [{ rel: 'next', href: '/', attributes: { 'a b': '' } }] }, 'Route "GET /x": links: Link: "a b" is not the name of a target attribute (RFC 8288, section 3.4)']
+    [
+      { links: [{ rel: 'next', href: '/', attributes: { 'a b': '' } }] },
+      'Route "GET /x": links: Link: "a b" is not the name of a target attribute (RFC 8288, section 3.4)'
+    ]
   ] as const) await t.rejects(build({ declare: (app) => { app.get('/x', { config: config as never }, async () => '') } }), { message })
 })

@@ -124,7 +124,10 @@ t.test('the profile has the source of the locale', async t => {
       locale === 'en' ? { outcome: 'skipped', reason: 'the locale is the default' } : { outcome: 'ran' })
   }
   const plain = await start(t, {})
-  t.match((await profileOf(plain, await plain.inject('/locale'))).events.find(({ listener }) => listener === 'locale'), { outcome: 'skipped', reason: 'not configured' })
+  t.match(
+    (await profileOf(plain, await plain.inject('/locale'))).events.find(({ listener }) => listener === 'locale'),
+    { outcome: 'skipped', reason: 'not configured' }
+  )
 })
 
 t.test('the locale is negotiated over a socket', async t => {
@@ -141,7 +144,10 @@ t.test('invalid options stop the start', async t => {
     [{ enabledLocales: ['fr'], defaultLocale: 'de' }, 'enabledLocales: the default locale "de" is none of fr'],
     [{ localeAwareServices: { words: 'x' as never } }, 'Option "localeAwareServices.words" must be a function, not a string'],
     [{ localeAwareServices: { words: (locale: string) => { throw new Error(`no words for ${locale}`) } } }, 'no words for en'],
-    [{ enabledLocales: ['en', 'fr'], localeAwareServices: { words: async (locale: string) => { if (locale === 'fr') throw new Error('no file fr') } } }, 'no file fr']
+    [
+      { enabledLocales: ['en', 'fr'], localeAwareServices: { words: async (locale: string) => { if (locale === 'fr') throw new Error('no file fr') } } },
+      'no file fr'
+    ]
   ] as const) t.equal(await refusal(given as BuildOptions), message)
 })
 

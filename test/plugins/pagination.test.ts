@@ -131,7 +131,9 @@ t.test('the sliding window is rendered as markup', async t => {
   const app = await start(t)
   const shown = async (url: string): Promise<Array<[string | undefined, string | null]>> => {
     const root = JSDOM.fragment((await app.inject(url)).body)
-    return [...root.querySelectorAll('nav[aria-label=Pages] > ul > li')].map((item) => [item.textContent ?? undefined, item.querySelector('a')?.getAttribute('href') ?? null])
+    return [...root.querySelectorAll('nav[aria-label=Pages] > ul > li')].map(
+      (item) => [item.textContent ?? undefined, item.querySelector('a')?.getAttribute('href') ?? null]
+    )
   }
   t.same(await shown('/html/95?page=5'), [
     ['Previous', '/html/95?page=4'], ['1', '/html/95?page=1'], ['…', null], ['4', '/html/95?page=4'], ['5', '/html/95?page=5'],
@@ -159,7 +161,9 @@ t.test('the profile has the pagination', async t => {
     sortable: ['title', 'date'],
     maxLimit: 50
   })
-  t.match((await profileOf(app, await app.inject('/none'))).events.find(({ listener }) => listener === 'pagination'), { outcome: 'skipped', reason: 'not configured' })
+  t.match(
+    (await profileOf(app, await app.inject('/none'))).events.find(({ listener }) => listener === 'pagination'), { outcome: 'skipped', reason: 'not configured' }
+  )
 })
 
 t.test('invalid calls of the application are errors', async t => {

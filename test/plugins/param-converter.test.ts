@@ -37,7 +37,9 @@ const converters: OwnConverters = {
   joined: async (text, request) => `${JSON.stringify(request.params)} ${text}`
 }
 
-const config = { params: { id: 'int', day: 'date', key: 'uuid', state: { enum: ['draft', 'published'] }, page: { enum: [1, 2] } } } as const satisfies RouteAttributes
+const config = {
+  params: { id: 'int', day: 'date', key: 'uuid', state: { enum: ['draft', 'published'] }, page: { enum: [1, 2] } }
+} as const satisfies RouteAttributes
 
 function declare (app: FastifyInstance): void {
   app.get('/int/:value', { config: { params: { value: 'int' } } }, async ({ params }) => shown(params))
@@ -50,13 +52,18 @@ function declare (app: FastifyInstance): void {
   app.get('/optional/:value?', { config: { params: { value: 'int' } } }, async ({ params }) => shown(params))
   app.get('/files/*', { config: { params: { '*': 'reverse' } } }, async ({ params }) => shown(params))
   app.get('/two/:first/:second', { config: { params: { first: 'int', second: 'joined' } } }, async ({ params }) => shown(params))
-  app.get('/schema/:value', { config: { params: { value: 'int' } }, schema: { params: { type: 'object', properties: { value: { type: 'integer' } } } } }, async ({ params }) => shown(params))
+  app.get(
+    '/schema/:value', { config: { params: { value: 'int' } }, schema: { params: { type: 'object', properties: { value: { type: 'integer' } } } } },
+    async ({ params }) => shown(params)
+  )
   app.get('/articles/:article', { config: { name: 'article', params: { article: 'article' } } }, async (request) => {
     const { article } = request.params as { article: Article }
     return { id: article.id, same: request.attributes.article === article && request.route?.params.article === article }
   })
   app.get('/articles/:article/boom', { config: { params: { article: 'article' } } }, async () => { throw new Error('boom') })
-  app.get<{ Params: ConvertedParams<typeof config> & { slug: string } }>('/all/:id/:day/:key/:state/:page/:slug', { config }, async ({ params: { id, day, key, state, page, slug } }) => {
+  app.get<{ Params: ConvertedParams<typeof config> & { slug: string } }>('/all/:id/:day/:key/:state/:page/:slug', {
+    config
+  }, async ({ params: { id, day, key, state, page, slug } }) => {
     // Each has the type of what it was converted to.
     const published: boolean = state === 'published'
     const next: 1 | 2 = page
@@ -105,12 +112,18 @@ t.test('a value that cannot be converted is a 404 with its reason', async (t) =>
   const app = await start(t)
   const cases: Array<[url: string, converter: string, cause: string, name?: string]> = [
     ['/int/abc', 'int', '"abc" is not an integer'], ['/int/1.5', 'int', '"1.5" is not an integer'], ['/int/0x10', 'int', '"0x10" is not an integer'],
-    ['/int/1e3', 'int', '"1e3" is not an integer'], ['/int/9007199254740992', 'int', '"9007199254740992" is not an integer'], ['/int/%D9%A7', 'int', '"٧" is not an integer'],
+    ['/int/1e3', 'int', '"1e3" is not an integer'], [
+      '/int/9007199254740992', 'int', '"9007199254740992" is not an integer'
+    ], ['/int/%D9%A7', 'int', '"٧" is not an integer'],
     ['/int/', 'int', '"" is not an integer'], ['/int/7%0A', 'int', '"7\n" is not an integer'],
-    ['/date/2026-02-29', 'date', '"2026-02-29" is not a date'], ['/date/yesterday', 'date', '"yesterday" is not a date'], ['/date/2026', 'date', '"2026" is not a date'],
+    [
+      '/date/2026-02-29', 'date', '"2026-02-29" is not a date'
+    ], ['/date/yesterday', 'date', '"yesterday" is not a date'], ['/date/2026', 'date', '"2026" is not a date'],
     ['/date/2026-01-01T10:00:00', 'date', '"2026-01-01T10:00:00" is not a date'],
     ['/uuid/1', 'uuid', '"1" is not a UUID'], [`/uuid/urn:uuid:${UUID}`, 'uuid', `"urn:uuid:${UUID}" is not a UUID`],
-    ['/enum/deleted', 'enum', '"deleted" is none of "draft", "published", "3"'], ['/enum/__proto__', 'enum', '"__proto__" is none of "draft", "published", "3"'],
+    ['/enum/deleted', 'enum', '"deleted" is none of "draft", "published", "3"'], [
+      '/enum/__proto__', 'enum', '"__proto__" is none of "draft", "published", "3"'
+    ],
     ['/failing/12', 'failing', '"12" is out of range', 'RangeError'], ['/failing/gone', 'failing', 'it was here yesterday', 'NotFoundError']
   ]
   for (const [url, converter, cause, name = 'ParamConversionError'] of cases) {
@@ -123,7 +136,10 @@ t.test('a value that cannot be converted is a 404 with its reason', async (t) =>
   }
   const missing = await app.inject({ url: '/articles/8', headers: { accept: 'application/json' } })
   t.equal(missing.statusCode, 404)
-  t.match(missing.json<Problem>().exceptions.map(({ message }) => message), ['"article" found nothing for "8"', '"article" object not found by the "article" converter.'])
+  t.match(
+    missing.json<Problem>().exceptions.map(({ message }) => message),
+    ['"article" found nothing for "8"', '"article" object not found by the "article" converter.']
+  )
   t.equal((await app.inject('/failing/nothing')).statusCode, 404)
 })
 
@@ -172,11 +188,14 @@ t.test('a converter of the application cannot replace a built-in one', async (t)
 t.test('an invalid converter stops the start', async (t) => {
   const cases: Array<[pattern: string, params: Record<string, unknown>, message: string]> = [
     ['/x/:id', { id: 'artcle' }, 'Route "GET /x/:id": config.params.id names the converter "artcle", which is unknown; use one of int, date, uuid, article'],
-    ['/x/:id', { id: 'toString' }, 'Route "GET /x/:id": config.params.id names the converter "toString", which is unknown; use one of int, date, uuid, article'],
+    [
+      '/x/:id', { id: 'toString' }, 'Route "GET /x/:id": config.params.id names the converter "toString", which is unknown; use one of int, date, uuid, article'
+    ],
     ['/x/:id', { slug: 'int' }, 'Route "GET /x/:id": config.params.slug is not a parameter of the pattern "/x/:id", which has "id"'],
     ['/x', { id: 'int' }, 'Route "GET /x": config.params.id is not a parameter of the pattern "/x", which has no parameters'],
     ['/x/::id', { id: 'int' }, 'Route "GET /x/::id": config.params.id is not a parameter of the pattern "/x/::id", which has no parameters'],
-    ['/x/:hour(^\\d{2})h:minute(^\\d{2})m', { second: 'int' }, 'Route "GET /x/:hour(^\\d{2})h:minute(^\\d{2})m": config.params.second is not a parameter of the pattern "/x/:hour(^\\d{2})h:minute(^\\d{2})m", which has "hour", "minute"']
+    ['/x/:hour(^\\d{2})h:minute(^\\d{2})m', { second: 'int' }, 'Route "GET /x/:hour(^\\d{2})h:minute(^\\d{2})m": config.params.second is not a parameter of ' +
+      'the pattern "/x/:hour(^\\d{2})h:minute(^\\d{2})m", which has "hour", "minute"']
   ]
   for (const [pattern, params, message] of cases) {
     const app = Fastify()
@@ -195,7 +214,9 @@ t.test('an invalid converter stops the start', async (t) => {
   ] as const) {
     const other = Fastify()
     t.teardown(() => other.close())
-    await t.rejects(Promise.resolve(other.register(hindsight, { lifecycle: 'full', session: false, converters: converters as unknown as OwnConverters })), { message })
+    await t.rejects(
+      Promise.resolve(other.register(hindsight, { lifecycle: 'full', session: false, converters: converters as unknown as OwnConverters })), { message }
+    )
   }
 })
 

@@ -24,6 +24,7 @@ t.test('a header of the route is kept, and redirects have the header too', async
 })
 
 t.test('an invalid policy stops the start with the name of the option', async t => {
-  t.equal(await refusal({ referrerPolicy: ['no-such-policy'] }), 'Option "referrerPolicy[0]" must be "no-referrer", "no-referrer-when-downgrade", "origin", "origin-when-cross-origin", "same-origin", "strict-origin", "strict-origin-when-cross-origin" or "unsafe-url", not "no-such-policy"')
+  t.equal(await refusal({ referrerPolicy: ['no-such-policy'] }), 'Option "referrerPolicy[0]" must be "no-referrer", "no-referrer-when-downgrade", "origin", ' +
+    '"origin-when-cross-origin", "same-origin", "strict-origin", "strict-origin-when-cross-origin" or "unsafe-url", not "no-such-policy"')
   t.match(await refusal({ referrerPolicy: [] }), /^referrerPolicy: the list is empty/)
 })

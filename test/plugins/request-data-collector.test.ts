@@ -136,7 +136,9 @@ t.test('the request is collected as it arrived, even if the handler changes it',
     setImmediate(() => reply.header('x-late', 'changed'))
     return 'x'
   }))
-  const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url: '/?a=1', headers: { 'x-mine': 'sent' }, payload: { list: [1, 2], name: 'anna' } }))
+  const {
+    collectors
+  } = await profileOf(app, await app.inject({ method: 'POST', url: '/?a=1', headers: { 'x-mine': 'sent' }, payload: { list: [1, 2], name: 'anna' } }))
   t.match(collectors.request, { body: { list: [1, 2], name: 'anna' }, query: { a: '1' }, headers: { 'x-mine': 'sent' } })
   t.equal((collectors.request as { body: { list: unknown[] } }).body.list.length, 2)
   t.notMatch(collectors.response, { headers: { 'x-late': 'changed' } })
@@ -195,7 +197,9 @@ t.test('bodies that are streams or octets have their type', async t => {
   })
   const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url: '/', headers: { 'content-type': 'text/csv' }, payload: 'a,b' }))
   t.match((collectors.request as Collected).body, /^\[stream \w+\]$/)
-  for (const [url, expected] of [['/stream', '[stream Readable]'], ['/web', /^\[stream \w+\]$/], ['/png', '[binary, 3 bytes, image/png]'], ['/text', 'abc']] as const) {
+  for (const [url, expected] of [
+    ['/stream', '[stream Readable]'], ['/web', /^\[stream \w+\]$/], ['/png', '[binary, 3 bytes, image/png]'], ['/text', 'abc']
+  ] as const) {
     const { collectors } = await profileOf(app, await app.inject(url))
     t.match((collectors.response as { body?: string }).body, expected, url)
   }

@@ -120,24 +120,51 @@ const via = (remoteAddress: string, headers: Record<string, string>) => ({ url: 
 
 t.test('forwarding headers apply only if a trusted proxy sent them', async t => {
   for (const [name, options, request, expected] of [
-    ['no proxy is trusted', {}, via('10.0.0.1', { 'x-forwarded-host': 'outer.test', 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.9', 'x-forwarded-prefix': '/app' }), 'http://inner.test 10.0.0.1'],
+    [
+      'no proxy is trusted', {},
+      via('10.0.0.1', { 'x-forwarded-host': 'outer.test', 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.9', 'x-forwarded-prefix': '/app' }),
+      'http://inner.test 10.0.0.1'
+    ],
     ['another one is', { trustedProxies: ['10.0.0.2'] }, via('10.0.0.1', { 'x-forwarded-host': 'outer.test' }), 'http://inner.test 10.0.0.1'],
     ['host', { trustedProxies: ['10.0.0.1'] }, via('10.0.0.1', { 'x-forwarded-host': 'outer.test' }), 'http://outer.test 10.0.0.1'],
-    ['first of several hosts', { trustedProxies: ['10.0.0.1'] }, via('10.0.0.1', { 'x-forwarded-host': 'outer.test, middle.test' }), 'http://outer.test 10.0.0.1'],
+    [
+      'first of several hosts', { trustedProxies: ['10.0.0.1'] }, via('10.0.0.1', { 'x-forwarded-host': 'outer.test, middle.test' }),
+      'http://outer.test 10.0.0.1'
+    ],
     ['scheme', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-proto': 'https' }), 'https://inner.test 10.0.0.1'],
     ['scheme, on', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-proto': 'on' }), 'https://inner.test 10.0.0.1'],
     ['scheme, odd', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-proto': 'javascript' }), 'http://inner.test 10.0.0.1'],
-    ['port', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-port': '8443', 'x-forwarded-proto': 'https' }), 'https://inner.test:8443 10.0.0.1'],
-    ['port of the scheme', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-port': '443', 'x-forwarded-proto': 'https' }), 'https://inner.test 10.0.0.1'],
+    [
+      'port', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-port': '8443', 'x-forwarded-proto': 'https' }),
+      'https://inner.test:8443 10.0.0.1'
+    ],
+    [
+      'port of the scheme', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-port': '443', 'x-forwarded-proto': 'https' }),
+      'https://inner.test 10.0.0.1'
+    ],
     ['prefix', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-prefix': '/app/' }), 'http://inner.test/app 10.0.0.1'],
     ['prefix that is none', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-prefix': '//evil.test' }), 'http://inner.test 10.0.0.1'],
     ['client', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-for': '203.0.113.9' }), 'http://inner.test 203.0.113.9'],
-    ['the last hop that is not trusted', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-for': '6.6.6.6, 203.0.113.9, 10.0.0.7' }), 'http://inner.test 203.0.113.9'],
-    ['a client that is no address', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-for': 'unknown' }), 'http://inner.test unknown'], // RFC 7239, section 6.2
-    ['RFC 7239', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { forwarded: 'for="[2001:db8::17]:4711";proto=https;host=outer.test' }), 'https://outer.test 2001:db8::17'],
-    ['both that agree', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { forwarded: 'for=203.0.113.9;host=outer.test', 'x-forwarded-host': 'outer.test' }), 'http://outer.test 203.0.113.9'],
+    [
+      'the last hop that is not trusted', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-for': '6.6.6.6, 203.0.113.9, 10.0.0.7' }),
+      'http://inner.test 203.0.113.9'
+    ],
+    [
+      'a client that is no address', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-for': 'unknown' }), 'http://inner.test unknown'
+    ], // RFC 7239, section 6.2
+    [
+      'RFC 7239', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { forwarded: 'for="[2001:db8::17]:4711";proto=https;host=outer.test' }),
+      'https://outer.test 2001:db8::17'
+    ],
+    [
+      'both that agree', { trustedProxies: ['10.0.0.0/8'] },
+      via('10.0.0.1', { forwarded: 'for=203.0.113.9;host=outer.test', 'x-forwarded-host': 'outer.test' }), 'http://outer.test 203.0.113.9'
+    ],
     ['loopback by name', { trustedProxies: ['loopback'] }, via('127.0.0.1', { 'x-forwarded-host': 'outer.test' }), 'http://outer.test 127.0.0.1'],
-    ['an IPv4-mapped proxy', { trustedProxies: ['127.0.0.1'] }, via('::ffff:127.0.0.1', { 'x-forwarded-host': 'outer.test' }), 'http://outer.test ::ffff:127.0.0.1']
+    [
+      'an IPv4-mapped proxy', { trustedProxies: ['127.0.0.1'] }, via('::ffff:127.0.0.1', { 'x-forwarded-host': 'outer.test' }),
+      'http://outer.test ::ffff:127.0.0.1'
+    ]
   ] as Array<[string, HindsightOptions, ReturnType<typeof via>, string]>) {
     const app = await build(t, options, app => app.get('/', request => {
       const { scheme, authority, prefix, ip } = app.hindsight.originOf(request)
@@ -155,7 +182,9 @@ t.test('a forwarded host is validated like any other', async t => {
 })
 
 t.test('conflicting forwarding headers are refused', async t => {
-  const conflict = (name: string) => `The request has both a trusted "FORWARDED" header and a trusted "X_FORWARDED_${name}" header, conflicting with each other. You should either configure your proxy to remove one of them, or configure your project to distrust the offending one.`
+  const conflict = (name: string) =>
+    `The request has both a trusted "FORWARDED" header and a trusted "X_FORWARDED_${name}" header, conflicting with each other. You should either configure ` +
+      'your proxy to remove one of them, or configure your project to distrust the offending one.'
   const app = await build(t, { trustedProxies: ['10.0.0.1'] }, app => app.get('/', () => 'x'))
   for (const [headers, name] of [
     [{ forwarded: 'for=1.1.1.1', 'x-forwarded-for': '2.2.2.2' }, 'FOR'],
@@ -174,8 +203,14 @@ t.test('an invalid forwarding header of a trusted proxy is refused', async t => 
     [{ forwarded: '", for=8.8.8.8' }, 'Invalid Forwarded header "", for=8.8.8.8" (RFC 7239, section 4): Unexpected character \'"\' at index 0.'],
     [{ forwarded: 'for=8.8.8.8;' }, 'Invalid Forwarded header "for=8.8.8.8;" (RFC 7239, section 4): Unexpected end of input.'],
     [{ 'x-forwarded-for': '' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
-    [{ 'x-forwarded-for': '8.8.8.8, ' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
-    [{ forwarded: 'for=some.host' }, 'Invalid client "some.host" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).']
+    [
+      { 'x-forwarded-for': '8.8.8.8, ' },
+      'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'
+    ],
+    [
+      { forwarded: 'for=some.host' },
+      'Invalid client "some.host" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'
+    ]
   ] as const) {
     const { status, messages } = await problem(app, via('10.0.0.1', headers))
     t.same([status, messages.at(-1)], [400, message])
@@ -206,7 +241,9 @@ t.test('a conflict does not hide an invalid host', async t => {
 })
 
 t.test('an invalid forwarded port is refused', async t => {
-  const app = await build(t, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1'] }, app => app.get('/ok', request => app.hindsight.originOf(request).authority))
+  const app = await build(
+    t, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1'] }, app => app.get('/ok', request => app.hindsight.originOf(request).authority)
+  )
   for (const [headers, port] of [
     [{ 'x-forwarded-host': 'x.test', 'x-forwarded-port': 'abc' }, 'abc'],
     [{ 'x-forwarded-port': '99999999999' }, '99999999999'],
@@ -236,7 +273,10 @@ t.test('an invalid forwarded port is refused', async t => {
 })
 
 t.test('an invalid trusted proxy stops the start', async t => {
-  t.equal(await refusal({ trustedProxies: ['nonsense'] }), 'trustedProxies (TRUSTED_PROXIES): invalid IP address: nonsense; use addresses, CIDR ranges, loopback, linklocal or uniquelocal')
+  t.equal(
+    await refusal({ trustedProxies: ['nonsense'] }),
+    'trustedProxies (TRUSTED_PROXIES): invalid IP address: nonsense; use addresses, CIDR ranges, loopback, linklocal or uniquelocal'
+  )
 })
 
 function anyMethod (app: FastifyInstance): void {
@@ -277,8 +317,11 @@ t.test('the method override is off by default', async t => {
 
 t.test('a method override is refused for cross-site requests', async t => {
   const own = 'http://shop.test:3000'
-  const message = 'Cross-site method override: send it from a page of the same origin, or send the method itself; behind a proxy, set trustedProxies (TRUSTED_PROXIES).'
-  const app = await build(t, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1'], debugHosts: ['*'] }, anyMethod, messageOptions({ methodOverride: true }))
+  const message = 'Cross-site method override: send it from a page of the same origin, or send the method itself; behind a proxy, set trustedProxies ' +
+    '(TRUSTED_PROXIES).'
+  const app = await build(
+    t, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1'], debugHosts: ['*'] }, anyMethod, messageOptions({ methodOverride: true })
+  )
   const proxied = { 'x-forwarded-host': 'shop.example', 'x-forwarded-proto': 'https' }
   for (const [headers, refused, remoteAddress] of [
     [{}, false],
@@ -306,7 +349,12 @@ t.test('a method override is refused for cross-site requests', async t => {
   ] as Array<[Record<string, string>, boolean, string?]>) {
     for (const [url, override] of [['/?_method=DELETE', {}], ['/', { 'x-http-method-override': 'DELETE' }]] as const) {
       const request = {
-        method: 'POST', url, headers: { host: 'shop.test:3000', accept: 'application/json', ...headers, ...override }, remoteAddress: remoteAddress ?? '127.0.0.1'
+        method: 'POST',
+        url,
+        headers: {
+          host: 'shop.test:3000', accept: 'application/json', ...headers, ...override
+        },
+        remoteAddress: remoteAddress ?? '127.0.0.1'
       } as const
       const response = await app.inject(request)
       const name = `${url} ${JSON.stringify(headers)}`

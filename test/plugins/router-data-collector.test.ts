@@ -8,7 +8,10 @@ t.test('the profile has the route, its pattern, its parameters and its place', a
   })
   const { route } = await profileOf(app, await app.inject('/users/7'))
   t.match(route, { name: 'user', pattern: '/users/:id', params: { id: '7' }, methods: ['GET'], handler: /router-data-collector\.test\.ts:6$/ })
-  t.match((await profileOf(app, await app.inject('/api/thing'))).route, { name: 'GET|POST /api/thing', pattern: '/api/thing', params: {}, methods: ['GET', 'POST'], handler: /router-data-collector\.test\.ts:7$/ })
+  t.match(
+    (await profileOf(app, await app.inject('/api/thing'))).route,
+    { name: 'GET|POST /api/thing', pattern: '/api/thing', params: {}, methods: ['GET', 'POST'], handler: /router-data-collector\.test\.ts:7$/ }
+  )
 })
 
 t.test('without a match, the profile has every route with the reason', async t => {

@@ -24,7 +24,10 @@ t.test('the messages of a missing route are those of the observed document', asy
     [{ url: '/n%C3%AFx%20y' }, ['No routes found for "/n%C3%AFx%20y/"', 'No route found for "GET http://localhost/n%C3%AFx%20y"']],
     [{ url: '/nix', method: 'POST' }, ['No routes found for "/nix/"', 'No route found for "POST http://localhost/nix"']],
     [{ url: '/nix', headers: { host: 'EXAMPLE.com:8080' } }, ['No routes found for "/nix/"', 'No route found for "GET http://example.com:8080/nix"']],
-    [{ url: '/nix', headers: { referer: 'http://a.test/?x=1' } }, ['No routes found for "/nix/"', 'No route found for "GET http://localhost/nix" (from "http://a.test/?x=1")']],
+    [
+      { url: '/nix', headers: { referer: 'http://a.test/?x=1' } },
+      ['No routes found for "/nix/"', 'No route found for "GET http://localhost/nix" (from "http://a.test/?x=1")']
+    ],
     [{ url: '/nix', headers: { referer: '' } }, ['No routes found for "/nix/"', 'No route found for "GET http://localhost/nix"']],
     [{ url: '/nix', headers: { referer: '   ' } }, ['No routes found for "/nix/"', 'No route found for "GET http://localhost/nix"']],
     [{ url: '/_fragment?_hash=abc' }, ['No routes found for "/_fragment/"', 'No route found for "GET http://localhost/_fragment"']],
@@ -121,7 +124,9 @@ t.test('a path with another trailing slash is redirected, never to another host'
     t.match(eventOf(await profileOf(app, response), 'kernel.request', 'router'), { outcome: 'answered' })
     if (method === 'HEAD') t.equal(response.body, '')
   }
-  const proxied = await app.inject({ url: '/ok/', remoteAddress: '10.0.0.1', headers: { 'x-forwarded-host': 'outer.test', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/app' } })
+  const proxied = await app.inject(
+    { url: '/ok/', remoteAddress: '10.0.0.1', headers: { 'x-forwarded-host': 'outer.test', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/app' } }
+  )
   t.equal(proxied.headers.location, 'https://outer.test/app/ok')
 })
 
@@ -164,7 +169,9 @@ t.test('a wildcard route never redirects to another host', async t => {
     app.get('/:a/:b/:c', () => 'x')
   })
   const port = await listen(app)
-  for (const target of ['//evil.example/', '//evil.example/x/', '/\\evil.example/x/', '/%2F%2Fevil.example/x/', '///evil.example/', '/..//evil.example/', 'http://evil.example/a/b/']) {
+  for (const target of [
+    '//evil.example/', '//evil.example/x/', '/\\evil.example/x/', '/%2F%2Fevil.example/x/', '///evil.example/', '/..//evil.example/', 'http://evil.example/a/b/'
+  ]) {
     const answer = await get(port, target)
     const location = headerOf(answer, 'location')
     if (location !== undefined) t.equal(new URL(location, `http://127.0.0.1:${port}/`).host, `127.0.0.1:${port}`, target)
@@ -174,7 +181,9 @@ t.test('a wildcard route never redirects to another host', async t => {
 
 t.test('the absolute URL uses headers of trusted proxies only', async t => {
   const app = await build(t, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.0/8'] }, routes)
-  const headers = { 'x-forwarded-host': 'outer.test', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/app', 'x-original-url': '/other', 'x-rewrite-url': '/other' }
+  const headers = {
+    'x-forwarded-host': 'outer.test', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/app', 'x-original-url': '/other', 'x-rewrite-url': '/other'
+  }
   for (const [remoteAddress, expected] of [
     ['10.0.0.1', 'No route found for "GET https://outer.test/app/nix"'],
     ['10.0.0.2', 'No route found for "GET http://localhost/nix"']

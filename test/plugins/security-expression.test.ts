@@ -33,7 +33,10 @@ t.test('the expression decides about access', async t => {
     ['a header that is missing', 'request.headers["x-key"] == "1"', {}, 401],
     ['the query', 'request.query.q == "1"', { url: '/p/x?q=1' }, 200],
     ['the query, twice', 'request.query.q == "1"', { url: '/p/x?q=1&q=2' }, 401],
-    ['what every object has', 'has(user.constructor) || has(request.query.constructor) || has(params.__proto__)', { url: '/p/x?__proto__=1', headers: ada }, 403],
+    [
+      'what every object has', 'has(user.constructor) || has(request.query.constructor) || has(params.__proto__)', { url: '/p/x?__proto__=1', headers: ada },
+      403
+    ],
     ['something else than true', 'dyn(user.identifier)', { headers: ada }, 403]
   ]
   for (const [name, security, { url = '/p/x', headers = {} }, status] of table) {
@@ -43,7 +46,9 @@ t.test('the expression decides about access', async t => {
 })
 
 t.test('whole numbers are integers of the expression', async t => {
-  const people = { users: [{ ...users.users[0], identifier: 'ada', attributes: { age: 36, id: 5n, share: 0.5, grades: [1, 2, { best: 3 }], since: new Date(0), none: null } }] }
+  const people = {
+    users: [{ ...users.users[0], identifier: 'ada', attributes: { age: 36, id: 5n, share: 0.5, grades: [1, 2, { best: 3 }], since: new Date(0), none: null } }]
+  }
   const numbers: SecuritySettings = { ...settings, providers: { people } }
   for (const [security, status] of [
     ['params.id + 1 == 7', 200],
@@ -61,7 +66,10 @@ t.test('whole numbers are integers of the expression', async t => {
     ['user.attributes.none == null', 200],
     ['user.attributes.age + "1" == "361"', 403]
   ] as const) {
-    const app = await build(t, numbers, app => app.get('/n/:id', { config: { params: { id: 'int' }, security } }, async request => typeof (request.params as { id: unknown }).id + typeof request.user?.attributes.age))
+    const app = await build(t, numbers, app => app.get(
+      '/n/:id', { config: { params: { id: 'int' }, security } },
+      async request => typeof (request.params as { id: unknown }).id + typeof request.user?.attributes.age
+    ))
     const response = await app.inject({ url: '/n/6', headers: ada })
     t.equal(response.statusCode, status, security)
     if (status === 200) t.equal(response.body, 'numbernumber', 'the handler has numbers')
@@ -72,7 +80,11 @@ t.test('an expression that fails logs a warning', async t => {
   const warnings: unknown[] = []
   const app = await build(t, settings, app => {
     app.addHook('onRequest', async request => {
-      (request.log as { warn: FastifyBaseLogger['warn'] }).warn = ((...args: unknown[]) => { if ((args[0] as { channel?: string }).channel === 'security') warnings.push(args) }) as FastifyBaseLogger['warn']
+      (request.log as { warn: FastifyBaseLogger['warn'] }).warn = ((...args: unknown[]) => {
+        if ((args[0] as { channel?: string }).channel === 'security') {
+          warnings.push(args)
+        }
+      }) as FastifyBaseLogger['warn']
     })
     app.get('/p/:name', { config: { security: 'user.attributes.age >= 18' } }, async () => 'x')
     app.get('/no', { config: { security: '"ROLE_NONE" in roles' } }, async () => 'x')

@@ -27,7 +27,8 @@ function routes (app: FastifyInstance): void {
   app.get('/cookies', request => request.cookies)
 }
 
-const cookieOf = (response: { headers: Record<string, unknown> }): string => [response.headers['set-cookie']].flat().map(String).find(cookie => cookie.startsWith('sessionId=')) ?? ''
+const cookieOf = (response: { headers: Record<string, unknown> }): string =>
+  [response.headers['set-cookie']].flat().map(String).find(cookie => cookie.startsWith('sessionId=')) ?? ''
 const pairOf = (response: { headers: Record<string, unknown> }): string => cookieOf(response).split(';', 1)[0] ?? ''
 
 t.test('an unused session sets no cookie, and its listener is skipped', async t => {
@@ -91,7 +92,10 @@ t.test('the attributes of the cookie depend on the scheme of the request', async
 })
 
 t.test('the cookie is as configured', async t => {
-  const app = await build(t, { session: { secret: SECRET, cookieName: 'sid', cookie: { sameSite: 'strict', path: '/app', maxAge: 60_000, secure: false } } }, app => app.get('/app', request => { request.session.count = 1; return 'x' }))
+  const app = await build(
+    t, { session: { secret: SECRET, cookieName: 'sid', cookie: { sameSite: 'strict', path: '/app', maxAge: 60_000, secure: false } } },
+    app => app.get('/app', request => { request.session.count = 1; return 'x' })
+  )
   const cookie = String((await app.inject('/app')).headers['set-cookie'])
   t.match(cookie, /^sid=[^;]+\.[^;]+; /)
   t.match(cookie, /; Path=\/app/)
@@ -191,7 +195,9 @@ t.test('the page has the error of a failing store', async t => {
   const profile = await newest(unwritable)
   t.equal(profile.status, 503)
   t.equal(profile.exceptions.at(-1)?.message, 'The session store failed: the store cannot be written')
-  t.ok(profile.events.some(({ stage, listener, outcome, pass }) => stage === 'kernel.response' && listener === 'session' && outcome === 'raised' && pass === 'main'))
+  t.ok(profile.events.some(
+    ({ stage, listener, outcome, pass }) => stage === 'kernel.response' && listener === 'session' && outcome === 'raised' && pass === 'main'
+  ))
 })
 
 t.test('a response that used a session is private', async t => {
@@ -282,7 +288,9 @@ t.test('sessions in memory hold no references to requests', async t => {
 
 t.test('a missing or short secret stops the start', async t => {
   const message = 'session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed'
-  for (const session of [{}, { secret: 'short' }, { secret: [SECRET, 'short'] }, { secret: '' }]) t.equal(await refusal({ session }), message, JSON.stringify(session))
+  for (const session of [{}, { secret: 'short' }, { secret: [SECRET, 'short'] }, { secret: '' }]) {
+    t.equal(await refusal({ session }), message, JSON.stringify(session))
+  }
   t.equal(await refusal({ session: undefined }), 'it started', 'without the option there are no sessions')
 })
 
@@ -344,7 +352,9 @@ t.test('whether a response is private depends on its directives, not on parts of
 
 t.test('the profile has the changes of a session, without its values', async t => {
   const app = await build(t, {}, app => {
-    app.get('/set', request => { request.session.set('name' as never, 's3cret' as never); request.session.set('cart' as never, ['s3cret'] as never); return 'x' })
+    app.get(
+      '/set', request => { request.session.set('name' as never, 's3cret' as never); request.session.set('cart' as never, ['s3cret'] as never); return 'x' }
+    )
     app.get('/look', request => String(request.session.get('name' as never) !== undefined))
     app.get('/end', async request => { await request.session.destroy(); return 'x' })
     app.get('/none', () => 'x')

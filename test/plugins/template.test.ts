@@ -35,7 +35,9 @@ function declare (app: FastifyInstance): void {
   app.get('/refused', { config, onRequest: async (_request, reply) => reply.code(401).send({ error: 'who?' }) }, async () => ({ title: 'never' }))
   app.get('/boom', { config }, async () => { throw new Error('boom') })
   app.get('/not-found', { config }, async (_request, reply) => { reply.code(404); return { title: 'nothing here' } })
-  app.get('/schema', { config, schema: { response: { 200: { type: 'object', properties: { id: { type: 'integer' } } } } } }, async () => ({ title: 'whole', id: 1 }))
+  app.get(
+    '/schema', { config, schema: { response: { 200: { type: 'object', properties: { id: { type: 'integer' } } } } } }, async () => ({ title: 'whole', id: 1 })
+  )
   app.get('/hooked', { config, preSerialization: async (_request, _reply, payload) => ({ ...payload as object, title: 'hooked' }) }, async () => ({}))
   app.get('/missing', { config: { template: 'nowhere/missing' } }, async () => ({}))
   app.get('/cached', { config: { template: 'page', cache: { public: true, maxAge: 60, etag: () => 'v1' } } }, async () => ({ title: 'cached' }))
@@ -157,7 +159,8 @@ t.test('without an engine the start fails with the name of the route', async (t)
     ['under another name', { template: { propertyName: 'render' } }, (app: FastifyInstance) => {
       app.register(fastifyView, engines.eta)
       app.get('/page', { config: { template: 'page' } }, async () => ({}))
-    }, 'Route "GET /page": config.template is "page", but there is no reply.renderAsync(): register @fastify/view with propertyName "render" in the route\'s scope or above it']
+    }, 'Route "GET /page": config.template is "page", but there is no reply.renderAsync(): register @fastify/view with propertyName "render" in the route\'s ' +
+      'scope or above it']
   ] as const) {
     const app = Fastify()
     t.teardown(() => app.close())

@@ -61,7 +61,9 @@ for (const [name, { entry, ...options }] of Object.entries(BUNDLES)) {
 
 t.test('a bundle uses the package that is marked as external', async (t) => {
   const outfile = join(consumer, 'dist/app.mjs')
-  await build({ entryPoints: [join(consumer, 'bundled.js')], outfile, bundle: true, platform: 'node', format: 'esm', external: ['fastify', 'fastify-hindsight'] })
+  await build(
+    { entryPoints: [join(consumer, 'bundled.js')], outfile, bundle: true, platform: 'node', format: 'esm', external: ['fastify', 'fastify-hindsight'] }
+  )
   link(consumer, '@photostructure/sqlite')
   t.teardown(() => rmSync(join(consumer, 'node_modules/@photostructure/sqlite')))
   t.same(await start(outfile, 'development', 'observe'), { said: { ...DEBUG, engine: 'sqlite' }, warned: [] })

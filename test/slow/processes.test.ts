@@ -91,7 +91,9 @@ for (const [way, command] of ways) {
 t.test('production: responses have no profiler, no debug headers and no source', async (t) => {
   const started = run(t, startCommand(PRELOAD), { NODE_ENV: 'production', SESSION_SECRET: SECRET })
   const port = await started.listening()
-  for (const [path, status] of [['/_profiler/', 404], ['/_profiler/latest', 404], ['/_profiler/abcdef', 404], ['/_wdt/abcdef', 404], ['/robots.txt', 404], ['/secret', 500]] as const) {
+  for (const [path, status] of [
+    ['/_profiler/', 404], ['/_profiler/latest', 404], ['/_profiler/abcdef', 404], ['/_wdt/abcdef', 404], ['/robots.txt', 404], ['/secret', 500]
+  ] as const) {
     for (const accept of ['', 'Accept: text/html\r\n', 'Accept: application/json\r\n', 'Accept: text/plain\r\n', 'Accept: text/markdown\r\n']) {
       const response = await get(port, path, accept)
       t.equal(response?.status, status, `${path} ${accept.trim()}`)

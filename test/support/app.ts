@@ -35,7 +35,9 @@ export interface BuildOptions extends HindsightOptions {
  * The application as users have it, in debug mode with a silent log unless the options differ; ready. Given a test, it
  * is closed after it.
  */
-export async function build (first: Test | BuildOptions = {}, second: BuildOptions = {}, declare?: Declare, server?: FastifyServerOptions): Promise<FastifyInstance> {
+export async function build (
+  first: Test | BuildOptions = {}, second: BuildOptions = {}, declare?: Declare, server?: FastifyServerOptions
+): Promise<FastifyInstance> {
   const isTest = 'teardown' in first
   const given = isTest ? { ...second, ...(declare !== undefined && { declare }), ...(server !== undefined && { server }) } : first
   const app = await buildApplication(given)
@@ -224,7 +226,9 @@ export function eventOf (profile: Profile, stage: string, listener: string): Pro
 }
 
 /** The errors that a response is about, from the JSON form of the diagnostic page. */
-export async function problem (app: FastifyInstance, request: string | Readonly<InjectOptions>): Promise<{ status: number, messages: string[], names: string[] }> {
+export async function problem (
+  app: FastifyInstance, request: string | Readonly<InjectOptions>
+): Promise<{ status: number, messages: string[], names: string[] }> {
   const given = typeof request === 'string' ? { url: request } : request
   const response = await app.inject({ ...given, headers: { ...given.headers, accept: 'application/json' } })
   const { exceptions = [] } = response.json<{ exceptions?: Array<{ message: string, name: string }> }>()

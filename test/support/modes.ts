@@ -16,7 +16,9 @@ export function inBothModes (name: string, test: (t: Test, build: Build, mode: T
   for (const mode of MODES) {
     t.test(`${name} (${mode})`, async (t) => {
       const build: Build = async (declare, { profiler, ...options } = {}, server = {}) => {
-        const app = Fastify({ logger: { level: 'info', stream: { write () {} } }, pluginTimeout: 60_000, ...server } as FastifyServerOptions) as unknown as FastifyInstance
+        const app = Fastify(
+          { logger: { level: 'info', stream: { write () {} } }, pluginTimeout: 60_000, ...server } as FastifyServerOptions
+        ) as unknown as FastifyInstance
         t.teardown(() => app.close())
         const session = mode === 'full' ? { secret: SECRET } : undefined
         await app.register(hindsight, { debug: true, lifecycle: mode, ...(session && { session }), ...options, profiler: inMemory(profiler) })

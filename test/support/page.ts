@@ -21,7 +21,11 @@ export async function watchedPage (browser: Browser, base: string, options: Brow
   })
   page.on('pageerror', (error) => heard.push(`error ${error.message}`))
   page.on('console', (message) => { if (/Content Security Policy|Refused|unsafe/i.test(message.text())) heard.push(message.text()) })
-  page.on('request', (request) => { if (request.url() !== base && !request.url().startsWith(`${base}/`) && !request.url().startsWith('data:')) heard.push(`request ${request.url()}`) })
+  page.on('request', (request) => {
+    if (request.url() !== base && !request.url().startsWith(`${base}/`) && !request.url().startsWith('data:')) {
+      heard.push(`request ${request.url()}`)
+    }
+  })
   return { page, heard }
 }
 

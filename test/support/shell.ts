@@ -47,7 +47,9 @@ function commandsOf (code: string): string[][] {
 
 /** A line as the words of its commands, without what is redirected. */
 export function wordsOf (line: string): string[] {
-  return [...line.replaceAll(/('[^']*'|"[^"]*")|\d?>>? *\S+/g, '$1').matchAll(/&&|\|\|?|[;&]|(?:'[^']*'|"[^"]*"|[^\s'";|&])+/g)].map(([word]) => word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2'))
+  return [...line.replaceAll(/('[^']*'|"[^"]*")|\d?>>? *\S+/g, '$1').matchAll(/&&|\|\|?|[;&]|(?:'[^']*'|"[^"]*"|[^\s'";|&])+/g)].map(
+    ([word]) => word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2')
+  )
 }
 
 function commandProblems (words: readonly string[]): string[] {
@@ -85,5 +87,7 @@ function npmProblems ([verb = '', ...args]: readonly string[]): string[] {
   const file = script.split(' ').find((word) => /^[\w./-]+\.ts$/.test(word))
   if (file === undefined) return []
   const source = readFileSync(join(ROOT, file), 'utf8')
-  return rest.flatMap((word) => /^--([\w-]+)/.exec(word)?.[1] ?? []).filter((flag) => !new RegExp(`['"]?${flag}['"]?: \\{ type:`).test(source)).map((flag) => `"npm run ${name}" has no flag "--${flag}"`)
+  return rest.flatMap((word) => /^--([\w-]+)/.exec(word)?.[1] ?? []).filter((flag) => !new RegExp(`['"]?${flag}['"]?: \\{ type:`).test(source)).map(
+    (flag) => `"npm run ${name}" has no flag "--${flag}"`
+  )
 }

@@ -21,7 +21,9 @@ export interface Snippet {
 /** The fenced pieces of a page, by its path from the root. */
 export function snippetsOf (page: string): Snippet[] {
   const text = readFileSync(join(ROOT, page), 'utf8')
-  return [...text.matchAll(/(?:^ *<!-- *(.*?) *-->\n+)?^( *)```(\w*)\n([^]*?)^\2```$/gm)].map(({ 1: mark = '', 2: indent = '', 3: language = '', 4: code = '', index }) => {
+  return [
+    ...text.matchAll(/(?:^ *<!-- *(.*?) *-->\n+)?^( *)```(\w*)\n([^]*?)^\2```$/gm)
+  ].map(({ 1: mark = '', 2: indent = '', 3: language = '', 4: code = '', index }) => {
     const fence = text.indexOf('```', index)
     return { place: `${page}:${text.slice(0, fence).split('\n').length + 1}`, language, code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''), mark }
   })
@@ -30,7 +32,10 @@ export function snippetsOf (page: string): Snippet[] {
 // JavaScript has no words for types: what is wrong there is a name, a module, an export or an option that does not exist.
 const NAMES_UNKNOWN = new Set([2304, 2305, 2307, 2353, 2552, 2561, 2724])
 
-/** What the compiler finds wrong with pieces of TypeScript and JavaScript, each a module of its own that imports the package by its name; `ahead` declares what they leave out. */
+/**
+ * What the compiler finds wrong with pieces of TypeScript and JavaScript, each a module of its own that imports the package by its name; `ahead` declares
+ * what they leave out.
+ */
 export function compiled (snippets: readonly Snippet[], ahead = ''): string[] {
   if (snippets.length === 0) return []
   const pieces = new Map(snippets.map((snippet, i) => [join(ROOT, 'docs', `snippet-${i}.${snippet.language === 'ts' ? 'ts' : 'js'}`), snippet]))
@@ -41,7 +46,8 @@ export function compiled (snippets: readonly Snippet[], ahead = ''): string[] {
   const { fileExists, readFile, getSourceFile } = host
   host.fileExists = (file) => files.has(file) || fileExists(file)
   host.readFile = (file) => files.get(file) ?? readFile(file)
-  host.getSourceFile = (file, version, ...more) => files.has(file) ? ts.createSourceFile(file, files.get(file) as string, version) : getSourceFile(file, version, ...more)
+  host.getSourceFile = (file, version, ...more) =>
+    files.has(file) ? ts.createSourceFile(file, files.get(file) as string, version) : getSourceFile(file, version, ...more)
   const program = ts.createProgram([...files.keys()], options, host)
   return [...pieces].flatMap(([file, { place, language }]) => {
     const source = program.getSourceFile(file)

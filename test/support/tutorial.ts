@@ -38,8 +38,11 @@ export function stepsOf (port: number): Step[] {
     const last = steps.at(-1)
     if (url !== undefined) add({ do: 'open', what: url })
     else if (row !== undefined || label !== undefined) add({ do: 'choose', what: row ?? label ?? '' })
-    else if (item !== undefined) last?.sees.push(...[...item.matchAll(/`([^`]+)`|\*([^*]+)\*/g)].map(([, code, words]) => (code ?? words ?? '').replaceAll(/\s+/g, ' ').replace(/:$/, '')))
-    else if (mark.startsWith('file: ')) add({ do: 'save', what: mark.slice(6), code })
+    else if (item !== undefined) {
+      last?.sees.push(
+        ...[...item.matchAll(/`([^`]+)`|\*([^*]+)\*/g)].map(([, code, words]) => (code ?? words ?? '').replaceAll(/\s+/g, ' ').replace(/:$/, ''))
+      )
+    } else if (mark.startsWith('file: ')) add({ do: 'save', what: mark.slice(6), code })
     else if (mark.startsWith(REPLACES)) add({ do: 'replace', what: mark.slice(REPLACES.length), code })
     else if (mark === 'start') add({ do: 'start', what: code.trim() })
     else if (language === 'sh') for (const command of code.trim().split('\n')) add({ do: 'run', what: command })

@@ -62,7 +62,10 @@ export default fp(async function application (app) {
     app.addHook('onRequest', (request, reply, done) => { done() })
     app.addHook('preSerialization', async function wrap (request, reply, payload) { return payload })
     app.get('/users/:id', {
-      preParsing: async function read () {}, preValidation: async function ofRoute () {}, preHandler: [async function ofRouteToo () {}], onResponse: async function told () {}
+      preParsing: async function read () {},
+      preValidation: async function ofRoute () {},
+      preHandler: [async function ofRouteToo () {}],
+      onResponse: async function told () {}
     }, async function user () { return {} })
     app.register(async function inner (app) {
       app.addHook('preHandler', shared)
@@ -126,7 +129,9 @@ for (const [mode, options] of [
     }
     const here = relative(process.cwd(), join(t.testdirName, 'app.js'))
     const [home = '', user = ''] = order.lines().join('\n').split('\n\n')
-    t.match(home, new RegExp(`^GET /\n {2}onRequest\n {4}kernel\\.request [^]*\n {4}first \\(${here}\\)\n {4}checkKey \\(${here}\\)\n {4}afterAuth \\(${here}\\)\n {2}preHandler\n`))
+    t.match(home, new RegExp(
+      `^GET /\n {2}onRequest\n {4}kernel\\.request [^]*\n {4}first \\(${here}\\)\n {4}checkKey \\(${here}\\)\n {4}afterAuth \\(${here}\\)\n {2}preHandler\n`
+    ))
     t.match(home, `    loadUser (${here})\n  handler\n    home (${here})\n  onSend\n`)
     t.match(home, `\n  onError\n    failed (${here})`)
     t.match(user, `  preHandler\n${mode === 'debug' ? '    kernel.controller router-data-collector' : '    kernel.controller'}`)
@@ -212,12 +217,16 @@ t.test('an application that creates its own instance and listens needs no plugin
     ['ANY /any', `    anonymous (${here})`],
     ['GET /␛[31m', `    red␛[31m␊  onRequest (${here})`, `    limit (route, ${here})`],
     ['GET /host', `    ofHost (${here})`]
-  ].map(([title, handler, added]) => [title, '  onRequest', `    first (${here})`, ...added === undefined ? [] : ['  preHandler', added], '  handler', handler, ''].join('\n')).join('\n'))
+  ].map(([title, handler, added]) =>
+    [title, '  onRequest', `    first (${here})`, ...added === undefined ? [] : ['  preHandler', added], '  handler', handler, ''].join('\n')).join('\n'))
 })
 
 t.test('the check compares the order with a file, and reports a difference', async (t) => {
   // A module is loaded once, and a plugin as often as it is registered.
-  const path = file(t, 'app.mjs', "export default async function (app) {\n  app.addHook('onRequest', async function first () {})\n  app.get('/host', async function ofHost () {})\n}")
+  const path = file(
+    t, 'app.mjs',
+    "export default async function (app) {\n  app.addHook('onRequest', async function first () {})\n  app.get('/host', async function ofHost () {})\n}"
+  )
   const kept = join(t.testdirName, 'order.txt')
   const check = (): ReturnType<typeof lifecycle> => lifecycle(path, '--route', 'GET /host', '--check', kept)
   t.match(await check(), { code: 1, out: '', err: /ENOENT: no such file or directory/ })
@@ -231,7 +240,9 @@ t.test('the check compares the order with a file, and reports a difference', asy
   const changed = await check()
   t.equal(changed.code, 1)
   t.match(changed.err, 'The order is not the same as in')
-  t.match(changed.out, `\n+++ as it runs now\n@@ -1,4 +1,5 @@\n GET /host\n   onRequest\n-    fi␛rst (${relative(process.cwd(), path)})\n+    first (${relative(process.cwd(), path)})\n+  handler\n`)
+  t.match(changed.out, `\n+++ as it runs now\n@@ -1,4 +1,5 @@\n GET /host\n   onRequest\n-    fi␛rst (${relative(
+    process.cwd(), path
+  )})\n+    first (${relative(process.cwd(), path)})\n+  handler\n`)
 })
 
 t.test('an order that cannot be printed is an error with its reason', async (t) => {
@@ -240,20 +251,26 @@ t.test('an order that cannot be printed is an error with its reason', async (t) 
     ['a.mjs', PLAIN, ['--route', 'GET /none'], 1, /There is no route "GET \/none"\.\n$/],
     ['e.mjs', 'throw new Error("no \\u001b[31mdatabase")', [], 1, /e\.mjs cannot be loaded: no ␛\[31mdatabase\n$/],
     ['f.mjs', 'export default async function (app) { throw new Error("no database") }', [], 1, /f\.mjs cannot be loaded: no database\n$/],
-    ['h.mjs', 'import Fastify from "fastify"\nconst app = Fastify()\napp.register(async () => { throw new Error("no database") })\napp.listen({ port: 1 }, () => process.exit(1))', [], 1, /h\.mjs cannot be loaded: no database\n$/]
+    ['h.mjs', 'import Fastify from "fastify"\nconst app = Fastify()\napp.register(async () => { throw new Error("no database") })\napp.listen({ port: 1 }, ' +
+      '() => process.exit(1))', [], 1, /h\.mjs cannot be loaded: no database\n$/]
   ] as const) {
     const answer = await lifecycle(file(t, name, content), ...args)
     t.match(answer, { code, out: '', err: message }, name)
   }
   t.match(await lifecycle(missing), { code: 1, err: /missing\.js cannot be loaded: Cannot find module/ })
   t.match(await lifecycle(), { code: 1, err: /0 arguments were given/ })
-  await t.rejects(loadApplication(file(t, 'i.mjs', 'export const x = 1'), 10), { message: /i\.mjs cannot be loaded: it makes no Fastify instance and exports no plugin/ })
+  await t.rejects(
+    loadApplication(file(t, 'i.mjs', 'export const x = 1'), 10), { message: /i\.mjs cannot be loaded: it makes no Fastify instance and exports no plugin/ }
+  )
 })
 
 t.test('a file exports a plugin, an application or a function, or listens itself', async (t) => {
   for (const [name, content] of [
     ['exported.mjs', 'import Fastify from "fastify"\nconst app = Fastify()\napp.get("/", async () => 1)\nexport default app'],
-    ['late.mjs', 'import Fastify from "fastify"\nsetTimeout(() => { const app = Fastify(); app.get("/", async () => 1); app.listen({ port: 1 }, () => {}) }, 20)'],
+    [
+      'late.mjs',
+      'import Fastify from "fastify"\nsetTimeout(() => { const app = Fastify(); app.get("/", async () => 1); app.listen({ port: 1 }, () => {}) }, 20)'
+    ],
     ['common.cjs', 'const app = require("fastify")()\napp.get("/", async () => 1)\nmodule.exports = app'],
     ['plugin.cjs', 'module.exports = function (app, options, done) { app.get("/", async () => 1)\ndone() }'],
     ['function.mjs', 'import Fastify from "fastify"\nexport default () => { const app = Fastify(); app.get("/", async () => 1); return app }'],
@@ -272,8 +289,12 @@ t.test('an application that does not close is abandoned after the timeout', asyn
 })
 
 t.test('a process ends with pending timers, prints only the order, and gets no hook from the preload', async (t) => {
-  const path = file(t, 'server.cjs', 'const app = require("fastify")({ logger: true })\nconsole.log("hello")\nsetInterval(() => {}, 1000)\napp.get("/", async function home () {})\napp.log.info("hello")\napp.addHook("onRequest", async function own () {})\napp.listen({ port: 1 })')
-  const child = spawn(process.execPath, ['--import=tsx', '--import=./app/register.ts', 'bin/fastify-hindsight.js', 'lifecycle', path], { cwd: ROOT, env: { ...process.env, NODE_ENV: 'test', PROFILER_STORAGE: 'memory', DATA_DIR: t.testdirName }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const path = file(t, 'server.cjs', 'const app = require("fastify")({ logger: true })\nconsole.log("hello")\nsetInterval(() => {}, 1000)\napp.get("/", ' +
+    'async function home () {})\napp.log.info("hello")\napp.addHook("onRequest", async function own () {})\napp.listen({ port: 1 })')
+  const child = spawn(
+    process.execPath, ['--import=tsx', '--import=./app/register.ts', 'bin/fastify-hindsight.js', 'lifecycle', path],
+    { cwd: ROOT, env: { ...process.env, NODE_ENV: 'test', PROFILER_STORAGE: 'memory', DATA_DIR: t.testdirName }, stdio: ['ignore', 'pipe', 'pipe'] }
+  )
   t.teardown(() => child.kill('SIGKILL'))
   const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), new Promise((resolve) => child.once('close', resolve))])
   t.equal(code, 0)

@@ -10,6 +10,7 @@ import { inBothModes } from '../../support/modes.js'
 import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
 import { record, sampleReport } from '../errors/sample.js'
 
+const HERE = 'test/lib/error-page/diagnostic-page\\.test\\.ts'
 const HTML = { accept: 'text/html' }
 
 async function page (app: FastifyInstance, request: InjectOptions): Promise<Document> {
@@ -35,7 +36,9 @@ async function closedPort (): Promise<number> {
 }
 
 async function getInvoice (): Promise<Buffer> {
-  return await new Promise((_resolve, reject) => setImmediate(reject, Object.assign(new Error('ENOENT: no such file'), { stack: 'Error: ENOENT: no such file' })))
+  return await new Promise(
+    (_resolve, reject) => setImmediate(reject, Object.assign(new Error('ENOENT: no such file'), { stack: 'Error: ENOENT: no such file' }))
+  )
 }
 
 inBothModes('the root cause comes first, then the chain', async (t, build, mode) => {
@@ -51,8 +54,13 @@ inBothModes('the root cause comes first, then the chain', async (t, build, mode)
   t.same(texts(document, '.cause'), ['SyntaxError'])
   t.match(texts(document, '.chain li'), [/^rethrown at test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+:\d+ as Error: The invoice cannot be shown$/])
   t.match(texts(document, '.where mark .source'), ["JSON.parse('{').total()"])
-  t.match(texts(document, '.what'), [/^The handler of GET \/orders\/:id \(test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+\) threw Error; the root cause is SyntaxError at test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+\.$/])
-  t.equal(document.querySelector('[data-fragment]')?.getAttribute('data-fragment'), document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') + '/differences')
+  t.match(texts(document, '.what'), [
+    new RegExp(`^The handler of GET /orders/:id \\(${HERE}:\\d+\\) threw Error; the root cause is SyntaxError at ${HERE}:\\d+\\.$`)
+  ])
+  t.equal(
+    document.querySelector('[data-fragment]')?.getAttribute('data-fragment'),
+    document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') + '/differences'
+  )
   if (mode === 'observe') return
   const { body } = await app.inject({ url: '/orders/7', headers: { accept: 'text/markdown' } })
   t.match(body, /^# .*JSON.*\n\n[^\n]+\n\n\*\*SyntaxError\*\*\n\n- rethrown at `.*` as Error: The invoice[^]*In your code: [^]*## Exceptions/)
@@ -70,7 +78,9 @@ inBothModes('a failed request to another server shows its reason and address', a
 inBothModes('an AggregateError shows the common cause, or the number of each kind', async (t, build, mode) => {
   const app = await build((app) => {
     app.get('/one', async () => await Promise.any([1, 2, 3].map(async () => { throw Object.assign(new Error('no connection'), { code: 'ECONNREFUSED' }) })))
-    app.get('/wrapped', async () => await Promise.any([1, 2, 3].map(async () => { throw new Error('Supplier\nunavailable', { cause: new Error('no connection') }) })))
+    app.get(
+      '/wrapped', async () => await Promise.any([1, 2, 3].map(async () => { throw new Error('Supplier\nunavailable', { cause: new Error('no connection') }) }))
+    )
     app.get('/many', async () => { throw new AggregateError([new TypeError('a'), new TypeError('a'), new RangeError('b')], 'The batch failed') })
   })
   const one = await page(app, { url: '/one' })
@@ -113,7 +123,11 @@ inBothModes('the card shows the fields that a schema refuses, masked', async (t,
       body: {
         type: 'object',
         required: ['item'],
-        properties: { quantity: { type: 'integer', minimum: 1 }, user: { type: 'object', properties: { password: { type: 'string', minLength: 20 } } }, color: { enum: ['red', 'green'] } }
+        properties: {
+          quantity: { type: 'integer', minimum: 1 },
+          user: { type: 'object', properties: { password: { type: 'string', minLength: 20 } } },
+          color: { enum: ['red', 'green'] }
+        }
       }
     }
   }, async () => 'x'))
@@ -125,7 +139,10 @@ inBothModes('the card shows the fields that a schema refuses, masked', async (t,
   const rejected = async (payload: object, url = '/orders/7') => (await report(app, { method: 'POST', url, payload })).input
   t.same(await rejected({ item: 'x', quantity: 0 }), { part: 'body', fields: [{ field: 'quantity', received: '0', rule: 'minimum', expected: '>= 1' }] })
   t.match(await rejected({}), { fields: [{ field: 'item', received: undefined, rule: 'required' }] })
-  t.match(await rejected({ item: 'x', color: 'blue' }), { fields: [{ field: 'color', received: '"blue"', rule: 'enum', expected: 'equal to one of the allowed values: ["red","green"]' }] })
+  t.match(
+    await rejected({ item: 'x', color: 'blue' }),
+    { fields: [{ field: 'color', received: '"blue"', rule: 'enum', expected: 'equal to one of the allowed values: ["red","green"]' }] }
+  )
   const secret = 'hunter' + 2
   t.match(await rejected({ item: 'x', user: { password: secret } }), { fields: [{ field: 'user.password', received: '"******"' }] })
   t.match(await rejected({}, '/orders/abc'), { part: 'params', fields: [{ field: 'id', received: '"abc"', rule: 'type', expected: 'integer' }] })
@@ -144,7 +161,9 @@ inBothModes('the card shows the position at which a body is not JSON', async (t,
   if (mode === 'observe') return
   const place = async (payload: string, type = 'application/json') =>
     (await report(app, { method: 'POST', url: '/orders', payload, headers: { 'content-type': type } })).input?.malformed
-  t.match(await place('{\n  "a": 1,\n  "b": tru,\n}'), { line: 3, column: 11, excerpt: { start: 1, lines: ['{', '  "a": 1,', '  "b": tru,', '}'], column: 11 } })
+  t.match(
+    await place('{\n  "a": 1,\n  "b": tru,\n}'), { line: 3, column: 11, excerpt: { start: 1, lines: ['{', '  "a": 1,', '  "b": tru,', '}'], column: 11 } }
+  )
   t.match(await place('{"a": 1,}'), { line: 1, column: 9 })
   t.match(await place('{"a": "x'), { line: 1, column: 9 }, 'the end')
   t.match(await place("{'a': 1}"), { line: 1, column: 2 })
@@ -234,9 +253,14 @@ inBothModes('the card shows the place of a syntax error that Node.js or a compil
     app.get('/cjs', async () => { await import(`${folder}/broken.cjs`) })
     app.get('/loaded', async () => { throw new Error(`Parse error ${folder}/broken.cjs:2:9`) })
     app.get('/linked', async () => { await import(`${folder}/linked.mjs`) })
-    app.get('/compiled', async () => { throw Object.assign(new Error(`Transform failed with 1 error:\n${folder}/broken.cjs:3:9: ERROR: Expected "}"`), { stack: '' }) })
+    app.get(
+      '/compiled',
+      async () => { throw Object.assign(new Error(`Transform failed with 1 error:\n${folder}/broken.cjs:3:9: ERROR: Expected "}"`), { stack: '' }) }
+    )
   })
-  for (const [url, file, line] of [['/cjs', 'broken.cjs', 3], ['/compiled', 'broken.cjs', 3], ['/loaded', 'broken.cjs', 2], ['/linked', 'linked.mjs', 2]] as const) {
+  for (const [url, file, line] of [
+    ['/cjs', 'broken.cjs', 3], ['/compiled', 'broken.cjs', 3], ['/loaded', 'broken.cjs', 2], ['/linked', 'linked.mjs', 2]
+  ] as const) {
     const { exceptions } = await profileOf(app, await app.inject(url))
     t.match(exceptions[0]?.frames[0], { file: `${folder}/${file}`, line, function: '(syntax)', own: true }, url)
     t.match(texts(await page(app, { url }), '.where h2')[0], new RegExp(`^In your code: .*${file}:\\d.* \\(syntax\\)$`))
@@ -285,7 +309,12 @@ inBothModes('the page names the handler or hook that raised the error', async (t
     ['POST', '/body', /^The body is not valid JSON; the handler of POST \/body \(.*\) did not run\.$/],
     ['GET', '/nowhere', /^No route matches GET \/nowhere; /]
   ] as const) {
-    const { body } = await app.inject({ method, url, headers: { accept: 'text/html', ...(method === 'POST' && { 'content-type': 'application/json' }) }, ...(method === 'POST' && { payload: '{' }) })
+    const { body } = await app.inject({
+      method,
+      url,
+      headers: { accept: 'text/html', ...(method === 'POST' && { 'content-type': 'application/json' }) },
+      ...(method === 'POST' && { payload: '{' })
+    })
     t.match(textsOf(body, '.what'), [sentence], url)
   }
 })
@@ -336,7 +365,9 @@ t.test('the problem document has the fields of RFC 9457 and the report', async (
 t.test('odd values are serialized safely in the problem document', async (t) => {
   const circle: Record<string, unknown> = { big: 1n }
   circle.self = circle
-  const body = problemOf({ logs: [record('info', '</script>', circle), record('info', 'next', { fn () {} })], request: { method: 'GET', url: '%', ip: '', headers: [] } })
+  const body = problemOf(
+    { logs: [record('info', '</script>', circle), record('info', 'next', { fn () {} })], request: { method: 'GET', url: '%', ip: '', headers: [] } }
+  )
   t.notMatch(body, '<', 'no markup for content sniffing')
   const document = JSON.parse(body)
   t.match(document.logs, [{ message: '</script>', context: /Circular/ }, { context: { fn: '[Function: fn]' } }])

@@ -34,14 +34,19 @@ t.test('the excerpt marks the expression at the position of the frame', async (t
 })
 
 t.test('any source is shown as text, without markup of its own', async (t) => {
-  const hostile = ['</code></pre><script>alert(1)</script>', '<i class="k" onclick=alert(1)>', '&lt;', '`${', '"', '/*', '*/', '/[', '<a b={', '\\', '#!x', '#', '@', '', '\t', 'é', '𝒳', '\u{10ffff}']
+  const hostile = [
+    '</code></pre><script>alert(1)</script>', '<i class="k" onclick=alert(1)>', '&lt;', '`${', '"', '/*', '*/', '/[', '<a b={', '\\', '#!x', '#', '@', '', '\t',
+    'é', '𝒳', '\u{10ffff}'
+  ]
   for (const file of ['a.ts', 'a.tsx', 'a.js', 'a.html']) {
     for (const one of hostile) {
       const lines = [one, `x ${one}${one} y`, one.repeat(200)]
       const { document } = new JSDOM(`<pre>\n${highlight(lines, file, { line: 1, column: 4 }).join('\n')}</pre>`).window
       const pre = document.querySelector('pre')
       t.equal(pre?.textContent, lines.join('\n'), `${file}: ${one}`)
-      t.same([...pre?.querySelectorAll('*') ?? []].filter((element) => element.tagName !== 'I' || !/^(?:[skcnt]|at|[skcnt] at)$/.test(element.className) || element.attributes.length !== 1).length, 0)
+      t.same([...pre?.querySelectorAll('*') ?? []].filter(
+        (element) => element.tagName !== 'I' || !/^(?:[skcnt]|at|[skcnt] at)$/.test(element.className) || element.attributes.length !== 1
+      ).length, 0)
     }
   }
   t.same(highlight(['x'.repeat(30_000)], 'a.ts', null), ['x'.repeat(30_000)], 'oversized source is not colored')

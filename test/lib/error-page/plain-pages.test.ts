@@ -20,6 +20,9 @@ t.test('the short error has the detail that it is given, whatever was raised', a
   t.equal(JSON.parse(renderShortError(500, 'json', { detail })).detail, detail)
   t.match(renderShortError(500, 'text', { detail }), /\n {4}Error: first <b>\n[^]*\n {4}second\n$/)
   const throwing = () => { throw new Error('no') }
-  const odd = [null, undefined, Symbol('s'), Object.create(null), { toString: throwing }, Object.defineProperty(new Error('x'), 'stack', { get: throwing }), new Proxy({}, { get: throwing })]
+  const odd = [
+    null, undefined, Symbol('s'), Object.create(null), { toString: throwing }, Object.defineProperty(new Error('x'), 'stack', { get: throwing }),
+    new Proxy({}, { get: throwing })
+  ]
   for (const value of odd) t.type(plainStack(value), 'string')
 })

@@ -85,7 +85,10 @@ t.test('the page shows the first frame of the application with its source', asyn
   t.same(texts(document, '.where h2'), ['In your code: /srv/routes/a.ts:3:5 fn'])
   t.same(texts(document, '.where .number'), ['2', '→ 3', '4'])
   t.same(texts(document, '.where mark .source'), ['here("<b>")'])
-  t.same(texts(document, '.where .source i').map((text, i) => `${document.querySelectorAll('.where .source i')[i]?.className} ${text}`), ['c // before', 'at here', 's "<b>"'])
+  t.same(
+    texts(document, '.where .source i').map((text, i) => `${document.querySelectorAll('.where .source i')[i]?.className} ${text}`),
+    ['c // before', 'at here', 's "<b>"']
+  )
   t.same(texts(document, '.own'), ['/srv/routes/a.ts:3:5 fn shown above'], 'the source is shown once')
   t.equal(document.querySelectorAll('.excerpt').length, 1)
   t.equal(document.querySelector('.where a, .tools a'), null, 'no link without an editor')
@@ -156,7 +159,9 @@ t.test('missing data leaves no empty element', async (t) => {
 })
 
 t.test('the page has less than 60 kB', async (t) => {
-  const body = renderReport(sampleReport({ logs: Array.from({ length: 40 }, () => record('debug', 'Notified event "kernel.request".', { a: 1 })) }), 'html', NONCE)
+  const body = renderReport(
+    sampleReport({ logs: Array.from({ length: 40 }, () => record('debug', 'Notified event "kernel.request".', { a: 1 })) }), 'html', NONCE
+  )
   const document = new JSDOM(body).window.document
   t.ok(body.length < 60_000, `${body.length} characters`)
   const inlined = texts(document, 'style, script').join('').length
@@ -227,5 +232,8 @@ t.test('the page is valid HTML', async (t) => {
     const body = renderReport(sampleReport(changes), 'html', { script: 'sc', style: 'st' })
     t.same(await findings(body), [], name)
   }
-  t.ok((await findings('<!DOCTYPE html><html lang="en"><head><title>x</title></head><body><p><div></div></p></body></html>')).length > 0, 'the checker reports invalid HTML')
+  t.ok(
+    (await findings('<!DOCTYPE html><html lang="en"><head><title>x</title></head><body><p><div></div></p></body></html>')).length > 0,
+    'the checker reports invalid HTML'
+  )
 })

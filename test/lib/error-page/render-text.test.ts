@@ -36,7 +36,12 @@ t.test('Markdown has the report, escaped', async (t) => {
 t.test('hostile text cannot end a fenced block', async (t) => {
   const hostile = '`````\n# injected\n<script>alert(1)</script>\n~~~\n```'
   const text = rendered('text', {
-    exceptions: [{ name: hostile, message: hostile, stack: '', frames: [{ file: `/${hostile}.ts`, line: 1, column: 1, function: hostile, own: true, excerpt: { start: 1, lines: hostile.split('\n') } }] }],
+    exceptions: [{
+      name: hostile,
+      message: hostile,
+      stack: '',
+      frames: [{ file: `/${hostile}.ts`, line: 1, column: 1, function: hostile, own: true, excerpt: { start: 1, lines: hostile.split('\n') } }]
+    }],
     logs: [record('info', hostile)],
     request: { method: 'GET', url: `http://x/${hostile}`, ip: hostile, headers: [['x', hostile]] },
     hints: [{ title: hostile, text: hostile, code: hostile }]

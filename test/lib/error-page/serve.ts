@@ -9,10 +9,12 @@ import type { ErrorReport } from '../../../lib/errors/report.js'
 import { axeViolations, watchedPage, type WatchedPage } from '../../support/page.js'
 import { record, sampleReport } from '../errors/sample.js'
 
-const POLICY = "default-src 'none'; style-src 'nonce-st'; script-src 'nonce-sc'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const POLICY = "default-src 'none'; style-src 'nonce-st'; script-src 'nonce-sc'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action " +
+  "'none'; frame-ancestors 'none'"
 
 /** What would do harm if a page took it for more than text. */
-export const HOSTILE = '"\'><script nonce="sc">alert(1)</script><img src="http://127.0.0.1:9/x" onerror=alert(2)></style><style nonce="st">@import "http://127.0.0.1:9/y";</style>javascript:alert(3)\u202e'
+export const HOSTILE = '"\'><script nonce="sc">alert(1)</script><img src="http://127.0.0.1:9/x" onerror=alert(2)></style><style nonce="st">@import ' +
+  '"http://127.0.0.1:9/y";</style>javascript:alert(3)\u202e'
 
 const DIFFERENCES = '<section><h2>Differences</h2><table><tbody><tr><th scope="row">status</th><td>200</td><td>500</td></tr></tbody></table>' +
   '<script>window.hacked = true</script></section>'

@@ -32,7 +32,10 @@ const named: Array<[what: string, raised: unknown, name: string, message: string
   ['an object without a prototype', Object.create(null), 'Thrown object', '[Object: null prototype] {}'],
   ['a Map', new Map([[1, 2]]), 'Thrown Map', 'Map(1) { 1 => 2 }'],
   ['a revoked proxy', revoked(), 'Thrown object', '<Revoked Proxy>'],
-  ['a proxy that throws', new Proxy({}, { get: throwing, getPrototypeOf: throwing, has: throwing, ownKeys: throwing, getOwnPropertyDescriptor: throwing }), 'Thrown object', /./],
+  [
+    'a proxy that throws', new Proxy({}, { get: throwing, getPrototypeOf: throwing, has: throwing, ownKeys: throwing, getOwnPropertyDescriptor: throwing }),
+    'Thrown object', /./
+  ],
   ['a proxy of an error', new Proxy(new Error('inner'), {}), 'Error', 'inner'],
   ['an inspection that throws', { [Symbol.for('nodejs.util.inspect.custom')]: throwing }, 'Thrown object', /cannot be read/]
 ]

@@ -33,7 +33,10 @@ t.test('routes that differ by a few characters are suggested', async (t) => {
 })
 
 t.test('paths are compared segment by segment', async (t) => {
-  t.match((await hints(t, '/oders'))[0]?.routes, [{ methods: ['GET'], pattern: '/orders/:id', path: undefined, source: /hints\.test\.ts:\d+$/ }, {}], 'a parameter is missing')
+  t.match(
+    (await hints(t, '/oders'))[0]?.routes, [{ methods: ['GET'], pattern: '/orders/:id', path: undefined, source: /hints\.test\.ts:\d+$/ }, {}],
+    'a parameter is missing'
+  )
   t.match((await hints(t, '/oders/7'))[0]?.routes, [{ pattern: '/orders/:id', path: '/orders/7' }, {}])
   t.match((await hints(t, '/orders/7/lines'))[0]?.routes, [{ pattern: '/orders/:id', why: 'the path continues after segment 2: "lines"' }, {}])
   t.match((await hints(t, '/oders/7/lines/2'))[0]?.title, 'No route for GET /oders/7/lines/2', 'two segments more are another path')
@@ -54,7 +57,10 @@ t.test('in observe mode a page has the same hints, and a route for the applicati
   t.match(near.querySelector('.hint')?.textContent, /Similar route\s.*GET \/orders\/:id/s)
   t.ok(near.querySelector('.hint a[href="/orders/7"]'))
   t.match(near.querySelector('main')?.textContent, /To declare it, add this route to your application:\s*app\.get\('\/oders\/:id'/)
-  t.match((await page({ method: 'POST', url: '/orders/7' })).querySelector('.hint')?.textContent, /The path has routes, but not for POST\s.*the method is GET, not POST/s)
+  t.match(
+    (await page({ method: 'POST', url: '/orders/7' })).querySelector('.hint')?.textContent,
+    /The path has routes, but not for POST\s.*the method is GET, not POST/s
+  )
   t.equal((await page({ url: '/gone' })).querySelector('.hint'), null, 'the route exists')
 })
 
@@ -69,7 +75,10 @@ t.test('a hint names a difference in case or in the trailing slash', async (t) =
 
 t.test('a hint names the methods of the path and the code for a new route', async (t) => {
   t.match(await hints(t, { method: 'PATCH', url: '/orders/7' }), [
-    { title: 'The path has routes, but not for PATCH', routes: [{ methods: ['GET'], pattern: '/orders/:id', why: 'the method is GET, not PATCH' }, { methods: ['PUT', 'DELETE'] }] },
+    {
+      title: 'The path has routes, but not for PATCH',
+      routes: [{ methods: ['GET'], pattern: '/orders/:id', why: 'the method is GET, not PATCH' }, { methods: ['PUT', 'DELETE'] }]
+    },
     { title: 'No route for PATCH on this path', code: /app\.patch\('\/orders\/:id'/ }
   ])
 })

@@ -19,7 +19,10 @@ const cases: Array<[line: string, expected: { file: string, line: number, column
   ['at Object.save [as run] (/app/a.ts:1:2)', { file: '/app/a.ts', line: 1, column: 2, function: 'Object.save [as run]', own: true }],
   ['at eval (eval at run (/app/a.js:7:8), <anonymous>:1:1)', { file: '/app/a.js', line: 7, column: 8, function: 'eval', own: true }],
   ['at fastify (/app/node_modules/fastify/x.js:1:2)', { file: '/app/node_modules/fastify/x.js', line: 1, column: 2, function: 'fastify', own: false }],
-  ['at process.tick (node:internal/process/task_queues:95:5)', { file: 'node:internal/process/task_queues', line: 95, column: 5, function: 'process.tick', own: false }],
+  [
+    'at process.tick (node:internal/process/task_queues:95:5)',
+    { file: 'node:internal/process/task_queues', line: 95, column: 5, function: 'process.tick', own: false }
+  ],
   ['at Array.map (native)', { file: '', line: 0, column: 0, function: 'Array.map', own: false }],
   ['at other (/elsewhere/a.ts:1:2)', { file: '/elsewhere/a.ts', line: 1, column: 2, function: 'other', own: false }],
   ['at next (/application/a.ts:1:2)', { file: '/application/a.ts', line: 1, column: 2, function: 'next', own: false }],

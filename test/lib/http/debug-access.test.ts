@@ -24,7 +24,9 @@ async function failure (t: Test, port: number, headers: Record<string, string>, 
     t.equal(shown(answer), expected, `${name}: ${path}`)
     if (expected) continue
     t.notOk(/^x-debug/im.test(answer.split('\r\n\r\n', 1)[0] as string), `${name}: ${path} has no debug header`)
-    for (const inside of ['the inner workings', 'debug-access.test.ts', '    at ', process.cwd(), 'node_modules', 'No route found']) t.notOk(answer.includes(inside), `${name}: ${path} does not tell "${inside}"`)
+    for (const inside of ['the inner workings', 'debug-access.test.ts', '    at ', process.cwd(), 'node_modules', 'No route found']) {
+      t.notOk(answer.includes(inside), `${name}: ${path} does not tell "${inside}"`)
+    }
     if (path !== '/ok' && statusOf(answer) !== 400) t.ok(answer.includes('An Error Occurred'), `${name}: ${path} is the short page`)
   }
   const surface = await get(port, '/_profiler/', headers, host)
@@ -328,7 +330,11 @@ t.test('a proxy that does not name its client has no access', async t => {
     { 'X-Forwarded-For': '::1' }
   ] as Array<Record<string, string>>) await failure(t, port, headers, true, JSON.stringify(headers))
   await get(port, '/ok', { Forwarded: 'x, for=8.8.8.8' })
-  t.match(await newest(app), { ip: '', status: 400, exceptions: [{}, { message: /^Invalid Forwarded header "x, for=8\.8\.8\.8" \(RFC 7239, section 4\): Unexpected character/ }] }, 'the profile has the reason')
+  t.match(
+    await newest(app),
+    { ip: '', status: 400, exceptions: [{}, { message: /^Invalid Forwarded header "x, for=8\.8\.8\.8" \(RFC 7239, section 4\): Unexpected character/ }] },
+    'the profile has the reason'
+  )
 })
 
 t.test('a message that the parser refuses is answered without the debug surface, for any host', async t => {
@@ -341,7 +347,10 @@ t.test('a message that the parser refuses is answered without the debug surface,
     ['a header that is too long, behind it', [`GET / HTTP/1.1\r\nHost: evil.example\r\nX: ${long}\r\n\r\n`], 431],
     ['in an earlier packet', ['GET / HTTP/1.1\r\nHost: evil.example\r\n', 'Bad Header: 1\r\n\r\n'], 400],
     ['in an earlier packet, with a header that ends alike', ['GET / HTTP/1.1\r\nHost: evil.example\r\nX-', 'Host: localhost\r\nBad Header: 1\r\n\r\n'], 400],
-    ['in an earlier packet, with a body that says another', ['GET / HTTP/1.1\r\nHost: evil.example\r\n', 'Bad Header: 1\r\n\r\nx\r\nHost: localhost\r\n\r\n'], 400],
+    [
+      'in an earlier packet, with a body that says another', ['GET / HTTP/1.1\r\nHost: evil.example\r\n', 'Bad Header: 1\r\n\r\nx\r\nHost: localhost\r\n\r\n'],
+      400
+    ],
     ['a foreign one', ['GET / HTTP/1.1\r\nHost: evil.example\r\nBad Header: 1\r\n\r\n'], 400],
     ['none', ['GET / HTTP/1.1\r\nBad Header: 1\r\n\r\n'], 400],
     ['a local one', ['GET / HTTP/1.1\r\nHost: localhost\r\nBad Header: 1\r\n\r\n'], 400]
@@ -462,7 +471,10 @@ t.test('without debug mode injected requests receive no details', async t => {
 })
 
 t.test('an invalid address stops the start with the name of the option', async t => {
-  t.equal(await refusal({ debugClients: ['everybody'] }), 'debugClients (DEBUG_CLIENTS): invalid IP address: everybody; use addresses, CIDR ranges, loopback, linklocal or uniquelocal')
+  t.equal(
+    await refusal({ debugClients: ['everybody'] }),
+    'debugClients (DEBUG_CLIENTS): invalid IP address: everybody; use addresses, CIDR ranges, loopback, linklocal or uniquelocal'
+  )
 })
 
 t.test('an invalid host stops the start with the name of the option', async t => {

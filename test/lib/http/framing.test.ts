@@ -25,7 +25,10 @@ type Refused = [name: string, bytes: string, why: RegExp, status?: number]
 
 const REFUSED: Refused[] = [
   ['CL.TE', `${POST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`, /Transfer-Encoding can't be present with Content-Length/],
-  ['TE.CL', `${POST}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`, /Content-Length can't be present with Transfer-Encoding/],
+  [
+    'TE.CL', `${POST}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`,
+    /Content-Length can't be present with Transfer-Encoding/
+  ],
   ...([
     ['another coding', 'Transfer-Encoding: xchunked', /Transfer-Encoding/],
     ['identity', 'Transfer-Encoding: identity', /Transfer-Encoding "identity": only "chunked" is supported/],
@@ -52,9 +55,18 @@ const REFUSED: Refused[] = [
     ['in a folded line', 'X: y\r\n Transfer-Encoding: chunked', /whitespace/],
     ['in a name with NUL', 'Transfer-Encoding\0: chunked', /Invalid header token/]
   ] as const).map(([name, header, why]): Refused => [`TE.TE: ${name}`, `${POST}${header}\r\n\r\n0\r\n\r\n${SMUGGLED}`, why]),
-  ['chunks in HTTP/1.0', `POST /echo HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`, /Transfer-Encoding "chunked": an HTTP\/1\.0 message has none/],
-  ['HTTP/2.0 that is only claimed', `GET /ok HTTP/2.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n${SMUGGLED}`, /HTTP\/2\.0 is not supported on this connection/],
-  ['HTTP/0.9 that is only claimed', `GET /ok HTTP/0.9\r\nHost: a\r\nConnection: keep-alive\r\n\r\n${SMUGGLED}`, /HTTP\/0\.9 is not supported on this connection/],
+  [
+    'chunks in HTTP/1.0', `POST /echo HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
+    /Transfer-Encoding "chunked": an HTTP\/1\.0 message has none/
+  ],
+  [
+    'HTTP/2.0 that is only claimed', `GET /ok HTTP/2.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n${SMUGGLED}`,
+    /HTTP\/2\.0 is not supported on this connection/
+  ],
+  [
+    'HTTP/0.9 that is only claimed', `GET /ok HTTP/0.9\r\nHost: a\r\nConnection: keep-alive\r\n\r\n${SMUGGLED}`,
+    /HTTP\/0\.9 is not supported on this connection/
+  ],
   ['obs-fold', `GET /ok HTTP/1.1\r\nHost: a\r\nX: y\r\n z\r\n\r\n${SMUGGLED}`, /whitespace/],
   ['obs-fold by a tab', `GET /ok HTTP/1.1\r\nHost: a\r\nX: y\r\n\tz\r\n\r\n${SMUGGLED}`, /whitespace/],
   ['obs-fold of a length', `${POST}Content-Length: 1\r\n 0\r\n\r\n${SMUGGLED}`, /whitespace/],
@@ -69,7 +81,9 @@ const REFUSED: Refused[] = [
     ['twice, not the same', `Content-Length: 0\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`],
     ['a list', `Content-Length: 0, ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`],
     ['a list of the same', `Content-Length: 0, 0\r\n\r\n${SMUGGLED}`],
-    ...['+0', '-0', '0x0', '0.0', '0e1', '0 0', '', '\v0', '0\0', '0;', '"0"', '99999999999999999999999999', '18446744073709551616'].map(length => [JSON.stringify(length), `Content-Length: ${length}\r\n\r\n${SMUGGLED}`])
+    ...['+0', '-0', '0x0', '0.0', '0e1', '0 0', '', '\v0', '0\0', '0;', '"0"', '99999999999999999999999999', '18446744073709551616'].map(
+      length => [JSON.stringify(length), `Content-Length: ${length}\r\n\r\n${SMUGGLED}`]
+    )
   ] as Array<[string, string]>).map(([name, rest]): Refused => [`length: ${name}`, POST + rest, /Content-Length/]),
   ['length: a space before the colon', `${POST}Content-Length : 0\r\n\r\n${SMUGGLED}`, /Invalid header field char/],
   ['header: NUL in the name', `GET /ok HTTP/1.1\r\nHost: a\r\nX\0: y\r\n\r\n${SMUGGLED}`, /Invalid header token/],
@@ -187,7 +201,9 @@ t.test('an upgrade that is not accepted is the last request of its connection', 
     ['a request behind it', `GET /ok HTTP/1.1\r\n${upgrade}\r\n${SMUGGLED}`],
     ['half a request behind it', `GET /ok HTTP/1.1\r\n${upgrade}\r\nGET /nix?`],
     ['a body', `POST /echo HTTP/1.1\r\n${upgrade}Content-Type: text/plain\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`],
-    ['chunks', `POST /echo HTTP/1.1\r\n${upgrade}Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n${SMUGGLED}`]
+    ['chunks', `POST /echo HTTP/1.1\r\n${upgrade}Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n${SMUGGLED.length.toString(
+      16
+    )}\r\n${SMUGGLED}\r\n0\r\n\r\n${SMUGGLED}`]
   ] as const) {
     const answer = await raw(port, bytes)
     t.same([statuses(answer), headerOf(answer, 'connection')], [[200], 'close'], name)

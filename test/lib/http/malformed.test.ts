@@ -52,7 +52,10 @@ async function service (t: Test, options: HindsightOptions = {}, declare: (app: 
   return { app, port, lines }
 }
 
-/** Sends packets one after the other; what came until the server closed, and after how many milliseconds the first of it did. With `stay`, the client does not end its side for that many milliseconds. */
+/**
+ * Sends packets one after the other; what came until the server closed, and after how many milliseconds the first of it did. With `stay`, the client does
+ * not end its side for that many milliseconds.
+ */
 async function exchange (port: number, packets: readonly string[], { stay = 0 } = {}): Promise<{ received: string, after: number }> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: stay > 0 }).setNoDelay(true).setEncoding('latin1')
   const startedAt = performance.now()
@@ -94,9 +97,13 @@ t.test('a message that the parser refuses is answered, logged and stored', async
     ['NUL in a value', 'GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n', 400, 'GET', /^Malformed HTTP message: Invalid header value char/],
     ['a bare CR', 'GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n', 400, 'GET', /^Malformed HTTP message: /],
     ['two lengths', 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400, 'POST', /Content-Length/],
-    ['a length and chunks', 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400, 'POST', /Content-Length/],
+    [
+      'a length and chunks', 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400, 'POST', /Content-Length/
+    ],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, '-', /^Malformed HTTP message: Invalid method encountered/],
-    ['too large a header section', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(70 * 1024)}\r\n\r\n`, 431, /^(?:GET|-)$/, /^The header section is too large: /],
+    [
+      'too large a header section', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(70 * 1024)}\r\n\r\n`, 431, /^(?:GET|-)$/, /^The header section is too large: /
+    ],
     ['too long a URL', `GET /${'x'.repeat(70 * 1024)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431, /^(?:GET|-)$/, /^The header section is too large: /]
   ] as const) {
     lines.length = 0
@@ -143,7 +150,9 @@ t.test('in production the answer is the same, and nothing is stored', async (t) 
 
 t.test('the refused bytes are stored as text, and pages escape them', async (t) => {
   const { app, port } = await service(t)
-  const response = await raw(port, `GET /<script>alert(1)</script> HTTP/1.1\r\nHost: a.test\r\nX-Bad\0: "><script>alert(2)</script>${'y'.repeat(5_000)}\r\n\r\n`)
+  const response = await raw(
+    port, `GET /<script>alert(1)</script> HTTP/1.1\r\nHost: a.test\r\nX-Bad\0: "><script>alert(2)</script>${'y'.repeat(5_000)}\r\n\r\n`
+  )
   t.notMatch(response?.text, '<script>')
   const { token, url, collectors } = await newest(app)
   t.equal(url, 'http://a.test/<script>alert(1)</script>')
@@ -156,13 +165,17 @@ t.test('the refused bytes are stored as text, and pages escape them', async (t) 
     t.notMatch(body, /<script>alert/, panel)
     if (panel === 'request') t.match(body, '&#60;script&#62;alert(2)&#60;/script&#62;')
   }
-  t.match((await app.inject({ url: `/_profiler/${token}/as/curl`, headers: { accept: 'application/json' } })).json(), { status: 409, detail: /refused by the HTTP parser/ })
+  t.match(
+    (await app.inject({ url: `/_profiler/${token}/as/curl`, headers: { accept: 'application/json' } })).json(),
+    { status: 409, detail: /refused by the HTTP parser/ }
+  )
 })
 
 t.test('secrets in the refused bytes are masked', async (t) => {
   const { app, port } = await service(t)
   const secrets = ['hunter2', 's3cretbearer', 's3cretcookie', 's3cretkey']
-  const head = 'GET /?password=hunter2 HTTP/1.1\r\nHost: a.test\r\nAuthorization: Bearer s3cretbearer\r\nCookie: theme=dark; sid=s3cretcookie\r\nX-Api-Key: s3cretkey\r\n'
+  const head = 'GET /?password=hunter2 HTTP/1.1\r\nHost: a.test\r\nAuthorization: Bearer s3cretbearer\r\nCookie: theme=dark; sid=s3cretcookie\r\nX-Api-Key: ' +
+    's3cretkey\r\n'
   const cut = head.indexOf('cretbearer')
   for (const [name, packets] of [
     ['in one packet', [`${head}Bad Header: x\r\n\r\n`]],
@@ -183,7 +196,8 @@ t.test('secrets in the refused bytes are masked', async (t) => {
   }
   await exchange(port, [`${head}Bad Header: x\r\n\r\n`])
   t.equal(rawMessageOf(await newest(app)),
-    'GET /?password=****** HTTP/1.1\r\nHost: a.test\r\nAuthorization: Bearer ******\r\nCookie: theme=******; sid=******\r\nX-Api-Key: ******\r\nBad Header: x\r\n\r\n')
+    'GET /?password=****** HTTP/1.1\r\nHost: a.test\r\nAuthorization: Bearer ******\r\nCookie: theme=******; sid=******\r\nX-Api-Key: ******\r\nBad Header: ' +
+      'x\r\n\r\n')
   await exchange(port, [head.slice(0, cut), `${head.slice(cut)}Bad Header: x\r\n\r\n`])
   t.equal(rawMessageOf(await newest(app)), 'Bad Header: x\r\n\r\n')
 })
@@ -208,7 +222,9 @@ t.test('a message that is refused after other requests is answered after them', 
   }
   await exchange(port, [good('/ok') + bad])
   const profiles = await app.hindsight.profiler.search({ limit: 2 })
-  t.same(profiles.profiles.map(({ method, url, status }) => [method, url, status]).sort(), [['GET', 'http://good.test/ok', 200], ['PUT', 'http://bad.test/pot', 400]])
+  t.same(
+    profiles.profiles.map(({ method, url, status }) => [method, url, status]).sort(), [['GET', 'http://good.test/ok', 200], ['PUT', 'http://bad.test/pot', 400]]
+  )
 })
 
 t.test('a malformed chunk is answered at once, while a hook waits', async (t) => {
@@ -233,7 +249,8 @@ t.test('a malformed chunk is answered at once, while a hook waits', async (t) =>
   t.equal((await raw(port, `GET /ok HTTP/1.1\r\n${HOST}\r\n`))?.status, 200, 'other requests are answered')
   const { profiles } = await app.hindsight.profiler.search({ limit: 100 })
   const refused = await Promise.all(profiles.filter(({ status }) => status === 400).map(async ({ token }) => await app.hindsight.profiler.find(token)))
-  t.equal(refused.filter((profile) => profile?.events.length === 0 && profile.exceptions.at(-1)?.name === 'MalformedMessageError' && /^http:\/\/a\/(?:body|wait\/\d+)$/.test(profile.url)).length, 4 * Object.keys(BAD_CHUNKS).length, 'each is stored with its URL')
+  t.equal(refused.filter((profile) => profile?.events.length === 0 && profile.exceptions.at(-1)?.name === 'MalformedMessageError' &&
+    /^http:\/\/a\/(?:body|wait\/\d+)$/.test(profile.url)).length, 4 * Object.keys(BAD_CHUNKS).length, 'each is stored with its URL')
 })
 
 t.test('nothing is inserted into a response that has begun', async (t) => {
@@ -330,8 +347,13 @@ t.test('a client that leaves or resets its connection does no harm', async (t) =
   t.equal(await raw(port, `${POST}1\r\na`, { end: true }), null, 'a client whose request is pending is not answered')
   t.same(lines.filter(({ msg }) => msg.startsWith('Malformed')), [])
   // An error of a connection without a listener would end the process, and fail this test.
-  for (const bytes of ['', 'GET', 'BAD\r\n\r\n', `${POST}ZZ`, `CONNECT a:80 HTTP/1.1\r\n${HOST}\r\n`, `GET /slow HTTP/1.1\r\n${HOST}\r\nBAD\r\n\r\n`, `GET /slow HTTP/1.1\r\n${HOST}Expect: x\r\n\r\n`, `GET /slow HTTP/1.1\r\n${HOST}Connection: upgrade\r\nUpgrade: x\r\n\r\n`]) {
-    await Promise.all([0, 1, 2, 5, 10].flatMap((delay) => [(socket: Socket) => socket.destroy(), (socket: Socket) => socket.resetAndDestroy()].map(async (leave) => {
+  for (const bytes of [
+    '', 'GET', 'BAD\r\n\r\n', `${POST}ZZ`, `CONNECT a:80 HTTP/1.1\r\n${HOST}\r\n`, `GET /slow HTTP/1.1\r\n${HOST}\r\nBAD\r\n\r\n`,
+    `GET /slow HTTP/1.1\r\n${HOST}Expect: x\r\n\r\n`, `GET /slow HTTP/1.1\r\n${HOST}Connection: upgrade\r\nUpgrade: x\r\n\r\n`
+  ]) {
+    await Promise.all([
+      0, 1, 2, 5, 10
+    ].flatMap((delay) => [(socket: Socket) => socket.destroy(), (socket: Socket) => socket.resetAndDestroy()].map(async (leave) => {
       const socket = connect(port, '127.0.0.1').on('error', () => {})
       await once(socket, 'connect')
       socket.write(bytes)

@@ -26,7 +26,9 @@ function recorder (): EventRecorder {
   return new EventRecorder(slots, performance.now(), mask)
 }
 
-function run (events: EventRecorder, what: RecordedFunction, reply: FastifyReply, { pass = 'main', outcome = 'ran', reason = null }: { pass?: PassName, outcome?: Outcome, reason?: string | null } = {}): void {
+function run (events: EventRecorder, what: RecordedFunction, reply: FastifyReply, {
+  pass = 'main', outcome = 'ran', reason = null
+}: { pass?: PassName, outcome?: Outcome, reason?: string | null } = {}): void {
   events.leave(events.enter(reply, what, pass), outcome, reply, reason)
 }
 

@@ -25,7 +25,9 @@ interface Setup {
 }
 
 /** An application whose requests are captured, without the rest of Hindsight. */
-export async function capturing (t: Test, server: object, declare: (app: FastifyInstance) => unknown, { mode = 'full', reserve = false, before }: Setup = {}): Promise<Capturing> {
+export async function capturing (
+  t: Test, server: object, declare: (app: FastifyInstance) => unknown, { mode = 'full', reserve = false, before }: Setup = {}
+): Promise<Capturing> {
   const app = Fastify(server as FastifyServerOptions) as unknown as FastifyInstance
   const context = new AsyncLocalStorage<RequestLog>()
   const logs: Array<[url: string, log: RequestLog]> = []

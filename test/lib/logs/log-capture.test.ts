@@ -78,7 +78,10 @@ inBothModes('"incoming request" and "request completed" are attributed to their 
   const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => app.inject(`/${n}`)))
   for (const [n, answer] of answers.entries()) {
     const { logs } = await profileOf(app, answer)
-    t.match(logs.filter(({ channel, message }) => channel === 'request' && message === 'incoming request').map(({ context }) => (context.req as { url: string }).url), [`/${n}`])
+    t.match(
+      logs.filter(({ channel, message }) => channel === 'request' && message === 'incoming request').map(({ context }) => (context.req as { url: string }).url),
+      [`/${n}`]
+    )
     t.equal(logs.filter(({ message }) => message === 'request completed').length, 1)
   }
 })
@@ -90,7 +93,9 @@ inBothModes('"request completed" is captured as it was written, with any options
     'a mixin': { more: { mixin: () => ({ part: 'shop' }) }, context: ({ responseTime }) => ({ part: 'shop', res: { statusCode: 200 }, responseTime }) },
     bindings: { more: { base: { service: 'shop' } }, context: ({ responseTime }) => ({ service: 'shop', res: { statusCode: 200 }, responseTime }) },
     redacted: { more: { redact: ['res.statusCode'] }, context: ({ responseTime }) => ({ res: { statusCode: '[Redacted]' }, responseTime }) },
-    'another key of the message': { more: { messageKey: 'text' }, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime, text: 'request completed' }), message: '' }
+    'another key of the message': {
+      more: { messageKey: 'text' }, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime, text: 'request completed' }), message: ''
+    }
   }
   for (const [name, { more, context, message = 'request completed' }] of Object.entries(loggers)) {
     const { stream, lines } = sink()
@@ -231,7 +236,12 @@ t.test('pino publishes its lines to the diagnostics channel', async (t) => {
   logger.warn({ a: 1 }, 'said')
   unsubscribe(CHANNEL, collect)
   const [message] = published as Array<{ instance: unknown, arguments: unknown[], result: unknown }>
-  if (message === undefined) return t.fail(`pino ${pino.version} no longer publishes to the diagnostics channel "${CHANNEL}", by which lib/logs/log-capture.ts captures log lines: profiles would have none`)
+  if (message === undefined) {
+    return t.fail(
+    `pino ${pino.version} no longer publishes to the diagnostics channel "${CHANNEL}", by which lib/logs/log-capture.ts captures log lines: profiles would ` +
+      'have none'
+    )
+  }
   t.equal(message.instance, logger, `the message of "${CHANNEL}" no longer has the logger as its "instance"`)
   t.same([...message.arguments].slice(0, 3), [{ a: 1 }, 'said', 40], `the "arguments" of "${CHANNEL}" are no longer fields, message and level`)
   t.equal(message.result, '{"level":40,"a":1,"msg":"said"}\n', `the "result" of "${CHANNEL}" is no longer the line`)
@@ -312,7 +322,9 @@ class PrivateLogger {
 t.test('a logger with private fields works, and its lines through pino are captured once', async (t) => {
   for (const mode of MODES) {
     const { stream, text } = output()
-    const { app, linesOf, messagesOf } = await capturing(t, { loggerInstance: new PrivateLogger(pino({ level: 'info' }, stream)) }, (app) => app.get('/', (request) => {
+    const {
+      app, linesOf, messagesOf
+    } = await capturing(t, { loggerInstance: new PrivateLogger(pino({ level: 'info' }, stream)) }, (app) => app.get('/', (request) => {
       const { log } = request as unknown as { log: PrivateLogger }
       const before = log.calls
       log.debug('below the level')
@@ -380,7 +392,9 @@ async function outputOf (t: Parameters<typeof capturing>[0], logger: object, mod
       reply.send(error)
     })
     app.get('/', { logLevel: (logger as { route?: 'error' }).route ?? '' as 'error' }, async (request) => {
-      for (const log of [request.log, app.log, request.log.child({ part: 'child' }, { msgPrefix: '> ', redact: ['secret'] }), request.log.child({}, { level: 'error' })]) {
+      for (const log of [
+        request.log, app.log, request.log.child({ part: 'child' }, { msgPrefix: '> ', redact: ['secret'] }), request.log.child({}, { level: 'error' })
+      ]) {
         for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) {
           log[level]('plain')
           log[level]({ secret: 'a', card: { number: '4111' }, big: 'x'.repeat(50) }, 'with %s and %d', 'fields', 3)
@@ -418,7 +432,10 @@ t.test('the log output of an application is the same as without Hindsight', asyn
       formatters: { level: (label: string) => ({ level: label }), log: (fields: object) => ({ ...fields, formed: true }) },
       serializers: { res: () => 'a reply' }
     },
-    hooks: { level: 'info', hooks: { logMethod (this: unknown, args: [string], method: (...args: unknown[]) => void, level: number) { if (level > 30) method.apply(this, args) } } }
+    hooks: {
+      level: 'info',
+      hooks: { logMethod (this: unknown, args: [string], method: (...args: unknown[]) => void, level: number) { if (level > 30) method.apply(this, args) } }
+    }
   }
   for (const [name, logger] of Object.entries(loggers)) {
     const expected = await outputOf(t, logger)
@@ -439,7 +456,13 @@ t.test('on a persistent connection the first line of a request is attributed to 
     'a hook before ours that waits': { before: (app) => app.addHook('onRequest', async () => { await sleep(2) }) },
     'one logger for all requests': { server: { childLoggerFactory: (logger: FastifyBaseLogger) => logger } },
     'another first line': {
-      server: { logController: new class extends (Fastify as unknown as { LogController: new () => { incomingRequest: unknown } }).LogController { override incomingRequest = (request: { log: FastifyBaseLogger }) => { request.log.info({ req: request }, 'came in') } }() },
+      server: {
+        logController: new class extends (Fastify as unknown as { LogController: new () => { incomingRequest: unknown } }).LogController {
+          override incomingRequest = (request: { log: FastifyBaseLogger }) => {
+            request.log.info({ req: request }, 'came in')
+          }
+        }()
+      },
       first: 'came in'
     }
   }

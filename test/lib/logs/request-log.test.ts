@@ -12,7 +12,9 @@ const startedTime = Date.parse('2026-01-02T03:04:05.000Z')
 Object.assign(START.timing, { startedAt: 1_000, startedTime })
 
 t.test('levels have their numbers', async t => {
-  for (const [level, name] of [[10, 'trace'], [20, 'debug'], [30, 'info'], [35, 'info'], [40, 'warn'], [50, 'error'], [60, 'fatal'], [100, 'fatal'], [0, 'trace']] as const) t.equal(levelName(level), name)
+  for (const [level, name] of [
+    [10, 'trace'], [20, 'debug'], [30, 'info'], [35, 'info'], [40, 'warn'], [50, 'error'], [60, 'fatal'], [100, 'fatal'], [0, 'trace']
+  ] as const) t.equal(levelName(level), name)
 })
 
 t.test('a line that is not JSON is kept as its message', async t => {
@@ -47,7 +49,8 @@ t.test('lines above the bounds are counted', async t => {
   t.ok(large.records().some(({ message }) => /more log lines/.test(message)))
 })
 
-const event = (listener: string, outcome: ListenerEvent['outcome'], start: number): ListenerEvent => ({ stage: 'kernel.request', listener, pass: 'main', outcome, start, duration: 0 })
+const event = (listener: string, outcome: ListenerEvent['outcome'], start: number): ListenerEvent =>
+  ({ stage: 'kernel.request', listener, pass: 'main', outcome, start, duration: 0 })
 const notified = (listener: string): string => `Notified event "kernel.request" to listener "${listener}".`
 
 t.test('notifications are ordered among the lines of the same millisecond; skipped listeners have none', async t => {
@@ -57,7 +60,10 @@ t.test('notifications are ordered among the lines of the same millisecond; skipp
   log.add(30, '{"msg":"after"}', 1009.5)
   const events = [event('router', 'ran', 0.2), event('locale', 'skipped', 0.3), event('firewall', 'ran', 0.4), event('pagination', 'raised', 9.001)]
   const records = reportedLines(log, events, startedTime, mask).logs
-  t.same(records.map(({ offset, message }) => [offset, message]), [[0, 'before'], [0.2, notified('router')], [0.25, 'between'], [0.4, notified('firewall')], [9.001, notified('pagination')], [9.5, 'after']])
+  t.same(
+    records.map(({ offset, message }) => [offset, message]),
+    [[0, 'before'], [0.2, notified('router')], [0.25, 'between'], [0.4, notified('firewall')], [9.001, notified('pagination')], [9.5, 'after']]
+  )
   t.match(records[1], { level: 'debug', channel: 'event', time: '2026-01-02T03:04:05.000Z' })
   t.same(records.map(({ time }) => time), records.map(({ time }) => time).sort(), 'the times never decrease')
   t.same(reportedLines(undefined, [], 0, mask), { logs: [] })
@@ -109,14 +115,18 @@ t.test('lines are in the order in which they were written', async (t) => {
   log.add(30, '{"msg":"first"}', 1_000.5004)
   log.add(30, '{"msg":"second"}', 1_000.5004)
   const at = (ms: number): string => new Date(startedTime + ms).toISOString()
-  t.same(log.records().map(({ message, time, offset }) => [message, time, offset]), [['first', at(0), 0.5], ['second', at(0), 0.5], ['third', at(1_000), 1_000]])
+  t.same(
+    log.records().map(({ message, time, offset }) => [message, time, offset]), [['first', at(0), 0.5], ['second', at(0), 0.5], ['third', at(1_000), 1_000]]
+  )
   t.equal(log.size, 3)
 })
 
 t.test('only the message of a long line is kept', async (t) => {
   const log = new RequestLog(START)
   log.add(40, JSON.stringify({ level: 40, channel: 'import', body: 'x'.repeat(100_000), msg: 'the "end"' }))
-  t.match(log.records(), [{ level: 'warn', channel: 'import', message: 'the "end"', context: { cut: '100,061 characters: the fields of this line were left out' } }])
+  t.match(
+    log.records(), [{ level: 'warn', channel: 'import', message: 'the "end"', context: { cut: '100,061 characters: the fields of this line were left out' } }]
+  )
 })
 
 t.test('at most 200 lines are masked, errors and warnings first; the others are counted', async t => {

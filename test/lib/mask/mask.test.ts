@@ -55,12 +55,16 @@ t.test('a masked URL differs only in its secrets', async t => {
 })
 
 const secretNames = [
-  'user[pass]', 'user[otp]', 'pass[]', 'auth[0]', 'a[b][sig][c]', 'user_otp', 'userOtp', 'user-otp', 'user.otp', 'x-otp', 'USER_OTP', 'userOTP', 'OTPCode', 'otpCode', 'otp2',
-  'userAuth', 'auth_code', 'smtpPass', 'SMTP_PASS_2', 'card_pin', 'cardPin', 'pin', 'bearer', 'urlSig', 'sid', 'my_jwt', 'dbpass', 'PGPASS', 'user[dbpass]', 'user[cookie]', 'user[set-cookie]', 'x-hindsight-profile', '_profile'
+  'user[pass]', 'user[otp]', 'pass[]', 'auth[0]', 'a[b][sig][c]', 'user_otp', 'userOtp', 'user-otp', 'user.otp', 'x-otp', 'USER_OTP', 'userOTP', 'OTPCode',
+  'otpCode', 'otp2',
+  'userAuth', 'auth_code', 'smtpPass', 'SMTP_PASS_2', 'card_pin', 'cardPin', 'pin', 'bearer', 'urlSig', 'sid', 'my_jwt', 'dbpass', 'PGPASS', 'user[dbpass]',
+  'user[cookie]', 'user[set-cookie]', 'x-hindsight-profile', '_profile'
 ]
 const plainNames = [
-  'author', 'authority', 'passenger', 'passing', 'compass', 'bypass', 'bypassed', 'signal', 'design', 'option', 'adoption', 'keyboard', 'pinned', 'Pinned', 'spin', 'shopping', 'ping', 'side', 'inside', 'insideOut', 'sidebar',
-  'key', 'keys', 'monkey', 'optional', 'co-author', 'userAuthor', 'PASSENGER', 'user[author]', 'list[0]', '[]', '[', 'bearers', 'PINNED', 'www-authenticate', 'x-debug-token', 'x-debug-token-link', 'profile', 'access-control-allow-credentials'
+  'author', 'authority', 'passenger', 'passing', 'compass', 'bypass', 'bypassed', 'signal', 'design', 'option', 'adoption', 'keyboard', 'pinned', 'Pinned',
+  'spin', 'shopping', 'ping', 'side', 'inside', 'insideOut', 'sidebar',
+  'key', 'keys', 'monkey', 'optional', 'co-author', 'userAuthor', 'PASSENGER', 'user[author]', 'list[0]', '[]', '[', 'bearers', 'PINNED', 'www-authenticate',
+  'x-debug-token', 'x-debug-token-link', 'profile', 'access-control-allow-credentials'
 ]
 
 t.test('names are matched by their words and by their parts in brackets, at any place', async t => {
@@ -137,8 +141,14 @@ t.test('a value is masked at any depth and becomes plain JSON', async t => {
   t.same(mask.value(cyclic), { a: [{ b: { Password: '******', dbPassword: '******', note: 'redis://a:******@c' } }], self: '[circular]' })
   for (const [name, value, expected] of [
     ['everything under a secret name', { credentials: { user: 'u', list: [1, null] } }, { credentials: { user: '******', list: ['******', null] } }],
-    ['pairs of name and value', [{ name: 'password', value: 'x' }, { name: 'a', value: 'b' }], [{ name: 'password', value: '******' }, { name: 'a', value: 'b' }]],
-    ['odd primitives', { a: 1n, b: NaN, c: undefined, d: Symbol('s'), e: function f () {}, g: null }, { a: '1', b: 'NaN', d: 'Symbol(s)', e: '[function f]', g: null }],
+    [
+      'pairs of name and value', [{ name: 'password', value: 'x' }, { name: 'a', value: 'b' }],
+      [{ name: 'password', value: '******' }, { name: 'a', value: 'b' }]
+    ],
+    [
+      'odd primitives', { a: 1n, b: NaN, c: undefined, d: Symbol('s'), e: function f () {}, g: null },
+      { a: '1', b: 'NaN', d: 'Symbol(s)', e: '[function f]', g: null }
+    ],
     ['binary', Buffer.from('abc'), '[binary, 3 bytes]'],
     ['dates', new Date(0), '1970-01-01T00:00:00.000Z'],
     ['maps and sets', new Map<string, unknown>([['token', 'x'], ['s', new Set([1])]]), { token: '******', s: [1] }],
@@ -190,7 +200,10 @@ t.test('lists of names and values in turn, and arguments of commands', async t =
     [[['authorization', 'x'], ['accept', 'y']], [['authorization', '******'], ['accept', 'y']]],
     [['node', '--password', 'x'], ['node', '--password', '******']],
     [{ header: 'X-Api-Key', value: 'x' }, { header: 'X-Api-Key', value: '******' }],
-    [Object.assign(new Error('m', { cause: { password: 'x' } }), { config: { headers: { Authorization: 'x' } } }), { name: 'Error', message: 'm', cause: { password: '******' }, config: { headers: { Authorization: '******' } } }]
+    [
+      Object.assign(new Error('m', { cause: { password: 'x' } }), { config: { headers: { Authorization: 'x' } } }),
+      { name: 'Error', message: 'm', cause: { password: '******' }, config: { headers: { Authorization: '******' } } }
+    ]
   ] as const) t.same(mask.value(value), expected)
 })
 
@@ -212,7 +225,9 @@ t.test('a text of many megabytes exceeds no stack', async t => {
 
 t.test('hostile text is masked in linear time', async t => {
   for (const piece of ['://a:b', '://a:1/', 'a=', "a='b\"", 'eyJ-', 'Bearer ', 'x:', '"', '?a', 'a: ',
-    'token=', 'user[pass', '[', 'a%5B', '%', 'otpA', 'userOtp', 'a["', 'token="', 'token="\\"', "token='\"", 'token: ', 'token:\\"', 'Cookie: ', 'Cookie: a=', 'cookie: a=b;', '"Cookie: a', '?a=', '?a=b', 'password: x ', 'a  ', '\\"', 'Error: ', '<token>', '<a ', '://', '://a:', 'eyJaaaaa.', '-----BEGIN PRIVATE KEY-----', 'sk-', '$argon2i$', '://aaaaaaaaaaaaaaaaaaaa',
+    'token=', 'user[pass', '[', 'a%5B', '%', 'otpA', 'userOtp', 'a["', 'token="', 'token="\\"', "token='\"", 'token: ', 'token:\\"', 'Cookie: ', 'Cookie: a=',
+    'cookie: a=b;', '"Cookie: a', '?a=', '?a=b', 'password: x ', 'a  ', '\\"', 'Error: ', '<token>', '<a ', '://', '://a:', 'eyJaaaaa.',
+    '-----BEGIN PRIVATE KEY-----', 'sk-', '$argon2i$', '://aaaaaaaaaaaaaaaaaaaa',
     'token={\n'.repeat(125) + '\\"'.repeat(500) + '\n'
   ]) {
     const text = piece.repeat(120_000 / piece.length)
@@ -223,11 +238,15 @@ t.test('hostile text is masked in linear time', async t => {
 })
 
 t.test('a message is masked line by line, even if it is malformed', async t => {
-  const raw = (eol: string) => ['GET /x?token=S1&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=S2; sid=S3', 'X-Api-Key: S4', ' S5', 'Authorization: Token S6',
+  const raw = (eol: string) => ['GET /x?token=S1&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=S2; sid=S3', 'X-Api-Key: S4', ' S5',
+    'Authorization: Token S6',
     'X-Auth-Token : S7', 'Referer: /a?token=S8', 'Cookie sid=S9: x', 'Cook\u0000ie: sid=SA', 'Bad Header: c', 'nocolon', '', 'password=SB&a=b'].join(eol)
   for (const eol of ['\r\n', '\n']) {
-    t.same(mask.message(raw(eol)).split(eol), ['GET /x?token=******&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=******; sid=******', 'X-Api-Key: ******', ' ******',
-      'Authorization: Token ******', 'X-Auth-Token : ******', 'Referer: /a?token=******', 'Cookie sid=******', 'Cook\u0000ie: sid=******', 'Bad Header: c', 'nocolon', '', 'password=******&a=b'])
+    t.same(mask.message(raw(eol)).split(
+      eol
+    ), ['GET /x?token=******&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=******; sid=******', 'X-Api-Key: ******', ' ******',
+      'Authorization: Token ******', 'X-Auth-Token : ******', 'Referer: /a?token=******', 'Cookie sid=******', 'Cook\u0000ie: sid=******', 'Bad Header: c',
+      'nocolon', '', 'password=******&a=b'])
   }
   t.equal(mask.message(''), '')
   t.notMatch(mask.message('GET / HTTP/1.1\rCookie: sid=S1\rX-Api-Key: S2\r\n'), /S[12]/)
@@ -244,7 +263,9 @@ t.test('secret path parameters are masked in any text', async t => {
   t.equal(own.header('referer', 'http://a/x/ab'), 'http://a/x/******')
   t.equal(own.url('/next?to=%252Fx%252FS%25C3%25A9%252Fcret'), '/next?to=******')
   const signs = mask.withParams({ token: 'a&b "c"<d>' })
-  for (const text of ['a&b "c"<d>', 'a&amp;b &quot;c&quot;&lt;d&gt;', 'a&#38;b &#34;c&#x22;&#60;d&#62;', 'a%26b+%22c%22%3Cd%3E', 'a\\u0026b \\"c\\"\\u003cd>']) {
+  for (const text of [
+    'a&b "c"<d>', 'a&amp;b &quot;c&quot;&lt;d&gt;', 'a&#38;b &#34;c&#x22;&#60;d&#62;', 'a%26b+%22c%22%3Cd%3E', 'a\\u0026b \\"c\\"\\u003cd>'
+  ]) {
     t.equal(signs.text(`sent ${text}, ok`), 'sent ******, ok', text)
   }
   t.equal(mask.withParams({ code: 'a1b2c3d4' }).url('/verify/a1b2c3d4'), '/verify/******')

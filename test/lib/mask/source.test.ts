@@ -78,7 +78,8 @@ t.test('the work is linear in the length', async t => {
     return work
   }
   for (const piece of [
-    ...PIECES, "f('token',", "['a'].includes(password),", "'x' === a.", '[`$' + '{', 'password: {', '{ name: "token", value: "x", ', '# a\n', '<!---->', '// a( ', "'a=' + "
+    ...PIECES, "f('token',", "['a'].includes(password),", "'x' === a.", '[`$' +
+      '{', 'password: {', '{ name: "token", value: "x", ', '# a\n', '<!---->', '// a( ', "'a=' + "
   ]) {
     const work = workOf(piece.repeat(3_000 / piece.length))
     t.ok(workOf(piece.repeat(30_000 / piece.length)) <= 12 * work + 200, `${piece}: ${work}`)

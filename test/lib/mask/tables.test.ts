@@ -34,8 +34,10 @@ const secretTexts = [
   `{"field":"user.password","rejectedValue":"${S}"}`,
   `palavra_passe=${S}`, `"palavraPasse": "${S}"`, `palavra-chave: ${S}`, `mot_de_passe=${S}`, `motDePasse: "${S}"`, `contraseña: ${S}`, `contrasenya=${S}`,
   `wachtwoord: ${S}`, `hasło=${S}`, `heslo: ${S}`, `jelszó=${S}`, `lösenord: ${S}`, `lozinka=${S}`, `geslo=${S}`, `slaptažodis: ${S}`, `fjalëkalimi=${S}`,
-  `lykilorð: ${S}`, `пароль=${S}`, `лозинка: ${S}`, `密码=${S}`, `パスワード: ${S}`, `비밀번호=${S}`, `पासवर्ड: ${S}`, `รหัสผ่าน=${S}`, `mật_khẩu=${S}`, `kata_sandi=${S}`, `şifre: ${S}`,
-  `Das Passwort lautet: ${S}`, `Das Passwort lautet ${S}`, `Ihr Kennwort ist: ${S}`, `Le mot-de-passe est : ${S}`, `La contraseña es: ${S}`, `A senha é: ${S}`, `La password è ${S}`,
+  `lykilorð: ${S}`, `пароль=${S}`, `лозинка: ${S}`, `密码=${S}`, `パスワード: ${S}`, `비밀번호=${S}`, `पासवर्ड: ${S}`, `รหัสผ่าน=${S}`, `mật_khẩu=${S}`, `kata_sandi=${S}`,
+  `şifre: ${S}`,
+  `Das Passwort lautet: ${S}`, `Das Passwort lautet ${S}`, `Ihr Kennwort ist: ${S}`, `Le mot-de-passe est : ${S}`, `La contraseña es: ${S}`, `A senha é: ${S}`,
+  `La password è ${S}`,
   `Het wachtwoord is ${S}`, `Hasło to: ${S}`, `Your password is now: ${S}`, `new password → ${S}`,
   `Duplicate entry '${S}' for key 'users.token'`, `"password" with value "${S}" fails to match`, `密码：${S}`,
   `segment 1 is "a", not "bot123456789:AA${S}${letters(24)}"`, `bot123456789%3AAA${S}${letters(24)}`
@@ -47,11 +49,19 @@ const tokens = [
   `${letters(14)}.atlasv1.${letters(60)}`, `pul-${hex(40)}`, `NRAK-${letters(27).toUpperCase()}`, `NRJS-${hex(19)}`, `pat${letters(14)}.${hex(64)}`,
   `AGE-SECRET-KEY-1${'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L'.repeat(2).slice(0, 58)}`, `EZAK${letters(54)}`, `EZTK${letters(54)}`,
   'pat-na1-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0', 'pat-eu1-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0', `xkeysib-${hex(64)}-${letters(16)}`, `shpat_${hex(32)}`,
-  `hf_${'aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgHiJ'}`, `r8_${letters(37)}`, `gsk_${letters(52)}`, `pplx-${letters(48)}`, `${hex(32)}-us12`, `dt0c01.${letters(24).toUpperCase()}.${letters(64).toUpperCase()}`,
-  'HRKU-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0', `CFPAT-${letters(43)}`, `FLWSECK_TEST-${hex(32)}-X`, 'access-sandbox-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0', `fio-u-${letters(64)}`,
+  `hf_${'aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgHiJ'}`, `r8_${letters(
+    37
+  )}`, `gsk_${letters(52)}`, `pplx-${letters(48)}`, `${hex(32)}-us12`, `dt0c01.${letters(24).toUpperCase()}.${letters(64).toUpperCase()}`,
+  'HRKU-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0', `CFPAT-${letters(
+    43
+  )}`, `FLWSECK_TEST-${hex(32)}-X`, 'access-sandbox-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0', `fio-u-${letters(64)}`,
   `LTAI${letters(20)}`, `AKID${letters(32)}`, `1//0${letters(60)}`, 'amzn.mws.0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0', 'sdk-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0',
-  `cio${letters(32)}`, `nsec1${'qpzry9x8gf2tvdw0s3jn54khce6mua7l'.repeat(2).slice(0, 58)}`, `rubygems_${hex(48)}`, `rzp_live_${letters(14)}`, `glsa_${letters(32)}_${hex(8)}`, `sntrys_${letters(60)}`,
-  `sk-ant-api03-${letters(60)}`, `lin_api_${letters(40)}`, `dop_v1_${hex(64)}`, `PMAK-${hex(24)}-${hex(34)}`, `snyk_uat.${hex(8)}.${letters(40)}`, `v1.0-${hex(24)}-${hex(146)}`
+  `cio${letters(32)}`, `nsec1${'qpzry9x8gf2tvdw0s3jn54khce6mua7l'.repeat(2).slice(
+    0, 58
+  )}`, `rubygems_${hex(48)}`, `rzp_live_${letters(14)}`, `glsa_${letters(32)}_${hex(8)}`, `sntrys_${letters(60)}`,
+  `sk-ant-api03-${letters(
+    60
+  )}`, `lin_api_${letters(40)}`, `dop_v1_${hex(64)}`, `PMAK-${hex(24)}-${hex(34)}`, `snyk_uat.${hex(8)}.${letters(40)}`, `v1.0-${hex(24)}-${hex(146)}`
 ]
 
 /** Texts that are shown as they are. */
@@ -92,7 +102,10 @@ t.test('tokens of issuers are masked at every place', async t => {
     for (const around of [`got ${token}, then`, `"${token}"`, `id=${token}&a=b`, `{"x":"${token}"}`]) {
       t.notOk(mask.text(around).includes(token.slice(-12)), mask.text(around))
     }
-    t.notOk(mask.url(`/x/${encodeURIComponent(token)}/y?q=${encodeURIComponent(token)}`).includes(token.slice(-8)), mask.url(`/x/${encodeURIComponent(token)}/y?q=${token}`))
+    t.notOk(
+      mask.url(`/x/${encodeURIComponent(token)}/y?q=${encodeURIComponent(token)}`).includes(token.slice(-8)),
+      mask.url(`/x/${encodeURIComponent(token)}/y?q=${token}`)
+    )
     t.equal(mask.value(token), '******')
   }
 })
@@ -125,11 +138,16 @@ t.test('what is masked keeps its form', async t => {
     [`to %2Freset%3Ftoken%3D${S} ok`, 'to ****** ok'],
     [`Das Passwort lautet: ${S}, ja`, 'Das Passwort lautet: ******, ja']
   ] as const) t.equal(mask.text(text), shown)
-  t.same(mask.value({ path: ['pin'], received: 1, message: `Expected string, received '${S}'` }), { path: ['pin'], received: '******', message: 'Expected string, received ******' })
+  t.same(
+    mask.value({ path: ['pin'], received: 1, message: `Expected string, received '${S}'` }),
+    { path: ['pin'], received: '******', message: 'Expected string, received ******' }
+  )
 })
 
 t.test('members with the names of inherited functions are data', async t => {
-  const odd = JSON.parse('{"toString":"x","valueOf":1,"__proto__":{"password":"x"},"password":{"toString":"x"},"list":["a",{"toString":"x"}],"token":null}') as object
+  const odd = JSON.parse(
+    '{"toString":"x","valueOf":1,"__proto__":{"password":"x"},"password":{"toString":"x"},"list":["a",{"toString":"x"}],"token":null}'
+  ) as object
   t.equal(JSON.stringify(mask.value(odd)),
     '{"toString":"x","valueOf":1,"__proto__":{"password":"******"},"password":{"toString":"******"},"list":["a",{"toString":"x"}],"token":null}')
 })
@@ -137,7 +155,8 @@ t.test('members with the names of inherited functions are data', async t => {
 t.test('hostile texts take linear time and throw nothing', async t => {
   // The longest is masked within the time limit of the tests; quadratic time would take hours.
   for (const part of [
-    '%25', '%3D', '%253D', 'a%3D', 'a=%3D&', '[name]=', 'name=password&', 'h[0][name]=', '{"name":', '{"path":["password"', '{', '{"a":1},', '"path": [', 'bot1', 'bot123:', 'pat', 'dp.pt.', 'sk-', '1//0', 'access-',
+    '%25', '%3D', '%253D', 'a%3D', 'a=%3D&', '[name]=', 'name=password&', 'h[0][name]=', '{"name":', '{"path":["password"', '{', '{"a":1},', '"path": [',
+    'bot1', 'bot123:', 'pat', 'dp.pt.', 'sk-', '1//0', 'access-',
     'a3b', 'Passwort lautet ', 'password ist ', 'received \'', 'fo1_', '0f', 'x.atlasv1.', 'v1.0-', 'curl -u ', '/etc/passwd:', 'token,', '%', '%E0%A4'
   ]) {
     const text = part.repeat(Math.ceil(300_000 / part.length))

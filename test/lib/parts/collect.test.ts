@@ -51,13 +51,23 @@ inBothModes('a failing collector affects only its own panel', async (t, build) =
     { name: 'text', collect: () => { throw 'text' } }, // eslint-disable-line no-throw-literal
     { name: 'promise', collect: async () => { throw new Error('no') } },
     { name: 'hostile', collect: () => { throw { toString () { throw new Error('no') } } as unknown } }, // eslint-disable-line no-throw-literal
-    { name: 'render', collect: () => ({}), panel: { render: () => { throw new Error('no markup') }, problem: () => { throw new Error('no') }, count: () => { throw new Error('no') } } },
+    {
+      name: 'render',
+      collect: () => ({}),
+      panel: { render: () => { throw new Error('no markup') }, problem: () => { throw new Error('no') }, count: () => { throw new Error('no') } }
+    },
     { name: 'fine', collect: () => [1, 2], panel: { label: 'Fine', count: data => (data as unknown[]).length } }
   ]
   const app = await build(app => app.get('/', () => 'x'), { profiler: { collectors } })
   t.equal((await app.inject('/')).body, 'x')
   const profile = await newest(app)
-  t.match(profile.collectors, { throws: { error: 'no' }, text: { error: 'text' }, promise: { error: 'it returned a promise' }, hostile: { error: '{ toString: [Function: toString] }' }, fine: [1, 2] })
+  t.match(profile.collectors, {
+    throws: { error: 'no' },
+    text: { error: 'text' },
+    promise: { error: 'it returned a promise' },
+    hostile: { error: '{ toString: [Function: toString] }' },
+    fine: [1, 2]
+  })
   const page = async (panel: string) => (await app.inject({ url: `/_profiler/${profile.token}?panel=${panel}`, headers: { accept: 'text/html' } })).body
   t.match(await page('throws'), /The collector failed:<\/strong> no/)
   t.match(await page('render'), /The panel failed:<\/strong> no markup/)

@@ -34,7 +34,14 @@ export function failure (token: string, changes: Partial<Profile> = {}): Profile
         stack: 'NotFoundError: x\n    at route (/app/plugins/router.ts:3:7)',
         frames: [
           { file: '/app/node_modules/fastify/route.js', line: 10, column: 2, function: 'preParsing', own: false },
-          { file: '/app/plugins/router.ts', line: 3, column: 7, function: 'route', own: true, excerpt: { start: 2, lines: ['function route () {', '  throw error', '}'] } }
+          {
+            file: '/app/plugins/router.ts',
+            line: 3,
+            column: 7,
+            function: 'route',
+            own: true,
+            excerpt: { start: 2, lines: ['function route () {', '  throw error', '}'] }
+          }
         ]
       }
     ],

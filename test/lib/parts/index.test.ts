@@ -40,14 +40,22 @@ t.test('the menu has every panel, and a JSON panel for each other collector', as
 t.test('panels have counts and problems', async t => {
   const facts = (profile: Profile) => panelsOf(parts, profile).map(panel => [panel.name, countOf(panel, profile), isProblem(problemsOf(panel, profile))])
   t.same(facts(stored(sample())), [
-    ['overview', undefined, false], ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', undefined, true], ['logs', 2, true], ['performance', undefined, false], ['cpu', undefined, false], ['events', 3, true],
-    ['router', undefined, false], ['attributes', undefined, false], ['params', undefined, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
+    ['overview', undefined, false], ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', undefined, true], ['logs', 2, true], [
+      'performance', undefined, false
+    ], ['cpu', undefined, false], ['events', 3, true],
+    ['router', undefined, false], [
+      'attributes', undefined, false
+    ], ['params', undefined, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
     ['security', undefined, false], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false],
-    ['cache', undefined, false], ['links', undefined, false], ['assets', undefined, false], ['http-client', undefined, true], ['spans', undefined, false], ['trace', undefined, false], ['config', undefined, false],
+    ['cache', undefined, false], ['links', undefined, false], ['assets', undefined, false], [
+      'http-client', undefined, true
+    ], ['spans', undefined, false], ['trace', undefined, false], ['config', undefined, false],
     ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
-    ['overview', undefined, false], ['request', undefined, false], ['exceptions', 0, false], ['logs', 0, false], ['performance', undefined, false], ['events', 0, false],
+    ['overview', undefined, false], ['request', undefined, false], ['exceptions', 0, false], ['logs', 0, false], [
+      'performance', undefined, false
+    ], ['events', 0, false],
     ['router', undefined, false], ['security', 0, false]
   ])
   t.same(problemsOf(panels.find(panel => panel.name === 'router') ?? { name: '' }, profile('000001', { status: 404 })), { errors: 1, warnings: 0 })
@@ -84,7 +92,10 @@ t.test('the badges of the menu count errors and warnings', async t => {
 
 t.test('request: the panel has the request and the response', async t => {
   const root = shown('request', sample())
-  t.same(texts(root, 'h3'), ['Request', 'Query parameters', 'Request body', 'Cookies', 'Request headers', 'Attributes', 'Response', 'Response body', 'Response headers'])
+  t.same(
+    texts(root, 'h3'),
+    ['Request', 'Query parameters', 'Request body', 'Cookies', 'Request headers', 'Attributes', 'Response', 'Response body', 'Response headers']
+  )
   t.same(texts(root, '[aria-label="Request"] tr'), ['MethodGET', 'URLhttp://127.0.0.1:3000/robots.txt?a=plain', 'IP address127.0.0.1', 'HTTP versionplain'])
   t.same(texts(root, '[aria-label="Request headers"] tr'), ['hostplain', 'plainplainplain'])
   t.same(texts(root, '[aria-label="Response"] tr'), ['Status404 Not Found', 'Size12 bytes'])
@@ -111,7 +122,10 @@ t.test('request: headers and sizes', async t => {
 t.test('exceptions: the panel has the chain, its frames and the line', async t => {
   const root = shown('exceptions', sample())
   t.same(texts(root, 'article > header h3'), ['[1/2] LookupError', '[2/2] NotFoundError'])
-  t.same(texts(root, '.frames .file').slice(0, 2), ['node_modules/fastify/route.js:10:2', '/app/plugins/router.ts:3:7'].map((file) => file.replace('node_modules/', '')))
+  t.same(
+    texts(root, '.frames .file').slice(0, 2),
+    ['node_modules/fastify/route.js:10:2', '/app/plugins/router.ts:3:7'].map((file) => file.replace('node_modules/', ''))
+  )
   t.same(texts(root, '.frames > .fold > details > summary'), ['1 vendor frame'])
   t.same(texts(root, '.excerpt mark .source'), ['throw error'])
   t.same(texts(root, '.excerpt mark .number'), ['→ 3'])
@@ -159,7 +173,10 @@ t.test('HTTP client: the panel has the calls, and the number of calls without a 
   const root = shown('http-client', sample())
   t.same(texts(root, 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['500', '1 ms', '2 ms'])
   t.match(root.textContent, /200 more were only counted\./)
-  const calls = [{ via: 'undici', method: 'GET', url: 'http://a.test/', status: 204, start: 1, duration: 2, requestHeaders: {}, responseHeaders: {} }, { method: 'PUT', url: 'http://a.test/', status: null, start: 1, duration: null }]
+  const calls = [
+    { via: 'undici', method: 'GET', url: 'http://a.test/', status: 204, start: 1, duration: 2, requestHeaders: {}, responseHeaders: {} },
+    { method: 'PUT', url: 'http://a.test/', status: null, start: 1, duration: null }
+  ]
   const fine = profile('000001', { collectors: { 'http-client': { count: 2, calls } } })
   t.same(texts(shown('http-client', fine), 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['204', '1 ms', '2 ms', 'pending', '1 ms', 'pending'])
   t.equal(panelsOf(parts, fine).find(({ name }) => name === 'http-client')?.name && problemsOf(panels.find(({ name }) => name === 'http-client') ?? { name: '' }, fine).errors, 0)
@@ -167,7 +184,16 @@ t.test('HTTP client: the panel has the calls, and the number of calls without a 
 
 t.test('HTTP client: 100 calls have at most 150 kB, and the waterfall links to a call', async t => {
   const headers = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`x-header-${i}`, 'value '.repeat(5)]))
-  const calls = Array.from({ length: 100 }, (_, i) => ({ via: 'undici', method: 'GET', url: `http://a.test/${i}`, status: i % 30 === 0 ? 500 : 200, start: i, duration: 2, requestHeaders: headers, responseHeaders: headers }))
+  const calls = Array.from({ length: 100 }, (_, i) => ({
+    via: 'undici',
+    method: 'GET',
+    url: `http://a.test/${i}`,
+    status: i % 30 === 0 ? 500 : 200,
+    start: i,
+    duration: 2,
+    requestHeaders: headers,
+    responseHeaders: headers
+  }))
   const many = profile('000001', { duration: 300, collectors: { 'http-client': { count: 500, calls } } })
   const page = shown('http-client', many)
   t.equal(page.querySelectorAll('tr[id]').length, 100)
@@ -179,7 +205,10 @@ t.test('HTTP client: 100 calls have at most 150 kB, and the waterfall links to a
 })
 
 t.test('CSP: the panel has each policy, one directive in a line', async t => {
-  const headers = { 'content-security-policy': "default-src 'self'; script-src 'self' 'nonce-a'; object-src 'none', img-src *", 'content-security-policy-report-only': 'font-src https: a.test' }
+  const headers = {
+    'content-security-policy': "default-src 'self'; script-src 'self' 'nonce-a'; object-src 'none', img-src *",
+    'content-security-policy-report-only': 'font-src https: a.test'
+  }
   const root = shown('csp', profile('000001', { collectors: { csp: { ofRoute: ['script-src'], nonces: ['script-src'] }, response: { headers } } }))
   t.same(texts(root, 'tr'), [
     'set by the routescript-src', 'of the diagnostic pageno', 'nonces used inscript-src',
@@ -206,8 +235,12 @@ t.test('data of other collectors is shown as JSON', async t => {
 
 t.test('the panel of a failed collector shows the error', async t => {
   for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['performance', 'performance'], ['mine', 'mine'],
-    ['http-client', 'http-client'], ['spans', 'spans'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination'], ['config', 'config'],
-    ['links', 'links'], ['assets', 'assets'], ['template', 'template'], ['attributes', 'attributes'], ['params', 'params'], ['trace', 'trace'], ['otherErrors', 'otherErrors']] as const) {
+    ['http-client', 'http-client'], ['spans', 'spans'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], [
+      'pagination', 'pagination'
+    ], ['config', 'config'],
+    ['links', 'links'], ['assets', 'assets'], ['template', 'template'], ['attributes', 'attributes'], ['params', 'params'], ['trace', 'trace'], [
+      'otherErrors', 'otherErrors'
+    ]] as const) {
     const root = shown(panel, profile('000001', { collectors: { [collector]: { error: 'it broke' } } }))
     t.equal(root.querySelector('.failure')?.textContent, 'The collector failed: it broke', collector)
   }
@@ -232,6 +265,8 @@ t.test('hostile text is escaped', async t => {
     t.equal(root.querySelectorAll('script, img, style, b:not(.file > b)').length, 0, panel.name)
     t.notMatch(text, /[\0\u001b\u202e]/, panel.name)
     t.match(root.textContent, /<script>alert\(1\)<\/script>/, `${panel.name} shows it`)
-    t.same([...root.querySelectorAll('*')].flatMap(element => element.getAttributeNames().filter(name => name.startsWith('on') || name === 'style')), [], panel.name)
+    t.same(
+      [...root.querySelectorAll('*')].flatMap(element => element.getAttributeNames().filter(name => name.startsWith('on') || name === 'style')), [], panel.name
+    )
   }
 })

@@ -40,7 +40,9 @@ t.test('excerpts are removed first', async t => {
 })
 
 const note = (profile: Profile): number => {
-  const count = /^([\d,]+) lines were left out, of the oldest and least severe: the profile was larger than [\d,]+ bytes\.$/.exec(profile.logs[0]?.message ?? '')?.[1]
+  const count = /^([\d,]+) lines were left out, of the oldest and least severe: the profile was larger than [\d,]+ bytes\.$/.exec(
+    profile.logs[0]?.message ?? ''
+  )?.[1]
   return Number(count?.replaceAll(',', ''))
 }
 
@@ -51,7 +53,10 @@ t.test('log lines are removed next, with a note of their number', async t => {
     t.ok(size(bounded) > limit * 0.98, `${size(bounded)} of ${limit}`)
     const [, ...kept] = bounded.logs
     t.equal(note(bounded), count - kept.length)
-    t.same(kept.map(({ message }) => message.split(' ')[1]), Array.from({ length: kept.length }, (_, i) => String(count - kept.length + i)), 'the newest, in their order')
+    t.same(
+      kept.map(({ message }) => message.split(' ')[1]), Array.from({ length: kept.length }, (_, i) => String(count - kept.length + i)),
+      'the newest, in their order'
+    )
   }
 })
 
@@ -105,7 +110,9 @@ t.test('a log that fits is unchanged, and a log that was truncated twice has one
   t.same(fittingLogs(logs(100), LIMIT, 'it is too long'), logs(100))
   t.same(fittingLogs([], LIMIT, 'it is too long'), [])
   const first = fittingLogs(logs(1_000), LIMIT, 'it is too long')
-  t.match(first[0], { level: 'warn', channel: 'profiler', message: `${1_001 - first.length} lines were left out, of the oldest and least severe: it is too long.` })
+  t.match(
+    first[0], { level: 'warn', channel: 'profiler', message: `${1_001 - first.length} lines were left out, of the oldest and least severe: it is too long.` }
+  )
   const second = boundProfile(profile('000001', { logs: first }), LIMIT / 2)
   t.equal(note(second), 1_001 - second.logs.length)
   t.equal(second.logs.filter(({ channel }) => channel === 'profiler').length, 1)

@@ -58,12 +58,17 @@ inBothModes('production: clients receive the token of a failure and nothing else
     status: 500,
     route: { pattern: '/boom/:id', params: { id: '7' } },
     exceptions: [{ name: 'Error', message: 'the inside story' }],
-    collectors: { request: { headers: { authorization: 'Bearer ******', 'user-agent': 'me' } }, response: { status: 500, headers: { 'content-type': mode === 'full' ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8' } } }
+    collectors: {
+      request: { headers: { authorization: 'Bearer ******', 'user-agent': 'me' } },
+      response: { status: 500, headers: { 'content-type': mode === 'full' ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8' } }
+    }
   })
   t.ok(profile?.exceptions[0]?.frames.some(({ file, own }) => own && file.endsWith('production.test.ts')))
   t.ok((profile?.duration ?? 0) > 0)
   t.ok(Math.abs(Date.parse(profile?.time ?? '') - Date.now()) < 60_000)
-  t.same(profile?.logs.filter(({ channel }) => channel === 'app').map(({ message, context }) => [message, context]), [['about to fail', { password: '******' }]])
+  t.same(
+    profile?.logs.filter(({ channel }) => channel === 'app').map(({ message, context }) => [message, context]), [['about to fail', { password: '******' }]]
+  )
   t.same([...new Set(profile?.events.map(({ pass }) => pass))], mode === 'full' ? ['error'] : [], 'the main pass is not recorded for who may not fail')
 })
 
@@ -98,7 +103,9 @@ inBothModes('client errors are stored only if that is configured, and if the mat
   t.same([await hasReference(server, '/nowhere'), await numberOf(server)], [false, 0])
   const all = await build(declare, { debug: false, profiler: { production: true, onlyExceptions: true } })
   t.same([await hasReference(all, '/nowhere'), await numberOf(all)], [mode === 'full', 1])
-  const some = await build(declare, { debug: false, profiler: { production: true, onlyExceptions: true, matcher: (request) => request.routeOptions.url !== undefined } })
+  const some = await build(
+    declare, { debug: false, profiler: { production: true, onlyExceptions: true, matcher: (request) => request.routeOptions.url !== undefined } }
+  )
   t.same([await hasReference(some, '/nowhere'), await numberOf(some)], [false, 0])
   t.same([await hasReference(some, '/boom/1'), await numberOf(some)], [mode === 'full', 1])
 })
@@ -114,7 +121,9 @@ inBothModes('the profile of a request that the matcher selects is complete', asy
   t.same(others, [])
   t.equal(failed?.status, 500)
   t.equal(demanded?.status, 200)
-  if (mode === 'full') t.match(demanded?.events.map(({ stage, listener }) => `${stage} ${listener}`), ['kernel.request debug-handlers', 'kernel.request content-security-policy'])
+  if (mode === 'full') {
+    t.match(demanded?.events.map(({ stage, listener }) => `${stage} ${listener}`), ['kernel.request debug-handlers', 'kernel.request content-security-policy'])
+  }
   t.match(demanded?.logs.filter(({ channel }) => channel === 'app'), [{ message: 'all is well' }])
   t.match(demanded?.collectors, { request: { method: 'GET' }, response: { status: 200 }, performance: { handler: Number } })
 })
@@ -197,12 +206,16 @@ t.test('production has no pages, except for users with the role', async (t) => {
   const none = await buildFull(t, { debug: false, profiler: 'errors' }, declare)
   await none.inject('/boom/1')
   const [{ token } = { token: '' }] = await stored(none)
-  for (const url of ['/_profiler/', `/_profiler/${token}`, `/_profiler/${token}.json`, '/_profiler/latest', '/_profiler/stream', `/_wdt/${token}`, '/_error/500']) t.equal((await none.inject(url)).statusCode, 404, url)
+  for (const url of [
+    '/_profiler/', `/_profiler/${token}`, `/_profiler/${token}.json`, '/_profiler/latest', '/_profiler/stream', `/_wdt/${token}`, '/_error/500'
+  ]) t.equal((await none.inject(url)).statusCode, 404, url)
 
   const app = await buildFull(t, { debug: false, profiler: { production: true, onlyExceptions: true, role: 'ROLE_ADMIN' }, security }, declare)
   await app.inject('/boom/1')
   const [kept] = await stored(app)
-  for (const url of ['/_profiler/', `/_profiler/${kept?.token}`, `/_profiler/${kept?.token}.json`, '/_profiler/latest', '/_profiler/search?status=500', '/_profiler/stream?ip=x']) {
+  for (const url of [
+    '/_profiler/', `/_profiler/${kept?.token}`, `/_profiler/${kept?.token}.json`, '/_profiler/latest', '/_profiler/search?status=500', '/_profiler/stream?ip=x'
+  ]) {
     t.equal((await app.inject(url)).statusCode, 401, url)
     t.equal((await app.inject({ url, headers: basic('bob', 'builder') })).statusCode, 403, url)
     t.notOk([401, 403, 404].includes((await app.inject({ url, headers: basic('ada', 'lovelace') })).statusCode), url)
@@ -222,7 +235,9 @@ t.test('the form token of a page is valid for 12 hours, and only for the user of
   }
   const pin = async (formToken: string, user: string): Promise<[number, string]> => {
     const headers = { accept: 'application/json', authorization: `Bearer ${user}`, 'content-type': 'application/x-www-form-urlencoded' }
-    const { statusCode, body } = await app.inject({ method: 'POST', url: '/_profiler/3fa94c/pin', headers, payload: new URLSearchParams({ form_token: formToken, pinned: '1' }).toString() })
+    const { statusCode, body } = await app.inject(
+      { method: 'POST', url: '/_profiler/3fa94c/pin', headers, payload: new URLSearchParams({ form_token: formToken, pinned: '1' }).toString() }
+    )
     return [statusCode, body]
   }
   const now = Date.now

@@ -18,7 +18,10 @@ const good: Array<[name: string, fields: Record<string, unknown>, criteria: obje
   ['a time in UTC', { from: '2026-01-31T12:00:00Z' }, { from: time }],
   ['a time in a zone', { from: '2026-01-31T13:00:00+01:00' }, { from: time }],
   ['a time without a zone', { from: '2026-01-31T12:00' }, { from: time }],
-  ['a day, from its beginning to its end', { from: '2026-01-31', until: '2026-01-31' }, { from: Date.parse('2026-01-31T00:00Z'), until: Date.parse('2026-01-31T23:59:59.999Z') }],
+  [
+    'a day, from its beginning to its end', { from: '2026-01-31', until: '2026-01-31' },
+    { from: Date.parse('2026-01-31T00:00Z'), until: Date.parse('2026-01-31T23:59:59.999Z') }
+  ],
   ['failures', { error: '1' }, { error: true }],
   ['successes', { error: '0' }, { error: false }],
   ['a parent', { parent: '000001' }, { parent: '000001' }]
@@ -74,7 +77,10 @@ const words = 'token, ip, method, status, url, route, exception, min_duration, s
 const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ q: 'status:50' }, 'Invalid "status": "50" is neither a status such as 404 nor a class such as 4xx.'],
   [{ q: 'statu:500' }, `Invalid "statu": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "statu:500".`],
-  [{ q: '__proto__:1' }, `Invalid "__proto__": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "__proto__:1".`],
+  [
+    { q: '__proto__:1' },
+    `Invalid "__proto__": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "__proto__:1".`
+  ],
   [{ q: 'limit:5' }, `Invalid "limit": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "limit:5".`],
   [{ q: 'status:' }, 'Invalid "status": it has no value.'],
   [{ q: 'exception:""' }, 'Invalid "exception": it has no value.'],
@@ -96,15 +102,20 @@ const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ url: 'x'.repeat(501) }, 'Invalid "url": it has 501 characters; the maximum is 500.'],
   [{ min_duration: '-1' }, 'Invalid "min_duration": "-1" is not a duration such as >200ms or >1.5s.'],
   [{ from: 'yesterday' }, 'Invalid "from": "yesterday" is neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h.'],
-  [{ until: '2026-01-31T25:00:00Z' }, 'Invalid "until": "2026-01-31T25:00:00Z" is neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h.'],
+  [
+    { until: '2026-01-31T25:00:00Z' },
+    'Invalid "until": "2026-01-31T25:00:00Z" is neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h.'
+  ],
   [{ error: 'yes' }, 'Invalid "error": "yes" is neither 1 nor 0.'],
   [{ parent: 'x' }, 'Invalid "parent": "x" is not a token of six hexadecimal digits.'],
   [{ status: ['404', '500'] }, 'Invalid "status": it may be given only once.'],
   [{ limit: '0' }, 'Invalid "limit": "0" is not a whole number from 1 to 500.'],
   [{ limit: '501' }, 'Invalid "limit": "501" is not a whole number from 1 to 500.'],
   [{ limit: '1e2' }, 'Invalid "limit": "1e2" is not a whole number from 1 to 500.'],
-  [{ colour: 'red' }, 'Invalid "colour": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.'],
-  [{ constructor: 'red' }, 'Invalid "constructor": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.']
+  [{ colour: 'red' }, 'Invalid "colour": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, from, ' +
+    'until, error, parent, q, sort, limit, cursor.'],
+  [{ constructor: 'red' }, 'Invalid "constructor": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, ' +
+    'slow, from, until, error, parent, q, sort, limit, cursor.']
 ]
 
 for (const [fields, message] of bad) {

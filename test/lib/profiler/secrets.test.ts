@@ -41,9 +41,17 @@ const brought: Array<[name: string, make: (s: string) => InjectOptions]> = [
   ['text', s => ({ method: 'POST', headers: { 'content-type': 'text/plain' }, payload: `password=${s}\nAuthorization: Bearer ${s}\nuse https://x:${s}@h/` })],
   ['XML', s => ({ method: 'POST', headers: { 'content-type': 'text/xml' }, payload: `<login><password>${s}</password><apiKey a="b">${s}</apiKey></login>` })],
   ['a body that is no JSON', s => ({ method: 'POST', headers: { 'content-type': 'application/json' }, payload: `{"password":"${s}",` })],
-  ['multipart fields', s => ({ method: 'POST', url: '/upload', headers: formHeaders, payload: form(`Content-Disposition: form-data; name="password"\r\n\r\n${s}`) })],
-  ['multipart contents', s => ({ method: 'POST', url: '/upload', headers: formHeaders, payload: form(`Content-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\n${s}`) })],
-  ['a file name', s => ({ method: 'POST', url: '/upload', headers: formHeaders, payload: form(`Content-Disposition: form-data; name="f"; filename="backup?token=${s}"\r\n\r\nx`) })],
+  [
+    'multipart fields',
+    s => ({ method: 'POST', url: '/upload', headers: formHeaders, payload: form(`Content-Disposition: form-data; name="password"\r\n\r\n${s}`) })
+  ],
+  [
+    'multipart contents',
+    s => ({ method: 'POST', url: '/upload', headers: formHeaders, payload: form(`Content-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\n${s}`) })
+  ],
+  ['a file name', s => ({
+    method: 'POST', url: '/upload', headers: formHeaders, payload: form(`Content-Disposition: form-data; name="f"; filename="backup?token=${s}"\r\n\r\nx`)
+  })],
   ['path parameter', s => ({ url: `/reset/${s}` })],
   ['path parameter, percent-encoded', s => ({ url: `/reset/${[...s].map(char => `%${char.charCodeAt(0).toString(16)}`).join('')}` })],
   ['path parameter that is redirected with', s => ({ url: `/reset/${s}?then=redirect` })],
@@ -58,16 +66,27 @@ const brought: Array<[name: string, make: (s: string) => InjectOptions]> = [
 const done: Array<[name: string, act: (s: string, request: FastifyRequest) => unknown]> = [
   ['logs a field', (s, request) => request.log.info({ password: s, deep: { list: [{ apiKey: s }] } }, 'login')],
   ['logs a message', (s, request) => request.log.info(`login with password=${s} at postgres://app:${s}@db/x, then Bearer ${s}`)],
-  ['logs an error', (s, request) => request.log.error({ err: Object.assign(new Error(`token=${s}`), { config: { headers: { Authorization: s } }, cookies: { a: s } }) }, 'no')],
-  ['logs headers', (s, request) => request.log.info({ headers: { authorization: s, cookie: `a=${s}` }, rawHeaders: ['Authorization', s, 'Cookie', s] }, 'sent')],
+  [
+    'logs an error',
+    (s, request) => request.log.error({ err: Object.assign(new Error(`token=${s}`), { config: { headers: { Authorization: s } }, cookies: { a: s } }) }, 'no')
+  ],
+  [
+    'logs headers', (s, request) => request.log.info({ headers: { authorization: s, cookie: `a=${s}` }, rawHeaders: ['Authorization', s, 'Cookie', s] }, 'sent')
+  ],
   ['logs a huge line', (s, request) => request.log.info({ password: s.repeat(10_000), blob: `redis://:${s.repeat(10_000)}` }, `password=${s.repeat(4_000)}`)],
   ['throws a connection string', s => { throw new Error(`connect ECONNREFUSED postgres://app:${s}@db:5432/x?password=${s}`) }],
   ['throws with properties', s => { throw Object.assign(new Error('no'), { password: s, response: { headers: { 'set-cookie': s } }, code: `token=${s}` }) }],
-  ['throws with a cause', s => { throw new Error('no', { cause: new AggregateError([new Error(`apiKey: "${s}"`)], `secret=${s}`, { cause: `Authorization: Bearer ${s}` }) }) }],
+  [
+    'throws with a cause',
+    s => { throw new Error('no', { cause: new AggregateError([new Error(`apiKey: "${s}"`)], `secret=${s}`, { cause: `Authorization: Bearer ${s}` }) }) }
+  ],
   ['throws an object', s => { throw { password: s, nested: { token: s } } as unknown }], // eslint-disable-line no-throw-literal
   ['throws a text', s => { throw `redis://:${s}@host` }], // eslint-disable-line no-throw-literal
-  ['asks others by fetch', async s => await (await fetch(`http://${upstream}/?access_token=${s}`, { headers: { authorization: `Bearer ${s}`, cookie: `a=${s}`, 'x-api-key': s } })).text()],
-  ['asks others by http', async s => await new Promise(resolve => http.get(`http://ada:${s}@${upstream}/a?token=${s}`, { headers: { 'x-auth-token': s } }, answer => answer.resume().on('end', resolve)))],
+  ['asks others by fetch', async s =>
+    await (await fetch(`http://${upstream}/?access_token=${s}`, { headers: { authorization: `Bearer ${s}`, cookie: `a=${s}`, 'x-api-key': s } })).text()],
+  ['asks others by http', async s => await new Promise(
+    resolve => http.get(`http://ada:${s}@${upstream}/a?token=${s}`, { headers: { 'x-auth-token': s } }, answer => answer.resume().on('end', resolve))
+  )],
   ['asks others who are not there', async s => await fetch(`http://127.0.0.1:65000/?token=${s}`, { headers: { authorization: s } })],
   ['keeps it in the session', (s, request) => { request.session.set('user' as never, { name: s, password: s } as never) }],
   ['sets a cookie', async (s, request) => { request.server.hindsight.recorder?.profileOf(request) }],
@@ -99,7 +118,14 @@ function routes (app: FastifyInstance): void {
 }
 
 const secrets = done.map(marker)
-const options = { session: { secret: marker() + marker() + marker() + marker() }, cors: [{ origin: ['https://a.test'] }], mask: ['mine'], acceptLanguage: true, enabledLocales: ['en', 'fr'], debugClients: ['127.0.0.1'] }
+const options = {
+  session: { secret: marker() + marker() + marker() + marker() },
+  cors: [{ origin: ['https://a.test'] }],
+  mask: ['mine'],
+  acceptLanguage: true,
+  enabledLocales: ['en', 'fr'],
+  debugClients: ['127.0.0.1']
+}
 
 inBothModes('no secret of a request is stored', async (t, build) => {
   const app = await build(routes, options)
@@ -125,14 +151,24 @@ inBothModes('no secret that a handler uses is stored', async (t, build) => {
 t.test('no secret of a message that the parser refused is stored', async (t) => {
   const app = await build(t, options, routes)
   const secret = marker()
-  await raw(await listen(app), `POST /echo?token=${secret} HTTP/1.1\r\nHost: localhost\r\nCookie: a=${secret}\r\nX-Api-Key: ${secret}\r\nBad Header: x\r\n\r\npassword=${secret}`)
+  await raw(
+    await listen(app),
+    `POST /echo?token=${secret} HTTP/1.1\r\nHost: localhost\r\nCookie: a=${secret}\r\nX-Api-Key: ${secret}\r\nBad Header: x\r\n\r\npassword=${secret}`
+  )
   const stored = JSON.stringify(await newest(app))
   t.notOk(stored.includes(secret), where(stored, secret))
 })
 
 inBothModes('no secret of the options is stored', async (t, build) => {
   const secret = marker()
-  const app = await build(routes, { ...options, session: { secret: [secret.repeat(4), secret.repeat(5)] }, security: { firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => null } }, provider: 'p' }], providers: { p: { users: [{ identifier: 'ada', password: `$argon2id$v=19$m=1$${secret}` }] } } } })
+  const app = await build(routes, {
+    ...options,
+    session: { secret: [secret.repeat(4), secret.repeat(5)] },
+    security: {
+      firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => null } }, provider: 'p' }],
+      providers: { p: { users: [{ identifier: 'ada', password: `$argon2id$v=19$m=1$${secret}` }] } }
+    }
+  })
   const profile = await profileOf(app, await app.inject('/echo'))
   const text = JSON.stringify(profile)
   t.notOk(text.includes(secret), where(text, secret))
@@ -141,13 +177,17 @@ inBothModes('no secret of the options is stored', async (t, build) => {
 inBothModes('names that the application configures are masked at every place', async (t, build) => {
   const app = await build(routes, { mask: ['iban'] })
   const secret = marker()
-  const stored = JSON.stringify(await profileOf(app, await app.inject({ method: 'POST', url: `/echo?iban=${secret}`, headers: { iban: secret }, payload: { a: { IBAN: secret }, text: `iban=${secret}` } })))
+  const stored = JSON.stringify(await profileOf(
+    app, await app.inject({ method: 'POST', url: `/echo?iban=${secret}`, headers: { iban: secret }, payload: { a: { IBAN: secret }, text: `iban=${secret}` } })
+  ))
   t.notOk(stored.includes(secret), where(stored, secret))
 })
 
 inBothModes('values that are not secret are stored', async (t, build) => {
   const app = await build(routes, options)
-  const stored = JSON.stringify(await profileOf(app, await app.inject({ method: 'POST', url: '/echo?kept=query', headers: { 'x-kept': 'header' }, payload: { kept: 'body' } })))
+  const stored = JSON.stringify(
+    await profileOf(app, await app.inject({ method: 'POST', url: '/echo?kept=query', headers: { 'x-kept': 'header' }, payload: { kept: 'body' } }))
+  )
   for (const kept of ['kept=query', '"x-kept":"header"', '"kept":"body"']) t.ok(stored.includes(kept), kept)
   t.equal(createMask().text('a plain sentence, with a token of thanks'), 'a plain sentence, with a token of thanks')
 })

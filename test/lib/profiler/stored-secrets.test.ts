@@ -15,8 +15,13 @@ for (const [name, path] of [['a secret in the path', `/pay/${MARKER}`], ['nothin
       profiler: { storage: 'sqlite', dataDir },
       declare (app) {
         const handler = async (request: FastifyRequest) => {
-          request.log.warn({ card: { password: MARKER }, 'user[pass]': MARKER, userOtp: MARKER, form: `user[pass]=${MARKER}&user%5Botp%5D=${MARKER}` }, `connecting to postgres://app:${MARKER}@db/shop with Bearer ${MARKER}`)
-          throw new Error(`cannot connect to redis://:${MARKER}@cache:6379/0?password=${MARKER}`, { cause: Object.assign(new Error('cause'), { apiKey: MARKER }) })
+          request.log.warn(
+            { card: { password: MARKER }, 'user[pass]': MARKER, userOtp: MARKER, form: `user[pass]=${MARKER}&user%5Botp%5D=${MARKER}` },
+            `connecting to postgres://app:${MARKER}@db/shop with Bearer ${MARKER}`
+          )
+          throw new Error(
+            `cannot connect to redis://:${MARKER}@cache:6379/0?password=${MARKER}`, { cause: Object.assign(new Error('cause'), { apiKey: MARKER }) }
+          )
         }
         app.post('/pay/:token', handler)
         app.post('/buy', handler)
@@ -25,8 +30,16 @@ for (const [name, path] of [['a secret in the path', `/pay/${MARKER}`], ['nothin
     for (let i = 0; i < 5; i++) {
       await app.inject({
         method: 'POST',
-        url: `${path}?access_token=${MARKER}&n=${i}&user[otp]=${MARKER}&user%5Bpass%5D=${MARKER}&pass[]=${MARKER}&auth[0]=${MARKER}&user_otp=${MARKER}&userOtp=${MARKER}&_profile=${MARKER}#token=${MARKER}`,
-        headers: { authorization: `Bearer ${MARKER}`, cookie: `sid=${MARKER}`, 'x-api-key': MARKER, 'x-hindsight-profile': MARKER, 'x-otp': MARKER, referer: `https://a:${MARKER}@b/?token=${MARKER}` },
+        url: `${path}?access_token=${MARKER}&n=${i}&user[otp]=${MARKER}&user%5Bpass%5D=${MARKER}&pass[]=${MARKER}&auth[0]=${MARKER}` +
+          `&user_otp=${MARKER}&userOtp=${MARKER}&_profile=${MARKER}#token=${MARKER}`,
+        headers: {
+          authorization: `Bearer ${MARKER}`,
+          cookie: `sid=${MARKER}`,
+          'x-api-key': MARKER,
+          'x-hindsight-profile': MARKER,
+          'x-otp': MARKER,
+          referer: `https://a:${MARKER}@b/?token=${MARKER}`
+        },
         payload: { password: MARKER, 'user[pass]': MARKER, user_otp: MARKER, deep: { list: [{ secret: MARKER }] }, note: `my key is api_key=${MARKER}` }
       })
     }

@@ -43,7 +43,8 @@ t.test('a failure has its message, source, request, log and hints', async (t) =>
     '## Hint: Failed calls to other servers', '## Hint: Other errors'
   ])
   for (const part of [
-    '**404 Not Found** · `GET http://127.0.0.1:3000/robots.txt?a=plain`', 'Profile `3fa94c` · 2026-01-02T03:04:05.678Z · 4.2 ms', 'thrown by `router in kernel.request`',
+    '**404 Not Found** · `GET http://127.0.0.1:3000/robots.txt?a=plain`', 'Profile `3fa94c` · 2026-01-02T03:04:05.678Z · 4.2 ms',
+    'thrown by `router in kernel.request`',
     '> 3 |   throw error', 'host: plain', '03:04:05.679 ERROR [plain] plain', '"a": "plain"', 'Recorded data:'
   ]) t.ok(markdown.includes(part), part)
 })
@@ -69,7 +70,10 @@ t.test('any profile has bounded Markdown with closed fences', async (t) => {
     ...huge,
     exceptions: Array.from({ length: 40 }, () => ({ ...exception, errors: Array.from({ length: 20 }, () => [exception]) })),
     logs: Array.from({ length: 100 }, () => ({ time: huge.time, level: 'info' as const, channel: long, message: long, context: { long } })),
-    events: Array.from({ length: 100 }, () => ({ ...huge.events[2] as Profile['events'][number], changes: { headers: Array.from({ length: 50 }, () => ({ name: long, from: long, to: long })) } }))
+    events: Array.from(
+      { length: 100 },
+      () => ({ ...huge.events[2] as Profile['events'][number], changes: { headers: Array.from({ length: 50 }, () => ({ name: long, from: long, to: long })) } })
+    )
   })
   t.ok(markdown.length < 40_000, `${markdown.length} characters`)
   t.match(markdown, /more blocks are left out here/)
@@ -85,7 +89,11 @@ t.test('the source of a place is shown once, though several exceptions have it',
 t.test('invalid fields of stored profiles are skipped', async (t) => {
   for (const odd of [
     { exceptions: undefined, logs: undefined, events: undefined },
-    { exceptions: [{}, { name: 1, frames: [{ excerpt: { lines: 'x' } }, { excerpt: { lines: [1] } }, null], errors: ['x', [{}]] }], logs: [{}, null], events: [{}, { changes: { headers: [{}], status: null } }] },
+    {
+      exceptions: [{}, { name: 1, frames: [{ excerpt: { lines: 'x' } }, { excerpt: { lines: [1] } }, null], errors: ['x', [{}]] }],
+      logs: [{}, null],
+      events: [{}, { changes: { headers: [{}], status: null } }]
+    },
     { route: 'x', status: 1, url: null, collectors: { request: { headers: 'x', body: 1 }, router: { tried: [{}] }, security: [], params: { a: null } } }
   ]) t.match(profileMarkdown({ ...profile('000001'), ...odd } as unknown as Profile), '## Request')
 })
@@ -99,8 +107,16 @@ t.test('a success has its status, and no exceptions', async (t) => {
 
 t.test('hints are shown only for facts in the profile', async (t) => {
   const cases: Array<[name: string, changes: Partial<Profile>, expected: string]> = [
-    ['a near route', { url: 'http://h/robots.tx', collectors: { router: { tried: [{ name: 'robots', methods: ['GET'], pattern: '/robots.txt', why: 'segment 1', isNear: true }, { pattern: '/far', isNear: false }] } } }, '- `GET /robots.txt`: segment 1'],
-    ['a refusal', { status: 403, collectors: { blocked: [{ sentence: 'Rule 0 needs ROLE_ADMIN.' }, { sentence: '<b>' }, null] } }, '## Hint: Why was this refused?\n\nRule 0 needs ROLE\\_ADMIN. \\<b\\>']
+    ['a near route', {
+      url: 'http://h/robots.tx',
+      collectors: {
+        router: { tried: [{ name: 'robots', methods: ['GET'], pattern: '/robots.txt', why: 'segment 1', isNear: true }, { pattern: '/far', isNear: false }] }
+      }
+    }, '- `GET /robots.txt`: segment 1'],
+    [
+      'a refusal', { status: 403, collectors: { blocked: [{ sentence: 'Rule 0 needs ROLE_ADMIN.' }, { sentence: '<b>' }, null] } },
+      '## Hint: Why was this refused?\n\nRule 0 needs ROLE\\_ADMIN. \\<b\\>'
+    ]
   ]
   for (const [name, changes, expected] of cases) t.ok(profileMarkdown(failure('000001', changes)).includes(expected), name)
   t.notMatch(profileMarkdown(failure('000001', { status: 403 })), '## Hint', 'no hint is guessed')

@@ -10,7 +10,9 @@ import { inBothModes } from '../../support/modes.js'
 
 const HERE = /application-hooks\.test\.[tj]s:\d+$/
 
-async function hooksOf (declare: (app: FastifyInstance) => unknown, url = '/'): Promise<{ events: ListenerEvent[], all: ListenerEvent[], status: number, headers: Record<string, unknown> }> {
+async function hooksOf (
+  declare: (app: FastifyInstance) => unknown, url = '/'
+): Promise<{ events: ListenerEvent[], all: ListenerEvent[], status: number, headers: Record<string, unknown> }> {
   const app = await build({ declare: async (app) => { await declare(app) } })
   const response = await app.inject(url)
   // Its pages would pass the same hooks.
@@ -50,13 +52,18 @@ t.test('hooks of the application are listed among the listeners, with their owne
   ], 'hooks of the route are not recorded')
   for (const event of events) t.match(event.source, HERE, event.listener)
   t.equal(events.find(({ listener }) => listener === 'anonymous')?.plugin, 'admin')
-  t.equal(events.find(({ listener }) => listener === 'ofRoot')?.plugin, undefined, 'a hook that the application adds after a plugin is not attributed to the plugin')
+  t.equal(
+    events.find(({ listener }) => listener === 'ofRoot')?.plugin, undefined, 'a hook that the application adds after a plugin is not attributed to the plugin'
+  )
   t.same(events.find(({ listener }) => listener === 'loadUser')?.changes?.headers, [{ name: 'x-user', from: null, to: 'ada' }])
   t.same(events.find(({ listener }) => listener === 'stamp')?.changes?.headers, [{ name: 'x-user', from: 'ada', to: 'grace' }])
   const places = all.map(({ stage, listener }) => `${stage} ${listener}`)
   t.ok(places.indexOf('kernel.request pagination') < places.indexOf('onRequest checkKey'), 'after the listeners that were skipped, too')
   t.ok(places.indexOf('preHandler loadUser') < places.indexOf('kernel.response cors'))
-  t.equal(all.filter(({ stage }) => stage.startsWith('kernel.')).length, new Set(all.filter(({ stage }) => stage.startsWith('kernel.')).map(({ stage, listener }) => stage + listener)).size, 'no listener occurs twice')
+  t.equal(
+    all.filter(({ stage }) => stage.startsWith('kernel.')).length,
+    new Set(all.filter(({ stage }) => stage.startsWith('kernel.')).map(({ stage, listener }) => stage + listener)).size, 'no listener occurs twice'
+  )
   for (const { start, duration } of events) t.ok(start >= 0 && duration >= 0)
 })
 
@@ -65,7 +72,9 @@ t.test('a hook of a package has the name of the package', async (t) => {
     await app.register(etag)
     app.get('/', async () => 'x')
   })
-  t.match(events, [{ stage: 'onSend', plugin: '@fastify/etag', source: /node_modules\/@fastify\/etag\/.+:\d+$/, changes: { headers: [{ name: 'etag', from: null, to: String }] } }])
+  t.match(events, [{
+    stage: 'onSend', plugin: '@fastify/etag', source: /node_modules\/@fastify\/etag\/.+:\d+$/, changes: { headers: [{ name: 'etag', from: null, to: String }] }
+  }])
 })
 
 t.test('internal hooks of Hindsight are not listed', async (t) => {
@@ -76,11 +85,26 @@ t.test('internal hooks of Hindsight are not listed', async (t) => {
 const outcomes: Array<[name: string, declare: (app: FastifyInstance) => void, stage: string, outcome: string, status: number]> = [
   ['a hook that throws', (app) => app.addHook('onRequest', () => { throw new Error('no') }), 'onRequest', 'raised', 500],
   ['one that rejects', (app) => app.addHook('preHandler', async () => { throw new Error('no') }), 'preHandler', 'raised', 500],
-  ['one that calls back with an error', (app) => app.addHook('preValidation', (_request, _reply, done) => done(new Error('no'))), 'preValidation', 'raised', 500],
-  ['one that answers and calls nobody back', (app) => app.addHook('onRequest', (_request, reply, _done) => { reply.code(202).send('early') }), 'onRequest', 'answered', 202],
-  ['one that answers and returns a promise', (app) => app.addHook('preHandler', async (_request, reply) => await reply.code(202).send('early')), 'preHandler', 'answered', 202],
-  ['one that answers later', (app) => app.addHook('onRequest', (_request, reply, _done) => { setTimeout(() => reply.code(202).send('late'), 5) }), 'onRequest', 'answered', 202],
-  ['a thenable that works when it is waited for', (app) => app.addHook('onRequest', function lazy () { return lazyThenable() as never }), 'onRequest', 'ran', 200]
+  [
+    'one that calls back with an error', (app) => app.addHook('preValidation', (_request, _reply, done) => done(new Error('no'))), 'preValidation', 'raised',
+    500
+  ],
+  [
+    'one that answers and calls nobody back', (app) => app.addHook('onRequest', (_request, reply, _done) => { reply.code(202).send('early') }), 'onRequest',
+    'answered', 202
+  ],
+  [
+    'one that answers and returns a promise', (app) => app.addHook('preHandler', async (_request, reply) => await reply.code(202).send('early')), 'preHandler',
+    'answered', 202
+  ],
+  [
+    'one that answers later', (app) => app.addHook('onRequest', (_request, reply, _done) => { setTimeout(() => reply.code(202).send('late'), 5) }), 'onRequest',
+    'answered', 202
+  ],
+  [
+    'a thenable that works when it is waited for', (app) => app.addHook('onRequest', function lazy () { return lazyThenable() as never }), 'onRequest', 'ran',
+    200
+  ]
 ]
 
 let begun = 0
@@ -102,7 +126,10 @@ for (const [name, declare, stage, outcome, status] of outcomes) {
 }
 
 inBothModes('invalid hooks are refused by Fastify as before', async (t, build) => {
-  await t.rejects(build((app) => { app.addHook('onRequest', (async (_request: unknown, _reply: unknown, _done: unknown) => {}) as never) }), { code: 'FST_ERR_HOOK_INVALID_ASYNC_HANDLER' })
+  await t.rejects(
+    build((app) => { app.addHook('onRequest', (async (_request: unknown, _reply: unknown, _done: unknown) => {}) as never) }),
+    { code: 'FST_ERR_HOOK_INVALID_ASYNC_HANDLER' }
+  )
   await t.rejects(build((app) => { app.addHook('onRequest', 'no' as never) }), { code: 'FST_ERR_HOOK_INVALID_HANDLER' })
 })
 

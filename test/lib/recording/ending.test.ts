@@ -47,7 +47,9 @@ function declare (app: FastifyInstance): void {
   app.get('/web-complete', (_request, reply) => reply.send(webStream((controller) => { controller.close() })))
   app.get('/node', (_request, reply) => reply.send(Readable.from((async function * () { yield 'beginning'; await sleep(20); throw new Error('lost') })())))
   app.get('/long', (_request, reply) => reply.send(new Readable({ read () { late(() => { this.push('x'.repeat(1_000)) }) } })))
-  app.get('/long-web', (_request, reply) => reply.send(new ReadableStream({ async pull (controller) { await sleep(20); controller.enqueue(new Uint8Array(1_000)) } })))
+  app.get(
+    '/long-web', (_request, reply) => reply.send(new ReadableStream({ async pull (controller) { await sleep(20); controller.enqueue(new Uint8Array(1_000)) } }))
+  )
   app.get('/events', (_request, reply) => {
     reply.hijack()
     reply.raw.writeHead(200, { 'content-type': 'text/event-stream' })

@@ -3,7 +3,9 @@ import Fastify from 'fastify'
 import type { FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { openRouteTable, type RouteTable } from '../../../lib/routing/route-table.js'
 
-async function tableOf (declare: (app: FastifyInstance) => unknown, options: FastifyServerOptions = {}): Promise<{ app: FastifyInstance, look: (path: string, headers?: object) => ReturnType<RouteTable['lookup']> }> {
+async function tableOf (
+  declare: (app: FastifyInstance) => unknown, options: FastifyServerOptions = {}
+): Promise<{ app: FastifyInstance, look: (path: string, headers?: object) => ReturnType<RouteTable['lookup']> }> {
   const app = Fastify(options)
   app.decorate('hindsight', {} as never)
   openRouteTable(app, true)
@@ -51,7 +53,9 @@ t.test('routes are found by their constraints', async t => {
 })
 
 t.test('the options of the router are respected', async t => {
-  const { look } = await tableOf(app => { app.get('/Abc', () => '') }, { routerOptions: { caseSensitive: false, ignoreTrailingSlash: true } } as FastifyServerOptions)
+  const {
+    look
+  } = await tableOf(app => { app.get('/Abc', () => '') }, { routerOptions: { caseSensitive: false, ignoreTrailingSlash: true } } as FastifyServerOptions)
   t.same(look('/aBC/').allowed, ['GET'])
 })
 
@@ -71,7 +75,8 @@ t.test('routes have names and the place of their declaration', async t => {
 t.test('the route of a request is found', async t => {
   const shared = {}
   const { app, look } = await tableOf(app => {
-    const name = (request: FastifyRequest): string[] => [app.hindsight.routeTable.of(request)?.name ?? 'none', ...app.hindsight.routeTable.of(request)?.methods ?? []]
+    const name = (request: FastifyRequest): string[] =>
+      [app.hindsight.routeTable.of(request)?.name ?? 'none', ...app.hindsight.routeTable.of(request)?.methods ?? []]
     app.route({ method: ['GET', 'POST'], url: '/con', constraints: { host: 'a.test' }, config: shared, handler: name })
     app.get('/con', { constraints: { host: 'b.test' }, config: shared }, name)
     app.register(async app => { app.get('/', name) }, { prefix: '/both' })
@@ -94,7 +99,9 @@ t.test('the route of a request is found', async t => {
   ] as const) t.equal((await app.inject({ method, url, headers: { host } })).headers['x-name'], expected, `${method} ${host}${url}`)
   t.same([look('/both').allowed, look('/both/').allowed], [['GET'], ['GET']], 'both forms of a prefix')
   t.same(Reflect.ownKeys(shared), [], 'the given options are unchanged')
-  t.same(app.hindsight.routeTable.own().map(({ name }) => name).sort(), ['GET /both', 'GET /con', 'GET /get', 'GET|POST /con', 'HEAD /head'], 'no route is lost')
+  t.same(
+    app.hindsight.routeTable.own().map(({ name }) => name).sort(), ['GET /both', 'GET /con', 'GET /get', 'GET|POST /con', 'HEAD /head'], 'no route is lost'
+  )
 })
 
 t.test('a HEAD route that an application declares is one of the methods', async t => {

@@ -43,7 +43,9 @@ function settings (broken: Broken): SecuritySettings {
   }
   return {
     providers: { people: load },
-    hasher: { ...argon2, verify: async (hash, password) => { broken.check('hasher'); return await argon2.verify(hash, password) } } as NonNullable<SecuritySettings['hasher']>,
+    hasher: {
+      ...argon2, verify: async (hash, password) => { broken.check('hasher'); return await argon2.verify(hash, password) }
+    } as NonNullable<SecuritySettings['hasher']>,
     firewalls: [
       {
         name: 'door',
@@ -150,7 +152,10 @@ t.test('production: a failure has the short page without its reason, and is stor
     t.match(answer.headers['content-type'], 'text/html', name)
     t.notMatch(answer.body, /broken: |store\.|node_modules/, `${name}: nothing of why`)
     const token = /Reference: (?:<[^>]+>)*([0-9a-f]{6})/.exec(answer.body)?.[1]
-    t.ok((await started.app.hindsight.profiler.find(token ?? ''))?.exceptions.some(({ message }) => message.includes(`broken: ${place}`)), `${name}: the operator reads it`)
+    t.ok(
+      (await started.app.hindsight.profiler.find(token ?? ''))?.exceptions.some(({ message }) => message.includes(`broken: ${place}`)),
+      `${name}: the operator reads it`
+    )
   }
 })
 

@@ -22,19 +22,29 @@ function routes (app: FastifyInstance): void {
 
 const EVIL = 'evil.example'
 const TARGETS = [
-  `//${EVIL}`, `//${EVIL}/`, `//${EVIL}/x`, `//${EVIL}/x/`, `///${EVIL}/`, `////${EVIL}/x/`, `/\\${EVIL}`, `/\\${EVIL}/`, `/\\/${EVIL}/x/`, `\\\\${EVIL}/`, `/\\\\${EVIL}/x/`,
-  `/%2f${EVIL}/`, `/%2F%2F${EVIL}/`, `/%2f%2f${EVIL}/x/`, `/%5c${EVIL}/`, `/%5C%5C${EVIL}/x/`, `/%252f%252f${EVIL}/`, `/%09/${EVIL}/`, `/%0d/${EVIL}/`, `/%0a/${EVIL}/x/`, `/%00/${EVIL}/`,
-  `/.//${EVIL}/`, `/..//${EVIL}/`, `/x/..//${EVIL}/`, `/%2e%2e//${EVIL}/`, `/.%2f/${EVIL}/`, `/;/${EVIL}/`, `/;//${EVIL}/x/`, `/@${EVIL}/`, `/@${EVIL}/x/`, `/x@${EVIL}/y/`, `/:80@${EVIL}/x/`,
-  `http://${EVIL}/`, `http://${EVIL}/a/b/`, `http:${EVIL}/a/`, `http:///${EVIL}/a/`, `https://${EVIL}/in/x`, `javascript://${EVIL}/%0aalert(1)/`, 'javascript:alert(1)', 'data:text/html,x/y/',
-  `/in//${EVIL}`, `/in/\\${EVIL}`, `/in/%0d%0aLocation:%20http://${EVIL}/`, '/in/%e2%80%ae', `/in/?next=//${EVIL}`, `/in/x#//${EVIL}`, '/in/\u00a0', '/in/\u0085x',
-  `/with//${EVIL}`, `/with/${EVIL}`, `/without/${EVIL}/`, `/without//${EVIL}/`, `/without/x/?a=//${EVIL}`, `/without/%2f%2f${EVIL}/`, `/deep//${EVIL}/`, `/nix//${EVIL}/`
+  `//${EVIL}`, `//${EVIL}/`, `//${EVIL}/x`, `//${EVIL}/x/`, `///${EVIL}/`, `////${EVIL}/x/`, `/\\${EVIL}`, `/\\${EVIL}/`, `/\\/${EVIL}/x/`, `\\\\${EVIL}/`,
+  `/\\\\${EVIL}/x/`,
+  `/%2f${EVIL}/`, `/%2F%2F${EVIL}/`, `/%2f%2f${EVIL}/x/`, `/%5c${EVIL}/`, `/%5C%5C${EVIL}/x/`, `/%252f%252f${EVIL}/`, `/%09/${EVIL}/`, `/%0d/${EVIL}/`,
+  `/%0a/${EVIL}/x/`, `/%00/${EVIL}/`,
+  `/.//${EVIL}/`, `/..//${EVIL}/`, `/x/..//${EVIL}/`, `/%2e%2e//${EVIL}/`, `/.%2f/${EVIL}/`, `/;/${EVIL}/`, `/;//${EVIL}/x/`, `/@${EVIL}/`, `/@${EVIL}/x/`,
+  `/x@${EVIL}/y/`, `/:80@${EVIL}/x/`,
+  `http://${EVIL}/`, `http://${EVIL}/a/b/`, `http:${EVIL}/a/`, `http:///${EVIL}/a/`, `https://${EVIL}/in/x`, `javascript://${EVIL}/%0aalert(1)/`,
+  'javascript:alert(1)', 'data:text/html,x/y/',
+  `/in//${EVIL}`, `/in/\\${EVIL}`, `/in/%0d%0aLocation:%20http://${EVIL}/`, '/in/%e2%80%ae', `/in/?next=//${EVIL}`, `/in/x#//${EVIL}`, '/in/\u00a0',
+  '/in/\u0085x',
+  `/with//${EVIL}`, `/with/${EVIL}`, `/without/${EVIL}/`, `/without//${EVIL}/`, `/without/x/?a=//${EVIL}`, `/without/%2f%2f${EVIL}/`, `/deep//${EVIL}/`,
+  `/nix//${EVIL}/`
 ]
 const STATES: Array<[name: string, headers: string]> = [
   ['its own host', 'Host: localhost\r\n'],
   ['a host with a port', 'Host: localhost:8080\r\n'],
   ['a host in capitals', 'Host: LOCALHOST\r\n'],
   ['an empty host', 'Host:\r\n'],
-  ['what proxies say, from nobody', `Host: localhost\r\nX-Forwarded-Host: ${EVIL}\r\nX-Forwarded-Proto: javascript\r\nX-Forwarded-Prefix: //${EVIL}\r\nForwarded: host=${EVIL}\r\nX-Original-URL: //${EVIL}/\r\nX-Rewrite-URL: //${EVIL}/\r\nReferer: http://${EVIL}/\r\nOrigin: http://localhost\r\n`]
+  [
+    'what proxies say, from nobody',
+    `Host: localhost\r\nX-Forwarded-Host: ${EVIL}\r\nX-Forwarded-Proto: javascript\r\nX-Forwarded-Prefix: //${EVIL}\r\nForwarded: ` +
+      `host=${EVIL}\r\nX-Original-URL: //${EVIL}/\r\nX-Rewrite-URL: //${EVIL}/\r\nReferer: http://${EVIL}/\r\nOrigin: http://localhost\r\n`
+  ]
 ]
 
 /** The origin that a browser is at which asked for a target, as RFC 9112, section 3.3 has it. */
@@ -66,7 +76,11 @@ async function follow (t: Test, port: number, target: string, headers: string, w
   if (cookie === undefined) return count
   const form = new URLSearchParams({ _username: 'ada', _password: 'lovelace', _target_path: `//${EVIL}`, next: `//${EVIL}` }).toString()
   const own = /^Host:[^\r]*\r\n/.exec(headers)?.[0] ?? ''
-  const second = await raw(port, `POST /login?_target_path=//${EVIL} HTTP/1.1\r\n${own}Accept: text/html\r\nCookie: ${cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\nConnection: close\r\n\r\n${form}`)
+  const second = await raw(
+    port,
+    `POST /login?_target_path=//${EVIL} HTTP/1.1\r\n${own}Accept: text/html\r\nCookie: ${cookie}\r\nContent-Type: ` +
+      `application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\nConnection: close\r\n\r\n${form}`
+  )
   if (statusOf(second) !== 302) t.fail(`${what}: the login is ${statusOf(second)}`)
   count += Number(stays(t, second, originOf(port, '/login', own), `${what}, behind the login`))
   return count
@@ -90,18 +104,28 @@ t.test('for any target, a redirect stays on the origin of the request', async t 
 t.test('for random targets, a redirect stays on the origin of the request', async t => {
   const app = await build(t, { security, profiler: false }, routes)
   const port = await listen(app)
-  const part = fc.oneof(fc.constantFrom('/', '//', '\\', '%2f', '%5c', '%09', '%0d%0a', '%00', '.', '..', '@', ':', ';', '?', '#', EVIL, 'in', 'with', 'without', 'x', '%e2%80%ae', '\u0085', 'http:', '[', ']'), fc.stringMatching(/^[!-~]{1,4}$/))
+  const part = fc.oneof(fc.constantFrom(
+    '/', '//', '\\', '%2f', '%5c', '%09', '%0d%0a', '%00', '.', '..', '@', ':', ';', '?', '#', EVIL, 'in', 'with', 'without', 'x', '%e2%80%ae', '\u0085',
+    'http:', '[', ']'
+  ), fc.stringMatching(/^[!-~]{1,4}$/))
   const target = fc.array(part, { minLength: 1, maxLength: 8 }).map(parts => `/${parts.join('')}`)
   let redirects = 0
-  await fc.assert(fc.asyncProperty(target, async target => { redirects += await follow(t, port, target, 'Host: localhost\r\n', target) }), { numRuns: 400, seed: 7 })
+  await fc.assert(
+    fc.asyncProperty(target, async target => { redirects += await follow(t, port, target, 'Host: localhost\r\n', target) }), { numRuns: 400, seed: 7 }
+  )
   t.ok(redirects > 40, `${redirects} redirects`)
 })
 
 t.test('behind a trusted proxy, a redirect goes to the forwarded origin', async t => {
   const app = await build(t, { security, trustedProxies: ['127.0.0.1'] }, routes)
   const port = await listen(app)
-  for (const [prefix, expected] of [['/app', 'https://shop.example/app/login'], [`//${EVIL}`, 'https://shop.example/login'], [`/\\${EVIL}`, 'https://shop.example/login'], ['/a\tb', 'https://shop.example/login'], [`http://${EVIL}`, 'https://shop.example/login']] as const) {
-    const answer = await ask(port, '/in/x', `Host: localhost\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Prefix: ${prefix}\r\n`)
+  for (const [prefix, expected] of [
+    ['/app', 'https://shop.example/app/login'], [`//${EVIL}`, 'https://shop.example/login'], [`/\\${EVIL}`, 'https://shop.example/login'],
+    ['/a\tb', 'https://shop.example/login'], [`http://${EVIL}`, 'https://shop.example/login']
+  ] as const) {
+    const answer = await ask(
+      port, '/in/x', `Host: localhost\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Prefix: ${prefix}\r\n`
+    )
     t.equal(headerOf(answer, 'location'), expected, prefix)
   }
   for (const host of [`${EVIL}/`, `${EVIL}\\`, `user@${EVIL}`, `${EVIL}#`, `${EVIL}?`, `a b.${EVIL}`, `shop.example:x@${EVIL}`]) {
@@ -120,14 +144,20 @@ t.test('with trusted hosts, a request for another host is refused without a redi
 })
 
 t.test('a configured target on another origin stops the start', async t => {
-  for (const path of [`//${EVIL}`, `/\\${EVIL}`, `\\${EVIL}`, `http://${EVIL}/`, `/x//${EVIL}`, `/\t/${EVIL}`, '/x\r\nLocation: y', EVIL, '', `/\n/${EVIL}`, `/\u2028//${EVIL}`]) {
+  for (const path of [
+    `//${EVIL}`, `/\\${EVIL}`, `\\${EVIL}`, `http://${EVIL}/`, `/x//${EVIL}`, `/\t/${EVIL}`, '/x\r\nLocation: y', EVIL, '', `/\n/${EVIL}`, `/\u2028//${EVIL}`
+  ]) {
     for (const firewall of [
       { authenticators: { login: { loginPath: path } } },
       { authenticators: { login: { defaultTargetPath: path } } },
       { logout: { target: path } },
       { logout: { path } }
     ]) {
-      await t.rejects(build(t, { security: { ...security, firewalls: [{ name: 'main', ...firewall }] } }), { message: /a path of this application, which starts with one "\/" and has no "\/\/", backslash or control character/ }, encodeURI(JSON.stringify(firewall)))
+      await t.rejects(
+        build(t, { security: { ...security, firewalls: [{ name: 'main', ...firewall }] } }),
+        { message: /a path of this application, which starts with one "\/" and has no "\/\/", backslash or control character/ },
+        encodeURI(JSON.stringify(firewall))
+      )
     }
   }
 })

@@ -77,7 +77,8 @@ function browser (app: FastifyInstance, more: Omit<Request, 'url'> = {}, jar = n
   }
 }
 
-const cookieOf = (response: { headers: Record<string, unknown> }): string => [response.headers['set-cookie']].flat().map(String).find(cookie => cookie.startsWith('sessionId=')) ?? ''
+const cookieOf = (response: { headers: Record<string, unknown> }): string =>
+  [response.headers['set-cookie']].flat().map(String).find(cookie => cookie.startsWith('sessionId=')) ?? ''
 
 t.test('a login replaces a session that another client has planted', async t => {
   const app = await build(t, settings, routes)
@@ -94,7 +95,9 @@ t.test('a login replaces a session that another client has planted', async t => 
   t.equal(await victim.who(), 'ada')
   t.equal(await attacker.who(), null, 'the planted id opens no session')
   t.same(await attacker.body('/session'), {}, 'its values are gone, too')
-  const stale = await attacker.send({ method: 'POST', url: '/logout', payload: `_csrf_token=${csrfToken}`, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+  const stale = await attacker.send(
+    { method: 'POST', url: '/logout', payload: `_csrf_token=${csrfToken}`, headers: { 'content-type': 'application/x-www-form-urlencoded' } }
+  )
   t.equal(stale.statusCode, 403, 'earlier tokens are invalid')
   const second = victim.jar.session
   t.equal((await victim.login('bob', 'builder')).statusCode, 302)
@@ -103,7 +106,10 @@ t.test('a login replaces a session that another client has planted', async t => 
 
 t.test('a session id that a client has invented is not used', async t => {
   const app = await build(t, settings, routes)
-  for (const value of ['made-up', 'made-up.', '.', 'made-up.c2lnbmF0dXJl', `${'a'.repeat(32)}.${'b'.repeat(43)}`, '__proto__', 'constructor.x', 'logins-x', '%00', '%', '"', 'a%0d%0ab']) {
+  for (const value of [
+    'made-up', 'made-up.', '.', 'made-up.c2lnbmF0dXJl', `${'a'.repeat(32)}.${'b'.repeat(43)}`, '__proto__', 'constructor.x', 'logins-x', '%00', '%', '"',
+    'a%0d%0ab'
+  ]) {
     const response = await app.inject({ url: '/set/key/value', headers: { cookie: `sessionId=${value}` } })
     t.equal(response.statusCode, 200, value)
     const id = decodeURIComponent(/^sessionId=([^;]*)/.exec(cookieOf(response))?.[1] ?? '').split('.')[0] ?? ''
@@ -130,8 +136,15 @@ t.test('a cookie that is changed at any position opens no session', async t => {
     ['another signature', `${value.slice(0, dot)}.${value.slice(dot + 1).split('').reverse().join('')}`],
     ['two of it', `${value}${value}`],
     ['cut', value.slice(0, -1)]
-  ] as const) t.equal((await app.inject({ url: '/account', headers: { accept: 'application/json', cookie: `sessionId=${encodeURIComponent(cookie)}` } })).statusCode, 401, name)
-  t.equal((await app.inject({ url: '/account', headers: { accept: 'application/json', cookie: `sessionId=${encodeURIComponent(value)}` } })).statusCode, 200, 'as it was given it does')
+  ] as const) {
+    t.equal(
+      (await app.inject({ url: '/account', headers: { accept: 'application/json', cookie: `sessionId=${encodeURIComponent(cookie)}` } })).statusCode, 401, name
+    )
+  }
+  t.equal(
+    (await app.inject({ url: '/account', headers: { accept: 'application/json', cookie: `sessionId=${encodeURIComponent(value)}` } })).statusCode, 200,
+    'as it was given it does'
+  )
 })
 
 t.test('cookies of any size are answered', async t => {
@@ -212,7 +225,10 @@ t.test('a session that was signed with an older secret and is destroyed stays de
   const older = 'an older secret of thirty-two letters'
   const first = await build(t, settings, routes, { session: { secret: older, store } })
   const cookie = cookieOf(await first.inject('/set/cart/1')).split(';', 1)[0] as string
-  const app = await build(t, settings, app => { routes(app); app.get('/end', async request => { await request.session.destroy(); return {} }) }, { session: { secret: [SECRET, older], store } })
+  const app = await build(
+    t, settings, app => { routes(app); app.get('/end', async request => { await request.session.destroy(); return {} }) },
+    { session: { secret: [SECRET, older], store } }
+  )
   const slow = await waiting(query => app.inject({ url: `/set/late/1${query}`, headers: { cookie } }))
   await app.inject({ url: '/end', headers: { cookie } })
   t.equal(cookieOf(await slow()), '')

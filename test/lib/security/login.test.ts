@@ -38,8 +38,10 @@ function browser (app: FastifyInstance, more: Record<string, string> = {}) {
     jar,
     form,
     get: (url: string, headers = {}) => send({ url, headers }),
-    post: (url: string, fields: Record<string, string>, headers = {}) => send({ method: 'POST', url, payload: new URLSearchParams(fields).toString(), headers: { ...FORM, ...headers } }),
-    json: (url: string, body: unknown, headers = {}) => send({ method: 'POST', url, payload: JSON.stringify(body), headers: { 'content-type': 'application/json', accept: 'application/json', ...headers } }),
+    post: (url: string, fields: Record<string, string>, headers = {}) =>
+      send({ method: 'POST', url, payload: new URLSearchParams(fields).toString(), headers: { ...FORM, ...headers } }),
+    json: (url: string, body: unknown, headers = {}) =>
+      send({ method: 'POST', url, payload: JSON.stringify(body), headers: { 'content-type': 'application/json', accept: 'application/json', ...headers } }),
     async login (name = 'ada', password = 'lovelace') {
       const { csrfToken } = await form()
       return this.post('/login', { _username: name, _password: password, _csrf_token: csrfToken })
@@ -63,7 +65,10 @@ t.test('a form login redirects to the requested page, and the logout ends the se
   t.match(answer.headers['cache-control'], 'private')
   t.not(visitor.jar.session, before, 'the session has a new id')
   t.same((await visitor.get('/')).json(), { user: 'ada', cart: 3 }, 'values of the application are still in the session')
-  t.equal((await app.inject({ url: '/', headers: { cookie: `sessionId=${encodeURIComponent(before ?? '')}` } })).json<{ user: null }>().user, null, 'the old id has no user')
+  t.equal(
+    (await app.inject({ url: '/', headers: { cookie: `sessionId=${encodeURIComponent(before ?? '')}` } })).json<{ user: null }>().user, null,
+    'the old id has no user'
+  )
   t.equal((await visitor.login()).headers.location, 'http://shop.test/', 'a second login redirects to the default page')
 
   const { logout } = (await visitor.get('/account')).json<{ logout: string }>()
@@ -73,7 +78,10 @@ t.test('a form login redirects to the requested page, and the logout ends the se
   t.equal(out.statusCode, 302)
   t.equal(out.headers.location, 'http://shop.test/')
   t.equal(visitor.jar.session, undefined, 'the cookie is deleted')
-  t.equal((await app.inject({ url: '/account', headers: { cookie: `sessionId=${encodeURIComponent(kept ?? '')}`, accept: 'application/json' } })).statusCode, 401, 'the session is destroyed')
+  t.equal(
+    (await app.inject({ url: '/account', headers: { cookie: `sessionId=${encodeURIComponent(kept ?? '')}`, accept: 'application/json' } })).statusCode, 401,
+    'the session is destroyed'
+  )
 })
 
 t.test('the form login works over a socket, with its cookies', async t => {
@@ -152,7 +160,9 @@ t.test('clients other than browsers receive the status of a failed login, and no
   }
   t.equal((await app.inject({ method: 'POST', url: '/account', headers: HTML })).statusCode, 405)
   t.equal((await app.inject({ method: 'POST', url: '/login', headers: { 'content-type': 'text/xml' }, payload: '<a/>' })).statusCode, 415)
-  t.equal((await app.inject({ method: 'POST', url: '/login', headers: { ...FORM, accept: '*/*' }, payload: `_username=${'a'.repeat(20_000)}` })).statusCode, 413)
+  t.equal(
+    (await app.inject({ method: 'POST', url: '/login', headers: { ...FORM, accept: '*/*' }, payload: `_username=${'a'.repeat(20_000)}` })).statusCode, 413
+  )
 })
 
 t.test('a login never redirects to another origin', async t => {
@@ -173,7 +183,9 @@ t.test('a login never redirects to another origin', async t => {
   }
   const visitor = browser(app)
   const { csrfToken } = await visitor.form()
-  const answer = await visitor.post('/login?_target_path=http://evil.test', { _username: 'ada', _password: 'lovelace', _csrf_token: csrfToken, _target_path: 'http://evil.test' })
+  const answer = await visitor.post(
+    '/login?_target_path=http://evil.test', { _username: 'ada', _password: 'lovelace', _csrf_token: csrfToken, _target_path: 'http://evil.test' }
+  )
   t.equal(answer.headers.location, 'http://shop.test/')
 })
 
@@ -255,11 +267,15 @@ t.test('two firewalls have separate logins', async t => {
 t.test('verifying an unknown user takes as many hashes as a known one', async t => {
   for (const debug of [true, false]) {
     const hasher = countingHasher()
-    const app = await build(t, { ...settings, hasher, firewalls: [{ ...main, authenticators: { basic: true, login: { csrf: false } }, throttling: false }] }, routes, { debug })
+    const app = await build(
+      t, { ...settings, hasher, firewalls: [{ ...main, authenticators: { basic: true, login: { csrf: false } }, throttling: false }] }, routes, { debug }
+    )
     const bodies = new Set<string>()
     for (const name of ['ada', 'eve', 'token-only', '']) {
       hasher.verified.length = 0
-      const answer = await app.inject({ method: 'POST', url: '/login', headers: { ...FORM, accept: 'application/json' }, payload: `_username=${name}&_password=nope` })
+      const answer = await app.inject(
+        { method: 'POST', url: '/login', headers: { ...FORM, accept: 'application/json' }, payload: `_username=${name}&_password=nope` }
+      )
       t.equal(answer.statusCode, 401)
       t.equal(hasher.verified.length, 1, `one verification for "${name}" by form`)
       t.match(hasher.verified[0], /^\$argon2id\$v=19\$m=64,t=1,p=1\$/, 'the hash has the cost of a real one')
@@ -282,7 +298,9 @@ t.test('concurrent requests with the same credentials are one attempt', async t 
 
 t.test('a login is throttled after too many failures', async t => {
   const hasher = countingHasher()
-  const app = await build(t, { ...settings, hasher, firewalls: [{ ...main, authenticators: { basic: true, login: { csrf: false } }, throttling: { maxAttempts: 3, interval: 60_000 } }] }, routes, { debugClients: ['10.0.0.1'] })
+  const app = await build(t, {
+    ...settings, hasher, firewalls: [{ ...main, authenticators: { basic: true, login: { csrf: false } }, throttling: { maxAttempts: 3, interval: 60_000 } }]
+  }, routes, { debugClients: ['10.0.0.1'] })
   const attempt = (name: string, password: string, remoteAddress = '10.0.0.1') => app.inject({ url: '/', remoteAddress, headers: basic(name, password) })
   for (const name of ['ada', 'eve']) {
     for (let i = 0; i < 3; i++) t.equal((await attempt(name, `nope ${i}`)).statusCode, 401)
@@ -294,7 +312,9 @@ t.test('a login is throttled after too many failures', async t => {
     t.ok(Number.isInteger(seconds) && seconds >= 1 && seconds <= 60, `Retry-After: ${seconds}`)
     t.match(refused.body, 'Too many failed login attempts, please try again later.')
     t.equal((await attempt(name.toUpperCase(), 'nope')).statusCode, 429, 'the name in capitals is the same')
-    t.equal((await app.inject({ method: 'POST', url: '/login', remoteAddress: '10.0.0.1', headers: { ...FORM, ...HTML }, payload: `_username=${name}&_password=x` })).statusCode, 429, 'a login by form is throttled, too')
+    t.equal((await app.inject(
+      { method: 'POST', url: '/login', remoteAddress: '10.0.0.1', headers: { ...FORM, ...HTML }, payload: `_username=${name}&_password=x` }
+    )).statusCode, 429, 'a login by form is throttled, too')
   }
   t.equal((await attempt('ada', 'lovelace', '10.0.0.2')).statusCode, 200, 'a login from another address is possible')
   t.equal((await attempt('bob', 'builder')).statusCode, 200, 'other users can log in')
@@ -311,9 +331,17 @@ t.test('a login is throttled after too many failures', async t => {
 t.test('different spellings of a name share a counter', async t => {
   const app = await build(t, { ...settings, firewalls: [{ name: 'main', authenticators: { login: { csrf: false } }, throttling: { maxAttempts: 1 } }] }, routes)
   const attempt = async (_username: string, remoteAddress: string) =>
-    (await app.inject({ method: 'POST', url: '/login', remoteAddress, headers: { 'content-type': 'application/json', accept: 'application/json' }, payload: JSON.stringify({ _username, _password: 'wrong' }) })).statusCode
+    (await app.inject({
+      method: 'POST',
+      url: '/login',
+      remoteAddress,
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      payload: JSON.stringify({ _username, _password: 'wrong' })
+    })).statusCode
   for (const [i, [name, other]] of [
-    ['ada', 'ADA'], ['ada', ' ada'], ['ada', 'ada\t'], ['ada', '\u00a0ada\u3000'], ['ada', '\uff41\uff44\uff41'], ['ångström', 'a\u030angstro\u0308m'], ['ångström', '\u212bNGSTRÖM']
+    ['ada', 'ADA'], ['ada', ' ada'], ['ada', 'ada\t'], ['ada', '\u00a0ada\u3000'], ['ada', '\uff41\uff44\uff41'], [
+      'ångström', 'a\u030angstro\u0308m'
+    ], ['ångström', '\u212bNGSTRÖM']
   ].entries() as Iterable<[number, [string, string]]>) {
     const address = `10.0.${i}.1`
     t.same([await attempt(name, address), await attempt(other, address), await attempt('grace', address)], [401, 429, 401], JSON.stringify(other))
@@ -322,7 +350,8 @@ t.test('different spellings of a name share a counter', async t => {
 
 t.test('failures at other addresses do not lock out a user', async t => {
   const app = await build(t, { ...settings, firewalls: [{ name: 'main', authenticators: { basic: true }, throttling: { maxAttempts: 5 } }] }, routes)
-  const attempt = async (password: string, remoteAddress: string) => (await app.inject({ url: '/account', remoteAddress, headers: basic('ada', password) })).statusCode
+  const attempt = async (password: string, remoteAddress: string) =>
+    (await app.inject({ url: '/account', remoteAddress, headers: basic('ada', password) })).statusCode
   for (let i = 0; i < 7; i++) t.equal(await attempt(`wrong ${i}`, '10.0.0.1'), i < 5 ? 401 : 429)
   t.equal(await attempt('lovelace', '10.0.0.1'), 429)
   t.equal(await attempt('lovelace', '10.0.0.2'), 200)

@@ -42,10 +42,15 @@ export function countingHasher (): PasswordHasher & { verified: string[] } {
 }
 
 /** A fresh application with the given security. */
-export async function build (t: Test, security: SecuritySettings | undefined, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}): Promise<FastifyInstance> {
+export async function build (
+  t: Test, security: SecuritySettings | undefined, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}
+): Promise<FastifyInstance> {
   const app = Fastify(serverOptions()) as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security }), ...options })
+  await app.register(
+    hindsight,
+    { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security }), ...options }
+  )
   await declare(app)
   await app.ready()
   return app
@@ -55,7 +60,14 @@ export async function build (t: Test, security: SecuritySettings | undefined, de
 export async function refusal (security: unknown, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}): Promise<string> {
   const app = Fastify() as unknown as FastifyInstance
   try {
-    await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security: security as SecuritySettings }), ...options })
+    await app.register(hindsight, {
+      lifecycle: 'full',
+      debug: true,
+      profiler: { storage: 'memory' },
+      session: { secret: SECRET },
+      ...(security !== undefined && { security: security as SecuritySettings }),
+      ...options
+    })
     await declare(app)
     await app.ready()
     return 'it started'

@@ -14,7 +14,9 @@ t.test('each check of a password takes one verification', async t => {
   const hasher = countingHasher()
   const verify = await passwordCheck(hasher, compileProvider('people', { users: [{ identifier: 'ada', password: passwords.ada }] }))
   const ada = { identifier: 'ada', password: passwords.ada }
-  for (const [user, password, expected] of [[ada, 'lovelace', true], [ada, 'x', false], [{ identifier: 'x' }, '', false], [null, 'lovelace', false], [undefined, '', false]] as const) {
+  for (const [user, password, expected] of [
+    [ada, 'lovelace', true], [ada, 'x', false], [{ identifier: 'x' }, '', false], [null, 'lovelace', false], [undefined, '', false]
+  ] as const) {
     hasher.verified.length = 0
     t.equal(await verify(user, password), expected)
     t.equal(hasher.verified.length, 1)

@@ -14,7 +14,10 @@ function routes (app: FastifyInstance): void {
   })
   app.get('/late', { onSend: async (_request, reply) => { reply.setCookie('late', '1') } }, () => 'x')
   app.get('/late-and-read', { onSend: async (request, reply) => { reply.setCookie('late', String(request.cookies.a)) } }, () => 'x')
-  app.get('/twice', { onSend: async (_request, reply) => { reply.setCookie('late', '1').clearCookie('old') } }, (_request, reply) => reply.setCookie('theme', 'dark').send('x'))
+  app.get(
+    '/twice', { onSend: async (_request, reply) => { reply.setCookie('late', '1').clearCookie('old') } },
+    (_request, reply) => reply.setCookie('theme', 'dark').send('x')
+  )
 }
 
 for (const debug of [true, false]) {

@@ -7,7 +7,9 @@ import { build } from '../../support/app.js'
 const ROOT = join(import.meta.dirname, '../../..')
 
 t.test('numbers are grouped, and words have their singular and plural', async (t) => {
-  for (const [number, text] of [[0, '0 failures'], [1, '1 failure'], [2, '2 failures'], [1200, '1,200 failures']] as const) t.equal(counted(number, 'failure'), text)
+  for (const [number, text] of [[0, '0 failures'], [1, '1 failure'], [2, '2 failures'], [1200, '1,200 failures']] as const) {
+    t.equal(counted(number, 'failure'), text)
+  }
   t.equal(counted(1, 'line is', 'lines are'), '1 line is')
   t.equal(counted(2, 'line is', 'lines are'), '2 lines are')
   for (const integer of [0, 999, 1_000, 12_345, 999_999, 1_000_000, -999, -1_000, 1_234_567_890]) t.equal(grouped(integer), integer.toLocaleString('en'))
@@ -27,7 +29,9 @@ t.test('the list of profiles counts its results', async (t) => {
 
 t.test('no other file chooses between singular and plural', async (t) => {
   for (const folder of ['app', 'cli', 'lib', 'plugins', 'routes']) {
-    for (const file of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !file.endsWith('view/counted.ts'))) {
+    for (const file of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter(
+      (file) => file.endsWith('.ts') && !file.endsWith('view/counted.ts')
+    )) {
       const source = readFileSync(join(ROOT, folder, file), 'utf8')
       t.notMatch(source, /=== 1 \? '(\w+)[^']*' : '\1s\b/, `${folder}/${file}`)
     }

@@ -9,11 +9,17 @@ t.test('each editor has its link', async (t) => {
     ['WebStorm', { editor: 'webstorm' }, '/srv/a.ts', 'webstorm://open?file=/srv/a.ts&line=7&column=3'],
     ['Sublime Text', { editor: 'sublime' }, '/srv/a.ts', 'subl://open?url=file:///srv/a.ts&line=7&column=3'],
     ['a template', { editor: 'editor://open/?file=%f&line=%l' }, '/srv/a.ts', 'editor://open/?file=/srv/a.ts&line=7'],
-    ['names that mean something in a URL', { editor: 'idea' }, '/srv/a b&line=1#"><x>%6c.ts', 'idea://open?file=/srv/a%20b%26line%3D1%23%22%3E%3Cx%3E%256c.ts&line=7&column=3'],
+    [
+      'names that mean something in a URL', { editor: 'idea' }, '/srv/a b&line=1#"><x>%6c.ts',
+      'idea://open?file=/srv/a%20b%26line%3D1%23%22%3E%3Cx%3E%256c.ts&line=7&column=3'
+    ],
     ['a replacement pattern as a name', { editor: 'idea' }, '/srv/$&.ts', 'idea://open?file=/srv/%24%26.ts&line=7&column=3'],
     ['a drive, in the path', { editor: 'vscode' }, 'C:\\srv\\a.ts', 'vscode://file/C:/srv/a.ts:7:3'],
     ['a drive, in the query', { editor: 'idea' }, 'C:\\srv\\a.ts', 'idea://open?file=C:/srv/a.ts&line=7&column=3'],
-    ['another place outside the container', { editor: 'vscode', editorPaths: { '/app': '/home/me/project/' } }, '/app/routes/a.ts', 'vscode://file/home/me/project/routes/a.ts:7:3'],
+    [
+      'another place outside the container', { editor: 'vscode', editorPaths: { '/app': '/home/me/project/' } }, '/app/routes/a.ts',
+      'vscode://file/home/me/project/routes/a.ts:7:3'
+    ],
     ['the longest folder wins', { editor: 'vscode', editorPaths: { '/app': '/a', '/app/lib': '/b' } }, '/app/lib/a.ts', 'vscode://file/b/a.ts:7:3'],
     ['a folder that only begins alike', { editor: 'vscode', editorPaths: { '/app': '/a' } }, '/application/a.ts', 'vscode://file/application/a.ts:7:3'],
     ['a module of the runtime', { editor: 'vscode' }, 'node:events', null],

@@ -40,15 +40,22 @@ export function declareFailures (app: FastifyInstance, recorder: Recorder): void
     reply.send('first')
     reply.send('second')
   })
-  app.get('/schema/fails', { schema: { response: { 200: { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] } } } }, async () => ({ b: 1 }))
-  app.get('/schema/of-errors', { schema: { response: { 500: { type: 'object', properties: { message: { type: 'string' } } } } } }, async () => { throw new Error('as the schema says') })
+  app.get(
+    '/schema/fails', { schema: { response: { 200: { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] } } } }, async () => ({ b: 1 })
+  )
+  app.get(
+    '/schema/of-errors', { schema: { response: { 500: { type: 'object', properties: { message: { type: 'string' } } } } } },
+    async () => { throw new Error('as the schema says') }
+  )
   app.get('/returns-error', async () => new Error('returned'))
   app.get('/sends-error', (_request, reply) => { reply.code(422).send(new Error('sent')) })
   app.get('/like-fastify', (_request, reply) => {
     recorder.noteOwn('like that of Fastify')
     reply.code(404).send({ message: 'Route GET:/like-fastify not found', error: 'Not Found', statusCode: 404 })
   })
-  app.get('/stream/fails', (_request, reply) => reply.type('text/plain').send(new Readable({ read () { this.destroy(new Error('broken before the first octet')) } })))
+  app.get(
+    '/stream/fails', (_request, reply) => reply.type('text/plain').send(new Readable({ read () { this.destroy(new Error('broken before the first octet')) } }))
+  )
   app.get('/stream/fails-later', (_request, reply) => {
     reply.type('text/plain').send(Readable.from((async function * () {
       yield 'begun'

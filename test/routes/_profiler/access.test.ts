@@ -24,9 +24,12 @@ const headOf = (answer: string): string => answer.split('\r\n\r\n', 1)[0] ?? ''
 
 /** Whether an answer has data of the debug surface. */
 const reveals = (answer: string): boolean =>
-  /what.only.its.developer|Hindsight profiler|hindsight-toolbar|access\.test\.ts|node_modules|"profiles"|"exceptions"/i.test(answer) || /^x-debug/im.test(headOf(answer))
+  /what.only.its.developer|Hindsight profiler|hindsight-toolbar|access\.test\.ts|node_modules|"profiles"|"exceptions"/i.test(answer) ||
+    /^x-debug/im.test(headOf(answer))
 
-const LAX = { routerOptions: { caseSensitive: false, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, useSemicolonDelimiter: true } } as FastifyServerOptions
+const LAX = {
+  routerOptions: { caseSensitive: false, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, useSemicolonDelimiter: true }
+} as FastifyServerOptions
 
 /** The same but for the token of its profile, which is useless to clients without access. */
 const shows = (answer: string): boolean => reveals(answer.replace(/^x-debug-token(?:-link)?: .*\r\n/gim, ''))
@@ -188,7 +191,9 @@ inBothModes('pages of other origins cannot load, frame or follow the profiler', 
       const answer = await get(port, target, headers)
       t.ok([200, 302].includes(statusOf(answer)), `${target}: ${name}`)
       t.match(headerOf(answer, 'content-security-policy'), /frame-ancestors 'none'/, `${target}: ${name} cannot frame it`)
-      for (const [header, value] of [['x-frame-options', 'DENY'], ['cross-origin-resource-policy', 'same-origin'], ['cross-origin-opener-policy', 'same-origin']] as const) t.equal(headerOf(answer, header), value, `${target}: ${name}: ${header}`)
+      for (const [header, value] of [
+        ['x-frame-options', 'DENY'], ['cross-origin-resource-policy', 'same-origin'], ['cross-origin-opener-policy', 'same-origin']
+      ] as const) t.equal(headerOf(answer, header), value, `${target}: ${name}: ${header}`)
     }
   }
 })
@@ -197,23 +202,35 @@ inBothModes('no CORS rule applies to the profiler', async (t, build, mode) => {
   for (const [name, options, setup] of [
     ['of the option', { cors: [{ origin: '*' }] }, () => {}],
     ['of the option, with credentials', { cors: [{ origin: true, credentials: true }] }, () => {}],
-    ['of the option, by path', { cors: [{ path: '/_profiler', origin: ['http://localhost:5173'] }, { path: '/_wdt', origin: ['http://localhost:5173'] }, { origin: ['http://localhost:5173'] }] }, () => {}],
+    ['of the option, by path', {
+      cors: [
+        { path: '/_profiler', origin: ['http://localhost:5173'] }, { path: '/_wdt', origin: ['http://localhost:5173'] }, { origin: ['http://localhost:5173'] }
+      ]
+    }, () => {}],
     ['of a plugin of the application', {}, (app: FastifyInstance) => app.register(fastifyCors, { origin: true, credentials: true, hook: 'preHandler' })]
   ] as Array<[string, HindsightOptions, (app: FastifyInstance) => unknown]>) {
     const app = await build(async app => { routes(app); await setup(app) }, options)
     const port = await listen(app)
     const Origin = 'http://localhost:5173'
-    for (const target of ['/_profiler/', `/_profiler/${TOKEN}.json`, '/_profiler/search.json', '/_profiler/ffffff', '/_profiler/a/b/c', `/_wdt/${TOKEN}`, '/_wdt/a/b', `/%5fprofiler/${TOKEN}`]) {
+    for (const target of [
+      '/_profiler/', `/_profiler/${TOKEN}.json`, '/_profiler/search.json', '/_profiler/ffffff', '/_profiler/a/b/c', `/_wdt/${TOKEN}`, '/_wdt/a/b',
+      `/%5fprofiler/${TOKEN}`
+    ]) {
       if (mode === 'observe' && target.includes('%')) continue
       t.notMatch(headOf(await get(port, target, { Origin })), /^access-control-/im, `${name}: ${target}`)
       if (setup.length > 0) continue
-      const preflight = await raw(port, `OPTIONS ${target} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${Origin}\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n\r\n`)
+      const preflight = await raw(
+        port, `OPTIONS ${target} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${Origin}\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n\r\n`
+      )
       t.notMatch(headOf(preflight), /^access-control-/im, `${name}: the preflight of ${target}`)
       t.ok(statusOf(preflight) >= 200, `${name}: the preflight of ${target} is answered`)
     }
     if (setup.length > 0) continue
     t.match(await get(port, '/ok', { Origin }), /^access-control-allow-origin: /im, `${name}: the application's own routes have it`)
-    t.match(await raw(port, `OPTIONS /ok HTTP/1.1\r\nHost: localhost\r\nOrigin: ${Origin}\r\nAccess-Control-Request-Method: GET\r\nConnection: close\r\n\r\n`), /^access-control-allow-methods: /im, `${name}: and preflights`)
+    t.match(
+      await raw(port, `OPTIONS /ok HTTP/1.1\r\nHost: localhost\r\nOrigin: ${Origin}\r\nAccess-Control-Request-Method: GET\r\nConnection: close\r\n\r\n`),
+      /^access-control-allow-methods: /im, `${name}: and preflights`
+    )
   }
 })
 
@@ -250,7 +267,10 @@ inBothModes('CORS rules of the application do not open debug pages to other orig
   ] as const) {
     for (const target of ['/boom', '/nix', '/page', '/_error/500']) {
       const answer = await get(port, target, { Origin: origin, Accept: 'text/html', ...(site !== '' && { 'Sec-Fetch-Site': site }) })
-      t.equal(target === '/_error/500' ? statusOf(answer) === 500 : shows(mode === 'full' ? answer : answer.replace(SECRET_TEXT, '')), expected, `${target} for ${origin} (${site})`)
+      t.equal(
+        target === '/_error/500' ? statusOf(answer) === 500 : shows(mode === 'full' ? answer : answer.replace(SECRET_TEXT, '')), expected,
+        `${target} for ${origin} (${site})`
+      )
     }
   }
 })
@@ -259,9 +279,14 @@ inBothModes('changes need a token of the page', async (t, build) => {
   const app = await build(routes, ANYBODY)
   const port = await listen(app)
   const token = (await app.hindsight.profiler.formTokens()).create()
-  const post = async (path: string, fields: Record<string, string>, headers: Record<string, string> = {}, type = 'application/x-www-form-urlencoded'): Promise<number> => {
-    const body = type.endsWith('urlencoded') ? new URLSearchParams(fields).toString() : type.endsWith('json') ? JSON.stringify(fields) : Object.entries(fields).map(([name, value]) => `${name}=${value}`).join('\r\n')
-    const lines = Object.entries({ Host: 'localhost', 'Content-Type': type, 'Content-Length': String(body.length), Connection: 'close', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  type Fields = Record<string, string>
+  const post = async (path: string, fields: Fields, headers: Fields = {}, type = 'application/x-www-form-urlencoded'): Promise<number> => {
+    const body = type.endsWith('urlencoded')
+      ? new URLSearchParams(fields).toString()
+      : type.endsWith('json') ? JSON.stringify(fields) : Object.entries(fields).map(([name, value]) => `${name}=${value}`).join('\r\n')
+    const lines = Object.entries({ Host: 'localhost', 'Content-Type': type, 'Content-Length': String(body.length), Connection: 'close', ...headers }).map(
+      ([name, value]) => `${name}: ${value}\r\n`
+    )
     return statusOf(await raw(port, `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`))
   }
   const pin = { pinned: '1', form_token: token }

@@ -31,7 +31,12 @@ t.test('a comparison is HTML or JSON, by Accept or the path', async (t) => {
   t.same([...document.querySelectorAll('.part h2')].slice(0, 2).map((title) => title.textContent), ['Status and route', 'Exceptions'])
   t.same([...document.querySelectorAll('#of-outcome tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent)), [['status', '200', '404']])
   for (const [url, accept] of [['/_profiler/00000c/compare/00000b', json], ['/_profiler/00000c/compare/00000b.json', html]] as const) {
-    t.match((await app.inject({ url, headers: accept })).json(), { a: { token: '00000c' }, b: { token: '00000b' }, differences: 3, sections: [{ name: 'outcome', differences: [{ what: 'status', kind: 'changed', a: 200, b: 404 }] }] }, url)
+    t.match((await app.inject({ url, headers: accept })).json(), {
+      a: { token: '00000c' },
+      b: { token: '00000b' },
+      differences: 3,
+      sections: [{ name: 'outcome', differences: [{ what: 'status', kind: 'changed', a: 200, b: 404 }] }]
+    }, url)
   }
 })
 
@@ -39,7 +44,9 @@ t.test('two selected profiles are compared', async (t) => {
   const app = await start(t)
   const list = new JSDOM((await app.inject({ url: '/_profiler/', headers: html })).body).window.document
   t.equal(list.querySelector('form#compare')?.getAttribute('action'), '/_profiler/compare')
-  t.same([...list.querySelectorAll('tbody input[name=profile][form=compare]')].map((box) => box.getAttribute('value')), ['00000d', '00000b', '00000a', '00000c'])
+  t.same(
+    [...list.querySelectorAll('tbody input[name=profile][form=compare]')].map((box) => box.getAttribute('value')), ['00000d', '00000b', '00000a', '00000c']
+  )
   const response = await app.inject({ url: '/_profiler/compare?profile=00000b&profile=00000c', headers: html })
   t.match([response.statusCode, response.headers.location], [302, '/_profiler/00000c/compare/00000b'])
 })
@@ -49,7 +56,10 @@ t.test('invalid comparisons are errors', async (t) => {
   for (const [url, status, message] of [
     ['compare', 400, 'Select two profiles to compare them, 0 were selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
     ['compare?profile=00000a', 400, 'Select two profiles to compare them, one was selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
-    ['compare?profile=00000a&profile=00000b&profile=00000c', 400, 'Select two profiles to compare them, 3 were selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
+    [
+      'compare?profile=00000a&profile=00000b&profile=00000c', 400,
+      'Select two profiles to compare them, 3 were selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'
+    ],
     ['compare?profile=00000a&profile=ffffff', 404, 'Token "ffffff" was not found.'],
     ['00000a/compare/ffffff', 404, 'Token "ffffff" was not found.'],
     ['ffffff/compare/00000a.json', 404, 'Token "ffffff" was not found.'],

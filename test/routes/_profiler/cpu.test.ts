@@ -28,7 +28,9 @@ async function start (build: Build): Promise<{ app: FastifyInstance, seen: Seen[
 
 async function replay (app: FastifyInstance, token: string, fields: Record<string, string> = {}) {
   const form = { form_token: (await app.hindsight.profiler.formTokens()).create(), ...fields }
-  return await app.inject({ method: 'POST', url: `/_profiler/${token}/replay`, headers: { ...FORM, accept: 'text/html' }, payload: new URLSearchParams(form).toString() })
+  return await app.inject(
+    { method: 'POST', url: `/_profiler/${token}/replay`, headers: { ...FORM, accept: 'text/html' }, payload: new URLSearchParams(form).toString() }
+  )
 }
 
 inBothModes('the file is named after the profile, and is valid for other tools', async (t, build) => {
@@ -36,12 +38,20 @@ inBothModes('the file is named after the profile, and is valid for other tools',
   app.hindsight.profiler.save(sample())
   const { statusCode, headers, body } = await app.inject('/_profiler/3fa94c/cpu')
   t.equal(statusCode, 200)
-  t.match(headers, { 'content-type': 'application/json; charset=utf-8', 'content-disposition': 'attachment; filename="3fa94c.cpuprofile"', 'cache-control': 'no-store' })
+  t.match(
+    headers,
+    { 'content-type': 'application/json; charset=utf-8', 'content-disposition': 'attachment; filename="3fa94c.cpuprofile"', 'cache-control': 'no-store' }
+  )
   t.same(JSON.parse(body), {
     nodes: [
       { id: 1, callFrame: { functionName: '(root)', scriptId: '0', url: '', lineNumber: -1, columnNumber: -1 }, hitCount: 0, children: [2, 6] },
       { id: 2, callFrame: { functionName: 'run', scriptId: '3', url: 'node:async_hooks', lineNumber: 331, columnNumber: 0 }, hitCount: 0, children: [3] },
-      { id: 3, callFrame: { functionName: 'next', scriptId: '2', url: 'node_modules/fastify/lib/hooks.js', lineNumber: 233, columnNumber: 18 }, hitCount: 2, children: [4] },
+      {
+        id: 3,
+        callFrame: { functionName: 'next', scriptId: '2', url: 'node_modules/fastify/lib/hooks.js', lineNumber: 233, columnNumber: 18 },
+        hitCount: 2,
+        children: [4]
+      },
       { id: 4, callFrame: { functionName: 'plain', scriptId: '1', url: 'plain', lineNumber: 2, columnNumber: 6 }, hitCount: 18, children: [5] },
       { id: 5, callFrame: { functionName: 'plain', scriptId: '1', url: 'plain', lineNumber: 2, columnNumber: 6 }, hitCount: 4, children: [] },
       { id: 6, callFrame: { functionName: '(idle)', scriptId: '4', url: '', lineNumber: -1, columnNumber: -1 }, hitCount: 16, children: [] }
@@ -53,7 +63,10 @@ inBothModes('the file is named after the profile, and is valid for other tools',
   })
   app.hindsight.profiler.save(profile('000001'))
   app.hindsight.profiler.save(profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }))
-  for (const [token, status, message] of [['000001', 404, /has no CPU profile: none was requested\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/], ['x', 404, /was not found/]] as const) {
+  for (const [token, status, message] of [
+    ['000001', 404, /has no CPU profile: none was requested\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/],
+    ['x', 404, /was not found/]
+  ] as const) {
     const response = await app.inject({ url: `/_profiler/${token}/cpu`, headers: json })
     t.equal(response.statusCode, status)
     t.match(response.body, message)

@@ -24,10 +24,16 @@ t.test('the policies of documents have a report URI', async (t) => {
   const app = await pages()
   t.teardown(() => app.close())
   for (const [name, url, headers, expected] of [
-    ['a document', '/', DOCUMENT, /; ?report-uri \/_profiler\/csp-report\/TOKEN(?:;|$)/], ['a frame', '/', { ...DOCUMENT, 'sec-fetch-dest': 'iframe' }, /; ?report-uri /],
+    [
+      'a document', '/', DOCUMENT, /; ?report-uri \/_profiler\/csp-report\/TOKEN(?:;|$)/
+    ], ['a frame', '/', { ...DOCUMENT, 'sec-fetch-dest': 'iframe' }, /; ?report-uri /],
     ['one of the route', '/two', DOCUMENT, /^(?!.*report-uri).*img-src 'none'.*font-src 'none'/],
-    ['one that reports elsewhere', '/own', DOCUMENT, /^img-src 'none'; report-uri \/mine$/], ['no browser', '/', { accept: 'text/html' }, /^(?!.*report-uri)/], ['fetch', '/', { 'sec-fetch-dest': 'empty' }, /^(?!.*report-uri)/],
-    ['no document', '/json', DOCUMENT, /^(?!.*report-uri)/], ['the diagnostic page', '/fails', DOCUMENT, /^(?!.*report-uri)/], ['no profile', '/unkept', DOCUMENT, /^(?!.*report-uri)/]
+    [
+      'one that reports elsewhere', '/own', DOCUMENT, /^img-src 'none'; report-uri \/mine$/
+    ], ['no browser', '/', { accept: 'text/html' }, /^(?!.*report-uri)/], ['fetch', '/', { 'sec-fetch-dest': 'empty' }, /^(?!.*report-uri)/],
+    ['no document', '/json', DOCUMENT, /^(?!.*report-uri)/], [
+      'the diagnostic page', '/fails', DOCUMENT, /^(?!.*report-uri)/
+    ], ['no profile', '/unkept', DOCUMENT, /^(?!.*report-uri)/]
   ] as const) {
     const response = await app.inject({ url, headers })
     t.match(String(response.headers['content-security-policy']).replaceAll(String(response.headers['x-debug-token']), 'TOKEN'), expected, name)
@@ -51,14 +57,18 @@ t.test('a report is attached to the profile of its page, which stays pinned', as
   const token = String(page.headers['x-debug-token'])
   await app.hindsight.profiler.pin(token, true)
   const url = /report-uri (\S+?)(?:;|$)/.exec(String(page.headers['content-security-policy']))?.[1] ?? ''
-  const sent = await app.inject({ method: 'POST', url, headers: { ...LEGACY, 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'report' }, payload: report })
+  const sent = await app.inject(
+    { method: 'POST', url, headers: { ...LEGACY, 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'report' }, payload: report }
+  )
   t.same([sent.statusCode, sent.body], [204, ''])
   const other = JSON.stringify({ 'csp-report': { 'effective-directive': 'font-src', 'blocked-uri': 'data', disposition: 'report' } })
   const payloads = [report, other, report, other]
   const answers = await Promise.all(payloads.map((payload) => app.inject({ method: 'POST', url, headers: LEGACY, payload })))
   t.same(answers.map(({ statusCode }) => statusCode), [204, 204, 204, 204])
   const profile = await app.hindsight.profiler.find(token)
-  t.match(profile?.collectors.blocked, [{ kind: 'csp', sentence: /by img-src/ }, { kind: 'csp', sentence: /by font-src/, option: 'contentSecurityPolicy.reportOnly' }])
+  t.match(
+    profile?.collectors.blocked, [{ kind: 'csp', sentence: /by img-src/ }, { kind: 'csp', sentence: /by font-src/, option: 'contentSecurityPolicy.reportOnly' }]
+  )
   t.equal((profile?.collectors.blocked as unknown[]).length, 2)
   await app.hindsight.profiler.flush()
   t.match(await app.hindsight.profiler.search({ criteria: { token }, limit: 1 }), { profiles: [{ token, pinned: true }] })
@@ -69,9 +79,12 @@ t.test('other bodies, tokens and origins are refused', async (t) => {
   const app = await pages()
   t.teardown(() => app.close())
   const token = String((await app.inject({ url: '/', headers: DOCUMENT })).headers['x-debug-token'])
-  const send = async (headers: Record<string, string>, payload: string, to = token) => await app.inject({ method: 'POST', url: `/_profiler/csp-report/${to}`, headers: { accept: 'application/json', ...headers }, payload })
+  const send = async (headers: Record<string, string>, payload: string, to = token) =>
+    await app.inject({ method: 'POST', url: `/_profiler/csp-report/${to}`, headers: { accept: 'application/json', ...headers }, payload })
   for (const [name, headers, payload, status, to] of [
-    ['another page', { ...LEGACY, 'sec-fetch-site': 'cross-site' }, report, 403], ['another host of the site', { ...LEGACY, 'sec-fetch-site': 'same-site' }, report, 403],
+    ['another page', { ...LEGACY, 'sec-fetch-site': 'cross-site' }, report, 403], [
+      'another host of the site', { ...LEGACY, 'sec-fetch-site': 'same-site' }, report, 403
+    ],
     ['no token', LEGACY, report, 404, 'xyz'], ['an unknown token', LEGACY, report, 404, '0f0f0f'],
     ['no JSON', LEGACY, '{', 400], ['another JSON', LEGACY, '{}', 400], ['another type', { 'content-type': 'text/html' }, report, 415],
     ['a large one', LEGACY, JSON.stringify({ a: 'x'.repeat(70_000) }), 413]

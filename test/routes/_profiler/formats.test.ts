@@ -16,7 +16,11 @@ inBothModes('the request of a profile is downloaded in each format', async (t, b
   ] as const) {
     const { statusCode, headers, body } = await app.inject({ url: `/_profiler/3fa94c/as/${format}`, headers: { accept: 'text/html' } })
     t.equal(statusCode, 200, format)
-    t.match(headers, { 'content-type': type, 'content-disposition': `attachment; filename="${file}"`, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' }, format)
+    t.match(
+      headers,
+      { 'content-type': type, 'content-disposition': `attachment; filename="${file}"`, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
+      format
+    )
     t.match(body, content, format)
     t.equal(headers['access-control-allow-origin'], undefined, format)
   }

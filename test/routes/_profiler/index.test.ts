@@ -59,7 +59,11 @@ t.test('the page respects its own policy', async t => {
   const { headers, body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
   const [, style = '', script = ''] = /style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'/.exec(String(headers['content-security-policy'])) ?? []
   t.ok(style.length > 16 && script.length > 16 && style !== script)
-  t.equal(headers['content-security-policy'], `default-src 'none'; style-src 'nonce-${style}'; script-src 'nonce-${script}'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`)
+  t.equal(
+    headers['content-security-policy'],
+    `default-src 'none'; style-src 'nonce-${style}'; script-src 'nonce-${script}'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; ` +
+      'frame-ancestors \'none\''
+  )
   const document = page(body)
   t.equal(document.querySelectorAll(`style, [style], script:not([nonce="${script}"]), link[rel=stylesheet]:not([nonce="${style}"])`).length, 0)
   const sources = [...document.querySelectorAll('[src], link[href]')].map(element => element.getAttribute('href') ?? element.getAttribute('src') ?? '')
@@ -72,21 +76,29 @@ t.test('shared files are immutable, and pages are not stored', async t => {
   const { body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
   let weight = 0
   for (const [url = '', type] of [
-    [/href="(\/_profiler\/assets\/[^"]+css)"/.exec(body)?.[1], 'text/css; charset=utf-8'], [/src="(\/_profiler\/assets\/[^"]+)"/.exec(body)?.[1], 'text/javascript; charset=utf-8']
+    [/href="(\/_profiler\/assets\/[^"]+css)"/.exec(body)?.[1], 'text/css; charset=utf-8'], [
+      /src="(\/_profiler\/assets\/[^"]+)"/.exec(body)?.[1], 'text/javascript; charset=utf-8'
+    ]
   ] as const) {
     const response = await app.inject(url)
     t.match(response.headers, { 'content-type': type, 'cache-control': 'private, max-age=31536000, immutable', ...ISOLATION }, url)
     weight += response.rawPayload.length
   }
   t.ok(weight < 40_000, `${weight} bytes of CSS and JavaScript`)
-  t.match((await app.inject('/_profiler/assets/0000000000000000.js')).json(), { statusCode: 404, message: 'Asset "0000000000000000.js" was not found: load the page again.' })
+  t.match(
+    (await app.inject('/_profiler/assets/0000000000000000.js')).json(),
+    { statusCode: 404, message: 'Asset "0000000000000000.js" was not found: load the page again.' }
+  )
 })
 
 t.test('other origins can neither frame nor read the responses of the profiler', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(profile('000001'))
   for (const url of ['/_profiler/', '/_profiler/search.json', '/_profiler/000001', '/_profiler/000001.json', '/_profiler/latest', '/_profiler/ffffff']) {
-    t.match((await app.inject(url)).headers, { 'x-frame-options': 'DENY', 'cross-origin-resource-policy': 'same-origin', 'cross-origin-opener-policy': 'same-origin' }, url)
+    t.match(
+      (await app.inject(url)).headers,
+      { 'x-frame-options': 'DENY', 'cross-origin-resource-policy': 'same-origin', 'cross-origin-opener-policy': 'same-origin' }, url
+    )
   }
 })
 
@@ -109,7 +121,9 @@ t.test('the menu links to every panel and marks those with problems', async t =>
   const document = page((await app.inject({ url: '/_profiler/3fa94c', headers: html })).body)
   t.equal(document.querySelector('.panel h2')?.textContent, 'Overview', 'the default panel')
   t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '?panel=overview')
-  t.same([...document.querySelectorAll('.menu p')].map(title => title.textContent), ['Overview', 'Routing', 'Security', 'Delivery', 'Environment', 'Application'])
+  t.same(
+    [...document.querySelectorAll('.menu p')].map(title => title.textContent), ['Overview', 'Routing', 'Security', 'Delivery', 'Environment', 'Application']
+  )
   t.same([...document.querySelectorAll('.menu a')].map(link => link.textContent), [
     'Overview', 'Request / Response', 'Exceptions 2 errors', 'Other errors 1 error', 'Logs 1 error', 'Performance', 'CPU', 'Events 1 error',
     'Routing', 'Attributes', 'Parameters 1 error', 'Template', 'Pagination 1 error', 'Locale',
@@ -118,7 +132,10 @@ t.test('the menu links to every panel and marks those with problems', async t =>
   ])
   app.hindsight.profiler.save(profile('000001'))
   const empty = page((await app.inject({ url: '/_profiler/000001', headers: html })).body)
-  t.same([...empty.querySelectorAll('.menu .is-empty')].map(link => link.textContent), ['Exceptions (no data)', 'Logs (no data)', 'Events (no data)', 'Security (no data)'])
+  t.same(
+    [...empty.querySelectorAll('.menu .is-empty')].map(link => link.textContent),
+    ['Exceptions (no data)', 'Logs (no data)', 'Events (no data)', 'Security (no data)']
+  )
   for (const link of document.querySelectorAll('.menu a')) {
     const response = await app.inject({ url: `/_profiler/3fa94c${link.getAttribute('href')}`, headers: html })
     t.equal(response.statusCode, 200)
@@ -167,11 +184,15 @@ t.test('members of unexpected types are shown as text, and other data are refuse
   const storage = new MemoryStorage()
   const headers = { host: 'localhost', 'x-odd': { toString: 'x' }, 'x-list': [{ valueOf: 'x', toString: 1 }] }
   const odd = { ...profile('000001'), collectors: { request: { headers, body: { toString: 'x' } }, response: { headers } } }
-  storage.put([{ ...recordOf(profile('000001')), json: JSON.stringify(odd) }, { ...recordOf(profile('000002')), json: JSON.stringify({ ...odd, url: { toString: 'x' } }) }])
+  storage.put([
+    { ...recordOf(profile('000001')), json: JSON.stringify(odd) }, { ...recordOf(profile('000002')), json: JSON.stringify({ ...odd, url: { toString: 'x' } }) }
+  ])
   const app = await start(t, { storage })
   Object.assign(app.hindsight, { debug: true })
-  const paths = (token: string): string[] => ['', '.json', '.md', '/differences', '/compare/000001', ...['curl', 'fetch', 'test', 'http', 'har'].map(name => `/as/${name}`),
-    ...['request', 'overview'].map(name => `?panel=${name}`)].map(path => `/_profiler/${token}${path}`)
+  const paths = (token: string): string[] => ['', '.json', '.md', '/differences', '/compare/000001', ...['curl', 'fetch', 'test', 'http', 'har'].map(
+    name => `/as/${name}`
+  ),
+  ...['request', 'overview'].map(name => `?panel=${name}`)].map(path => `/_profiler/${token}${path}`)
   for (const path of paths('000001')) {
     const { statusCode, body } = await app.inject({ url: path, headers: html })
     t.equal(statusCode, 200, path)
@@ -181,7 +202,9 @@ t.test('members of unexpected types are shown as text, and other data are refuse
   for (const path of paths('000002')) {
     const response = await app.inject({ url: path, headers: html })
     t.equal(response.statusCode, 400, path)
-    const text = path.endsWith('.json') || path.endsWith('.md') ? response.json<{ message: string }>().message : page(response.body).querySelector('.lead')?.textContent
+    const text = path.endsWith('.json') || path.endsWith('.md')
+      ? response.json<{ message: string }>().message
+      : page(response.body).querySelector('.lead')?.textContent
     t.equal(text, problem, path)
   }
 })
@@ -196,7 +219,9 @@ t.test('latest redirects to the newest profile or failure', async t => {
   app.hindsight.profiler.save(failure('000001'))
   app.hindsight.profiler.save(profile('000002'))
   for (const [url, location] of [
-    ['latest', '000002'], ['latest?panel=logs', '000002?panel=logs'], ['latest?error=1&panel=a%26b', '000001?panel=a%26b'], ['latest?error=0', '000002'], ['latest?error=1', '000001'], ['latest.json', '000002.json'], ['latest.json?error=1', '000001.json']
+    ['latest', '000002'], ['latest?panel=logs', '000002?panel=logs'], [
+      'latest?error=1&panel=a%26b', '000001?panel=a%26b'
+    ], ['latest?error=0', '000002'], ['latest?error=1', '000001'], ['latest.json', '000002.json'], ['latest.json?error=1', '000001.json']
   ] as const) {
     const response = await app.inject(`/_profiler/${url}`)
     t.equal(response.statusCode, 302, url)
@@ -249,7 +274,8 @@ t.test('an invalid criterion is an error that names it', async t => {
     ['?limit=1&limit=2', 'Invalid "limit": it may be given only once.'],
     ['?cursor=x', 'Invalid "cursor": "x" is not one of a previous page.'],
     ['search?status=40', 'Invalid "status": "40" is neither a status such as 404 nor a class such as 4xx.'],
-    ['search?statu=404', 'Invalid "statu": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.'],
+    ['search?statu=404', 'Invalid "statu": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, ' +
+      'from, until, error, parent, q, sort, limit, cursor.'],
     ['latest?error=yes', 'Invalid "error": "yes" is neither 1 nor 0.'],
     ['stream?ip=me', 'Invalid "ip": "me" is not an IP address.'],
     ['search?sort=url', 'Invalid "sort": "url" is none of -time, time, -duration, duration, -status, status.'],
@@ -308,13 +334,20 @@ inBothModes('errors of JSON paths are JSON', async (t, build) => {
 })
 
 inBothModes('the forms of a page work with any parser of the application', async (t, build) => {
-  for (const declare of [() => {}, (app: FastifyInstance) => app.register(formbody), (app: FastifyInstance) => app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null, null))]) {
+  for (const declare of [
+    () => {}, (app: FastifyInstance) => app.register(formbody),
+    (app: FastifyInstance) => app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null, null))
+  ]) {
     const app = await build(declare, { session: false })
     await app.inject('/nowhere')
     const token = (await app.hindsight.profiler.latest())?.token ?? ''
     const form = page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelector('.pin-form')
-    const payload = new URLSearchParams([...form?.querySelectorAll('[name]') ?? []].map(field => [field.getAttribute('name') ?? '', field.getAttribute('value') ?? ''])).toString()
-    const answer = await app.inject({ method: 'POST', url: form?.getAttribute('action') ?? '', headers: { 'content-type': 'application/x-www-form-urlencoded', host: 'localhost' }, payload })
+    const payload = new URLSearchParams(
+      [...form?.querySelectorAll('[name]') ?? []].map(field => [field.getAttribute('name') ?? '', field.getAttribute('value') ?? ''])
+    ).toString()
+    const answer = await app.inject(
+      { method: 'POST', url: form?.getAttribute('action') ?? '', headers: { 'content-type': 'application/x-www-form-urlencoded', host: 'localhost' }, payload }
+    )
     t.equal(answer.statusCode, 303)
     t.equal((await app.hindsight.profiler.stats()).pinned, 1)
   }
@@ -335,7 +368,12 @@ t.test('a profile is pinned only with the form of its page', async t => {
   const url = form?.getAttribute('action') ?? ''
   t.equal(body.pinned, '1')
   const post = async (payload: object, headers: Record<string, string> = {}, to = url) => await app.inject({
-    method: 'POST', url: to, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers }, payload: new URLSearchParams(payload as Record<string, string>).toString()
+    method: 'POST',
+    url: to,
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded', ...headers
+    },
+    payload: new URLSearchParams(payload as Record<string, string>).toString()
   })
   for (const [payload, headers] of [
     [{ pinned: '1' }, {}],
@@ -359,7 +397,9 @@ t.test('a profile links to its parent and its children', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(profile('000001'))
   app.hindsight.profiler.save(profile('000002', { parent: '000001' }))
-  const hrefs = async (token: string) => [...page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelectorAll('.panel a[href^="/_profiler/"]')].map(link => link.getAttribute('href'))
+  const hrefs = async (token: string) => [
+    ...page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelectorAll('.panel a[href^="/_profiler/"]')
+  ].map(link => link.getAttribute('href'))
   t.same(await hrefs('000001'), ['/_profiler/000002', '/_profiler/search?parent=000001'])
   t.same(await hrefs('000002'), ['/_profiler/000001'])
 })

@@ -40,12 +40,17 @@ t.test('the list has its columns, and a link in each row', async (t) => {
   t.equal(document.querySelector('.profiles tbody th a')?.getAttribute('href'), '000002')
   t.equal(document.querySelectorAll('.profiles tbody tr a').length, 2, 'one link in a row')
   save(profile('000003', { url: 'http://other.example/' }))
-  t.same(texts(await load(), '.profiles td:nth-child(4)'), ['http://other.example/', 'http://127.0.0.1:3000/robots.txt', 'http://127.0.0.1:3000/a/1?q=2'], 'origins differ')
+  t.same(
+    texts(await load(), '.profiles td:nth-child(4)'), ['http://other.example/', 'http://127.0.0.1:3000/robots.txt', 'http://127.0.0.1:3000/a/1?q=2'],
+    'origins differ'
+  )
 })
 
 t.test('long text is shortened in the middle, and hostile text is escaped', async (t) => {
   const { save, load } = await start(t)
-  save(profile('000001', { url: `http://h/start${'x'.repeat(1_000)}end`, method: 'M'.repeat(500) }), thrown('000002', 'y'.repeat(1_000), { url: `http://h/${HOSTILE}`, method: HOSTILE, ip: HOSTILE, route: { name: HOSTILE, pattern: '/', params: {}, methods: [] } }))
+  save(profile('000001', { url: `http://h/start${'x'.repeat(1_000)}end`, method: 'M'.repeat(500) }), thrown(
+    '000002', 'y'.repeat(1_000), { url: `http://h/${HOSTILE}`, method: HOSTILE, ip: HOSTILE, route: { name: HOSTILE, pattern: '/', params: {}, methods: [] } }
+  ))
   const document = await load()
   t.match(document.querySelector('tr:last-child td:nth-child(4)')?.textContent, /^.{88,}$/)
   t.match(texts(document, '.profiles td:nth-child(4)').at(-1), /^\/startx+…x+end$/)
@@ -71,9 +76,15 @@ t.test('column heads sort in both directions, and keep the search', async (t) =>
 
 t.test('equal failures are grouped at the position of the newest', async (t) => {
   const { save, load } = await start(t)
-  save(thrown('000001', 'order 17 is locked'), profile('000002', routed('/orders/:id')), thrown('000003', 'order 18 is locked'), thrown('000004', 'order 0b9f-77aa is locked'), thrown('000005', 'order 18 is gone'), thrown('000006', 'order 18 is locked', routed('/carts/:id')), profile('000007', { status: 500 }), profile('000008', { status: 500 }))
+  save(
+    thrown('000001', 'order 17 is locked'), profile('000002', routed('/orders/:id')), thrown('000003', 'order 18 is locked'),
+    thrown('000004', 'order 0b9f-77aa is locked'), thrown('000005', 'order 18 is gone'), thrown('000006', 'order 18 is locked', routed('/carts/:id')),
+    profile('000007', { status: 500 }), profile('000008', { status: 500 })
+  )
   const document = await load()
-  const groups = [...document.querySelectorAll('.profiles tbody')].map((body) => [...body.querySelectorAll('th a')].map(({ textContent }) => textContent).join(' '))
+  const groups = [...document.querySelectorAll('.profiles tbody')].map(
+    (body) => [...body.querySelectorAll('th a')].map(({ textContent }) => textContent).join(' ')
+  )
   t.same(groups, ['000008', '000007', '000006', '000005', '000004 000003 000001', '000002'])
   t.same(texts(document, '.equal'), [' × 3 equal failures'])
   t.same(texts(document, '.profiles p').length, 3, 'one exception for each group')
@@ -116,7 +127,10 @@ t.test('title and icon show the status', async (t) => {
   save(thrown('000001', 'x', { url: 'http://h/orders/1042' }), profile('000002'))
   const icon = (document: Document) => document.querySelector('link[rel=icon]')?.getAttribute('href') ?? ''
   const [list, failed, succeeded] = [await load(), await load('000001'), await load('000002')]
-  t.same([list.title, failed.title, (await load('000001?panel=logs')).title], ['Profiles · Hindsight', '500 GET /orders/1042 · Hindsight', '500 GET /orders/1042 – Logs · Hindsight'])
+  t.same(
+    [list.title, failed.title, (await load('000001?panel=logs')).title],
+    ['Profiles · Hindsight', '500 GET /orders/1042 · Hindsight', '500 GET /orders/1042 – Logs · Hindsight']
+  )
   t.equal(icon(list), icon(succeeded), 'of the first row')
   t.not(icon(failed), icon(succeeded))
   t.match(decodeURIComponent(icon(failed)), /^data:image\/svg\+xml,<svg [^>]*><circle/)
@@ -127,7 +141,9 @@ t.test('a list of 50 is at most 40 kB of HTML', async (t) => {
     const { app, save } = await start(t)
     for (const [i, token] of tokens(1, 50).entries()) {
       const url = `http://127.0.0.1:3000/orders/${1_000 + i}/items${query}`
-      save(i % 5 === 0 ? thrown(token, `Cannot read properties of undefined (reading 'price${'abcde'.charAt(i / 10)}')`, { url }) : profile(token, { url, ...routed('/orders/:id/items') }))
+      save(i % 5 === 0
+        ? thrown(token, `Cannot read properties of undefined (reading 'price${'abcde'.charAt(i / 10)}')`, { url })
+        : profile(token, { url, ...routed('/orders/:id/items') }))
     }
     const { rawPayload } = await app.inject({ url: '/_profiler/', headers: html })
     t.ok(rawPayload.length < 40_000, `${rawPayload.length} bytes`)
@@ -151,5 +167,8 @@ t.test('a comparison needs two profiles', async (t) => {
   const { save, load } = await start(t)
   save(profile('000001'))
   const document = await load('compare?profile=000001')
-  t.same([document.querySelector('h1')?.textContent, document.querySelector('.lead')?.textContent], ['Not possible', 'Select two profiles to compare them, one was selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'])
+  t.same(
+    [document.querySelector('h1')?.textContent, document.querySelector('.lead')?.textContent],
+    ['Not possible', 'Select two profiles to compare them, one was selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.']
+  )
 })

@@ -26,7 +26,9 @@ inBothModes('a profile is sent as Markdown, by Accept or by its path', async (t,
   const missing = await app.inject('/_profiler/00000f.md')
   t.same([missing.statusCode, missing.headers['content-type']], [404, TYPE])
   t.match(missing.body, 'Token "00000f" was not found.')
-  for (const url of ['/_profiler/..%2fx.md', `/_profiler/${token}.md.json`, `/_profiler/${token}.txt`]) t.equal((await app.inject({ url, headers: markdown })).statusCode, 404, url)
+  for (const url of ['/_profiler/..%2fx.md', `/_profiler/${token}.md.json`, `/_profiler/${token}.txt`]) {
+    t.equal((await app.inject({ url, headers: markdown })).statusCode, 404, url)
+  }
 })
 
 inBothModes('the redirect to the newest profile keeps the format', async (t, build) => {

@@ -41,7 +41,9 @@ async function formToken (app: FastifyInstance, token: string): Promise<string> 
 
 async function send (app: FastifyInstance, token: string, fields: Record<string, string>, headers: Record<string, string> = json) {
   const payload = new URLSearchParams({ form_token: await formToken(app, token), ...fields }).toString()
-  return await app.inject({ method: 'POST', url: `/_profiler/${token}/replay`, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers }, payload })
+  return await app.inject(
+    { method: 'POST', url: `/_profiler/${token}/replay`, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers }, payload }
+  )
 }
 
 t.test('forms are accepted by all applications with the same store, also after a restart; otherwise by their own only', async (t) => {
@@ -116,13 +118,18 @@ for (const lifecycle of ['observe', 'full'] as const) {
 
 t.test('an unsafe method needs a confirmation', async (t) => {
   const { app, orders } = await start(t)
-  const first = await profileOf(app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' }, headers: { cookie: 'sid=abc; theme=dark' } }))
+  const first = await profileOf(
+    app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' }, headers: { cookie: 'sid=abc; theme=dark' } })
+  )
   t.equal(orders.length, 1)
   const { body } = await app.inject({ url: `/_profiler/${first.token}/replay`, headers: html })
   const page = new JSDOM(body).window.document
   t.match(page.querySelector('.sent')?.textContent, /^POST \/orders\n[^]*\n\n\{"amount":2,"password":"\*{6}"\}$/)
   t.match(page.querySelector('.warning')?.textContent, 'POST may repeat side effects (RFC 9110, section 9.2.1)')
-  t.same([...page.querySelectorAll('.masked-value input')].map((input) => input.getAttribute('name')), ['value.cookie.sid', 'value.cookie.theme', 'value.body.password'])
+  t.same(
+    [...page.querySelectorAll('.masked-value input')].map((input) => input.getAttribute('name')),
+    ['value.cookie.sid', 'value.cookie.theme', 'value.body.password']
+  )
   t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])
   const refused = await send(app, first.token, {})
   t.match([refused.statusCode, refused.json().detail], [400, /^Invalid "confirm": POST is not safe/])
@@ -163,7 +170,10 @@ t.test('the client address is the original one, unless headers change it', async
 
 t.test('a request that cannot be sent, or an invalid field, is an error', async (t) => {
   const { app, orders } = await start(t)
-  app.hindsight.profiler.save({ ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1, '…': '9 more fields' } }, { method: 'POST' }), token: '00000a' })
+  app.hindsight.profiler.save({
+    ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1, '…': '9 more fields' } }, { method: 'POST' }),
+    token: '00000a'
+  })
   app.hindsight.profiler.save({ ...requested({ target: '/stock/******', headers: { 'x-key': '******' } }), token: '00000b' })
   app.hindsight.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000c' })
   app.hindsight.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
@@ -189,7 +199,9 @@ t.test('a response that does not end is aborted', async (t) => {
   const { app } = await start(t)
   // The timeout does not keep a process running.
   await listen(app)
-  await t.rejects(replay(app, storedRequest(requested({ target: '/never' })), new Map(), 100), { message: 'The replay failed: No response within 0.1 seconds.' })
+  await t.rejects(
+    replay(app, storedRequest(requested({ target: '/never' })), new Map(), 100), { message: 'The replay failed: No response within 0.1 seconds.' }
+  )
   t.match(await replay(app, storedRequest(requested({ target: '/always' })), new Map(), 200), { url: /\/always$/ })
 })
 
@@ -201,8 +213,12 @@ t.test('only forms of the profiler, from clients with access, send a request', a
   t.equal((await app.inject({ ...form, payload: 'confirm=1' })).statusCode, 403)
   t.equal((await app.inject({ ...form, payload: 'confirm=1&form_token=x' })).statusCode, 403)
   const payload = `confirm=1&form_token=${encodeURIComponent(await formToken(app, '3fa94c'))}`
-  t.equal((await app.inject({ ...form, headers: { ...form.headers, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }, payload })).statusCode, 403)
-  const stranger = await fetch(`http://127.0.0.1:${port}/_profiler/3fa94c/replay`, { method: 'POST', headers: { ...form.headers, origin: 'https://evil.example' }, body: payload })
+  t.equal((await app.inject(
+    { ...form, headers: { ...form.headers, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }, payload }
+  )).statusCode, 403)
+  const stranger = await fetch(
+    `http://127.0.0.1:${port}/_profiler/3fa94c/replay`, { method: 'POST', headers: { ...form.headers, origin: 'https://evil.example' }, body: payload }
+  )
   t.equal(stranger.status, 404)
   t.equal(orders.length, 0)
 })
@@ -230,7 +246,10 @@ t.test('in production no request is sent again, not even by operators', async (t
 
 t.test('text of a request is escaped on the page', async (t) => {
   const { app } = await start(t)
-  app.hindsight.profiler.save({ ...sample(HOSTILE), collectors: { request: { target: `/${HOSTILE}`, headers: { 'x-a': `${HOSTILE}******`, [HOSTILE]: HOSTILE, 'content-type': 'text/plain' }, body: HOSTILE } } })
+  app.hindsight.profiler.save({
+    ...sample(HOSTILE),
+    collectors: { request: { target: `/${HOSTILE}`, headers: { 'x-a': `${HOSTILE}******`, [HOSTILE]: HOSTILE, 'content-type': 'text/plain' }, body: HOSTILE } }
+  })
   const { body, statusCode } = await app.inject({ url: '/_profiler/3fa94c/replay', headers: html })
   t.equal(statusCode, 200)
   t.equal(new JSDOM(body).window.document.querySelectorAll('main :is(script, img, b, iframe, [onerror], [style])').length, 0)
@@ -257,7 +276,9 @@ t.test('the command sends the request through the service', async (t) => {
     [['x', '--url', url], /The service answered 404: Token "x" was not found\./],
     [['ffffff', '--url', url], /The service answered 404: Token "ffffff" was not found\./],
     ...['nix', 'u:secret@127.0.0.1', 'http://u:secret@127.0.0.1:1', 'http://secret@127.0.0.1:1', 'htp:/u:secret@h'].map((url) =>
-      [[token, '--url', url], /^fastify-hindsight: --url is not an address such as http:\/\/127\.0\.0\.1:3000, without a user and a password\.\n$/] as [string[], RegExp]),
+      [
+        [token, '--url', url], /^fastify-hindsight: --url is not an address such as http:\/\/127\.0\.0\.1:3000, without a user and a password\.\n$/
+      ] as [string[], RegExp]),
     [[token, '--url', 'http://127.0.0.1:1'], /The service at http:\/\/127\.0\.0\.1:1 cannot be reached/],
     [[token, '--url', url, '--yes', '--set', 'nix=1'], /Invalid "value\.nix": nothing of that name is masked; masked are value\.body\.password\./]
   ] as const) {

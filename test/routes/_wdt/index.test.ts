@@ -10,7 +10,10 @@ const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['G
 inBothModes('the route sends the toolbar of a stored profile', async (t, build) => {
   const app = await build()
   const log = (level: 'info' | 'error' | 'fatal') => ({ time: '2026-01-02T03:04:05.678Z', level, channel: 'app', message: 'm', context: {} })
-  app.hindsight.profiler.save(profile('00000a', { route, logs: [log('info'), log('error'), log('fatal')], collectors: { performance: { handler: 0.5, firstByte: 1, process: { heapAfter: 12_345_678 } } } }))
+  app.hindsight.profiler.save(profile(
+    '00000a',
+    { route, logs: [log('info'), log('error'), log('fatal')], collectors: { performance: { handler: 0.5, firstByte: 1, process: { heapAfter: 12_345_678 } } } }
+  ))
   app.hindsight.profiler.save(failure('00000b'))
   app.hindsight.profiler.save(profile('00000d', { route: { ...route, name: 'HEAD|GET /static/*' } }))
   app.hindsight.profiler.save(profile('00000c', { method: HOSTILE, route: { ...route, name: HOSTILE } }))
@@ -38,7 +41,10 @@ inBothModes('the route sends the toolbar of a stored profile', async (t, build) 
   const response = await app.inject({ url: '/_wdt/00000a', headers: { accept: 'text/html' } })
   t.match(response.headers, { 'content-type': 'text/html; charset=utf-8', 'cache-control': /no-store/, 'x-debug-token': undefined })
   const bar = JSDOM.fragment(response.body).querySelector<HTMLTemplateElement>('hindsight-toolbar > template')?.content
-  t.same([...bar?.querySelectorAll('.head') ?? []].map((item) => item.textContent), ['Status: 200', 'Route: GET robots', 'Time: 1.25 ms', 'Log: 2 errors', '0 requests', 'Profile 00000a'])
+  t.same(
+    [...bar?.querySelectorAll('.head') ?? []].map((item) => item.textContent),
+    ['Status: 200', 'Route: GET robots', 'Time: 1.25 ms', 'Log: 2 errors', '0 requests', 'Profile 00000a']
+  )
   t.match(response.headers, ISOLATION)
   t.equal(bar?.querySelector('a')?.getAttribute('href'), data.url)
   const policy = response.headers['content-security-policy']

@@ -18,11 +18,16 @@ t.test('a full disk of the log loses lines, and the service continues', { skip: 
   const { port } = place.address() as AddressInfo
   await new Promise((resolve) => place.close(resolve))
   const { args, env } = startCommand()
-  const child = spawn(process.execPath, args, { cwd: join(import.meta.dirname, '../../..'), env: { ...process.env, ...env, PORT: String(port), DATA_DIR: folder }, stdio: ['ignore', openSync(FULL, 'w'), 'pipe'] })
+  const child = spawn(process.execPath, args, {
+    cwd: join(import.meta.dirname, '../../..'),
+    env: { ...process.env, ...env, PORT: String(port), DATA_DIR: folder },
+    stdio: ['ignore', openSync(FULL, 'w'), 'pipe']
+  })
   t.teardown(() => { child.kill('SIGKILL'); rmSync(folder, { recursive: true, force: true }) })
   const said = text(child.stderr as NodeJS.ReadableStream)
   const ended = once(child, 'exit')
-  const ask = async (): Promise<number> => await fetch(`http://127.0.0.1:${port}/nix`, { signal: AbortSignal.timeout(5_000) }).then(({ status }) => status, () => 0)
+  const ask = async (): Promise<number> =>
+    await fetch(`http://127.0.0.1:${port}/nix`, { signal: AbortSignal.timeout(5_000) }).then(({ status }) => status, () => 0)
   for (let tries = 0; tries < 300 && await ask() !== 404; tries++) await sleep(100)
   for (let asked = 0; asked < 3; asked++) t.equal(await ask(), 404)
   child.kill('SIGTERM')

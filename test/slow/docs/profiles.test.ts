@@ -82,7 +82,9 @@ t.test('the schema: the columns of the page are those of both databases', async 
     const columnsOf = (name: string): Array<{ name: string, type: string }> => database.prepare(`pragma table_info(${name})`).all() as never
     t.same(Object.fromEntries(columnsOf('profiles').map(({ name, type }) => [name, type.toLowerCase()])), Object.fromEntries(profiles))
     for (const [name, columns] of Object.entries(tables)) t.same(columnsOf(name).map(({ name }) => name).sort(), [...columns].sort(), name)
-    t.same(database.prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by rowid").all().map((row) => (row as { name: string }).name), Object.keys(tables))
+    t.same(database.prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by rowid").all().map(
+      (row) => (row as { name: string }).name
+    ), Object.keys(tables))
     t.match(text, new RegExp(`\`pragma user_version\` is the version of the schema, ${SCHEMA_VERSION}\\.`))
   })
 
@@ -90,7 +92,9 @@ t.test('the schema: the columns of the page are those of both databases', async 
     const postgres = await postgresServer(t)
     if (postgres === null) return
     await filled(t, { storage: postgres.url })
-    const columnsOf = async (name: string): Promise<string[]> => (await postgres.psql(`select column_name from information_schema.columns where table_schema = 'hindsight' and table_name = '${name}' order by ordinal_position`)).split('\n')
+    const columnsOf = async (name: string): Promise<string[]> => (await postgres.psql(
+      `select column_name from information_schema.columns where table_schema = 'hindsight' and table_name = '${name}' order by ordinal_position`
+    )).split('\n')
     for (const [name, columns] of Object.entries(tables)) t.same((await columnsOf(name)).sort(), [...columns].sort(), name)
   })
 })
@@ -106,7 +110,10 @@ t.test('the commands with sqlite3, while the store is open', { skip: without }, 
   t.equal(await shell(newest), [...stored].reverse().map(({ token, time, status, url }) => `${token}|${time}|${status}|${url}\n`).join(''))
   t.equal(await shell(messages), `${message}\n`)
 
-  await storage.put(Array.from({ length: 200 }, (_, i) => recordOf(profile(`f${String(i).padStart(5, '0')}`, { time: '2025-01-01T00:00:00.000Z', collectors: { text: 'x'.repeat(10_000) } }))))
+  await storage.put(Array.from(
+    { length: 200 },
+    (_, i) => recordOf(profile(`f${String(i).padStart(5, '0')}`, { time: '2025-01-01T00:00:00.000Z', collectors: { text: 'x'.repeat(10_000) } }))
+  ))
   t.match(await storage.stats(), { profiles: 203 })
   const before = statSync(file).size + statSync(`${file}-wal`).size
   await shell(removal)
@@ -177,7 +184,9 @@ t.test('the contract test of a store of your own', async (t) => {
     // Without what the test runner has its processes load, and as a run of its own.
     const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...env } = process.env
     const args = ['--import=tsx', '--test-reporter=tap', file]
-    return await run(process.execPath, args, { cwd: folder, env }).then(({ stdout }) => ({ code: 0, stdout }), (error: { code: number, stdout: string }) => error)
+    return await run(process.execPath, args, { cwd: folder, env }).then(
+      ({ stdout }) => ({ code: 0, stdout }), (error: { code: number, stdout: string }) => error
+    )
   }))
   const cases = storageContract(() => new MemoryStorage()).length
   t.match(results[0], { code: 0, stdout: new RegExp(`^# pass ${cases}$`, 'm') })

@@ -23,10 +23,19 @@ t.test('nginx sends the headers that a trusted proxy needs', async (t) => {
   const { code = '' } = snippetsOf(PROXY).find(({ language }) => language === 'nginx') ?? {}
   t.match(code, /^location \/ \{\n(?: {2}\w+ [^;{}]+;\n)+\}\n$/, 'directives, each with its end')
   const values: Record<string, string> = { $host: 'shop.example', $remote_addr: '203.0.113.7', $scheme: 'https' }
-  const sent = [...code.matchAll(/proxy_set_header ([\w-]+) (\S+);/g)].map(([, name = '', value = '']) => [name.toLowerCase(), values[value] ?? '']).filter(([, value]) => value !== '')
-  const app = await build({ server: { trustProxy: ['127.0.0.1'] }, trustedProxies: ['127.0.0.1'], declare: (app) => app.get('/', async ({ ip, host, protocol }) => ({ ip, host, protocol })) })
+  const sent = [...code.matchAll(/proxy_set_header ([\w-]+) (\S+);/g)].map(([, name = '', value = '']) => [name.toLowerCase(), values[value] ?? '']).filter(
+    ([, value]) => value !== ''
+  )
+  const app = await build({
+    server: { trustProxy: ['127.0.0.1'] },
+    trustedProxies: ['127.0.0.1'],
+    declare: (app) => app.get('/', async ({ ip, host, protocol }) => ({ ip, host, protocol }))
+  })
   t.teardown(() => app.close())
-  t.same((await app.inject({ url: '/', headers: Object.fromEntries(sent) as Record<string, string> })).json(), { ip: '203.0.113.7', host: 'shop.example', protocol: 'https' })
+  t.same(
+    (await app.inject({ url: '/', headers: Object.fromEntries(sent) as Record<string, string> })).json(),
+    { ip: '203.0.113.7', host: 'shop.example', protocol: 'https' }
+  )
 })
 
 t.test('several machines', async (t) => {

@@ -42,7 +42,10 @@ t.test('refusals.md: the record of headers has these keys and no other', async (
   t.same([...new Set(changes.flatMap((change) => Object.keys(change)))].sort(), [...keysIn(keys).slice(1), 'by', 'source'].sort())
   t.same([...new Set(changes.map(({ by }) => String(by)))].sort(), keysIn(codes).filter((word) => word !== 'source' && word !== 'file:line').sort())
   t.match(changes, [{ name: 'x-before', by: 'before Hindsight' }, { name: 'x-route', from: null, to: '1', by: 'route hooks' }])
-  t.match(changes.find(({ name, by }) => name === 'x-route' && by === 'handler'), { from: '1', to: '2', source: /shown\.test\.ts:\d+$/ }, 'what it was before and after')
+  t.match(
+    changes.find(({ name, by }) => name === 'x-route' && by === 'handler'), { from: '1', to: '2', source: /shown\.test\.ts:\d+$/ },
+    'what it was before and after'
+  )
   t.match(changes.filter(({ name }) => name === 'x-mine'), [{ from: null, to: '2', by: 'handler' }], 'one change of one function')
 })
 
@@ -70,7 +73,9 @@ const ELSEWHERE = new Set(['tail', 'mcp', 'lifecycle', 'compare', 'to', 'replay'
 for (const page of ['README.md', 'docs/how-to/blocked.md', 'docs/reference/search.md', 'examples/plugin-js/README.md', 'examples/plugin-ts/README.md']) {
   t.test(`each command of ${page} has the described effect`, async (t) => {
     const dataDir = testdir(t)
-    const app = await buildTested(t, { profiler: { storage: 'sqlite', dataDir }, security: { firewalls: [{ name: 'main' }] } }, (app) => app.get('/', async () => { throw new Error('no') }))
+    const app = await buildTested(
+      t, { profiler: { storage: 'sqlite', dataDir }, security: { firewalls: [{ name: 'main' }] } }, (app) => app.get('/', async () => { throw new Error('no') })
+    )
     const { headers } = await app.inject({ url: '/', headers: { 'x-hindsight-cpu': '1' } })
     await app.hindsight.profiler.flush()
     await app.close()
@@ -96,7 +101,9 @@ t.test('the commands of the tour of examples/articles print the shown output', a
   const { default: articles } = await import(place) as { default: FastifyPluginAsync<{ hindsight: object }> }
   const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(articles, { hindsight: { debug: true, session: { secret: 'a secret of the tests, thirty-two characters and more' }, profiler: { storage: 'memory' } } })
+  await app.register(
+    articles, { hindsight: { debug: true, session: { secret: 'a secret of the tests, thirty-two characters and more' }, profiler: { storage: 'memory' } } }
+  )
   const port = await listen(app)
   const printed: string[] = []
   for (const { code } of snippetsOf('examples/articles/README.md').filter(({ code }) => code.startsWith('curl '))) {

@@ -53,7 +53,8 @@ function linkOf (dom: JSDOM, text: string): string {
   const { document } = dom.window
   const links = [...document.querySelectorAll('a')]
   const row = [...document.querySelectorAll('tr')].find((row) => row.textContent?.includes(text))
-  const link = links.find((link) => link.textContent?.trim() === text) ?? [...row?.querySelectorAll('a') ?? []].find(({ textContent }) => /^[0-9a-f]{6}$/.test(textContent?.trim() ?? ''))
+  const link = links.find((link) => link.textContent?.trim() === text) ??
+    [...row?.querySelectorAll('a') ?? []].find(({ textContent }) => /^[0-9a-f]{6}$/.test(textContent?.trim() ?? ''))
   if (link === undefined) throw new Error(`There is no link for ${text} at ${document.location.href}`)
   return link.href
 }
@@ -72,14 +73,18 @@ function patternOf (shown: string): RegExp {
     }).join('')
   })
   const once = new Set<string>()
-  return new RegExp(lines.join('\\n').replaceAll(/\(\?<(\w+)>\[0-9a-f\]\{6\}\)/g, (group, name: string) => once.has(name) ? `\\k<${name}>` : (once.add(name), group)))
+  return new RegExp(
+    lines.join('\\n').replaceAll(/\(\?<(\w+)>\[0-9a-f\]\{6\}\)/g, (group, name: string) => once.has(name) ? `\\k<${name}>` : (once.add(name), group))
+  )
 }
 
 /** Runs a command of the page; what it prints. */
 async function printed (command: string): Promise<string> {
   const known = [...tokens].reduce((text, [shown, real]) => text.replaceAll(shown, real), command)
   // The page is written for port 3000 and for a terminal.
-  const line = known.replace(/^npx /, 'node_modules/.bin/').replace('--test ', '--test --test-reporter=spec ').replace(/ replay .*$/, `$& --url http://127.0.0.1:${port}`)
+  const line = known.replace(/^npx /, 'node_modules/.bin/').replace('--test ', '--test --test-reporter=spec ').replace(
+    / replay .*$/, `$& --url http://127.0.0.1:${port}`
+  )
   return await new Promise((resolve) => { exec(line, { cwd: place, env: environment() }, (_error, stdout, stderr) => resolve(stdout + stderr)) })
 }
 

@@ -31,7 +31,11 @@ class Visitor {
 
   constructor (app: FastifyInstance) { this.app = app }
 
-  async get (url: string, headers: Record<string, string> = {}) { return this.#kept(await this.app.inject({ url, headers: { ...this.#headers(), ...headers } })) }
+  async get (url: string, headers: Record<string, string> = {}) {
+    return this.#kept(
+      await this.app.inject({ url, headers: { ...this.#headers(), ...headers } })
+    )
+  }
 
   /** Fills in the form of a page, and sends it where that page says. */
   async submit (page: string, fields: Record<string, string>, to?: string) {

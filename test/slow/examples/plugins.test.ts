@@ -29,7 +29,9 @@ t.test('plugin-ts: authenticator, voter, converter and hook work', async (t) => 
   t.equal(answer.headers['x-tenant'], 'blue')
   for (const [name, url, key, status] of [
     ['nobody', '/orders/1', undefined, 401], ['a wrong key', '/orders/1', 'guess', 401], ['the owner', '/orders/1', 'key-of-ada', 200],
-    ['somebody else', '/orders/2', 'key-of-ada', 403], ['no order', '/orders/3', 'key-of-ada', 404], ['no order, with a name of objects', '/orders/constructor', 'key-of-ada', 404]
+    ['somebody else', '/orders/2', 'key-of-ada', 403], ['no order', '/orders/3', 'key-of-ada', 404], [
+      'no order, with a name of objects', '/orders/constructor', 'key-of-ada', 404
+    ]
   ] as const) {
     const { statusCode, headers } = await app.inject({ url, headers: { accept: 'application/json', ...(key !== undefined && { 'x-api-key': key }) } })
     t.equal(statusCode, status, name)

@@ -29,7 +29,10 @@ const STATUS_LINE = /HTTP\/1\.1 (\d{3}) [^\r\n]*\r\n/g
 
 /** Sends generated messages to a service in a process of its own; rejects with the smallest connection that it takes badly. */
 export async function fuzz ({ messages, seed, progress = () => {}, env = {} }: FuzzOptions): Promise<FuzzFigures> {
-  const service = fork(join(import.meta.dirname, 'server.ts'), { execArgv: ['--import=tsx', '--expose-gc'], env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const service = fork(
+    join(import.meta.dirname, 'server.ts'),
+    { execArgv: ['--import=tsx', '--expose-gc'], env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }
+  )
   const crashes: string[] = []
   service.on('message', ({ crash }: { crash?: string }) => { if (crash !== undefined) crashes.push(crash) })
   service.on('exit', (code, signal) => crashes.push(`The process ended: ${code ?? signal}`))
@@ -61,13 +64,21 @@ function judge ({ bytes, owed, smuggling }: Exchange, received: string, crashes:
   if (crashes.length > 0) throw new Error(`The service broke at ${shown}: ${crashes.join('\n')}`)
   const statuses = finalStatuses(received)
   // RFC 9112, section 9.6: what follows a response that closes the connection is not answered.
-  if (statuses.length < owed && !/^connection: close\r$/im.test(received)) throw new Error(`${owed} responses are owed, ${statuses.length} came: ${shown} → ${JSON.stringify(received.slice(0, 500))}`)
+  if (statuses.length < owed && !/^connection: close\r$/im.test(received)) {
+    throw new Error(`${owed} responses are owed, ${statuses.length} came: ${shown} → ${JSON.stringify(received.slice(0, 500))}`)
+  }
   // Whoever passed it on may have found another end: only a refusal is safe.
-  if (smuggling && (statuses.length === 0 || statuses.some((status) => status < 400))) throw new Error(`What is ambiguous was not refused (${statuses.join()}): ${shown} → ${JSON.stringify(received.slice(0, 500))}`)
+  if (smuggling && (statuses.length === 0 || statuses.some((status) => status < 400))) {
+    throw new Error(`What is ambiguous was not refused (${statuses.join()}): ${shown} → ${JSON.stringify(received.slice(0, 500))}`)
+  }
   // Only the route that fails on purpose may say so.
-  if (statuses.some((status) => status >= 500 && status !== 505) && !bytes.includes('/fail')) throw new Error(`A server error that is none of the application: ${shown} → ${JSON.stringify(received.slice(0, 800))}`)
+  if (statuses.some((status) => status >= 500 && status !== 505) && !bytes.includes('/fail')) {
+    throw new Error(`A server error that is none of the application: ${shown} → ${JSON.stringify(received.slice(0, 800))}`)
+  }
   for (const refusal of refusals(received)) {
-    if (!/<title>[^<]+|"(?:title|message)":\s*"[^"]+|^# .+/m.test(refusal)) throw new Error(`A refusal that explains nothing: ${shown} → ${JSON.stringify(received.slice(0, 500))}`)
+    if (!/<title>[^<]+|"(?:title|message)":\s*"[^"]+|^# .+/m.test(refusal)) {
+      throw new Error(`A refusal that explains nothing: ${shown} → ${JSON.stringify(received.slice(0, 500))}`)
+    }
   }
 }
 

@@ -48,7 +48,12 @@ export async function isolate ({ requests, seed }: { requests: number, seed: num
     enabledLocales: LOCALES,
     localeAwareServices: { words: (locale: string) => ({ locale }) },
     contentSecurityPolicy: { enforce: { 'default-src': ["'self'"] } },
-    security: { firewalls: [{ name: 'main', authenticators: { bearer: { verify: async (token) => { await pause(); return { identifier: token, roles: [`ROLE_${token}`] } } } } }], accessControl: [{ path: '/', roles: 'IS_AUTHENTICATED' }] },
+    security: {
+      firewalls: [
+        { name: 'main', authenticators: { bearer: { verify: async (token) => { await pause(); return { identifier: token, roles: [`ROLE_${token}`] } } } } }
+      ],
+      accessControl: [{ path: '/', roles: 'IS_AUTHENTICATED' }]
+    },
     profiler: { storage: 'memory', maxProfiles: requests * 2, maxQueue: requests * 2 },
     // The lines of the application count too: they go nowhere else.
     server: { logger: { level: 'warn', stream: { write () {} } } },
@@ -64,7 +69,9 @@ export async function isolate ({ requests, seed }: { requests: number, seed: num
   const tokens = new Map<string, Visitor>()
   const startedAt = performance.now()
   try {
-    const visitors = Array.from({ length: Math.ceil(requests / 2) }, (_, n): Visitor => ({ n, mark: `mark-${n}-`, locale: LOCALES[n % LOCALES.length] as string, cookie: '' }))
+    const visitors = Array.from(
+      { length: Math.ceil(requests / 2) }, (_, n): Visitor => ({ n, mark: `mark-${n}-`, locale: LOCALES[n % LOCALES.length] as string, cookie: '' })
+    )
     for (const round of [0, 1]) {
       const waiting = [...visitors]
       await Promise.all(Array.from({ length: AT_ONCE }, async () => {
@@ -110,18 +117,27 @@ export async function isolate ({ requests, seed }: { requests: number, seed: num
   async function visit (visitor: Visitor, round: number): Promise<void> {
     const { mark, locale } = visitor
     const answer = await ask({
-      port, agent, path: `/${locale}/visits/${mark}?of=${mark}`, headers: { accept: 'application/json', authorization: `Bearer ${mark}`, 'x-of': mark, ...(visitor.cookie !== '' && { cookie: visitor.cookie }) }
+      port,
+      agent,
+      path: `/${locale}/visits/${mark}?of=${mark}`,
+      headers: {
+        accept: 'application/json', authorization: `Bearer ${mark}`, 'x-of': mark, ...(visitor.cookie !== '' && { cookie: visitor.cookie })
+      }
     })
     figures.requests++
     figures.statuses[answer.status] = (figures.statuses[answer.status] ?? 0) + 1
-    const complain = (what: string): never => { throw new Error(`${mark}, round ${round}: ${what}: ${answer.text.slice(0, 600)} ${JSON.stringify(answer.headers)}`) }
+    const complain = (what: string): never => {
+      throw new Error(`${mark}, round ${round}: ${what}: ${answer.text.slice(0, 600)} ${JSON.stringify(answer.headers)}`)
+    }
     const strange = strangeMark(answer.text + JSON.stringify(answer.headers), mark)
     if (strange !== undefined) complain(`the answer has ${strange}`)
     const token = String(answer.headers['x-debug-token'])
     // Tokens are drawn without a check: a newer profile may replace an older one (docs/explanation/storage.md#tokens).
     if (tokens.has(token) && ++figures.replaced > mayBeReplaced) complain('its profile is another\'s')
     tokens.set(token, visitor)
-    visitor.cookie = [answer.headers['set-cookie']].flat().map((cookie) => String(cookie).split(';', 1)[0]).find((cookie) => cookie?.startsWith('sessionId=')) ?? visitor.cookie
+    visitor.cookie = [answer.headers['set-cookie']].flat().map((cookie) => String(cookie).split(';', 1)[0]).find(
+      (cookie) => cookie?.startsWith('sessionId=')
+    ) ?? visitor.cookie
     if (mark.endsWith('3-')) return answer.status === 500 && answer.text.includes(`failed for ${mark}`) ? undefined : complain('it ought to fail for itself')
     const { before, after, granted } = JSON.parse(answer.text) as { before: Seen, after: Seen, granted: boolean }
     const expected = { user: mark, locale, service: locale, param: mark }
@@ -132,7 +148,9 @@ export async function isolate ({ requests, seed }: { requests: number, seed: num
     if (before.nonce !== after.nonce || nonces.has(before.nonce)) complain('the nonce is not its own')
     if (!String(answer.headers['content-security-policy']).includes(`'nonce-${before.nonce}'`)) complain('the policy has not its nonce')
     nonces.add(before.nonce)
-    if (answer.headers.link !== `</${mark}.css>; rel=preload; as=style` && !String(answer.headers.link).includes(`/${mark}.css`)) complain('the link is not its own')
+    if (answer.headers.link !== `</${mark}.css>; rel=preload; as=style` && !String(answer.headers.link).includes(`/${mark}.css`)) {
+      complain('the link is not its own')
+    }
     if (!granted) complain('it has not its own role')
   }
 
@@ -145,7 +163,14 @@ export async function isolate ({ requests, seed }: { requests: number, seed: num
 
 function seen (request: FastifyRequest, nonce: string): Seen {
   const { words } = request.services as unknown as { words: { locale: string } }
-  return { user: request.user?.identifier ?? null, locale: request.locale, service: words.locale, nonce, session: request.session.mark ?? null, param: (request.params as { mark: string }).mark }
+  return {
+    user: request.user?.identifier ?? null,
+    locale: request.locale,
+    service: words.locale,
+    nonce,
+    session: request.session.mark ?? null,
+    param: (request.params as { mark: string }).mark
+  }
 }
 
 function strangeMark (text: string, own: string): string | undefined {
@@ -158,9 +183,13 @@ function judgeProfile (profile: Profile, { mark, locale }: Visitor): void {
   if (strange !== undefined) throw new Error(`The profile of ${mark} has ${strange}`)
   const messages = profile.logs.map(({ message }) => message)
   for (const expected of [`begun by ${mark}`, `gone on by ${mark}`]) {
-    if (messages.filter((message) => message === expected).length !== 1) throw new Error(`The profile of ${mark} has not its line "${expected}": ${messages.join(' | ')}`)
+    if (messages.filter((message) => message === expected).length !== 1) {
+      throw new Error(`The profile of ${mark} has not its line "${expected}": ${messages.join(' | ')}`)
+    }
   }
-  if (!text.includes('"/:_locale/visits/:mark"') || !text.includes(`/${locale}/visits/${mark}`)) throw new Error(`The profile of ${mark} has another route or locale`)
+  if (!text.includes('"/:_locale/visits/:mark"') || !text.includes(`/${locale}/visits/${mark}`)) {
+    throw new Error(`The profile of ${mark} has another route or locale`)
+  }
 }
 
 interface Answer { status: number, headers: Record<string, unknown>, text: string }

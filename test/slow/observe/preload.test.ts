@@ -3,5 +3,8 @@ import { observations } from '../../observe/processes.js'
 
 compare([
   ['the preload', 'debug surface', async () => await bare, async () => await observations(undefined, variants, { preload: true })],
-  ['the preload in production', 'nothing', async () => await bare, async () => await observations(undefined, variants, { preload: true, environment: 'production' })]
+  [
+    'the preload in production', 'nothing', async () => await bare,
+    async () => await observations(undefined, variants, { preload: true, environment: 'production' })
+  ]
 ])

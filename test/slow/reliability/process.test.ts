@@ -177,7 +177,10 @@ t.test('a failing start has one line of output, and exit code 1', async (t) => {
   const cases: Array<[name: string, env: Environment, says: RegExp]> = [
     ['a store that cannot be written', { DATA_DIR: join(file, 'data') }, /^The store ".*file\/data\/profiles\.db" cannot be used: ENOTDIR/],
     ['a store that is none', { STORAGE_URL: 'nowhere' }, /^profiler\.storage \(STORAGE_URL\): it is neither sqlite nor memory/],
-    ['a PostgreSQL address that is none', { STORAGE_URL: 'postgres://localhost:none' }, /^profiler\.storage \(STORAGE_URL\): it is neither sqlite nor memory, nor an address/],
+    [
+      'a PostgreSQL address that is none', { STORAGE_URL: 'postgres://localhost:none' },
+      /^profiler\.storage \(STORAGE_URL\): it is neither sqlite nor memory, nor an address/
+    ],
     ['a role without security', { NODE_ENV: 'production', PROFILER: 'all', PROFILER_ROLE: 'ROLE_X' }, /^profiler\.role \(PROFILER_ROLE\) needs /],
     ['another text for health', { HEALTH: 'yes' }, /^Environment: HEALTH must be on or off, not "yes"/],
     ['a time-out that is no number', { REQUEST_TIMEOUT: '1m' }, /^Environment: REQUEST_TIMEOUT must be a whole number from 0, not "1m"/],

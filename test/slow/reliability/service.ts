@@ -19,7 +19,9 @@ process.on('SIGXFSZ', () => {})
 const app = Fastify({ ...serverOptions(limits), logger: { level: 'silent' } }) as unknown as FastifyInstance
 await app.register(application, {
   limits,
-  hindsight: { debug: true, session: { secret: 'a secret of the tests, thirty-two characters and more' }, profiler: { storage: 'memory', maxProfiles: 200 }, ...hindsight },
+  hindsight: {
+    debug: true, session: { secret: 'a secret of the tests, thirty-two characters and more' }, profiler: { storage: 'memory', maxProfiles: 200 }, ...hindsight
+  },
   routesDir: join(import.meta.dirname, '../../fixtures/no-routes')
 })
 app.get('/hello', async () => ({ hello: 'world' }))
@@ -34,7 +36,8 @@ process.on('message', (question) => {
   if (question !== 'figures') return
   global.gc?.()
   const { rss, heapUsed, external } = process.memoryUsage()
-  app.server.getConnections((_error, connections) => process.send?.({ rss, memory: heapUsed + external, connections, counters: ('profiler' in app.hindsight) ? app.hindsight.profiler.counters : null }))
+  app.server.getConnections((_error, connections) =>
+    process.send?.({ rss, memory: heapUsed + external, connections, counters: ('profiler' in app.hindsight) ? app.hindsight.profiler.counters : null }))
 })
 process.on('disconnect', () => process.exit())
 await app.listen({ host: '127.0.0.1', port: 0 })

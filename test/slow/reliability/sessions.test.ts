@@ -32,7 +32,9 @@ function routes (app: FastifyInstance): void {
   app.get('/note', async (request) => { request.session.count = 1; return 'noted' })
 }
 
-async function application (t: Test, session: Partial<SessionSettings>): Promise<(url: string, cookie?: string) => Promise<{ status: number, body: string, cookie: string }>> {
+async function application (
+  t: Test, session: Partial<SessionSettings>
+): Promise<(url: string, cookie?: string) => Promise<{ status: number, body: string, cookie: string }>> {
   const app = await build(t, { session: { secret: SECRET, ...session }, health: true }, routes)
   return async (url, cookie) => {
     const { statusCode, body, headers } = await app.inject({ url, headers: { accept: 'text/plain', ...(cookie !== undefined && { cookie }) } })
@@ -74,9 +76,15 @@ for (const [name, begin, end] of faults) {
 
 const badStores: Array<[name: string, store: Store]> = [
   ['throws', { get: () => { throw new Error('no') }, set: () => { throw new Error('no') }, destroy: () => { throw new Error('no') } }],
-  ['rejects', { get: async () => { throw new Error('no') }, set: async () => { throw new Error('no') }, destroy: async () => { throw new Error('no') } } as unknown as Store],
+  ['rejects', {
+    get: async () => { throw new Error('no') }, set: async () => { throw new Error('no') }, destroy: async () => { throw new Error('no') }
+  } as unknown as Store],
   ['never answers', { get: () => {}, set: () => {}, destroy: () => {} }],
-  ['answers twice', { get: (_id, done) => { done(new Error('no')); done(null, null) }, set: (_id, _session, done) => { done(new Error('no')); done() }, destroy: (_id, done) => { done(new Error('no')); done() } }]
+  ['answers twice', {
+    get: (_id, done) => { done(new Error('no')); done(null, null) },
+    set: (_id, _session, done) => { done(new Error('no')); done() },
+    destroy: (_id, done) => { done(new Error('no')); done() }
+  }]
 ]
 
 for (const [name, store] of badStores) {
@@ -84,7 +92,9 @@ for (const [name, store] of badStores) {
     const ask = await application(t, { store })
     const good = await application(t, {})
     const { cookie } = await good('/login')
-    for (const [url, status] of [['/who', 503], ['/note', 503], ['/plain', 200], ['/readyz', 503]] as const) t.equal((await ask(url, cookie)).status, status, url)
+    for (const [url, status] of [['/who', 503], ['/note', 503], ['/plain', 200], ['/readyz', 503]] as const) {
+      t.equal((await ask(url, cookie)).status, status, url)
+    }
     t.equal((await ask('/note')).status, 503)
   })
 }
@@ -101,7 +111,11 @@ t.test('an invalid stored session is not used', async (t) => {
   ]
   const { cookie } = await (await application(t, {}))('/login')
   for (const [name, value, status] of kept) {
-    const store = { get: (_id: string, done: (error: null, session: never) => void) => later(() => done(null, value as never)), set: (_id: string, _session: unknown, done: () => void) => later(done), destroy: (_id: string, done: () => void) => later(done) } as Store
+    const store = {
+      get: (_id: string, done: (error: null, session: never) => void) => later(() => done(null, value as never)),
+      set: (_id: string, _session: unknown, done: () => void) => later(done),
+      destroy: (_id: string, done: () => void) => later(done)
+    } as Store
     const ask = await application(t, { store })
     t.equal((await ask('/who', cookie)).status, status, name)
     t.equal((await ask('/plain', cookie)).status, 200, name)

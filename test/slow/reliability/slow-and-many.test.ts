@@ -39,9 +39,15 @@ const endings: Array<[name: string, client: Client, statuses: number[], says: Re
   ['chunks in drops', { bytes: `POST /echo HTTP/1.1\r\n${HOST}${TEXT}${CHUNKED}\r\n`, then: '1\r\na\r\n' }, [408], /The request did not arrive in time\./],
   ['a body that stops', { bytes: `POST /echo HTTP/1.1\r\n${HOST}${TEXT}Content-Length: 1000\r\n\r\nabc` }, [408], /The request did not arrive in time\./],
   ['a body in drops that nobody waits for', { bytes: `GET /hello HTTP/1.1\r\n${HOST}Content-Length: 1000\r\n\r\n`, then: 'a' }, [200], /"hello":"world"/],
-  ['a body that is said to be too large', { bytes: `POST /echo HTTP/1.1\r\n${HOST}${TEXT}Content-Length: 99999999\r\n\r\n`, then: CHUNK, every: 1 }, [413], /Request body is too large/],
+  [
+    'a body that is said to be too large', { bytes: `POST /echo HTTP/1.1\r\n${HOST}${TEXT}Content-Length: 99999999\r\n\r\n`, then: CHUNK, every: 1 }, [413],
+    /Request body is too large/
+  ],
   ['chunks without end', { bytes: `POST /echo HTTP/1.1\r\n${HOST}${TEXT}${CHUNKED}\r\n${FLOOD}`, then: CHUNK, every: 1 }, [413], /Request body is too large/],
-  ['chunks without end that nobody waits for', { bytes: `GET /hello HTTP/1.1\r\n${HOST}${CHUNKED}\r\n${FLOOD}`, then: CHUNK, every: 1 }, [200], /"hello":"world"/],
+  [
+    'chunks without end that nobody waits for', { bytes: `GET /hello HTTP/1.1\r\n${HOST}${CHUNKED}\r\n${FLOOD}`, then: CHUNK, every: 1 }, [200],
+    /"hello":"world"/
+  ],
   ['chunks without end for no route', { bytes: `POST /nowhere HTTP/1.1\r\n${HOST}${CHUNKED}\r\n${FLOOD}`, then: CHUNK, every: 1 }, [404], /No route found/],
   ['a connection that is kept, and not used', { bytes: `GET /hello HTTP/1.1\r\n${HOST}\r\n` }, [200], /"hello":"world"/],
   ['a handler that takes longer than a header section may', { bytes: `GET /slow HTTP/1.1\r\n${HOST}\r\n` }, [200], /slow/]
@@ -63,7 +69,9 @@ t.test('a client that does not read its response is disconnected', async (t) => 
   const service = await startService(t, { limits: SHORT })
   await hello(service.port)
   const before = await until(service.figures, ({ connections }) => connections === 0)
-  const sockets = await Promise.all(['/large', '/stream'].flatMap((path) => Array.from({ length: 5 }, () => ignore(service.port, `GET ${path} HTTP/1.1\r\n${HOST}\r\n`))))
+  const sockets = await Promise.all(
+    ['/large', '/stream'].flatMap((path) => Array.from({ length: 5 }, () => ignore(service.port, `GET ${path} HTTP/1.1\r\n${HOST}\r\n`)))
+  )
   t.same(await hello(service.port), { hello: 'world' }, 'other requests are answered')
   await until(service.figures, ({ connections }) => connections === 0)
   for (const socket of sockets) socket.destroy()
@@ -85,7 +93,9 @@ t.test('pipelined requests for large responses are read with bounded memory', as
   await until(look, (connections) => connections === 0)
   t.ok(most < rss + 50 * 16 * MIB, `${Math.round((most - rss) / MIB)} MiB of ${300 * 16}`)
   socket.destroy()
-  const some = await converse(service.port, { bytes: `${`GET /hello HTTP/1.1\r\n${HOST}\r\n`.repeat(19)}GET /hello HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n` })
+  const some = await converse(
+    service.port, { bytes: `${`GET /hello HTTP/1.1\r\n${HOST}\r\n`.repeat(19)}GET /hello HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n` }
+  )
   t.equal(some.split('HTTP/1.1 200').length - 1, 20, 'twenty are answered')
 })
 
@@ -117,7 +127,11 @@ t.test('idle connections are closed without an answer, and leave no profiles', a
 
 t.test('connections above the limit are refused, with one warning', async (t) => {
   const lines: string[] = []
-  const app = await build({ limits: { maxConnections: 3 }, declare: (app) => app.get('/', async () => 'x'), server: { logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } } })
+  const app = await build({
+    limits: { maxConnections: 3 },
+    declare: (app) => app.get('/', async () => 'x'),
+    server: { logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } }
+  })
   t.teardown(() => app.close())
   const port = await listen(app)
   const kept = await Promise.all([1, 2, 3].map(() => ignore(port, '')))

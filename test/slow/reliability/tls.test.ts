@@ -42,7 +42,15 @@ async function service (t: Test, limits = {}): Promise<number> {
 }
 
 async function ask (port: number, path: string, headers: Record<string, string> = {}, form?: Record<string, string>): Promise<Answer> {
-  const asking = request({ port, host: '127.0.0.1', servername: 'localhost', ca: cert, path, method: form === undefined ? 'GET' : 'POST', headers: { host: `localhost:${port}`, accept: 'text/html', ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }), ...headers } })
+  const asking = request({
+    port,
+    host: '127.0.0.1',
+    servername: 'localhost',
+    ca: cert,
+    path,
+    method: form === undefined ? 'GET' : 'POST',
+    headers: { host: `localhost:${port}`, accept: 'text/html', ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }), ...headers }
+  })
   asking.end(form && new URLSearchParams(form).toString())
   const [response] = await once(asking, 'response') as [import('node:http').IncomingMessage]
   return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }
@@ -72,7 +80,10 @@ t.test('cookies, links and redirects are correct over TLS', async (t) => {
   t.equal((await ask(port, new URL(String(page.headers['x-debug-token-link'])).pathname)).status, 200)
   t.notOk((await ask(port, '/', { host: 'evil.example' })).headers['x-debug-token'], 'a rebound name')
   t.equal((await ask(port, '/slash?a=1')).headers.location, `${origin}/slash/?a=1`)
-  t.equal((await ask(port, '/', { 'x-forwarded-proto': 'http' })).headers['x-debug-token-link']?.slice(0, origin.length), origin, 'an untrusted client cannot set the scheme')
+  t.equal(
+    (await ask(port, '/', { 'x-forwarded-proto': 'http' })).headers['x-debug-token-link']?.slice(0, origin.length), origin,
+    'an untrusted client cannot set the scheme'
+  )
 })
 
 t.test('a login works over TLS', async (t) => {

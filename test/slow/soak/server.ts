@@ -37,7 +37,9 @@ app.get('/lines/:n', async (request) => {
   for (let i = 0; i < Number(n); i++) request.log.info({ item: i }, `A line about ${i}`)
   return { n }
 })
-app.get('/page', async (_request, reply) => reply.type('text/html').send('<!DOCTYPE html><html><head><title>x</title></head><body><h1>A page</h1></body></html>'))
+app.get(
+  '/page', async (_request, reply) => reply.type('text/html').send('<!DOCTYPE html><html><head><title>x</title></head><body><h1>A page</h1></body></html>')
+)
 app.get('/stream', async (_request, reply) => reply.type('text/plain').send(Readable.from(Array.from({ length: 20 }, (_, i) => `part ${i}\n`))))
 app.get('/fail/:depth', async (request) => fail(Number((request.params as { depth: string }).depth)))
 app.get('/session', async (request) => {

@@ -11,7 +11,21 @@ t.test('a short run loses no profile and has the expected answers', async (t) =>
 })
 
 const MB = 1_000_000
-const flat: Sample = { at: 0, requests: 1_000, unexpected: 0, lost: 0, looked: 100, heap: 30 * MB, external: 5 * MB, resident: 200 * MB, file: 20 * MB, stored: 500, written: 900, dropped: 0, failed: 0 }
+const flat: Sample = {
+  at: 0,
+  requests: 1_000,
+  unexpected: 0,
+  lost: 0,
+  looked: 100,
+  heap: 30 * MB,
+  external: 5 * MB,
+  resident: 200 * MB,
+  file: 20 * MB,
+  stored: 500,
+  written: 900,
+  dropped: 0,
+  failed: 0
+}
 const run = (change: (i: number) => Partial<Sample>): Sample[] => Array.from({ length: 30 }, (_, i) => ({ ...flat, at: i * 60, ...change(i) }))
 
 for (const [name, change, expected] of [

@@ -45,17 +45,26 @@ const html = { accept: 'text/html' }
 /** The mixture: each of them as often as it stands here. */
 const CALLS: readonly Call[] = [
   { path: '/hello', status: 200 }, { path: '/hello', status: 200, headers: { origin: 'https://app.example' } }, { path: '/hello', status: 200 },
-  { path: '/item/1', status: 200 }, { path: '/item/RANDOM?token=secret-RANDOM', status: 200 }, { path: '/lines/5', status: 200 }, { path: '/lines/60', status: 200 },
+  { path: '/item/1', status: 200 }, {
+    path: '/item/RANDOM?token=secret-RANDOM', status: 200
+  }, { path: '/lines/5', status: 200 }, { path: '/lines/60', status: 200 },
   { path: '/page', status: 200, headers: { ...html, 'sec-fetch-dest': 'document' } }, { path: '/stream', status: 200 }, { path: '/session', status: 200 },
-  { path: '/fail/3', status: 500, headers: html }, { path: '/fail/20', status: 500 }, { path: '/nowhere/RANDOM', status: 404, headers: html }, { path: '/hello/', status: 301 },
-  { path: '/echo', status: 200, method: 'POST', body: '{"name":"RANDOM","password":"RANDOM"}' }, { path: '/echo', status: 400, method: 'POST', body: '{"broken' },
+  { path: '/fail/3', status: 500, headers: html }, { path: '/fail/20', status: 500 }, {
+    path: '/nowhere/RANDOM', status: 404, headers: html
+  }, { path: '/hello/', status: 301 },
+  {
+    path: '/echo', status: 200, method: 'POST', body: '{"name":"RANDOM","password":"RANDOM"}'
+  }, { path: '/echo', status: 400, method: 'POST', body: '{"broken' },
   { path: '/slow', status: 200, abort: true }, { path: '/_profiler/latest', status: 302, headers: html }
 ]
 
 /** Keeps a service in a process of its own busy, and looks at it now and then. */
 export async function soak ({ duration, interval, rate, maxProfiles, progress = () => {} }: SoakOptions): Promise<Sample[]> {
   const folder = mkdtempSync(join(tmpdir(), 'hindsight-soak-'))
-  const service = fork(join(import.meta.dirname, 'server.ts'), [folder, String(maxProfiles)], { execArgv: ['--enable-source-maps', '--import=tsx', '--expose-gc'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const service = fork(
+    join(import.meta.dirname, 'server.ts'), [folder, String(maxProfiles)],
+    { execArgv: ['--enable-source-maps', '--import=tsx', '--expose-gc'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }
+  )
   const ended = new AbortController()
   service.on('exit', (code, signal) => ended.abort(new Error(`The service has ended: ${code ?? signal}`)))
   const agent = new Agent({ keepAlive: true, maxSockets: 50 })
@@ -104,10 +113,21 @@ export async function soak ({ duration, interval, rate, maxProfiles, progress = 
 }
 
 // The token of the answer, or nothing where it has none; null where the answer is another one than was to be expected.
-function send (port: number, agent: Agent, { path, status, method = 'GET', body, headers = {}, abort = false }: Call, jar: { cookie: string }): Promise<string | null> {
+function send (
+  port: number, agent: Agent, { path, status, method = 'GET', body, headers = {}, abort = false }: Call, jar: { cookie: string }
+): Promise<string | null> {
   const random = String(Math.random()).slice(2)
   return new Promise((resolve) => {
-    const sent = request({ port, agent, method, path: path.replaceAll('RANDOM', random), headers: { ...headers, ...(path === '/session' && jar.cookie !== '' && { cookie: jar.cookie }), ...(body !== undefined && { 'content-type': 'application/json' }) }, timeout: 20_000 }, (response) => {
+    const sent = request({
+      port,
+      agent,
+      method,
+      path: path.replaceAll('RANDOM', random),
+      headers: {
+        ...headers, ...(path === '/session' && jar.cookie !== '' && { cookie: jar.cookie }), ...(body !== undefined && { 'content-type': 'application/json' })
+      },
+      timeout: 20_000
+    }, (response) => {
       response.resume()
       if (jar.cookie === '') jar.cookie = response.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? ''
       response.on('end', () => resolve(response.statusCode === status ? String(response.headers['x-debug-token'] ?? '') : null))

@@ -54,31 +54,111 @@ async function application (t: Parameters<typeof build>[0]) {
 
 t.test('the profile of a refused request has the reason in one sentence', async (t) => {
   const app = await application(t)
-  const preflight = (url: string, origin: string, method = 'GET', headers = '') => ({ method: 'OPTIONS', url, headers: { origin, 'access-control-request-method': method, ...(headers !== '' && { 'access-control-request-headers': headers }) } }) as const
+  const preflight = (url: string, origin: string, method = 'GET', headers = '') => ({
+    method: 'OPTIONS', url, headers: { origin, 'access-control-request-method': method, ...(headers !== '' && { 'access-control-request-headers': headers }) }
+  }) as const
   for (const [name, request, kind, sentence, option] of [
-    ['wrong password', { url: '/machine', headers: { ...json, ...basic('ada:wrong') } }, 'credentials', /^The authenticator basic of the firewall "machines" refused the credentials \(.+\): the option security\.firewalls\["machines"\]\.authenticators decides\.$/, /authenticators/],
-    ['a request without credentials', { url: '/machine', headers: json }, 'credentials', /^Rule 0 of security\.accessControl \(path \/machine\) requires ROLE_ADMIN, and no user is logged in: the request has no credentials that the firewall "machines" reads \(basic, bearer\): the option security\.accessControl\[0\]\.roles decides\.$/, /accessControl\[0\]/],
-    ['not the role', { url: '/machine', headers: { ...json, ...bearer } }, 'access', /requires ROLE_ADMIN, and token-only is logged in with ROLE_API: /, /accessControl\[0\]\.roles/],
-    ['isGranted', { url: '/granted', headers: json }, 'credentials', /^ROLE_ADMIN, which config\.isGranted of the route granted requires, was denied \(role: \w+ .*is logged in\), and no user is logged in/, /config\.isGranted/],
-    ['an expression', { url: '/expression', headers: json }, 'credentials', /^The expression "user != null" of the route GET \/expression is false, and no user/, /config\.security/],
-    ['CSRF', { method: 'POST', url: '/login', headers: json, payload: '{"_username":"ada","_password":"x"}' }, 'access', /^The request has no CSRF token .*security\.firewalls\["main"\]\.authenticators\.login\.csrf decides\.$/, /csrf/],
-    ['the application', { url: '/own', headers: json }, 'access', /^403 was raised at \S+blocked\.test\.ts:\d+ \(Error: not yours\): no option of Hindsight decides\.$/, null],
+    [
+      'wrong password', { url: '/machine', headers: { ...json, ...basic('ada:wrong') } }, 'credentials',
+      /^The authenticator basic of the firewall "machines" refused the credentials \(.+\): the option security\.firewalls\["machines"\]\.auth\w+ decides\.$/,
+      /authenticators/
+    ],
+    [
+      'a request without credentials', { url: '/machine', headers: json }, 'credentials',
+      'Rule 0 of security.accessControl (path /machine) requires ROLE_ADMIN, and no user is logged in: the request has no credentials that the firewall ' +
+        '"machines" reads (basic, bearer): the option security.accessControl[0].roles decides.',
+      /accessControl\[0\]/
+    ],
+    [
+      'not the role', { url: '/machine', headers: { ...json, ...bearer } }, 'access', /requires ROLE_ADMIN, and token-only is logged in with ROLE_API: /,
+      /accessControl\[0\]\.roles/
+    ],
+    [
+      'isGranted', { url: '/granted', headers: json }, 'credentials',
+      /^ROLE_ADMIN, which config\.isGranted of the route granted requires, was denied \(role: \w+ .*is logged in\), and no user is logged in/,
+      /config\.isGranted/
+    ],
+    [
+      'an expression', { url: '/expression', headers: json }, 'credentials',
+      /^The expression "user != null" of the route GET \/expression is false, and no user/, /config\.security/
+    ],
+    [
+      'CSRF', { method: 'POST', url: '/login', headers: json, payload: '{"_username":"ada","_password":"x"}' }, 'access',
+      /^The request has no CSRF token .*security\.firewalls\["main"\]\.authenticators\.login\.csrf decides\.$/, /csrf/
+    ],
+    [
+      'the application', { url: '/own', headers: json }, 'access',
+      /^403 was raised at \S+blocked\.test\.ts:\d+ \(Error: not yours\): no option of Hindsight decides\.$/, null
+    ],
     ['its answer', { url: '/sent' }, 'credentials', /^The application \(a handler or hook of GET \/sent\) answered with 401 by itself/, null],
-    ['too many', { url: '/limited', headers: json }, 'rate', /^429 was raised at \S+blocked\.test\.ts:\d+ \(Error: slow down\): no option of Hindsight decides\.$/, null],
-    ['the method', { method: 'DELETE', url: '/api', headers: json }, 'method', /^No route accepts DELETE at this path: its routes accept GET: the option method/, /method of the route/],
-    ['the limit of a route', { method: 'POST', url: '/small', headers: json, payload: '"0123456789"' }, 'size', /^The body is larger than the bodyLimit here, 10 bytes, or than that of its parser: the option bodyLimit of Fastify, of addContentTypeParser or of the route decides\.$/, /^bodyLimit of Fastify/],
-    ['that of the server', { method: 'POST', url: '/any', headers: json, payload: `"${'x'.repeat(1_048_576)}"` }, 'size', /^The body is larger than the bodyLimit here, 1,048,576 bytes, or than that of its parser: /, /^bodyLimit of Fastify, of addContentTypeParser or of the route$/],
-    ['that of a parser', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'text/csv' }, payload: '0123456789' }, 'size', /^The body is larger than the bodyLimit here, 1,048,576 bytes, or than that of its parser: /, /addContentTypeParser/],
-    ['the type', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type', /^No parser accepts a body of the type "application\/xml" here: the option addContentTypeParser of Fastify decides\.$/, /^addContentTypeParser of Fastify$/],
-    ['the type, without any parser', { method: 'POST', url: '/none', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type', /^No parser accepts a body of the type "application\/xml" here: the option addContentTypeParser/, /addContentTypeParser/],
-    ['an origin', { url: '/api', headers: from('https://evil.example') }, 'cors', /^The page of https:\/\/evil\.example may not read the response: the origin is not allowed here; allowed are https:\/\/app\.example \(rule 0 of cors, path \/api\); the option cors\[0\]\.origin decides\.$/, /^cors\[0\]\.origin$/],
-    ['no rule', { url: '/elsewhere', headers: from('https://app.example') }, 'cors', /no rule of the option cors has this path; the option cors decides/, /cors/],
-    ['credentials', { url: '/open', headers: from('https://app.example', { cookie: 'a=1' }) }, 'cors', /may not read the response: it sent cookies, and credentials are not allowed .* the option cors\[1\]\.credentials decides/, /^cors\[1\]\.credentials$/],
-    ['a preflight, by its method', preflight('/api', 'https://app.example', 'PUT'), 'cors', /^The preflight of https:\/\/app\.example was refused: the method PUT is not allowed here; allowed are GET \(rule 0 of cors, path \/api\); the option cors\[0\]\.methods decides\.$/, /methods/],
-    ['a preflight, by a header', preflight('/api', 'https://app.example', 'GET', 'x-two'), 'cors', /the header x-two is not allowed here/, /^cors\[0\]\.allowedHeaders$/],
-    ['a preflight, by its origin', preflight('/api', 'https://evil.example'), 'cors', /^The preflight of https:\/\/evil\.example was refused: the origin is not allowed here.* cors\[0\]\.origin decides/, /origin/],
-    ['a cookie', { url: '/dropped', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/],
-    ['a cookie of a header', { url: '/header', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "b": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/],
+    [
+      'too many', { url: '/limited', headers: json }, 'rate',
+      /^429 was raised at \S+blocked\.test\.ts:\d+ \(Error: slow down\): no option of Hindsight decides\.$/, null
+    ],
+    [
+      'the method', { method: 'DELETE', url: '/api', headers: json }, 'method',
+      /^No route accepts DELETE at this path: its routes accept GET: the option method/, /method of the route/
+    ],
+    [
+      'the limit of a route', { method: 'POST', url: '/small', headers: json, payload: '"0123456789"' }, 'size',
+      'The body is larger than the bodyLimit here, 10 bytes, or than that of its parser: the option bodyLimit of Fastify, of addContentTypeParser or of ' +
+        'the route decides.',
+      /^bodyLimit of Fastify/
+    ],
+    [
+      'that of the server', { method: 'POST', url: '/any', headers: json, payload: `"${'x'.repeat(1_048_576)}"` }, 'size',
+      /^The body is larger than the bodyLimit here, 1,048,576 bytes, or than that of its parser: /,
+      /^bodyLimit of Fastify, of addContentTypeParser or of the route$/
+    ],
+    [
+      'that of a parser', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'text/csv' }, payload: '0123456789' }, 'size',
+      /^The body is larger than the bodyLimit here, 1,048,576 bytes, or than that of its parser: /, /addContentTypeParser/
+    ],
+    [
+      'the type', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type',
+      /^No parser accepts a body of the type "application\/xml" here: the option addContentTypeParser of Fastify decides\.$/,
+      /^addContentTypeParser of Fastify$/
+    ],
+    [
+      'the type, without any parser', { method: 'POST', url: '/none', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type',
+      /^No parser accepts a body of the type "application\/xml" here: the option addContentTypeParser/, /addContentTypeParser/
+    ],
+    [
+      'an origin', { url: '/api', headers: from('https://evil.example') }, 'cors',
+      'The page of https://evil.example may not read the response: the origin is not allowed here; allowed are https://app.example (rule 0 of cors, ' +
+        'path /api); the option cors[0].origin decides.',
+      /^cors\[0\]\.origin$/
+    ],
+    [
+      'no rule', { url: '/elsewhere', headers: from('https://app.example') }, 'cors', /no rule of the option cors has this path; the option cors decides/,
+      /cors/
+    ],
+    [
+      'credentials', { url: '/open', headers: from('https://app.example', { cookie: 'a=1' }) }, 'cors',
+      /may not read the response: it sent cookies, and credentials are not allowed .* the option cors\[1\]\.credentials decides/, /^cors\[1\]\.credentials$/
+    ],
+    [
+      'a preflight, by its method', preflight('/api', 'https://app.example', 'PUT'), 'cors',
+      'The preflight of https://app.example was refused: the method PUT is not allowed here; allowed are GET (rule 0 of cors, path /api); the option ' +
+        'cors[0].methods decides.',
+      /methods/
+    ],
+    [
+      'a preflight, by a header', preflight('/api', 'https://app.example', 'GET', 'x-two'), 'cors', /the header x-two is not allowed here/,
+      /^cors\[0\]\.allowedHeaders$/
+    ],
+    [
+      'a preflight, by its origin', preflight('/api', 'https://evil.example'), 'cors',
+      /^The preflight of https:\/\/evil\.example was refused: the origin is not allowed here.* cors\[0\]\.origin decides/, /origin/
+    ],
+    [
+      'a cookie', { url: '/dropped', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie',
+      /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/
+    ],
+    [
+      'a cookie of a header', { url: '/header', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie',
+      /^The browser drops the cookie "b": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/
+    ],
   ] as Array<[string, InjectOptions, string, RegExp, RegExp | null]>) {
     const { collectors } = await profileOf(app, await app.inject(request))
     const [first] = collectors.blocked as Array<Record<string, unknown>> ?? []
@@ -90,26 +170,38 @@ t.test('the profile of a refused request has the reason in one sentence', async 
 t.test('requests that pass have no reason', async (t) => {
   const app = await application(t)
   for (const [name, request] of [
-    ['plain', { url: '/api' }], ['an allowed origin', { url: '/api', headers: from('https://app.example') }], ['credentials, allowed', { url: '/cookie', headers: from('https://app.example', { cookie: 'a=1' }) }],
-    ['a form of elsewhere', { url: '/elsewhere', headers: { origin: 'https://evil.example', 'sec-fetch-mode': 'navigate' } }], ['not found', { url: '/nowhere' }], ['a session of its own', { url: '/session' }],
+    ['plain', { url: '/api' }], ['an allowed origin', { url: '/api', headers: from('https://app.example') }], [
+      'credentials, allowed', { url: '/cookie', headers: from('https://app.example', { cookie: 'a=1' }) }
+    ],
+    [
+      'a form of elsewhere', { url: '/elsewhere', headers: { origin: 'https://evil.example', 'sec-fetch-mode': 'navigate' } }
+    ], ['not found', { url: '/nowhere' }], ['a session of its own', { url: '/session' }],
     ['the same origin', { url: '/elsewhere', headers: { origin: 'http://localhost', 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' } }]
   ] as Array<[string, InjectOptions]>) t.equal((await profileOf(app, await app.inject(request))).collectors.blocked, undefined, name)
 })
 
 t.test('the profile has the reason for a throttled login, and for a foreign origin without CORS', async (t) => {
-  const app = await build(t, { firewalls: [{ name: 'api', authenticators: { login: { csrf: false } }, throttling: { maxAttempts: 1 } }], providers: { all: users } }, (app) => { app.get('/a', async () => 'x') })
+  const app = await build(
+    t, { firewalls: [{ name: 'api', authenticators: { login: { csrf: false } }, throttling: { maxAttempts: 1 } }], providers: { all: users } },
+    (app) => { app.get('/a', async () => 'x') }
+  )
   const login = () => app.inject({ method: 'POST', url: '/login', headers: json, payload: '{"_username":"ada","_password":"x"}' })
   await login()
   const throttled = await profileOf(app, await login())
   t.match(throttled.collectors.blocked, [{ kind: 'rate', sentence: /^Too many logins have failed .* security\.firewalls\["api"\]\.throttling decides\.$/ }])
   const other = await profileOf(app, await app.inject({ url: '/a', headers: from('https://evil.example') }))
-  t.match(other.collectors.blocked, [{ kind: 'cors', sentence: 'The page of https://evil.example may not read the response: no rule is configured; the option cors decides.', option: 'cors' }])
+  t.match(
+    other.collectors.blocked,
+    [{ kind: 'cors', sentence: 'The page of https://evil.example may not read the response: no rule is configured; the option cors decides.', option: 'cors' }]
+  )
 })
 
 t.test('the reason is on the diagnostic page, on the profile page and in the output of the command', async (t) => {
   const app = await application(t)
   const failed = await app.inject({ url: '/machine', headers: { accept: 'text/html', ...bearer } })
-  t.match(page(failed.body).querySelector('.hint')?.textContent, /Why was this refused\?\s+Rule 0 of security\.accessControl .* token-only is logged in with ROLE_API/)
+  t.match(
+    page(failed.body).querySelector('.hint')?.textContent, /Why was this refused\?\s+Rule 0 of security\.accessControl .* token-only is logged in with ROLE_API/
+  )
   const profile = await profileOf(app, failed)
   const { profilePage } = await import('../../../../lib/reading/pages/profile.js')
   const { parts } = await import('../../../../lib/parts/index.js')
@@ -135,17 +227,24 @@ t.test('valid cookies are not reported', async (t) => {
   for (const [name, line, context] of [
     ['plain', 'a=1', HTTP], ['secure by https', 'a=1; Secure', HTTPS], ['None with Secure', 'a=1; SameSite=None; Secure', HTTPS],
     ['the host itself', 'a=1; Domain=app.example', HTTPS], ['above it, with a dot', 'a=1; Domain=.app.example', { ...HTTPS, host: 'www.app.example' }],
-    ['__Host-', '__Host-a=1; Secure; Path=/', HTTPS], ['__Host- with an empty Domain', '__Host-a=1; Secure; Path=/; Domain=', HTTPS], ['__Secure-', '__Secure-a=1; Secure', HTTPS],
+    ['__Host-', '__Host-a=1; Secure; Path=/', HTTPS], [
+      '__Host- with an empty Domain', '__Host-a=1; Secure; Path=/; Domain=', HTTPS
+    ], ['__Secure-', '__Secure-a=1; Secure', HTTPS],
     ['Secure by http on localhost', 'a=1; Secure', { ...HTTP, host: 'localhost' }], ['Secure by http on ::1', 'a=1; Secure', { ...HTTP, host: '[::1]' }],
     ['a cross-site navigation', 'a=1', { ...CROSS, mode: 'navigate' }], ['None, cross-site', 'a=1; SameSite=None; Secure', CROSS],
     ['the last of two', 'a=1; Domain=other.example; Domain=app.example', HTTPS], ['localhost', 'a=1; Domain=localhost', { ...HTTP, host: 'localhost' }],
-    ['same-site', 'a=1', { ...CROSS, site: 'same-site' }], ['an address', 'a=1; Domain=127.0.0.1', { ...HTTP, host: '127.0.0.1' }], ['no header at all', undefined, HTTPS]
+    ['same-site', 'a=1', { ...CROSS, site: 'same-site' }], [
+      'an address', 'a=1; Domain=127.0.0.1', { ...HTTP, host: '127.0.0.1' }
+    ], ['no header at all', undefined, HTTPS]
   ] as const) t.same(droppedCookies(line, context), [], name)
 })
 
 t.test('a cookie that browsers reject is reported with the rule and the option', async (t) => {
   for (const [name, line, context, why, option] of [
-    ['Secure by http', 'a=secret; Secure', HTTP, /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/],
+    [
+      'Secure by http', 'a=secret; Secure', HTTP,
+      /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/
+    ],
     ['the session\'s', 'sid=secret; Secure', HTTP, /"sid": it is Secure/, /^session\.cookie\.secure$/],
     ['None without Secure', 'a=secret; samesite=NONE', HTTPS, /SameSite=None without Secure/, /secure/],
     ['__Secure-', '__secure-a=secret', HTTPS, /prefix of its name needs Secure/, /secure/],

@@ -20,7 +20,9 @@ inBothModes('a profile has versions and an id of the configuration', async (t, b
   const app = await build(app => app.get('/', () => 'x'), { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] })
   const profile = await profileOf(app, await app.inject('/'))
   const config = profile.collectors.config as ConfigurationSummary
-  t.same(Object.keys(config), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle', 'revision', 'dependencies'].filter((name) => name !== 'revision' || config.revision !== undefined))
+  t.same(Object.keys(config), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle', 'revision', 'dependencies'].filter(
+    (name) => name !== 'revision' || config.revision !== undefined
+  ))
   t.ok(JSON.stringify(config).length < 1_500)
   t.match(config.dependencies, /(?:^| )pino@\d/)
   const shown = markup(configPanel, profile)
@@ -51,7 +53,8 @@ t.test('the revision is the last one in the log of HEAD', async (t) => {
 
 t.test('the revision is the output of git rev-parse', async (t) => {
   const folder = testdir(t, { file: 'x' })
-  const git = (...args: string[]): string => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim()
+  const git = (...args: string[]): string =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim()
   try {
     git('init')
   } catch {
@@ -77,7 +80,10 @@ t.test('the installed versions of direct dependencies are listed', async (t) => 
       node_modules: { one: installed('1.0.1'), dev: installed('1.0.0') },
       src: {}
     },
-    many: { 'package.json': JSON.stringify({ dependencies: many }), node_modules: Object.fromEntries(Object.keys(many).map((name) => [name, { 'package.json': '{ "version": "1.0.0" }' }])) },
+    many: {
+      'package.json': JSON.stringify({ dependencies: many }),
+      node_modules: Object.fromEntries(Object.keys(many).map((name) => [name, { 'package.json': '{ "version": "1.0.0" }' }]))
+    },
     broken: { 'package.json': '{' },
     list: { 'package.json': '{ "dependencies": [1] }' },
     nothing: { 'package.json': 'null' }

@@ -28,7 +28,9 @@ t.test('the bars of the flame graph are as wide as their time', async (t) => {
 
 t.test('the panel has a table, notes and a download', async (t) => {
   const root = shown(cpuPanel, sample())
-  t.same(texts(root, '.heaviest tbody tr'), ['plain plain:35.5 ms 92 %5.5 msyour code', 'next node_modules/fastify/lib/hooks.js:234500 µs 8.3 %6 msdependencies'])
+  t.same(
+    texts(root, '.heaviest tbody tr'), ['plain plain:35.5 ms 92 %5.5 msyour code', 'next node_modules/fastify/lib/hooks.js:234500 µs 8.3 %6 msdependencies']
+  )
   t.match(root.textContent, /6 ms busy and 4 ms idle in 10 ms/)
   for (const remark of [/other requests included/, /40 samples, one each 250 µs/]) t.match(root.textContent, remark)
   t.match(links(root, 'a[download]'), [/3fa94c\/cpu$/])

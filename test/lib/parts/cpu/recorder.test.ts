@@ -15,7 +15,9 @@ import { HOSTILE } from '../hostile.js'
 
 const ASKED = { 'x-hindsight-cpu': '1' }
 // V8 reports functions by the names in their source.
-const hostile = (runInThisContext(`(spin) => ({ ${JSON.stringify(HOSTILE)} () { spin(30) } })[${JSON.stringify(HOSTILE)}]`) as (does: typeof spin) => () => void)(spin)
+const hostile = (runInThisContext(
+  `(spin) => ({ ${JSON.stringify(HOSTILE)} () { spin(30) } })[${JSON.stringify(HOSTILE)}]`
+) as (does: typeof spin) => () => void)(spin)
 
 function deferred<T> (): { promise: Promise<T>, resolve: (value: T) => void } {
   let resolve: (value: T) => void = () => {}
@@ -79,9 +81,15 @@ t.test('a busy function is among the heaviest, with its place, also in the expor
     t.ok(record.functions.some(({ kind, file }) => kind === 'dependency' && file.startsWith('node_modules/fastify/')))
     t.ok(record.functions.some(({ kind, file }) => kind === 'node' && file.startsWith('node:')))
     t.equal(Math.round(record.calls.reduce((sum, [, , time]) => sum + time, 0) / 1000), Math.round(record.duration))
-    const file = cpuProfileOf(record) as { nodes: Array<{ id: number, children?: number[], callFrame: { functionName: string, url: string } }>, samples: number[], timeDeltas: number[], endTime: number }
+    const file = cpuProfileOf(record) as {
+      nodes: Array<{ id: number, children?: number[], callFrame: { functionName: string, url: string } }>
+      samples: number[]
+      timeDeltas: number[]
+      endTime: number
+    }
     const ids = new Set(file.nodes.map(({ id }) => id))
-    t.ok(file.samples.length === file.timeDeltas.length && file.samples.every((id) => ids.has(id)) && file.nodes.every(({ children = [] }) => children.every((id) => ids.has(id))))
+    t.ok(file.samples.length === file.timeDeltas.length && file.samples.every((id) => ids.has(id)) &&
+      file.nodes.every(({ children = [] }) => children.every((id) => ids.has(id))))
     const spins = new Set(file.nodes.filter(({ callFrame: { functionName } }) => functionName === 'spin').map(({ id }) => id))
     t.ok(file.samples.some((id) => spins.has(id)))
   }

@@ -6,24 +6,38 @@ import { shown, texts } from '../support.js'
 import { profile } from '../fixture.js'
 
 const mask = createMask()
-const report = (changes: object = {}) => ({ 'csp-report': { 'effective-directive': 'script-src-elem', 'blocked-uri': 'https://cdn.example/a.js?token=hidden', disposition: 'enforce', 'source-file': 'http://h/page', 'line-number': 3, ...changes } })
+const report = (changes: object = {}) => ({
+  'csp-report': {
+    'effective-directive': 'script-src-elem',
+    'blocked-uri': 'https://cdn.example/a.js?token=hidden',
+    disposition: 'enforce',
+    'source-file': 'http://h/page',
+    'line-number': 3,
+    ...changes
+  }
+})
 
 t.test('a report is read, and its values are masked', async (t) => {
   t.match(readReport(report(), mask.url), {
     kind: 'csp',
     option: 'contentSecurityPolicy.enforce',
-    sentence: /^Blocked by Content Security Policy: https:\/\/cdn\.example\/a\.js\S+ \(http:\/\/h\/page:3\), by script-src-elem\. The option is contentSecurityPolicy\.enforce\.$/
+    sentence: new RegExp('^Blocked by Content Security Policy: https://cdn\\.example/a\\.js\\S+ \\(http://h/page:3\\), by script-src-elem\\. ' +
+      'The option is contentSecurityPolicy\\.enforce\\.$')
   })
   t.notMatch(JSON.stringify(readReport(report(), mask.url)), 'hidden')
   t.match(readReport({ 'csp-report': { 'violated-directive': "style-src 'self'" } }, mask.url), { sentence: /: inline code, by style-src\./ }, 'older browsers')
   t.match(readReport(report({ disposition: 'report', 'blocked-uri': 'inline', 'line-number': 'x' }), mask.url), {
     option: 'contentSecurityPolicy.reportOnly',
-    sentence: 'Reported, not blocked, by Content Security Policy: inline code (http://h/page), by script-src-elem. The option is contentSecurityPolicy.reportOnly.'
+    sentence: 'Reported, not blocked, by Content Security Policy: inline code (http://h/page), by script-src-elem. The option is ' +
+      'contentSecurityPolicy.reportOnly.'
   })
 })
 
 t.test('an invalid report is refused, and a hostile one is bounded', async (t) => {
-  for (const body of [null, 1, 'x', [], {}, [null], { 'csp-report': [] }, { 'csp-report': {} }, report({ 'effective-directive': '<script>' }), report({ 'effective-directive': 5 })]) t.equal(readReport(body, mask.url), null, JSON.stringify(body))
+  for (const body of [
+    null, 1, 'x', [], {}, [null], { 'csp-report': [] }, { 'csp-report': {} }, report({ 'effective-directive': '<script>' }),
+    report({ 'effective-directive': 5 })
+  ]) t.equal(readReport(body, mask.url), null, JSON.stringify(body))
   const one = readReport(report({ 'blocked-uri': '\u001b[31m\n'.repeat(5_000), 'source-file': 'x'.repeat(9_999), 'line-number': '\u202e' }), mask.url)
   t.ok(JSON.stringify(one).length < 5_000)
   t.notMatch(JSON.stringify(one), /\\u001b|\\n|\u202e/)

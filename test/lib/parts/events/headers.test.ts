@@ -84,7 +84,9 @@ for (const mode of ['observe', 'full'] as const) {
         reply.header('etag', '"1"')
         throw Object.assign(new Error('x'), { statusCode: 418, headers: { 'x-error': '1' } })
       })
-      app.get('/handled', { errorHandler: (_error, _request, reply) => reply.header('x-handled', '1').code(500).send('no') }, async () => { throw new Error('x') })
+      app.get(
+        '/handled', { errorHandler: (_error, _request, reply) => reply.header('x-handled', '1').code(500).send('no') }, async () => { throw new Error('x') }
+      )
     })
     const profile = await profileOf(app, await app.inject('/'))
     for (const by of ['route hooks', 'handler']) for (const { source } of changesOf(profile).filter((change) => change.by === by)) t.match(source, HERE)
@@ -94,7 +96,10 @@ for (const mode of ['observe', 'full'] as const) {
     const early = profile.events.findIndex(({ listener }) => listener === 'early')
     t.match(profile.events[early]?.changes, { headers: [{ name: 'x-hook', from: null, to: '1' }] })
     t.notOk(changesOf(profile).some(({ name }) => name === 'x-hook'), 'a change of a hook is in its event alone')
-    t.ok(after('x-before') <= after('x-route') && after('x-route') <= early && early < after('x-own') && after('x-own') <= after('x-late'), JSON.stringify(changesOf(profile)))
+    t.ok(
+      after('x-before') <= after('x-route') && after('x-route') <= early && early < after('x-own') && after('x-own') <= after('x-late'),
+      JSON.stringify(changesOf(profile))
+    )
     const handled = await profileOf(app, await app.inject('/handled'))
     t.same(brief(handled, 'error handler').map(([name]) => name).filter((name) => name.startsWith('x-')), ['x-handled'])
     const failed = await profileOf(app, await app.inject({ url: '/fails', headers: { accept: 'text/html' } }))
@@ -105,7 +110,12 @@ for (const mode of ['observe', 'full'] as const) {
 
   t.test(`${mode}: a hook of a package has its name and place`, async (t) => {
     const folder = testdir(t, {
-      node_modules: { 'header-setter': { 'index.cjs': "module.exports = async function headerSetter (app) {\n  app.addHook('onRequest', async function setter (_request, reply) { reply.header('x-package', '1') })\n}\nmodule.exports[Symbol.for('skip-override')] = true\n" } }
+      node_modules: {
+        'header-setter': {
+          'index.cjs': "module.exports = async function headerSetter (app) {\n  app.addHook('onRequest', async function " +
+            "setter (_request, reply) { reply.header('x-package', '1') })\n}\nmodule.exports[Symbol.for('skip-override')] = true\n"
+        }
+      }
     })
     const headerSetter = createRequire(import.meta.url)(join(folder, 'node_modules/header-setter/index.cjs')) as FastifyPluginAsync
     const app = await application(t, mode, async (app) => {
@@ -113,7 +123,10 @@ for (const mode of ['observe', 'full'] as const) {
       app.get('/', async () => 'x')
     })
     const { events } = await profileOf(app, await app.inject('/'))
-    t.match(events.find(({ listener }) => listener === 'setter'), { plugin: 'header-setter', source: /header-setter[\\/]index\.cjs:2$/, changes: { headers: [{ name: 'x-package', to: '1' }] } })
+    t.match(
+      events.find(({ listener }) => listener === 'setter'),
+      { plugin: 'header-setter', source: /header-setter[\\/]index\.cjs:2$/, changes: { headers: [{ name: 'x-package', to: '1' }] } }
+    )
   })
 
   t.test(`${mode}: headers are recorded over the network`, async (t) => {

@@ -123,7 +123,9 @@ for (const [name, profiler, headers] of production) {
     })
     await app.inject({ url: '/', headers: { ...headers, traceparent } })
     const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
-    const [parent, child, ...others] = await Promise.all(['/', '/child'].map(async path => await app.hindsight.profiler.find(profiles.find(({ url }) => url.endsWith(`localhost${path}`))?.token ?? '')))
+    const [parent, child, ...others] = await Promise.all(
+      ['/', '/child'].map(async path => await app.hindsight.profiler.find(profiles.find(({ url }) => url.endsWith(`localhost${path}`))?.token ?? ''))
+    )
     t.same([profiles.length, others], [2, []])
     t.match((parent?.collectors['http-client'] as Collected).calls, [{ url: `${base}/fetch`, status: 200 }, { url: `${base}/http`, status: 200 }])
     t.equal(child?.parent, parent?.token)
@@ -180,7 +182,9 @@ inBothModes('the error of a failed call is unchanged', async (t, build) => {
 
 /** Sends the beginning of a body at once, and its end after 100 ms. */
 const upload = (url: string): Promise<number | undefined> => new Promise((resolve) => {
-  const sent = http.request(url, { method: 'POST', agent: false }, (response) => { response.resume().on('close', () => setTimeout(resolve, 150, response.statusCode)) })
+  const sent = http.request(
+    url, { method: 'POST', agent: false }, (response) => { response.resume().on('close', () => setTimeout(resolve, 150, response.statusCode)) }
+  )
   sent.on('error', () => {}).write('beginning')
   setTimeout(() => sent.end('end'), 100)
 })

@@ -8,9 +8,13 @@ import { shown, texts } from '../support.js'
 const line = (level: string, message: string, changes: Partial<LogRecord> = {}): LogRecord =>
   ({ time: '2026-01-02T03:04:05.700Z', level: level as LogRecord['level'], channel: 'app', message, context: {}, ...changes })
 const five = profile('000001', {
-  logs: [line('debug', 'one'), line('info', 'two', { channel: 'db' }), line('warn', 'three'), line('error', 'four', { context: { reason: 'Disk' } }), line('odd', 'five')]
+  logs: [
+    line('debug', 'one'), line('info', 'two', { channel: 'db' }), line('warn', 'three'), line('error', 'four', { context: { reason: 'Disk' } }),
+    line('odd', 'five')
+  ]
 })
-const visible = (query: Record<string, unknown>) => texts(shown(logsPanel, five, query), 'tbody tr:not([hidden]) td:first-child ~ td.text').map((text) => text.replace(/Context.*/, ''))
+const visible = (query: Record<string, unknown>) =>
+  texts(shown(logsPanel, five, query), 'tbody tr:not([hidden]) td:first-child ~ td.text').map((text) => text.replace(/Context.*/, ''))
 
 t.test('every line has its level, channel, message and context', async t => {
   const root = shown(logsPanel, sample())
@@ -33,7 +37,9 @@ t.test('the filter selects lines by level and text', async t => {
 
 t.test('the form shows the current filter and the number of lines for each choice', async t => {
   const root = shown(logsPanel, five, { level: 'warn', q: '"x' })
-  t.same(texts(root, 'option'), ['All lines (5)', 'Debug and above (5)', 'Info and above (4)', 'Warnings and above (3)', 'Errors and above (2)', 'Fatal only (1)'])
+  t.same(
+    texts(root, 'option'), ['All lines (5)', 'Debug and above (5)', 'Info and above (4)', 'Warnings and above (3)', 'Errors and above (2)', 'Fatal only (1)']
+  )
   t.same(texts(root, 'option[selected]'), ['Warnings and above (3)'])
   t.equal(root.querySelector('[name=q]')?.getAttribute('value'), '"x')
   t.same(texts(root, '.log-count'), ['0 of 5 lines'])

@@ -23,7 +23,13 @@ const whole = profile('000001', {
   events: [event('router', 1, 0.5), event('response', 8, 0.25, 'kernel.response')],
   collectors: {
     performance: { handlerStart: 2, handler: 5, firstByte: 9 },
-    'http-client': { count: 2, calls: [{ method: 'GET', url: 'http://a.test/', status: 503, start: 3, duration: 2 }, { method: 'GET', url: 'http://b.test/', status: null, start: 4, duration: null }] }
+    'http-client': {
+      count: 2,
+      calls: [
+        { method: 'GET', url: 'http://a.test/', status: 503, start: 3, duration: 2 },
+        { method: 'GET', url: 'http://b.test/', status: null, start: 4, duration: null }
+      ]
+    }
   }
 })
 
@@ -48,7 +54,9 @@ t.test('the waterfall has a row for each stage, handler, call and span', async t
     'response 8 ms 250 µs'
   ])
   t.same([...root.querySelectorAll('.waterfall rect')].map((bar) => [bar.getAttribute('class'), bar.getAttribute('x'), bar.getAttribute('width')]), [
-    ['bar-listener', '10.00%', '5.00%'], ['bar-listener', '10.00%', '5.00%'], ['bar-handler', '20.00%', '50.00%'], ['bar-failed', '30.00%', '20.00%'], ['bar-call', '40.00%', '60.00%'],
+    [
+      'bar-listener', '10.00%', '5.00%'
+    ], ['bar-listener', '10.00%', '5.00%'], ['bar-handler', '20.00%', '50.00%'], ['bar-failed', '30.00%', '20.00%'], ['bar-call', '40.00%', '60.00%'],
     ['bar-listener', '80.00%', '2.50%'], ['bar-listener', '80.00%', '2.50%']
   ])
   t.same([...root.querySelectorAll('.waterfall a.name')].map((link) => link.getAttribute('href')), [
@@ -77,9 +85,15 @@ t.test('ticks are at 4 to 8 round times', async t => {
 t.test('the listeners of a stage are one row; hooks of the application have separate rows', async t => {
   const raised = { ...event('error', 9, 1, 'kernel.response') as object, pass: 'error', outcome: 'raised' } as never
   const root = shown(performancePanel, profile('000001', {
-    duration: 10, events: [event('cors', 0, 0.25), event('authenticate', 0.5, 1, 'onRequest'), event('router', 2, 0.5), event('etag', 8, 0.25, 'kernel.response'), raised]
+    duration: 10,
+    events: [
+      event('cors', 0, 0.25), event('authenticate', 0.5, 1, 'onRequest'), event('router', 2, 0.5), event('etag', 8, 0.25, 'kernel.response'), raised
+    ]
   }))
-  t.same(outline(root.querySelector('.waterfall > ol')), [['kernel.request 2 listeners', 'cors', 'router'], 'authenticate', ['kernel.response 1 listener', 'etag'], ['kernel.response, error pass 1 listener', 'error']])
+  t.same(outline(root.querySelector('.waterfall > ol')), [
+    ['kernel.request 2 listeners', 'cors', 'router'], 'authenticate', ['kernel.response 1 listener', 'etag'],
+    ['kernel.response, error pass 1 listener', 'error']
+  ])
   t.equal(rows(root)[0], 'kernel.request 2 listeners < 1 µs 750 µs')
   t.same([...root.querySelector('summary')?.querySelectorAll('rect') ?? []].map((bar) => bar.getAttribute('x')), ['0.00%', '20.00%'])
   t.same([...root.querySelectorAll('details')].map(({ open }) => open), [false, false, true], 'only a stage that failed is open')
@@ -95,8 +109,19 @@ t.test('calls and spans are below the row that started them', async t => {
     events: [event('authenticate', 1, 3, 'onRequest')],
     collectors: {
       performance: { handlerStart: 5, handler: 10 },
-      'http-client': { count: 5, calls: [call('https://login.test/user?token=x', 2), call('https://shop.test:8443/rates?currency=EUR', 6, null), call('https://shop.test/rates', 7), call('http://late.test/', 16), call('unknown', 17)] },
-      spans: { spans: [span('select', 8, 'b', 'a'), span('transaction', 7.5, 'a', 'gone'), span('circle', 9, 'd', 'e'), span('of circle', 9.5, 'e', 'd'), span('itself', 10, 'f', 'f')] }
+      'http-client': {
+        count: 5,
+        calls: [
+          call('https://login.test/user?token=x', 2), call('https://shop.test:8443/rates?currency=EUR', 6, null), call('https://shop.test/rates', 7),
+          call('http://late.test/', 16), call('unknown', 17)
+        ]
+      },
+      spans: {
+        spans: [
+          span('select', 8, 'b', 'a'), span('transaction', 7.5, 'a', 'gone'), span('circle', 9, 'd', 'e'), span('of circle', 9.5, 'e', 'd'),
+          span('itself', 10, 'f', 'f')
+        ]
+      }
     }
   }))
   t.same(outline(root.querySelector('.waterfall > ol')), [
@@ -108,7 +133,10 @@ t.test('calls and spans are below the row that started them', async t => {
 })
 
 t.test('of many calls those that failed and the longest are shown, and the others are counted', async t => {
-  const calls = Array.from({ length: 200 }, (_, i) => ({ method: 'GET', url: `http://a.test/${i}`, status: i === 7 ? 500 : 200, start: 3 + i / 1000, duration: i === 150 ? null : i / 1000 }))
+  const calls = Array.from(
+    { length: 200 },
+    (_, i) => ({ method: 'GET', url: `http://a.test/${i}`, status: i === 7 ? 500 : 200, start: 3 + i / 1000, duration: i === 150 ? null : i / 1000 })
+  )
   const { collectors, ...rest } = whole
   const root = shown(performancePanel, { ...rest, collectors: { ...collectors, 'http-client': { count: 500, calls } } })
   const names = texts(root, '.waterfall li li .name').filter((name) => name.startsWith('GET'))
@@ -118,10 +146,14 @@ t.test('of many calls those that failed and the longest are shown, and the other
 })
 
 t.test('log lines are marks at their times', async t => {
-  const line = (level: string, ms: number, message = level, channel = 'app') => ({ time: new Date(Date.parse(whole.time) + ms).toISOString(), level, channel, message, context: {} }) as never
+  const line = (level: string, ms: number, message = level, channel = 'app') =>
+    ({ time: new Date(Date.parse(whole.time) + ms).toISOString(), level, channel, message, context: {} }) as never
   const marks = (logs: never[]) => [...shown(performancePanel, { ...whole, logs }).querySelectorAll('.waterfall circle')]
     .map((mark) => [mark.textContent, mark.getAttribute('class'), mark.getAttribute('cx')])
-  t.same(marks([line('error', 5, '<b>lost\n\u202e'), line('debug', 0, 'Notified', 'event'), line('info', 2), line('warn', 99), { ...line('fatal', 0) as object, offset: 0.5 } as never]), [
+  t.same(marks([
+    line('error', 5, '<b>lost\n\u202e'), line('debug', 0, 'Notified', 'event'), line('info', 2), line('warn', 99),
+    { ...line('fatal', 0) as object, offset: 0.5 } as never
+  ]), [
     ['5 ms, error: <b>lost␊⟨U+202E⟩', 'mark-error', '50.00%'],
     ['2 ms, info: info', 'mark-info', '20.00%'],
     ['99 ms, warn: warn', 'mark-warn', '100.00%'],
@@ -136,7 +168,10 @@ t.test('log lines are marks at their times', async t => {
 })
 
 t.test('durations are in microseconds below 1 ms', async t => {
-  t.same([0, 0.0004, 0.0005, 0.012, 0.9994, 0.9996, 1, 1.234, 12.34, 1234.5, -0.5].map(milliseconds), ['< 1 µs', '< 1 µs', '1 µs', '12 µs', '999 µs', '1 ms', '1 ms', '1.23 ms', '12.3 ms', '1,235 ms', '-500 µs'])
+  t.same(
+    [0, 0.0004, 0.0005, 0.012, 0.9994, 0.9996, 1, 1.234, 12.34, 1234.5, -0.5].map(milliseconds),
+    ['< 1 µs', '< 1 µs', '1 µs', '12 µs', '999 µs', '1 ms', '1 ms', '1.23 ms', '12.3 ms', '1,235 ms', '-500 µs']
+  )
   t.same([null, undefined, '1', NaN, Infinity].map(milliseconds), ['–', '–', '–', '–', '–'])
   t.same([null, 0, 2].map(pending), ['<span class="none">pending</span>', '&#60; 1 µs', '2 ms'])
 })

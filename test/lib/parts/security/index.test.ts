@@ -14,8 +14,12 @@ const data = {
   inheritedRoles: ['ROLE_USER'],
   rule: { index: 1, path: '/admin', methods: [], ips: [], roles: ['ROLE_ADMIN'], granted: true },
   decisions: [
-    { by: 'access_control', attribute: 'ROLE_ADMIN', subject: null, granted: true, votes: [{ voter: 'role', vote: 'granted', reason: 'the user has the role' }] },
-    { by: 'is-granted', attribute: 'EDIT', subject: 'Article 7', granted: false, votes: [{ voter: 'ArticleVoter', vote: 'denied', reason: 'the author is bob' }] }
+    {
+      by: 'access_control', attribute: 'ROLE_ADMIN', subject: null, granted: true, votes: [{ voter: 'role', vote: 'granted', reason: 'the user has the role' }]
+    },
+    {
+      by: 'is-granted', attribute: 'EDIT', subject: 'Article 7', granted: false, votes: [{ voter: 'ArticleVoter', vote: 'denied', reason: 'the author is bob' }]
+    }
   ],
   expression: null
 }
@@ -26,7 +30,9 @@ const texts = (root: ParentNode, selector: string) => [...root.querySelectorAll(
 t.test('the panel has the user, the authenticators and the votes', async t => {
   const root = shown(data)
   t.same(texts(root, 'h3'), ['Firewall', 'User', 'Authenticators', 'Access rule', 'Expression', 'Decisions'])
-  t.same(texts(root, '[aria-label="User"] tr'), ['identifierada', 'authenticated bybasic', 'rolesROLE_ADMIN', 'inherited rolesROLE_USER', 'attributes{ "age": 36 }'])
+  t.same(
+    texts(root, '[aria-label="User"] tr'), ['identifierada', 'authenticated bybasic', 'rolesROLE_ADMIN', 'inherited rolesROLE_USER', 'attributes{ "age": 36 }']
+  )
   t.same(texts(root, 'table[aria-label="Authenticators"] tbody tr td'), ['basic', 'succeeded', '', 'session', 'not supported', ''])
   t.same(texts(root, 'table[aria-label="Decisions"] tbody td'), [
     'ROLE_ADMIN', '', 'true', 'access_control', 'role', 'granted', 'the user has the role',
@@ -44,8 +50,16 @@ t.test('the menu marks a refusal', async t => {
 t.test('missing, broken and hostile data is shown safely', async t => {
   t.match(panelOf(securityPanel, profile('000001')).textContent, 'No firewall ran: none is configured, or the request ended before it.')
   t.match(shown({ error: 'no' }).textContent, 'The collector failed: no')
-  t.match(shown({ firewall: null, decisions: 'x', authenticators: [null, 1] }).textContent, /No firewall protects this path\..*Not logged in\.[^]*No authenticator ran\./)
-  const hostile = shown({ ...data, user: { identifier: HOSTILE }, decisions: [{ attribute: HOSTILE, subject: HOSTILE, votes: [{ reason: HOSTILE }] }], expression: { expression: HOSTILE } })
+  t.match(
+    shown({ firewall: null, decisions: 'x', authenticators: [null, 1] }).textContent,
+    /No firewall protects this path\..*Not logged in\.[^]*No authenticator ran\./
+  )
+  const hostile = shown({
+    ...data,
+    user: { identifier: HOSTILE },
+    decisions: [{ attribute: HOSTILE, subject: HOSTILE, votes: [{ reason: HOSTILE }] }],
+    expression: { expression: HOSTILE }
+  })
   t.equal(hostile.querySelectorAll('script, img, svg').length, 0)
   t.match(hostile.textContent, '<script>alert(1)</script>')
   t.notMatch(hostile.textContent, /[\0\u001b\u202e]/)

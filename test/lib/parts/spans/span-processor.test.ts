@@ -36,7 +36,9 @@ async function spansOf (app: FastifyInstance, url: string): Promise<Spans> {
 inBothModes('spans of the application are in the profile of their request, and in its waterfall', async (t, build) => {
   const pg = tracer(t)
   const app = await build((app) => {
-    app.get('/:name', async (request) => await pg.startActiveSpan(`SELECT ${(request.params as { name: string }).name}`, { kind: SpanKind.CLIENT, attributes: { 'db.system.name': 'postgresql', 'db.query.text': "select 1 where password='hunter2'", 'db.rows': [1, 2] } }, async (span) => {
+    app.get('/:name', async (request) => await pg.startActiveSpan(`SELECT ${(request.params as { name: string }).name}`, {
+      kind: SpanKind.CLIENT, attributes: { 'db.system.name': 'postgresql', 'db.query.text': "select 1 where password='hunter2'", 'db.rows': [1, 2] }
+    }, async (span) => {
       await sleep(2)
       pg.startSpan('inner').end()
       span.recordException(new Error('lost'))
@@ -47,9 +49,19 @@ inBothModes('spans of the application are in the profile of their request, and i
     }))
   })
   const [one, other] = await Promise.all([spansOf(app, '/one'), spansOf(app, '/other')])
-  t.same([one, other].map(({ count, spans }) => [count, spans.map(({ name }) => name)]), [[3, ['SELECT one', 'inner', 'never ended']], [3, ['SELECT other', 'inner', 'never ended']]], 'those of requests at the same time are kept apart')
+  t.same(
+    [one, other].map(({ count, spans }) => [count, spans.map(({ name }) => name)]),
+    [[3, ['SELECT one', 'inner', 'never ended']], [3, ['SELECT other', 'inner', 'never ended']]], 'those of requests at the same time are kept apart'
+  )
   const [select, inner, pending] = one.spans
-  t.match(select, { kind: 'client', scope: 'pg', error: 'lost', traceId: /^[0-9a-f]{32}$/, spanId: /^[0-9a-f]{16}$/, attributes: { 'db.system.name': 'postgresql', 'db.rows': [1, 2] } })
+  t.match(select, {
+    kind: 'client',
+    scope: 'pg',
+    error: 'lost',
+    traceId: /^[0-9a-f]{32}$/,
+    spanId: /^[0-9a-f]{16}$/,
+    attributes: { 'db.system.name': 'postgresql', 'db.rows': [1, 2] }
+  })
   t.ok(Number(select?.start) > 0 && Number(select?.duration) >= 1)
   t.match(inner, { parentId: String(select?.spanId), traceId: String(select?.traceId) })
   t.ok(Number(inner?.start) >= Number(select?.start))
@@ -82,7 +94,11 @@ inBothModes('spans without a profiled request are not recorded', async (t, build
 })
 
 t.test('spans of any shape are bounded and masked', async (t) => {
-  const span: SpanLike = { name: 'n'.repeat(500), spanContext: () => ({ traceId: 'a'.repeat(99), spanId: 'b'.repeat(99) }), attributes: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, 'v'.repeat(5_000)])) }
+  const span: SpanLike = {
+    name: 'n'.repeat(500),
+    spanContext: () => ({ traceId: 'a'.repeat(99), spanId: 'b'.repeat(99) }),
+    attributes: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, 'v'.repeat(5_000)]))
+  }
   const log = new SpanLog()
   for (let i = 0; i < 300; i++) log.add(span)
   const { count, spans } = log.record(createMask(), performance.now())
@@ -94,7 +110,18 @@ t.test('spans of any shape are bounded and masked', async (t) => {
 
   const odd = new SpanLog()
   odd.add({ name: 'a', spanContext: () => { throw new Error('no') } })
-  odd.add({ name: 'Bearer abc.def', spanContext: () => ({ traceId: '1', spanId: '2' }), parentSpanContext: { spanId: '3' }, startTime: [Date.now() / 1000 - 10, 0], duration: [1, 500_000_000], ended: true, kind: 99, status: { code: 2 }, attributes: { authorization: 'x', big: 'y' }, instrumentationScope: { name: 'old' } })
+  odd.add({
+    name: 'Bearer abc.def',
+    spanContext: () => ({ traceId: '1', spanId: '2' }),
+    parentSpanContext: { spanId: '3' },
+    startTime: [Date.now() / 1000 - 10, 0],
+    duration: [1, 500_000_000],
+    ended: true,
+    kind: 99,
+    status: { code: 2 },
+    attributes: { authorization: 'x', big: 'y' },
+    instrumentationScope: { name: 'old' }
+  })
   const [only, ...others] = odd.record(createMask(), performance.now()).spans
   t.same(others, [])
   t.match(only, { name: 'Bearer ******', parentId: '3', duration: 1500, kind: 'internal', scope: 'old', error: '', attributes: { authorization: '******' } })
@@ -102,7 +129,16 @@ t.test('spans of any shape are bounded and masked', async (t) => {
 })
 
 t.test('the panel shows hostile and missing data safely', async (t) => {
-  const hostile = profile('000001', { collectors: { spans: { count: 9, spans: [{ name: HOSTILE, kind: HOSTILE, scope: HOSTILE, error: HOSTILE, attributes: { [HOSTILE]: HOSTILE }, events: [{ name: HOSTILE }], spanId: HOSTILE }, {}] } } })
+  const hostile = profile('000001', {
+    collectors: {
+      spans: {
+        count: 9,
+        spans: [
+          { name: HOSTILE, kind: HOSTILE, scope: HOSTILE, error: HOSTILE, attributes: { [HOSTILE]: HOSTILE }, events: [{ name: HOSTILE }], spanId: HOSTILE }, {}
+        ]
+      }
+    }
+  })
   const root = shown(spansPanel, hostile)
   t.equal(root.querySelectorAll('script, img').length, 0)
   t.match(root.textContent, '7 more were only counted.')

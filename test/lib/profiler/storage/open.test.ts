@@ -29,7 +29,9 @@ t.test('sqlite is the default, in its folder', async (t) => {
   for (const options of [{ maxProfiles: 7 }, { storage: 'sqlite', maxProfiles: 8 }] satisfies OpenStorageOptions[]) {
     const storage = await openStorage({ dataDir, warn: unwanted, ...options })
     await storage.put([recordOf(profile('000001'))])
-    t.match(await storage.stats(), { engine: 'sqlite', place: join(dataDir, STORE_FILE), profiles: 1, maxProfiles: options.maxProfiles, maxBytes: 256 * 1024 * 1024 })
+    t.match(
+      await storage.stats(), { engine: 'sqlite', place: join(dataDir, STORE_FILE), profiles: 1, maxProfiles: options.maxProfiles, maxBytes: 256 * 1024 * 1024 }
+    )
     await storage.close()
   }
   t.equal(DEFAULT_DATA_DIR, 'node_modules/.cache/hindsight')
@@ -59,8 +61,10 @@ t.test('a PostgreSQL address opens no connection, and no message has its passwor
 t.test('a text that names no store is refused, and the message has no part of it', async (t) => {
   const invalid = [
     'redis', '', 'sqlite:', 'redis://localhost:6379', 'redis://user:s3cret@localhost:6379', 'redis://user:s3@cret@localhost:6379',
-    'postgress//u:s3cret@h/x', 'postgress://u:s3cret@h/x', 'postgres//u:s3cret@h/x', 'postgres:/u:s3cret@h/x', 'postgres:u:s3cret@h/x', 'postgres://', 'postgres:///',
-    'u:s3cret@h/x', 'mysql://h/x?password=s3cret', 'postgres://u:5/s3cret@h/x', 'postgres://u:5?s3cret@h/x', 'postgres://u:5#s3cret@h/x', 'postgres://u:s3cret@h:99999/x'
+    'postgress//u:s3cret@h/x', 'postgress://u:s3cret@h/x', 'postgres//u:s3cret@h/x', 'postgres:/u:s3cret@h/x', 'postgres:u:s3cret@h/x', 'postgres://',
+    'postgres:///',
+    'u:s3cret@h/x', 'mysql://h/x?password=s3cret', 'postgres://u:5/s3cret@h/x', 'postgres://u:5?s3cret@h/x', 'postgres://u:5#s3cret@h/x',
+    'postgres://u:s3cret@h:99999/x'
   ]
   for (const storage of invalid) {
     const error = await openStorage({ storage, warn: unwanted }).then(() => null, (error: Error) => error)

@@ -90,7 +90,10 @@ export const PER_BATCH = 20
 
 /** Starts `processes/writer.ts`. */
 export function writer (t: Test, path: string, prefix: string, batches = Infinity): Writer {
-  const child = spawn(process.execPath, ['--import=tsx', join(import.meta.dirname, 'processes/writer.ts'), path, prefix, String(batches)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(
+    process.execPath, ['--import=tsx', join(import.meta.dirname, 'processes/writer.ts'), path, prefix, String(batches)],
+    { stdio: ['ignore', 'pipe', 'inherit'] }
+  )
   t.teardown(() => { child.kill('SIGKILL') })
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => { output += text })

@@ -9,8 +9,26 @@ import { HOSTILE } from '../../parts/hostile.js'
 import { sample } from '../../parts/sample.js'
 
 const route = { name: 'orders', pattern: '/orders', params: {}, methods: ['POST'], handler: '/app/a.js:3' }
-const HEADERS = { host: 'a:1', accept: '*/*', 'user-agent': 'curl', 'content-type': 'application/json', 'content-length': '20', 'x-tenant': 'one', 'x-request-id': 'a', date: 'x' }
-const CONFIG = { id: 'aaa', node: '22.1.0', fastify: '5.1.0', hindsight: '1.0.0', mode: 'development', lifecycle: 'observe', revision: 'aaaaaaaaaaaa', dependencies: 'fastify@5.1.0 pg@8.0.0' }
+const HEADERS = {
+  host: 'a:1',
+  accept: '*/*',
+  'user-agent': 'curl',
+  'content-type': 'application/json',
+  'content-length': '20',
+  'x-tenant': 'one',
+  'x-request-id': 'a',
+  date: 'x'
+}
+const CONFIG = {
+  id: 'aaa',
+  node: '22.1.0',
+  fastify: '5.1.0',
+  hindsight: '1.0.0',
+  mode: 'development',
+  lifecycle: 'observe',
+  revision: 'aaaaaaaaaaaa',
+  dependencies: 'fastify@5.1.0 pg@8.0.0'
+}
 
 interface Changes {
   headers?: object
@@ -23,7 +41,9 @@ interface Changes {
 }
 
 /** A request to create an order. */
-function order (token: string, { headers = {}, body = { item: 'tea', count: 2, address: { city: 'Bonn' } }, call = {}, security, config = {}, request = {}, profile: changes = {} }: Changes = {}): Profile {
+function order (token: string, {
+  headers = {}, body = { item: 'tea', count: 2, address: { city: 'Bonn' } }, call = {}, security, config = {}, request = {}, profile: changes = {}
+}: Changes = {}): Profile {
   return profile(token, {
     method: 'POST',
     url: 'http://a:1/orders?sort=up',
@@ -42,9 +62,24 @@ function order (token: string, { headers = {}, body = { item: 'tea', count: 2, a
 function failed (changes: Changes = {}): Profile {
   return order('000002', {
     ...changes,
-    headers: { 'user-agent': 'Mozilla', accept: 'text/html', 'x-request-id': 'b', date: 'y', 'content-length': '9', traceparent: 'z', cookie: 'a=******', ...changes.headers },
+    headers: {
+      'user-agent': 'Mozilla',
+      accept: 'text/html',
+      'x-request-id': 'b',
+      date: 'y',
+      'content-length': '9',
+      traceparent: 'z',
+      cookie: 'a=******',
+      ...changes.headers
+    },
     call: { url: 'http://stock/items/18?key=******', ...changes.call },
-    profile: { time: '2026-01-02T03:05:00.000Z', status: 500, duration: 99, exceptions: [{ name: 'TypeError', message: 'it failed', frames: [], stack: '' }], ...changes.profile }
+    profile: {
+      time: '2026-01-02T03:05:00.000Z',
+      status: 500,
+      duration: 99,
+      exceptions: [{ name: 'TypeError', message: 'it failed', frames: [], stack: '' }],
+      ...changes.profile
+    }
   })
 }
 
@@ -61,16 +96,25 @@ const PLANTED: ReadonlyArray<readonly [name: string, before: Changes, now: Chang
   ['the type of a field', {}, { body: { item: 'tea', count: '2', address: { city: 'Bonn' } } }, { what: 'request body count', before: '2', now: '"2"' }],
   ['a field that is missing', {}, { body: { item: 'tea', count: 2, address: {} } }, { what: 'request body address.city', before: '"Bonn"', now: 'absent' }],
   ['a body that is missing', {}, { body: null }, { what: 'request body', before: '{"item":"tea","count":2,"address":{"city":"Bonn"}}', now: 'absent' }],
-  ['a body that is not parsed', {}, { body: null, request: { bodyNote: 'not parsed: no JSON' } }, { what: 'request body', before: '{"item":"tea","count":2,"address":{"city":"Bonn"}}', now: '"not parsed: no JSON"' }],
+  [
+    'a body that is not parsed', {}, { body: null, request: { bodyNote: 'not parsed: no JSON' } },
+    { what: 'request body', before: '{"item":"tea","count":2,"address":{"city":"Bonn"}}', now: '"not parsed: no JSON"' }
+  ],
   ['a parameter of the query', {}, { profile: { url: 'http://a:1/orders' } }, { what: 'query parameter sort', before: 'up', now: 'absent' }],
   ['a header that is missing', {}, { headers: { 'x-tenant': undefined } }, { what: 'header x-tenant', before: 'one', now: 'absent' }],
-  ['a header with another value', {}, { headers: { 'content-type': 'text/plain' } }, { what: 'header content-type', before: 'application/json', now: 'text/plain' }],
+  [
+    'a header with another value', {}, { headers: { 'content-type': 'text/plain' } },
+    { what: 'header content-type', before: 'application/json', now: 'text/plain' }
+  ],
   ['another user', { security: user('ann', ['ADMIN']) }, { security: user('bob', ['ADMIN']) }, { what: 'user identifier', before: 'ann', now: 'bob' }],
   ['other roles', { security: user('ann', ['ADMIN']) }, { security: user('ann', []) }, { what: 'user roles', before: '["ADMIN"]', now: '[]' }],
   ['the user of a plugin', { request: { user: { sub: 1, iat: 1 } } }, { request: { user: { sub: 2, iat: 2 } } }, { what: 'user sub', before: '1', now: '2' }],
   ['a value of the session', { request: {}, profile: {} }, {}, { what: 'session value cart', before: '****** (object)', now: 'absent' }],
   ['an outgoing call that fails', {}, { call: { status: 500 } }, { what: 'outgoing GET http://stock/items/*', before: '200', now: '500' }],
-  ['an outgoing call without an answer', {}, { call: { status: null, error: 'connect ECONNREFUSED 10.0.0.1:80' } }, { what: 'outgoing GET http://stock/items/*', before: '200', now: 'connect ECONNREFUSED 10.0.0.1:80' }],
+  [
+    'an outgoing call without an answer', {}, { call: { status: null, error: 'connect ECONNREFUSED 10.0.0.1:80' } },
+    { what: 'outgoing GET http://stock/items/*', before: '200', now: 'connect ECONNREFUSED 10.0.0.1:80' }
+  ],
   ['another server', {}, { call: { url: 'http://test/items/18' } }, { what: 'outgoing GET http://test/items/*', before: 'not sent', now: '200' }],
   ['another revision', {}, { config: { revision: 'bbbbbbbbbbbb' } }, { what: 'code revision (git)', before: 'aaaaaaaaaaaa', now: 'bbbbbbbbbbbb' }],
   ['another Node.js', {}, { config: { node: '24.0.0', id: 'bbb' } }, { what: 'Node.js', before: '22.1.0', now: '24.0.0' }],
@@ -127,7 +171,9 @@ t.test('the last success is of the same route and method, before the failure, wi
   const now = failed({ profile: { time: '2026-01-02T03:08:00.000Z' } })
   await store.put([
     order('00000a', at(1)), order('00000b', at(2)), order('00000c', at(3, { status: 404 })), order('00000d', at(4, { method: 'PUT' })),
-    order('00000e', at(5, { route: { ...route, name: 'other' } })), failed({ profile: { token: '00000f', time: '2026-01-02T03:06:00.000Z' } }), now, order('000010', at(9))
+    order('00000e', at(5, { route: { ...route, name: 'other' } })), failed(
+      { profile: { token: '00000f', time: '2026-01-02T03:06:00.000Z' } }
+    ), now, order('000010', at(9))
   ].map(recordOf))
   t.equal((await lastSuccess(store, now))?.summary.token, '00000b')
   t.equal(await lastSuccess(store, order('00000a', at(1))), null)
@@ -154,7 +200,10 @@ t.test('the fragment has the differences and their links, and text of requests i
     t.match(document.querySelector('h2')?.textContent, /^Differences from the last success 000001$/)
     t.same([...document.querySelectorAll('thead th')].map((head) => head.textContent), ['What', 'Before', 'Now'])
     t.equal(document.querySelectorAll('tbody tr').length, 5)
-    t.same([...document.querySelectorAll('a')].map((link) => link.getAttribute('href')), ['/_profiler/000001', '/_profiler/000001/compare/3fa94c', '/_profiler/3fa94c/replay'])
+    t.same(
+      [...document.querySelectorAll('a')].map((link) => link.getAttribute('href')),
+      ['/_profiler/000001', '/_profiler/000001/compare/3fa94c', '/_profiler/3fa94c/replay']
+    )
     t.equal(document.querySelectorAll(':is(script, img, b, iframe, [onerror], [style])').length, 0)
     t.notMatch(JSON.stringify(found?.differences), /[\u202e\u0007]/)
   }

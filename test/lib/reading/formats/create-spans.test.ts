@@ -91,7 +91,10 @@ t.test('with an SDK spans are created', async (t) => {
     t.notOk('spans' in stored.collectors, 'they are not shown as spans of the application')
     const success = await profileOf(app, await app.inject('/articles/3'))
     const [first] = made()
-    t.same([first.status.code, first.parentSpanContext, first.attributes['error.type'], first.attributes['hindsight.token']], [SpanStatusCode.UNSET, undefined, undefined, success.token])
+    t.same(
+      [first.status.code, first.parentSpanContext, first.attributes['error.type'], first.attributes['hindsight.token']],
+      [SpanStatusCode.UNSET, undefined, undefined, success.token]
+    )
   })
 
   await t.test('a call to another server is a span of a client', async (t) => {
@@ -140,7 +143,9 @@ t.test('with an SDK spans are created', async (t) => {
 
   await t.test('a client error is not an error of the server', async (t) => {
     const [root, ...children] = spansOf(failure('000001'))
-    t.same([root.status.code, 'error.type' in root.attributes, root.name, children.length], [SpanStatusCode.UNSET, false, 'GET', failure('000001').events.length])
+    t.same(
+      [root.status.code, 'error.type' in root.attributes, root.name, children.length], [SpanStatusCode.UNSET, false, 'GET', failure('000001').events.length]
+    )
     const [odd] = spansOf(profile('000001', { method: 'BREW', url: 'nonsense', ip: 'unix' }))
     t.match(odd.attributes, { 'http.request.method': 'BREW' })
     t.notOk('client.address' in odd.attributes || 'url.path' in odd.attributes)

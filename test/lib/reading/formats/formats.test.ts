@@ -26,7 +26,12 @@ t.test('an archive of any profile is valid by the schema of the format', async (
 
 t.test('an archive has the request and the response', async (t) => {
   const { log } = JSON.parse(written('har', requested({
-    target: '/a?x=1%202&y', httpVersion: '1.1', headers: { host: 'h.test', cookie: 'sid=******', 'content-type': 'application/x-www-form-urlencoded' }, body: { a: '1', password: '******' }
+    target: '/a?x=1%202&y',
+    httpVersion: '1.1',
+    headers: {
+      host: 'h.test', cookie: 'sid=******', 'content-type': 'application/x-www-form-urlencoded'
+    },
+    body: { a: '1', password: '******' }
   }, { method: 'POST', status: 302, duration: 3.5, collectors: { response: { headers: { location: '/b', 'set-cookie': ['a=******; Path=/'] }, size: 3 } } })))
   t.match(log.entries[0], {
     time: 3.5,
@@ -37,6 +42,8 @@ t.test('an archive has the request and the response', async (t) => {
       queryString: [{ name: 'x', value: '1 2' }, { name: 'y', value: '' }],
       postData: { mimeType: 'application/x-www-form-urlencoded', text: 'a=1&password=******' }
     },
-    response: { status: 302, statusText: 'Found', redirectURL: '/b', headers: [{ name: 'location' }, { name: 'set-cookie', value: 'a=******; Path=/' }], bodySize: 3 }
+    response: {
+      status: 302, statusText: 'Found', redirectURL: '/b', headers: [{ name: 'location' }, { name: 'set-cookie', value: 'a=******; Path=/' }], bodySize: 3
+    }
   })
 })

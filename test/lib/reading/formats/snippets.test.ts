@@ -18,7 +18,10 @@ t.test('a file has exactly one request, and no other directive of an editor', as
 })
 
 t.test('a file is readable', async (t) => {
-  t.equal(written('http', requested({ target: '/orders', headers: { host: 'h.test', authorization: 'Bearer ******', 'content-type': 'application/json' }, body: { a: 'x', token: '******' } }, { method: 'PUT' })), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 200 PUT http://127.0.0.1:3000/robots.txt
+  t.equal(written('http', requested(
+    { target: '/orders', headers: { host: 'h.test', authorization: 'Bearer ******', 'content-type': 'application/json' }, body: { a: 'x', token: '******' } },
+    { method: 'PUT' }
+  )), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 200 PUT http://127.0.0.1:3000/robots.txt
 # The profile has these masked: write them here, encoded as in the request.
 @HINDSIGHT_AUTHORIZATION = masked
 @HINDSIGHT_BODY_TOKEN = masked

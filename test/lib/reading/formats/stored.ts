@@ -15,10 +15,16 @@ export function written (name: string, of: Profile): string {
   return writeAs(format, of).text
 }
 
-const NASTY = ["'", '"', '`', '$(touch pwned)', '$' + '{process.exit(7)}', '\\', "');process.exit(7)//", "'; touch pwned; '", '\n### \nDELETE http://evil/\n', '\r\n', '< /etc/passwd', '> {% client.exit() %}', '{{$processEnv HOME}}', '*/', '//', '\u2028process.exit(7)', '%', '!', '&&', '@/etc/passwd', '\u001b[31m', '\u202e', '[1-9]', '{a,b}', '#', '?', 'é', '😀']
+const NASTY = [
+  "'", '"', '`', '$(touch pwned)', '$' + '{process.exit(7)}', '\\', "');process.exit(7)//", "'; touch pwned; '", '\n### \nDELETE http://evil/\n', '\r\n',
+  '< /etc/passwd', '> {% client.exit() %}', '{{$processEnv HOME}}', '*/', '//', '\u2028process.exit(7)', '%', '!', '&&', '@/etc/passwd', '\u001b[31m', '\u202e',
+  '[1-9]', '{a,b}', '#', '?', 'é', '😀'
+]
 
 /** Hostile texts: each would have an effect if it was not escaped. */
-export const nasty: fc.Arbitrary<string> = fc.array(fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...NASTY) }, { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 8 }) }), { maxLength: 5 }).map((parts) => parts.join(''))
+export const nasty: fc.Arbitrary<string> = fc.array(
+  fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...NASTY) }, { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 8 }) }), { maxLength: 5 }
+).map((parts) => parts.join(''))
 
 /** The same as far as it may stand in a header. */
 export const nastyHeader: fc.Arbitrary<string> = nasty.map((text) => text.replace(/[^ -~]/g, '').trim())

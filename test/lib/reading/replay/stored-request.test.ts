@@ -11,7 +11,10 @@ const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' }
 
 t.test('the stored request equals the original', async (t) => {
   for (const [name, request, expected] of [
-    ['target and host', { target: '/a/%C3%A9?x=1&x=2&y', headers: { host: 'shop.test:8080', 'x-a': 'b', 'content-length': '3', connection: 'close' } }, { target: '/a/%C3%A9?x=1&x=2&y', headers: { host: 'shop.test:8080', 'x-a': 'b' }, body: undefined }],
+    [
+      'target and host', { target: '/a/%C3%A9?x=1&x=2&y', headers: { host: 'shop.test:8080', 'x-a': 'b', 'content-length': '3', connection: 'close' } },
+      { target: '/a/%C3%A9?x=1&x=2&y', headers: { host: 'shop.test:8080', 'x-a': 'b' }, body: undefined }
+    ],
     ['lists', { headers: { 'x-a': ['1', '2'] } }, { headers: { 'x-a': ['1', '2'] } }],
     ['JSON', { headers: JSON_TYPE, body: { a: [1, null, 'x'] } }, { body: '{"a":[1,null,"x"]}' }],
     ['a form', { headers: FORM_TYPE, body: { 'a b': 'c&d', list: ['1', '2'] } }, { body: 'a+b=c%26d&list=1&list=2' }],
@@ -27,17 +30,34 @@ t.test('masked values are replaced in their own encoding, or omitted', async (t)
     body: { user: { password: '******' }, list: ['******', 2], token: 'a ****** b' }
   }, { method: 'POST' }))
   t.same(stored.masked.map(({ name, env, required }) => [name, env, required]), [
-    ['path.2', 'HINDSIGHT_PATH_2', true], ['query.key', 'HINDSIGHT_QUERY_KEY', false], ['authorization', 'HINDSIGHT_AUTHORIZATION', false], ['cookie.sid', 'HINDSIGHT_COOKIE_SID', false],
-    ['body.user.password', 'HINDSIGHT_BODY_USER_PASSWORD', false], ['body.list[0]', 'HINDSIGHT_BODY_LIST_0', false], ['body.token', 'HINDSIGHT_BODY_TOKEN', false]
+    ['path.2', 'HINDSIGHT_PATH_2', true], ['query.key', 'HINDSIGHT_QUERY_KEY', false], [
+      'authorization', 'HINDSIGHT_AUTHORIZATION', false
+    ], ['cookie.sid', 'HINDSIGHT_COOKIE_SID', false],
+    [
+      'body.user.password', 'HINDSIGHT_BODY_USER_PASSWORD', false
+    ], ['body.list[0]', 'HINDSIGHT_BODY_LIST_0', false], ['body.token', 'HINDSIGHT_BODY_TOKEN', false]
   ])
-  t.same(fillRequest(stored, new Map([['path.2', 'a/b?c']])), { method: 'POST', target: '/reset/a%2Fb%3Fc?x=1', headers: { ...JSON_TYPE, cookie: 'a=1' }, body: '{"user":{},"list":[2]}' })
-  const all = fillRequest(stored, new Map([['path.2', 'p'], ['query.key', 'a&b'], ['authorization', 'x'], ['cookie.sid', 's'], ['body.user.password', '"q"'], ['body.list[0]', 'l'], ['body.token', '\n']]))
-  t.same(all, { method: 'POST', target: '/reset/p?key=a%26b&x=1', headers: { ...JSON_TYPE, authorization: 'Bearer x', cookie: 'sid=s; a=1' }, body: '{"user":{"password":"\\"q\\""},"list":["l",2],"token":"a \\n b"}' })
+  t.same(
+    fillRequest(stored, new Map([['path.2', 'a/b?c']])),
+    { method: 'POST', target: '/reset/a%2Fb%3Fc?x=1', headers: { ...JSON_TYPE, cookie: 'a=1' }, body: '{"user":{},"list":[2]}' }
+  )
+  const all = fillRequest(stored, new Map([
+    ['path.2', 'p'], ['query.key', 'a&b'], ['authorization', 'x'], ['cookie.sid', 's'], ['body.user.password', '"q"'], ['body.list[0]', 'l'],
+    ['body.token', '\n']
+  ]))
+  t.same(all, {
+    method: 'POST',
+    target: '/reset/p?key=a%26b&x=1',
+    headers: { ...JSON_TYPE, authorization: 'Bearer x', cookie: 'sid=s; a=1' },
+    body: '{"user":{"password":"\\"q\\""},"list":["l",2],"token":"a \\n b"}'
+  })
   t.match(maskedRequest(stored).headers, { authorization: 'Bearer ******' })
 })
 
 t.test('masked values have different names, even if their fields are similar', async (t) => {
-  const { masked } = storedRequest(requested({ headers: { ...FORM_TYPE, cookie: 'a.b=******; a-b=******; a b=******' }, body: { __proto__: null, 'a.b': '******' } }, { method: 'POST' }))
+  const { masked } = storedRequest(
+    requested({ headers: { ...FORM_TYPE, cookie: 'a.b=******; a-b=******; a b=******' }, body: { __proto__: null, 'a.b': '******' } }, { method: 'POST' })
+  )
   t.equal(new Set(masked.map(({ name }) => name)).size, 4)
   t.equal(new Set(masked.map(({ env }) => env)).size, 4)
 })
@@ -46,19 +66,32 @@ t.test('an incomplete, binary or missing body is not sent, with the reason', asy
   for (const [name, request, why] of [
     ['a text within it', { headers: JSON_TYPE, body: { a: 'x… (1,200 more bytes)' } }, 'it was truncated'],
     ['fields of it', { headers: JSON_TYPE, body: { a: { '…': '3 more fields' } } }, 'it was truncated'],
-    ['octets', { headers: { 'content-type': 'image/png' }, body: '[binary, 12 bytes, image/png]' }, 'the profile has in its place only [binary, 12 bytes, image/png]'],
+    [
+      'octets', { headers: { 'content-type': 'image/png' }, body: '[binary, 12 bytes, image/png]' },
+      'the profile has in its place only [binary, 12 bytes, image/png]'
+    ],
     ['a stream', { body: '[stream Readable]' }, 'the profile has in its place only [stream Readable]'],
-    ['files', { headers: { 'content-type': 'multipart/form-data; boundary=x' }, body: { a: '[file a.png]' } }, 'the profile has in its place only [file a.png]'],
+    [
+      'files', { headers: { 'content-type': 'multipart/form-data; boundary=x' }, body: { a: '[file a.png]' } }, 'the profile has in its place only [file a.png]'
+    ],
     ['no JSON', { headers: JSON_TYPE, body: null, bodyNote: 'not parsed: x' }, 'it was not parsed: x'],
     ['a body that was not read', { headers: { 'content-length': '12' }, body: null }, 'it was not read, or not by Fastify, and is not stored'],
-    ['one of a parser that we do not know', { headers: { 'content-type': 'application/xml' }, body: { a: 1 } }, 'its text is not stored, only the result of its parser']
+    [
+      'one of a parser that we do not know', { headers: { 'content-type': 'application/xml' }, body: { a: 1 } },
+      'its text is not stored, only the result of its parser'
+    ]
   ] as const) t.match(storedRequest(requested(request, { method: 'POST' })), { body: undefined, bodyProblem: why }, name)
   t.equal(storedRequest(requested({ headers: {}, body: null })).bodyProblem, undefined)
 })
 
 t.test('other differences have notes', async (t) => {
-  const { notes } = storedRequest(requested({ headers: { 'x-cut': 'a… (9 more bytes)', 'x-bad': 'a\r\nb: c', 'bad name': 'x', 'content-encoding': 'gzip' } }, { url: '/x' }))
-  t.same(notes, ['The header x-cut was truncated.', 'The header x-bad cannot be sent.', 'The header bad name cannot be sent.', 'The header content-encoding is left out, as the body is stored decoded.'])
+  const { notes } = storedRequest(
+    requested({ headers: { 'x-cut': 'a… (9 more bytes)', 'x-bad': 'a\r\nb: c', 'bad name': 'x', 'content-encoding': 'gzip' } }, { url: '/x' })
+  )
+  t.same(notes, [
+    'The header x-cut was truncated.', 'The header x-bad cannot be sent.', 'The header bad name cannot be sent.',
+    'The header content-encoding is left out, as the body is stored decoded.'
+  ])
 })
 
 t.test('a malformed request cannot be sent', async (t) => {

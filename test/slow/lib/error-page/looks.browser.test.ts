@@ -28,7 +28,9 @@ t.test('the pages are accessible and fit in a browser', async (t) => {
 
   await t.test('hostile text adds no element, attribute or URL', async (t) => {
     const { page, heard } = await open(browser, `${origin}/hostile`)
-    t.same(await page.evaluate("[...document.querySelectorAll('img, iframe, object, base, meta[http-equiv], [style], body script:not(:last-of-type)')].map((one) => one.outerHTML)"), [])
+    t.same(await page.evaluate(
+      "[...document.querySelectorAll('img, iframe, object, base, meta[http-equiv], [style], body script:not(:last-of-type)')].map((one) => one.outerHTML)"
+    ), [])
     t.same(await page.evaluate("[...document.querySelectorAll('a')].map((one) => one.protocol).filter((one) => !['http:', 'vscode:'].includes(one))"), [])
     t.match(await page.locator('h1').textContent(), /^"'><script nonce="sc">alert\(1\).*⟨U\+202E⟩$/)
     for (const name of ['Copy for an AI assistant', 'Copy path', 'Copy']) await page.getByRole('button', { name, exact: true }).first().click()
@@ -60,9 +62,12 @@ function long (): ReturnType<typeof everyday> {
 
 function large (): ReturnType<typeof everyday> {
   const frames = Array.from({ length: 200 }, (_, i) => ({ file: `/srv/node_modules/dep/${i}.js`, line: i + 1, column: 1, function: 'fn', own: i % 3 === 0 }))
-  const exception: FlattenedException = { name: 'Error', message: 'word '.repeat(4_000), frames, stack: `Error: x\n${'    at fn (/srv/a.js:1:1)\n'.repeat(200)}` }
+  const exception: FlattenedException = {
+    name: 'Error', message: 'word '.repeat(4_000), frames, stack: `Error: x\n${'    at fn (/srv/a.js:1:1)\n'.repeat(200)}`
+  }
   return {
     exceptions: [exception],
-    logs: Array.from({ length: 1_000 }, (_, i) => record(i % 100 === 0 ? 'error' : 'debug', `line ${i} ${'x'.repeat(i % 50 === 0 ? 5_000 : 20)}`, { i, body: 'y'.repeat(i % 10 === 0 ? 20_000 : 10) }))
+    logs: Array.from({ length: 1_000 }, (_, i) =>
+      record(i % 100 === 0 ? 'error' : 'debug', `line ${i} ${'x'.repeat(i % 50 === 0 ? 5_000 : 20)}`, { i, body: 'y'.repeat(i % 10 === 0 ? 20_000 : 10) }))
   }
 }

@@ -33,7 +33,8 @@ t.test('a process that exits while the application closes keeps its queued profi
 })
 
 t.test('a store that throws at the end changes no exit code', async (t) => {
-  const methods = '{ put () {}, search: () => ({ profiles: [], next: null, head: "0" }), get () {}, pin () {}, purge () {}, stats () {}, close () {}, settle () { throw new Error("broken") } }'
+  const methods = '{ put () {}, search: () => ({ profiles: [], next: null, head: "0" }), get () {}, pin () {}, purge () {}, stats () {}, close () {}, settle ' +
+    '() { throw new Error("broken") } }'
   const { status, stderr } = runApplication(t, testdir(t), `storage: ${methods}`, 'process.exitCode = 0')
   t.same([status, stderr.includes('broken')], [0, false])
 })

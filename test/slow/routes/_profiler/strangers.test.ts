@@ -49,7 +49,9 @@ const isObserved = (mode: Mode): boolean => mode === 'observe' || mode === 'prel
 
 /** Starts an application, and enumerates the routes of our pages: its own in `full` mode, those of a private application otherwise. */
 async function start (t: Test, mode: Mode, { options = {}, server = {}, prefix, declare }: Way): Promise<Site> {
-  const app = Fastify({ ...(mode === 'service' && serverOptions), logger: { level: 'silent' }, pluginTimeout: 60_000, forceCloseConnections: true, ...server } as FastifyServerOptions) as unknown as FastifyInstance
+  const app = Fastify({
+    ...(mode === 'service' && serverOptions), logger: { level: 'silent' }, pluginTimeout: 60_000, forceCloseConnections: true, ...server
+  } as FastifyServerOptions) as unknown as FastifyInstance
   t.teardown(() => app.close())
   const ours: Route[] = []
   const settings: HindsightOptions = { debug: true, profiler: { storage: 'memory' }, ...options }
@@ -59,8 +61,12 @@ async function start (t: Test, mode: Mode, { options = {}, server = {}, prefix, 
   let part = app
   const register = async (app: FastifyInstance): Promise<void> => {
     part = app
-    if (mode === 'service') await app.register(application, { hindsight: { lifecycle: 'full', ...settings, session: { secret: 'a secret of the tests, thirty-two characters and more' } }, routesDir: NO_ROUTES })
-    else if (mode !== 'preload') await app.register(hindsight, { lifecycle: mode, ...settings })
+    if (mode === 'service') {
+      await app.register(
+        application,
+        { hindsight: { lifecycle: 'full', ...settings, session: { secret: 'a secret of the tests, thirty-two characters and more' } }, routesDir: NO_ROUTES }
+      )
+    } else if (mode !== 'preload') await app.register(hindsight, { lifecycle: mode, ...settings })
     isOurs = false
     probe(app)
     app.get('/ok', () => 'x')
@@ -72,13 +78,19 @@ async function start (t: Test, mode: Mode, { options = {}, server = {}, prefix, 
   const { hindsight: services } = part
   // The first request waits for what is loaded beside the start of an application that is observed.
   if (isObserved(mode)) await enumerate(app, `${services.base}/_profiler/`, ours)
-  if ('profiler' in services) for (const token of [TOKEN, OTHER]) services.profiler.save(profile(token, { url: `http://localhost/${SECRET}`, route: 'x' } as never))
+  if ('profiler' in services) {
+    for (const token of [TOKEN, OTHER]) services.profiler.save(profile(token, { url: `http://localhost/${SECRET}`, route: 'x' } as never))
+  }
   return { app, mode, hindsight: services, port, ours }
 }
 
 /** Has the route that a request came to answer with its own name. */
 function probe (app: FastifyInstance): void {
-  app.addHook('onRequest', async function probe (request, reply) { if (request.headers['x-probe'] === '1') await reply.send(`${request.method} ${request.routeOptions.url ?? 'nowhere'}`) })
+  app.addHook('onRequest', async function probe (request, reply) {
+    if (request.headers['x-probe'] === '1') {
+      await reply.send(`${request.method} ${request.routeOptions.url ?? 'nowhere'}`)
+    }
+  })
 }
 
 /** The routes of the private application that is made with the first page. */
@@ -98,8 +110,14 @@ async function enumerate (app: FastifyInstance, url: string, ours: Route[]): Pro
 
 /** Text of an answer that reveals a debug route. */
 function secretIn ({ head, body }: Answer): string | null {
-  return new RegExp(`${SECRET}|Hindsight (?!NOT)|node_modules|strangers\\.test|form_token|formToken|"profiles"|"exceptions"|curl |<script|text/event-stream|text/javascript|text/css`, 'i').exec(body)?.[0] ??
-    /^(?:x-debug|server-timing|content-disposition|cross-origin|x-accel|allow:|location:.*_(?:profiler|wdt|error))[^:]*|text\/event-stream/im.exec(head)?.[0] ?? null
+  return new RegExp(
+    `${SECRET}|Hindsight (?!NOT)|node_modules|strangers\\.test|form_token|formToken|"profiles"|"exceptions"|curl ` +
+      '|<script|text/event-stream|text/javascript|text/css',
+    'i'
+  ).exec(body)?.[0] ??
+    /^(?:x-debug|server-timing|content-disposition|cross-origin|x-accel|allow:|location:.*_(?:profiler|wdt|error))[^:]*|text\/event-stream/im.exec(
+      head
+    )?.[0] ?? null
 }
 
 const STRANGERS: Array<[name: string, how: Partial<Parameters<typeof ask>[1]>]> = [
@@ -110,21 +128,34 @@ const STRANGERS: Array<[name: string, how: Partial<Parameters<typeof ask>[1]>]> 
   ['a client elsewhere', { headers: { 'X-From': '203.0.113.9' } }],
   ['a client elsewhere, mapped into IPv6', { headers: { 'X-From': '::ffff:203.0.113.9' } }],
   ['a client of the network', { headers: { 'X-From': '192.168.1.20' } }],
-  ['a client elsewhere that says it was here', { headers: { 'X-From': '203.0.113.9', 'X-Forwarded-For': '127.0.0.1', Forwarded: 'for=127.0.0.1;host=localhost', 'X-Real-IP': '127.0.0.1', 'X-Forwarded-Host': 'localhost' } }],
+  ['a client elsewhere that says it was here', {
+    headers: {
+      'X-From': '203.0.113.9',
+      'X-Forwarded-For': '127.0.0.1',
+      Forwarded: 'for=127.0.0.1;host=localhost',
+      'X-Real-IP': '127.0.0.1',
+      'X-Forwarded-Host': 'localhost'
+    }
+  }],
   ['a rebound name that says it was local', { headers: { Host: 'rebound.example', 'X-Forwarded-Host': 'localhost', Forwarded: 'host=localhost' } }],
   ['a target with a foreign name', { absolute: 'http://rebound.example' }],
   ['a local target with a foreign name', { absolute: 'http://localhost', headers: { Host: 'rebound.example' } }],
   ['a page elsewhere', { headers: { Origin: 'https://evil.example' } }],
   ['a page without a name', { headers: { Origin: 'null' } }]
 ]
-const ACCEPTS = [undefined, '*/*', 'text/html', 'application/json', 'text/markdown', 'text/plain', 'application/problem+json', 'text/event-stream', 'image/*;q=0.1']
+const ACCEPTS = [
+  undefined, '*/*', 'text/html', 'application/json', 'text/markdown', 'text/plain', 'application/problem+json', 'text/event-stream', 'image/*;q=0.1'
+]
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
 const CLOSED: ReadonlySet<number> = new Set([400, 404])
 /** What Fastify says to a form where there is no route. */
 const UNSUPPORTED = 415
 
 /** Other ways to write the path of a route. */
-const spelled = (path: string): string[] => [`${path}/`, path.replace('/_', '/%5F'), path.replace(/\w$/, (last) => `%${last.charCodeAt(0).toString(16)}`), `${path}?panel=request`, `${path};x`, path.replace('/_', '//_'), path.toUpperCase()]
+const spelled = (path: string): string[] => [
+  `${path}/`, path.replace('/_', '/%5F'), path.replace(/\w$/, (last) => `%${last.charCodeAt(0).toString(16)}`), `${path}?panel=request`, `${path};x`,
+  path.replace('/_', '//_'), path.toUpperCase()
+]
 
 const inTurn = <T>(list: readonly T[], turn: number, count: number): T[] => Array.from({ length: count }, (_, i) => list[(turn + i) % list.length] as T)
 
@@ -150,16 +181,31 @@ async function untouched (t: Test, { hindsight: services }: Site, name: string):
 const WAYS: Array<[name: string, way: Way, open?: boolean, modes?: readonly Mode[]]> = [
   ['as it is', {}, false, [...MODES, 'preload']],
   ['below a prefix', { prefix: '/part' }],
-  ['with a lax router', { server: { routerOptions: { caseSensitive: false, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, useSemicolonDelimiter: true } } as never }],
+  [
+    'with a lax router',
+    { server: { routerOptions: { caseSensitive: false, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, useSemicolonDelimiter: true } } as never }
+  ],
   ['where Fastify trusts everybody', { server: { trustProxy: true } }],
   ['with everything left that can be', { options: { leave: [...OPTIONAL_LISTENERS] } }],
   ['with rules that let every page read', { options: { cors: [{ origin: '*', credentials: true }] } }],
   ['with an error handler that returns all it has', {
-    declare: (app) => app.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => await reply.code(error.statusCode ?? 500).send({ error: { ...error }, message: error.message, config: request.routeOptions.config.name, headers: reply.getHeaders() }))
+    declare: (app) => app.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => await reply.code(error.statusCode ?? 500).send(
+      { error: { ...error }, message: error.message, config: request.routeOptions.config.name, headers: reply.getHeaders() }
+    ))
   }],
-  ['with an error handler that calls it well', { declare: (app) => app.setErrorHandler(async (_error, _request, reply) => await reply.code(200).send('well')) }, true],
-  ['with its own word for what is not found', { declare: (app) => app.setNotFoundHandler(async (_request, reply) => await reply.code(404).send('nothing')) }, false, ['observe']],
-  ['with its own pages for what is not found', { declare: (app) => app.setNotFoundHandler(async (_request, reply) => await reply.code(200).type('text/html').send('<!doctype html><body>start</body>')) }, true, ['observe']],
+  [
+    'with an error handler that calls it well',
+    { declare: (app) => app.setErrorHandler(async (_error, _request, reply) => await reply.code(200).send('well')) }, true
+  ],
+  [
+    'with its own word for what is not found', { declare: (app) => app.setNotFoundHandler(async (_request, reply) => await reply.code(404).send('nothing')) },
+    false, ['observe']
+  ],
+  [
+    'with its own pages for what is not found',
+    { declare: (app) => app.setNotFoundHandler(async (_request, reply) => await reply.code(200).type('text/html').send('<!doctype html><body>start</body>')) },
+    true, ['observe']
+  ],
   ['with a route for any path', { declare: (app) => app.all('/*', async () => 'any') }, true],
   ['within a part with handlers of its own', {
     declare: async (app) => {
@@ -175,7 +221,9 @@ for (const mode of [...MODES, 'preload'] as const) {
   t.test(`${mode}: a local developer has access to each debug route`, async (t) => {
     const { app, ours } = await start(t, mode, {})
     t.ok(ours.length > 20, 'they are enumerated')
-    for (const path of ['/_profiler/', '/_profiler/:token', '/_profiler/:token/pin', '/_profiler/csp-report/:token', '/_profiler/assets/:name', '/_wdt/:token']) t.ok(ours.some(({ pattern }) => pattern === path), path)
+    for (const path of [
+      '/_profiler/', '/_profiler/:token', '/_profiler/:token/pin', '/_profiler/csp-report/:token', '/_profiler/assets/:name', '/_wdt/:token'
+    ]) t.ok(ours.some(({ pattern }) => pattern === path), path)
     for (const { method, pattern, path } of ours) {
       const { body } = await app.inject({ method: method as 'GET', url: path, headers: { 'x-probe': '1' } })
       if (method !== 'HEAD') t.equal(body, `${method} ${pattern}`, path)
@@ -201,10 +249,20 @@ for (const mode of [...MODES, 'preload'] as const) {
       for (const path of new Set(site.ours.map(({ path }) => path))) {
         for (const method of isWhole ? METHODS : inTurn(METHODS, turn, 2)) {
           const [[stranger, how]] = inTurn(STRANGERS, turn++, 1) as [typeof STRANGERS[number]]
-          await refused(t, site, { ...how, method, path, form, headers: { ...how.headers, 'X-HTTP-Method-Override': 'GET', ...(turn % 2 === 0 && { Accept: 'text/html' }) } }, stranger, open)
+          await refused(
+            t, site,
+            { ...how, method, path, form, headers: { ...how.headers, 'X-HTTP-Method-Override': 'GET', ...(turn % 2 === 0 && { Accept: 'text/html' }) } },
+            stranger, open
+          )
         }
-        for (const accept of isWhole ? ACCEPTS : inTurn(ACCEPTS, turn, 2)) await refused(t, site, { path, headers: { Host: 'rebound.example', ...(accept !== undefined && { Accept: accept }) } }, 'a rebound name', open)
-        for (const other of isWhole || 'server' in way ? spelled(path) : inTurn(spelled(path), turn, 1)) await refused(t, site, { path: other, headers: { Host: 'rebound.example', ...(turn++ % 2 === 0 && { Accept: 'text/html' }) } }, 'a rebound name', true)
+        for (const accept of isWhole ? ACCEPTS : inTurn(ACCEPTS, turn, 2)) {
+          await refused(t, site, { path, headers: { Host: 'rebound.example', ...(accept !== undefined && { Accept: accept }) } }, 'a rebound name', open)
+        }
+        for (const other of isWhole || 'server' in way ? spelled(path) : inTurn(spelled(path), turn, 1)) {
+          await refused(
+            t, site, { path: other, headers: { Host: 'rebound.example', ...(turn++ % 2 === 0 && { Accept: 'text/html' }) } }, 'a rebound name', true
+          )
+        }
       }
       await untouched(t, site, name)
       t.ok(turn > 0, 'every client was tested')
@@ -235,7 +293,9 @@ t.test('a request that a handler injects has only the access of its client', asy
     })
     for (const { method, path } of site.ours.filter(({ pattern }) => !pattern.endsWith('stream'))) {
       for (const [stranger, how] of STRANGERS.filter((_one, i) => i % 3 === 1 || i > 10)) {
-        const { body, head } = await ask(site.port, { ...how, path: `/batch?${new URLSearchParams({ method, path }).toString()}`, headers: { Accept: 'text/html', ...how.headers } })
+        const { body, head } = await ask(
+          site.port, { ...how, path: `/batch?${new URLSearchParams({ method, path }).toString()}`, headers: { Accept: 'text/html', ...how.headers } }
+        )
         const { statusCode, names, body: inner } = JSON.parse(body) as Record<string, string>
         t.equal(secretIn({ status: 0, head: String(names).replaceAll(',', '\r\n'), body: String(inner) }), null, `${mode}: ${method} ${path} for ${stranger}`)
         // Where there is no route, Fastify requires a type of the body of QUERY.
@@ -243,10 +303,14 @@ t.test('a request that a handler injects has only the access of its client', asy
         if (how.headers?.Origin === undefined) t.notMatch(head, /x-debug/i)
       }
       if (method !== 'GET') continue
-      const { statusCode } = JSON.parse((await ask(site.port, { path: `/batch?${new URLSearchParams({ method, path }).toString()}`, headers: { Accept: 'application/json' } })).body) as { statusCode: number }
+      const { statusCode } = JSON.parse(
+        (await ask(site.port, { path: `/batch?${new URLSearchParams({ method, path }).toString()}`, headers: { Accept: 'application/json' } })).body
+      ) as { statusCode: number }
       t.not(statusCode, path.startsWith('/_error') ? 200 : 0, `${mode}: ${path} for its developer`)
     }
-    t.match((await ask(site.port, { path: `/batch?method=GET&path=/_profiler/${TOKEN}.json`, headers: { Accept: '*/*' } })).body, SECRET, 'the developer sees it')
+    t.match(
+      (await ask(site.port, { path: `/batch?method=GET&path=/_profiler/${TOKEN}.json`, headers: { Accept: '*/*' } })).body, SECRET, 'the developer sees it'
+    )
     await untouched(t, site, mode)
   }
 })
@@ -304,7 +368,9 @@ t.test('in production only users with the role see the pages, from any address',
   for (const mode of ['full', 'service'] as const) {
     for (const pattern of [undefined, '/_profiler', '/elsewhere']) {
       const security = { firewalls: [{ name: 'all', ...(pattern !== undefined && { pattern }), authenticators: { bearer: { verify } } }] }
-      const site = await start(t, mode, { options: { debug: false, session: false, security, profiler: { production: true, storage: 'memory', role: 'ROLE_OPERATOR' } } })
+      const site = await start(
+        t, mode, { options: { debug: false, session: false, security, profiler: { production: true, storage: 'memory', role: 'ROLE_OPERATOR' } } }
+      )
       t.ok(site.ours.length > 10, 'they are enumerated')
       t.notOk(site.ours.some(({ pattern }) => /_wdt|_error|csp-report|replay/.test(pattern)), 'no route for debug mode only is among them')
       let turn = 0
@@ -313,7 +379,10 @@ t.test('in production only users with the role see the pages, from any address',
           const [Accept = '*/*'] = inTurn(ACCEPTS, turn++, 1)
           const form = { form_token: (await site.hindsight.profiler.formTokens()).create(who === 'a guest' ? 'guest' : undefined), pinned: '1' }
           const answer = await ask(site.port, { method, path, form, headers: { Accept, Authorization } })
-          t.same([secretIn({ ...answer, head: '' }), [401, 403].includes(answer.status)], [null, true], `${mode}, ${pattern}: ${method} ${path} for ${who} is ${answer.status}`)
+          t.same(
+            [secretIn({ ...answer, head: '' }), [401, 403].includes(answer.status)], [null, true],
+            `${mode}, ${pattern}: ${method} ${path} for ${who} is ${answer.status}`
+          )
         }
       }
       await untouched(t, site, mode)
@@ -327,10 +396,23 @@ t.test('in production only users with the role see the pages, from any address',
 t.test('in production no listener that is left to the application opens pages that need a role', async (t) => {
   const verify = (): StoredUser => ({ identifier: 'guest', roles: ['ROLE_USER'] })
   for (const left of OPTIONAL_LISTENERS.filter((name) => name !== 'is-granted')) {
-    const site = await start(t, 'full', { options: { debug: false, session: false, leave: [left], security: { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] }, profiler: { production: true, storage: 'memory', role: 'ROLE_OPERATOR' } } })
+    const site = await start(t, 'full', {
+      options: {
+        debug: false,
+        session: false,
+        leave: [left],
+        security: { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] },
+        profiler: { production: true, storage: 'memory', role: 'ROLE_OPERATOR' }
+      }
+    })
     t.ok(site.ours.length > 10, left)
     for (const { method, path } of site.ours) {
-      const answer = await ask(site.port, { method, path, form: { form_token: (await site.hindsight.profiler.formTokens()).create('guest'), pinned: '1' }, headers: { Authorization: method === 'HEAD' ? null : 'Bearer guest' } })
+      const answer = await ask(site.port, {
+        method,
+        path,
+        form: { form_token: (await site.hindsight.profiler.formTokens()).create('guest'), pinned: '1' },
+        headers: { Authorization: method === 'HEAD' ? null : 'Bearer guest' }
+      })
       if (answer.status < 400 || answer.status > 403 || secretIn({ ...answer, head: '' }) !== null) t.fail(`${left}: ${method} ${path} is ${answer.status}`)
     }
     await untouched(t, site, left)

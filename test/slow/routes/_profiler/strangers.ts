@@ -55,7 +55,12 @@ export function comesFrom ({ headers, socket }: IncomingMessage): void {
 /** Sends a message on a new connection; a stream is abandoned after its first data. */
 export async function ask (port: number, { path, method = 'GET', version = '1.1', absolute = '', headers = {}, form, wait = 5_000 }: Asked): Promise<Answer> {
   const body = form === undefined || method === 'GET' || method === 'HEAD' ? '' : new URLSearchParams(form).toString()
-  const all: Record<string, string | null> = { Host: `127.0.0.1:${port}`, Connection: 'close', ...(body !== '' && { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) }), ...headers }
+  const all: Record<string, string | null> = {
+    Host: `127.0.0.1:${port}`,
+    Connection: 'close',
+    ...(body !== '' && { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) }),
+    ...headers
+  }
   const lines = Object.entries(all).filter(([, value]) => value !== null).map(([name, value]) => `${name}: ${value}\r\n`)
   return await new Promise((resolve, reject) => {
     let text = ''

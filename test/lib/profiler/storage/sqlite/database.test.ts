@@ -68,7 +68,10 @@ t.test('a file that is not a sound database is set aside when it is opened', asy
     ['garbage', (_, path) => writeFileSync(path, Buffer.alloc(40_000, 'no store')), 'file is not a database'],
     ['a short text', (_, path) => writeFileSync(path, 'no store'), 'file is not a database'],
     ['cut in its middle', (_, path) => { writeFileSync(path, sound); truncateSync(path, sound.length >> 1) }, 'database disk image is malformed'],
-    ['cut in its middle, within a page', (_, path) => { writeFileSync(path, sound); truncateSync(path, (sound.length >> 1) + 99) }, 'database disk image is malformed'],
+    [
+      'cut in its middle, within a page', (_, path) => { writeFileSync(path, sound); truncateSync(path, (sound.length >> 1) + 99) },
+      'database disk image is malformed'
+    ],
     ['cut after its first page', (_, path) => { writeFileSync(path, sound); truncateSync(path, 4_096) }, 'database disk image is malformed'],
     ['damaged pages', (_, path) => writeFileSync(path, damaged), 'database disk image is malformed']
   ]
@@ -320,7 +323,9 @@ t.test('a file that cannot grow rejects writes, and can be read', { skip: proces
   // A limit of the shell stands for a full disk.
   const { code, output, errors } = await run('full.ts', [path], 'ulimit -f 2000')
   t.equal(code, 0, errors)
-  const { written, messages, listed: found, read, warnings } = JSON.parse(output) as { written: number, messages: string[], listed: number, read: number, warnings: string[] }
+  const {
+    written, messages, listed: found, read, warnings
+  } = JSON.parse(output) as { written: number, messages: string[], listed: number, read: number, warnings: string[] }
   t.ok(written > 0 && written < 400, `${written} of 400 written`)
   t.ok(messages.length > 0)
   for (const message of messages) t.match(message, `Error: The store "${path}" cannot be used: `)

@@ -22,7 +22,14 @@ async function start (t: Test, mode: Mode, root: string, compressed: 'before' | 
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())
   if (compressed === 'before') await app.register(compress, { threshold: 100 })
-  if (mode !== 'none') await app.register(hindsight, { lifecycle: mode === 'full' ? 'full' : 'observe', debug: mode !== 'production', profiler: { storage: 'memory' }, ...(mode === 'full' && { session: { secret: SECRET }, contentSecurityPolicy: false }) })
+  if (mode !== 'none') {
+    await app.register(hindsight, {
+      lifecycle: mode === 'full' ? 'full' : 'observe',
+      debug: mode !== 'production',
+      profiler: { storage: 'memory' },
+      ...(mode === 'full' && { session: { secret: SECRET }, contentSecurityPolicy: false })
+    })
+  }
   if (compressed === 'after') await app.register(compress, { threshold: 100 })
   await app.register(serveStatic, { root, prefix: '/static/' })
   const send = (url: string, length: number | undefined, make: () => Readable): void => {

@@ -55,7 +55,9 @@ t.test('two machines share one store', async (t) => {
 
   await t.test('bounds hold while both write', async (t) => {
     const small = await opened(t, postgres.url, { maxProfiles: 300 })
-    await Promise.all(Array.from({ length: 10 }, async (_, batch) => await put(small, tokens(3_000 + batch * 100, 3_099 + batch * 100).map((token) => profile(token)))))
+    await Promise.all(
+      Array.from({ length: 10 }, async (_, batch) => await put(small, tokens(3_000 + batch * 100, 3_099 + batch * 100).map((token) => profile(token))))
+    )
     const { profiles, failures } = await small.stats()
     t.equal(profiles, 300)
     t.equal(failures, 200, 'failures outlive successes')
@@ -96,7 +98,8 @@ t.test('what is dropped in the database is created again, and no profile is lost
   const drops = [
     'drop table hindsight.profile_totals', 'drop table hindsight.form_secret', 'drop schema hindsight cascade', 'drop table hindsight.profiles cascade',
     'drop table hindsight.profiles cascade; create view hindsight.profiles as select 1 as seq', 'drop function hindsight.count_profiles() cascade',
-    'drop index hindsight.profiles_by_age', 'alter table hindsight.profiles drop constraint if exists profiles_token_key; drop index if exists hindsight.profiles_token_key',
+    'drop index hindsight.profiles_by_age', 'alter table hindsight.profiles drop constraint if exists profiles_token_key; drop index if exists ' +
+      'hindsight.profiles_token_key',
     'drop trigger profiles_inserted on hindsight.profiles',
     ...['pinned', 'error', 'profiles', 'bytes'].map((name) => `alter table hindsight.profile_totals drop column ${name}`),
     ...columns.map((name) => `alter table hindsight.profiles drop column ${name}`)
@@ -134,7 +137,10 @@ t.test('a role that may only use the tables reads and writes, and keeps its own 
 t.test('invalid addresses are errors without the password', async (t) => {
   await t.rejects(openStorage({ storage: 'postgres://' }), { message: /^profiler\.storage \(STORAGE_URL\): / })
   const storage = await opened(t, 'postgres://u:secret@127.0.0.1:1/x')
-  await t.rejects(async () => await storage.stats(), { code: 'HINDSIGHT_STORAGE_UNUSABLE', statusCode: 503, message: /^The store "postgres:\/\/127\.0\.0\.1:1\/x" cannot be used: .*ECONNREFUSED/ })
+  await t.rejects(
+    async () => await storage.stats(),
+    { code: 'HINDSIGHT_STORAGE_UNUSABLE', statusCode: 503, message: /^The store "postgres:\/\/127\.0\.0\.1:1\/x" cannot be used: .*ECONNREFUSED/ }
+  )
   await storage.close()
   await t.rejects(async () => await storage.stats(), { code: 'HINDSIGHT_STORAGE_CLOSED' })
 })

@@ -286,7 +286,10 @@ t.test('the program sqlite3 reads and deletes profiles while the store is open',
   ].join('\n'))
   t.equal(await sqlite3("select json_extract(json, '$.exceptions[0].message') from profiles where status >= 500"), 'No routes found for "/robots.txt/"\n\n')
   t.strictSame(JSON.parse(await sqlite3("select json from profiles where token = '00000b'")), crash)
-  t.equal(await sqlite3('select token, error, pinned, exception from profiles where error'), '00000b|1|0|NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"\n00000c|1|0|\n')
+  t.equal(
+    await sqlite3('select token, error, pinned, exception from profiles where error'),
+    '00000b|1|0|NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"\n00000c|1|0|\n'
+  )
 
   await storage.pin('00000c', true)
   await put(storage, tokens(1, 20).map((token) => profile(token)))
@@ -323,7 +326,9 @@ function randomProfile (number: number) {
     route: Math.random() < 0.3 ? null : { name: pick(ROUTES), pattern: '/', params: {}, methods: [] },
     ...(Math.random() < 0.3 && { parent: pick(['000001', '000002']) })
   }
-  return Math.random() < 0.5 ? profile(token, changes) : failure(token, { ...changes, exceptions: [{ name: 'TypeError', message: text(), frames: [], stack: '' }] })
+  return Math.random() < 0.5
+    ? profile(token, changes)
+    : failure(token, { ...changes, exceptions: [{ name: 'TypeError', message: text(), frames: [], stack: '' }] })
 }
 
 function randomCriteria (): Criteria {

@@ -56,7 +56,11 @@ t.test('a shell sends exactly the stored request, for any profile', async (t) =>
 })
 
 t.test('a command is readable', async (t) => {
-  const profile = requested({ target: '/orders?x=1', headers: { host: '127.0.0.1:3000', accept: '*/*', 'content-type': 'application/json', 'content-length': '9', connection: 'close' }, body: { a: "it's" } }, { method: 'POST', status: 500 })
+  const profile = requested({
+    target: '/orders?x=1',
+    headers: { host: '127.0.0.1:3000', accept: '*/*', 'content-type': 'application/json', 'content-length': '9', connection: 'close' },
+    body: { a: "it's" }
+  }, { method: 'POST', status: 500 })
   t.equal(written('curl', profile), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 500 POST http://127.0.0.1:3000/robots.txt
 curl --silent --show-error --include --globoff --path-as-is \\
   --request 'POST' \\
@@ -68,11 +72,20 @@ curl --silent --show-error --include --globoff --path-as-is \\
 })
 
 t.test('masked values are read from the environment, and nothing is sent without them', async (t) => {
-  const profile = requested({ target: '/reset/******?key=******', headers: { authorization: 'Bearer ******', cookie: 'sid=******; a=1', 'content-type': 'application/json' }, body: { password: '******' } }, { method: 'POST' })
+  const profile = requested({
+    target: '/reset/******?key=******',
+    headers: { authorization: 'Bearer ******', cookie: 'sid=******; a=1', 'content-type': 'application/json' },
+    body: { password: '******' }
+  }, { method: 'POST' })
   const command = written('curl', profile)
-  for (const name of ['HINDSIGHT_PATH_2', 'HINDSIGHT_QUERY_KEY', 'HINDSIGHT_AUTHORIZATION', 'HINDSIGHT_COOKIE_SID', 'HINDSIGHT_BODY_PASSWORD']) t.match(command, `#   ${name}\n`)
+  for (const name of ['HINDSIGHT_PATH_2', 'HINDSIGHT_QUERY_KEY', 'HINDSIGHT_AUTHORIZATION', 'HINDSIGHT_COOKIE_SID', 'HINDSIGHT_BODY_PASSWORD']) {
+    t.match(command, `#   ${name}\n`)
+  }
   t.throws(() => called(command), /is masked in the profile/)
-  const args = called(command, { HINDSIGHT_PATH_2: 'p', HINDSIGHT_QUERY_KEY: 'k', HINDSIGHT_AUTHORIZATION: '$(touch pwned)', HINDSIGHT_COOKIE_SID: 's', HINDSIGHT_BODY_PASSWORD: 'x' })
+  const args = called(
+    command,
+    { HINDSIGHT_PATH_2: 'p', HINDSIGHT_QUERY_KEY: 'k', HINDSIGHT_AUTHORIZATION: '$(touch pwned)', HINDSIGHT_COOKIE_SID: 's', HINDSIGHT_BODY_PASSWORD: 'x' }
+  )
   t.equal(argument(args, '--url'), 'http://127.0.0.1:3000/reset/p?key=k')
   t.ok(args.includes('authorization: Bearer $(touch pwned)'))
   t.ok(args.includes('cookie: sid=s; a=1'))

@@ -18,7 +18,9 @@ interface Run { code: number, out: string }
 /** Runs a module as a person would. */
 function run (file: string, env: Record<string, string> = {}): Promise<Run> {
   const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:TAP|_TAPJS|NODE_OPTIONS|NODE_TEST|NODE_CHANNEL)/.test(name)))
-  return new Promise((resolve) => execFile(process.execPath, [file], { cwd: folder, env: { ...own, ...env } }, (error: ExecFileException | null, stdout, stderr) => {
+  return new Promise((resolve) => execFile(process.execPath, [file], {
+    cwd: folder, env: { ...own, ...env }
+  }, (error: ExecFileException | null, stdout, stderr) => {
     resolve({ code: error === null ? 0 : Number(error.code), out: stdout + stderr })
   }))
 }
@@ -56,7 +58,8 @@ t.test('generated source is a module of fixed statements, for any profile', asyn
 
 const APP = `export default async function application (app) {
   app.post('/orders/:id', async (request) => {
-    if (FAILS && request.body.amount > 1 && request.headers['x-kind'] === 'a' && request.query.q === "it's") throw new Error('No stock of "' + request.params.id + '"')
+    if (FAILS && request.body.amount > 1 && request.headers['x-kind'] === 'a' && request.query.q === "it's")
+      throw new Error('No stock of "' + request.params.id + '"')
     return { ok: true }
   })
 }
@@ -67,7 +70,9 @@ t.test('the test of a failure fails, and passes when the error is fixed', async 
   const live = await import(join(folder, 'live.mjs')) as { default: FastifyPluginAsync }
   const app = await build({ declare: async (app) => await app.register(live.default) })
   t.teardown(() => app.close())
-  const response = await app.inject({ method: 'POST', url: "/orders/7?q=it's", headers: { 'x-kind': 'a', accept: 'text/html' }, payload: { amount: 2, note: "'; process.exit(0) //" } })
+  const response = await app.inject(
+    { method: 'POST', url: "/orders/7?q=it's", headers: { 'x-kind': 'a', accept: 'text/html' }, payload: { amount: 2, note: "'; process.exit(0) //" } }
+  )
   t.equal(response.statusCode, 500)
   const profile = await profileOf(app, response)
   const file = join(folder, 'of.test.mjs')
@@ -84,7 +89,10 @@ t.test('the test of a failure fails, and passes when the error is fixed', async 
 
 t.test('the test of a success checks its status, and needs the masked values', async (t) => {
   const profile = requested({ target: '/a', headers: { authorization: 'Bearer ******' } })
-  writeFileSync(join(folder, 'other.mjs'), "export default async (app) => { app.get('/a', async ({ headers }, reply) => reply.code(headers.authorization === 'Bearer x' ? 200 : 401).send()) }\n")
+  writeFileSync(
+    join(folder, 'other.mjs'),
+    "export default async (app) => { app.get('/a', async ({ headers }, reply) => reply.code(headers.authorization === 'Bearer x' ? 200 : 401).send()) }\n"
+  )
   const file = join(folder, 'kept.test.mjs')
   writeFileSync(file, written('test', profile).replace('./app.js', './other.mjs'))
   t.match(await run(file), { code: 1, out: /HINDSIGHT_AUTHORIZATION is not set: the profile has it masked/ })
@@ -97,6 +105,8 @@ t.test('the fetch snippet sends the request again', async (t) => {
   t.teardown(() => app.close())
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const file = join(folder, 'again.mjs')
-  writeFileSync(file, written('fetch', requested({ target: "/a?q='1", headers: { 'x-kind': '`$' + '{1}`', 'content-type': 'application/json' }, body: { 'a b': ["'"] } }, { method: 'POST', url: `${url}/a` })))
+  writeFileSync(file, written('fetch', requested(
+    { target: "/a?q='1", headers: { 'x-kind': '`$' + '{1}`', 'content-type': 'application/json' }, body: { 'a b': ["'"] } }, { method: 'POST', url: `${url}/a` }
+  )))
   t.match(await run(file), { code: 0, out: '200 {"body":{"a b":["\'"]},"kind":"`$' + '{1}`","query":{"q":"\'1"}}' })
 })

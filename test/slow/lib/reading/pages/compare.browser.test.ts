@@ -18,7 +18,13 @@ if (browser !== undefined) {
     const origin = `http://127.0.0.1:${await listen(app)}`
     app.hindsight.profiler.save({ ...sample(LOUD), method: 'GET', time: '2026-01-03T00:00:00.000Z' })
     app.hindsight.profiler.save(profile('000001'))
-    app.hindsight.profiler.save({ ...requested({ target: '/orders', headers: { 'content-type': 'application/json', cookie: `${'long'.repeat(50)}=******` }, body: { note: LOUD, password: '******' } }, { method: 'POST', url: `${origin}/orders` }), token: '000002' })
+    app.hindsight.profiler.save({
+      ...requested(
+        { target: '/orders', headers: { 'content-type': 'application/json', cookie: `${'long'.repeat(50)}=******` }, body: { note: LOUD, password: '******' } },
+        { method: 'POST', url: `${origin}/orders` }
+      ),
+      token: '000002'
+    })
     const { page, heard } = await watchedPage(browser, origin)
     for (const path of ['3fa94c/compare/000001', '000002/replay']) {
       for (const width of [360, 1280]) {

@@ -15,7 +15,9 @@ new PerformanceObserver((list) => {
 
 const browser = await chromium(t)
 
-async function start (t: Test, options: BrowserContextOptions = {}): Promise<{ app: FastifyInstance, origin: string, page: Page, heard: string[], save: (...profiles: Profile[]) => void }> {
+async function start (
+  t: Test, options: BrowserContextOptions = {}
+): Promise<{ app: FastifyInstance, origin: string, page: Page, heard: string[], save: (...profiles: Profile[]) => void }> {
   const app = await build()
   t.teardown(() => app.close())
   const origin = `http://127.0.0.1:${await listen(app)}`
@@ -146,7 +148,10 @@ if (browser !== undefined) {
   t.test('arriving rows cause no layout shift, and the first result is on the first screen', async (t) => {
     for (const [width, height] of [[360, 640], [960, 700], [1280, 720], [1920, 900]] as const) {
       const { origin, page, heard, save } = await start(t, { viewport: { width, height } })
-      save(failure('00000a'), profile('00000b'), profile('00000c', { url: `http://h/${'long'.repeat(80)}`, ip: '2001:db8:1111:2222:3333:4444:5555:6666', duration: 123_456 }))
+      save(
+        failure('00000a'), profile('00000b'),
+        profile('00000c', { url: `http://h/${'long'.repeat(80)}`, ip: '2001:db8:1111:2222:3333:4444:5555:6666', duration: 123_456 })
+      )
       await page.goto(`${origin}/_profiler/`)
       const box = await page.locator('.profiles tbody tr').first().boundingBox()
       t.ok(box !== null && box.y + box.height <= height, `${width}: the first result ends at ${box && box.y + box.height}`)

@@ -10,7 +10,8 @@ import { HOSTILE } from '../../../../lib/parts/hostile.js'
 import { sample } from '../../../../lib/parts/sample.js'
 
 const LOUD = `${HOSTILE}<script nonce="x">alert(2)</script><img src="https://evil.example/x">${'long'.repeat(100)}`
-const line = (level: 'debug' | 'info' | 'warn' | 'error', message: string, channel = 'app') => ({ time: '2026-01-02T03:04:05.700Z', level, channel, message, context: { of: message } })
+const line = (level: 'debug' | 'info' | 'warn' | 'error', message: string, channel = 'app') =>
+  ({ time: '2026-01-02T03:04:05.700Z', level, channel, message, context: { of: message } })
 
 async function start (t: Test): Promise<{ app: FastifyInstance, origin: string }> {
   const app = await build()
@@ -131,7 +132,8 @@ if (browser !== undefined) {
     app.hindsight.profiler.save({ ...sample(), logs: [line('debug', 'one'), line('info', 'two', 'db'), line('warn', 'three'), line('error', 'four')] })
     const { page, heard } = await watchedPage(browser, origin)
     await page.goto(`${origin}/_profiler/3fa94c?panel=logs`)
-    const shown = async (): Promise<string[]> => (await page.locator('.logs tbody tr:visible td.text').allTextContents()).map((text) => text.replace(/Context.*/s, ''))
+    const shown = async (): Promise<string[]> =>
+      (await page.locator('.logs tbody tr:visible td.text').allTextContents()).map((text) => text.replace(/Context.*/s, ''))
     t.same(await shown(), ['two', 'three', 'four'])
     await page.getByLabel('Level').selectOption('trace')
     await page.waitForURL(/level=trace/)

@@ -7,7 +7,8 @@ import { chromium } from '../../../../../support/browser.js'
 import { axeViolationsOfThemes, overflow, watchedPage } from '../../../../../support/page.js'
 import { HOSTILE } from '../../../../../lib/parts/hostile.js'
 
-const page = (script = '') => `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Page</title></head><body><main><h1>Page</h1><p>Text</p></main>${script}</body></html>\n`
+const page = (script = '') =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Page</title></head><body><main><h1>Page</h1><p>Text</p></main>${script}</body></html>\n`
 const OWN = '<style nonce="own">p { color: rgb(1, 2, 3) }</style><script nonce="own">window.ran = true</script>'
 const EARLY = `<script>
   fetch('/json?early'); fetch('/slow?early'); fetch('/nowhere')
@@ -49,7 +50,9 @@ if (browser !== undefined) {
     contentSecurityPolicy: false,
     declare (app) {
       app.get('/', { config: { name: 'home' } }, async (_request, reply) => reply.type('text/html').send(page()))
-      app.get('/hostile', { config: { name: HOSTILE } }, async (_request, reply) => reply.type('text/html').send(page('<style>* { all: unset !important; position: static !important; opacity: 0 !important; font-size: 90px !important }</style>')))
+      app.get('/hostile', { config: { name: HOSTILE } }, async (_request, reply) => reply.type('text/html').send(
+        page('<style>* { all: unset !important; position: static !important; opacity: 0 !important; font-size: 90px !important }</style>')
+      ))
       app.get('/early', async (_request, reply) => reply.type('text/html').send(page(EARLY)))
       app.get('/slow', async () => { await sleep(600); return 'x' })
       app.get('/policy/:name', async (request, reply) => {
@@ -118,7 +121,11 @@ if (browser !== undefined) {
         children: document.querySelector('hindsight-toolbar')?.childElementCount
       }
       document.querySelector('hindsight-toolbar')?.remove()
-      return { ...result, same: JSON.stringify(before) === JSON.stringify(lies()), globals: names.filter((name) => /hindsight|toolbar/i.test(name) && name !== 'toolbar') }
+      return {
+        ...result,
+        same: JSON.stringify(before) === JSON.stringify(lies()),
+        globals: names.filter((name) => /hindsight|toolbar/i.test(name) && name !== 'toolbar')
+      }
     })
     t.same(facts, { fetch: ['fetch', 1, true], open: ['open', 2], descriptor: true, scripts: 0, children: 0, same: true, globals: [] })
     await page.close()
@@ -176,9 +183,22 @@ if (browser !== undefined) {
       await new Promise((resolve) => setTimeout(resolve, 50))
       return { json, untouched, text, failed, wrong, odd, post, early, handled, unhandled: rejections.length }
     })
-    t.same(result, { json: { a: 1 }, untouched: [false, false], text: 'abc', failed: 'AbortError', wrong: true, odd: true, post: [404, 4], early: 'InvalidStateError', handled: 0, unhandled: 1 })
+    t.same(result, {
+      json: { a: 1 },
+      untouched: [false, false],
+      text: 'abc',
+      failed: 'AbortError',
+      wrong: true,
+      odd: true,
+      post: [404, 4],
+      early: 'InvalidStateError',
+      handled: 0,
+      unhandled: 1
+    })
     await page.locator(`${BAR} .requests button`).click()
-    const rows = await page.locator(`${BAR} .requests ol li`).evaluateAll((rows) => rows.map((row) => [...row.children].slice(0, 3).map((cell) => cell.textContent).join(' ')).reverse())
+    const rows = await page.locator(`${BAR} .requests ol li`).evaluateAll(
+      (rows) => rows.map((row) => [...row.children].slice(0, 3).map((cell) => cell.textContent).join(' ')).reverse()
+    )
     t.same(rows.slice(0, 3), ['200 GET /json', '200 GET /chunks', 'failed GET /json'])
     t.ok(rows.includes('404 GET /nowhere'))
     t.match(await page.locator(`${BAR} .requests ol a`).last().getAttribute('href'), /^http:\/\/127\.0\.0\.1:\d+\/_profiler\/[0-9a-f]{6}$/)
@@ -195,7 +215,10 @@ if (browser !== undefined) {
     await page.locator(`${BAR} .requests ol li`).nth(5).waitFor({ state: 'attached' })
     await sleep(300)
     const rows = await page.locator(`${BAR} .requests ol li`).evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent ?? '')))
-    t.same(rows.map((row) => row.slice(0, 3).join(' ')).sort(), ['200 GET /json?early', '200 GET /json?late', '200 – /json?early', '200 – /slow?early', '404 – /nowhere', '405 – /chunks'])
+    t.same(
+      rows.map((row) => row.slice(0, 3).join(' ')).sort(),
+      ['200 GET /json?early', '200 GET /json?late', '200 – /json?early', '200 – /slow?early', '404 – /nowhere', '405 – /chunks']
+    )
     t.ok(rows.every(([, , , took]) => /^[\d.,]+ ms$/.test(took ?? '')))
     t.equal(await page.locator(`${BAR} .requests .count`).textContent(), '6')
     t.equal(await page.locator(`${BAR} .requests .pop p`).textContent(), 'Requests of this page, 2 failed')
@@ -276,7 +299,9 @@ if (browser !== undefined) {
           if (message.type() === 'error' && !isOfTest) heard.push(message.text())
         })
         await page.addInitScript(() => {
-          addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) => { console.error(`violation ${effectiveDirective} ${blockedURI}`) })
+          addEventListener(
+            'securitypolicyviolation', ({ effectiveDirective, blockedURI }) => { console.error(`violation ${effectiveDirective} ${blockedURI}`) }
+          )
         })
         await page.goto(`${origin}/policy/${name}`, { waitUntil: 'load' })
         const isShown = expected[mode]
