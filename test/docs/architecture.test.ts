@@ -1,9 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
-import { lifecycle } from '../../app/lifecycle.js'
 import { testdir } from '../support/folder.js'
 import { ROOT, runSnippet, snippetsOf } from '../support/snippets.js'
 
@@ -16,18 +15,6 @@ t.test('the files that are named exist', async (t) => {
   named.delete('routes/blogs/')
   t.ok(named.size > 40, `${named.size} files and folders`)
   for (const file of named) t.ok(existsSync(join(ROOT, file)), file)
-})
-
-t.test('the pages that count the listeners have the number of app/lifecycle.ts', async (t) => {
-  const { length } = Object.values(lifecycle).flat()
-  const pages = [
-    'README.md', ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)
-  ]
-  const counts = pages.flatMap(
-    (page) => [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\b(\d{2})\s+listeners\b/g)].map(([, count]) => [page, Number(count)])
-  )
-  t.ok(counts.length > 3)
-  t.same(counts.filter(([, count]) => count !== length), [], `pages that do not have the number ${length}`)
 })
 
 t.test('a subscriber of tracing:fastify.request.handler changes the status of an error handler', async (t) => {

@@ -8,15 +8,11 @@ import { listenersOf, OPTIONS } from '../../lib/check-options.js'
 import { preloadOptions } from '../../app/environment.js'
 import { testdir } from '../support/folder.js'
 import { environmentNames } from '../support/environment-names.js'
-import { lifecycle } from '../../app/lifecycle.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import type { Listener } from '../../lib/lifecycle/listener.js'
 import type { ListenerEvent } from '../../lib/lifecycle/events.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
-
-/** The names of the listeners that can be left to the application. */
-const OPTIONAL_LISTENERS = OPTIONS.leave?.items?.enum ?? []
 
 /** The pages whose pieces these tests run. */
 const GUIDE = [
@@ -49,20 +45,6 @@ async function profileOf (app: FastifyInstance, { headers }: { headers: Record<s
   if (profile === undefined) throw new Error('there is no profile')
   return profile
 }
-
-t.test('the pages name options that exist', async (t) => {
-  const guide = [...GUIDE, 'docs/explanation/security-model.md'].map((page) => readFileSync(join(ROOT, page), 'utf8')).join('')
-  for (const name of [
-    'lifecycle', 'leave', 'contentSecurityPolicy', 'clickjacking', 'referrerPolicy', 'xssProtection', 'debugClients', 'debugHosts', 'mask', 'security',
-    'session', 'cors', 'profiler'
-  ]) {
-    t.ok(name in OPTIONS && guide.includes(name), name)
-  }
-  const names = new Set(Object.values(lifecycle).flat().map(({ listener }) => listener))
-  const required = [...names].filter((name) => !OPTIONAL_LISTENERS.includes(name))
-  const [, listed = ''] = /These cannot be left,([^.]*)\./.exec(guide) ?? []
-  t.same([...listed.matchAll(/`([\w-]+)`/g)].map(([, name]) => name), required, 'the listeners that "leave" does not have')
-})
 
 t.test('the plugin', async (t) => {
   const { app } = await applicationOf(t, 'run: plugin')
@@ -346,10 +328,6 @@ t.test('add-a-listener.md', async (t) => {
     await app.register(permissionsPolicy.plugin)
     app.get('/', async () => 'x')
   })
-  const [first = '', second = '', third = ''] = marked('order').code.split('\n').slice(2).map((line) => line.trim())
-  const order = new RegExp(`\\n {4}${first}\\n(?: {4}\\w+,\\n)*? {4}${third}\\n`)
-  t.ok(order.test(readFileSync(join(ROOT, 'app/lifecycle.ts'), 'utf8')), 'the place that the page names')
-  t.equal(second, 'permissionsPolicy,')
   const answer = await app.inject('/')
   t.equal(answer.headers['permissions-policy'], 'camera=(), microphone=()')
   t.match((await profileOf(app, answer)).events.find(({ listener }) => listener === 'permissions-policy'), { stage: 'kernel.response', outcome: 'ran' })

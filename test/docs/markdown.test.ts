@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { TOOLS } from '../../cli/commands/mcp.js'
 import { execute } from '../../cli/run.js'
 import { testdir } from '../support/folder.js'
 import { build, profileOf } from '../support/app.js'
@@ -35,12 +34,4 @@ t.test('the four ways of docs/how-to/markdown.md have the same result', async (t
   }
   t.match(answers[0], '# it failed')
   t.same(answers.map((answer) => answer === answers[0]), [true, true, true, true])
-})
-
-t.test('the listed tools and arguments exist', async (t) => {
-  const documented = [...PAGE.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
-  t.same(documented.map(([, name]) => name), TOOLS.map(({ name }) => name))
-  for (const [i, [, name, given = '']] of documented.entries()) {
-    for (const [, argument = ''] of given.matchAll(/`(\w+)`/g)) t.ok(argument in (TOOLS[i]?.properties ?? {}), `${name} ${argument}`)
-  }
 })

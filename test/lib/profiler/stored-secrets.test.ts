@@ -1,32 +1,28 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
 import type { FastifyRequest } from 'fastify'
 import { testdir } from '../../support/folder.js'
-import { build } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 const MARKER = 'Xq7ZsecretZq7X'
 
 // What is a path parameter of a secret name is hidden wherever it stands: on the other path each place is on its own.
 for (const [name, path] of [['a secret in the path', `/pay/${MARKER}`], ['nothing in the path', '/buy']] as const) {
-  t.test(`${name}: the files of the store contain no secret, even in deleted pages`, async (t) => {
+  inBothModes(`${name}: the files of the store contain no secret, even in deleted pages`, async (t, build) => {
     const dataDir = testdir(t)
-    const app = await build({
-      profiler: { storage: 'sqlite', dataDir },
-      declare (app) {
-        const handler = async (request: FastifyRequest) => {
-          request.log.warn(
-            { card: { password: MARKER }, 'user[pass]': MARKER, userOtp: MARKER, form: `user[pass]=${MARKER}&user%5Botp%5D=${MARKER}` },
-            `connecting to postgres://app:${MARKER}@db/shop with Bearer ${MARKER}`
-          )
-          throw new Error(
-            `cannot connect to redis://:${MARKER}@cache:6379/0?password=${MARKER}`, { cause: Object.assign(new Error('cause'), { apiKey: MARKER }) }
-          )
-        }
-        app.post('/pay/:token', handler)
-        app.post('/buy', handler)
+    const app = await build((app) => {
+      const handler = async (request: FastifyRequest) => {
+        request.log.warn(
+          { card: { password: MARKER }, 'user[pass]': MARKER, userOtp: MARKER, form: `user[pass]=${MARKER}&user%5Botp%5D=${MARKER}` },
+          `connecting to postgres://app:${MARKER}@db/shop with Bearer ${MARKER}`
+        )
+        throw new Error(
+          `cannot connect to redis://:${MARKER}@cache:6379/0?password=${MARKER}`, { cause: Object.assign(new Error('cause'), { apiKey: MARKER }) }
+        )
       }
-    })
+      app.post('/pay/:token', handler)
+      app.post('/buy', handler)
+    }, { profiler: { storage: 'sqlite', dataDir } })
     for (let i = 0; i < 5; i++) {
       await app.inject({
         method: 'POST',

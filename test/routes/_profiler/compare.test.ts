@@ -1,19 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import { JSDOM } from 'jsdom'
-import t, { type Test } from 'tap'
 import { failure, profile } from '../../lib/parts/fixture.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { sample } from '../../lib/parts/sample.js'
-import { build } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
+import { inBothModes, type Build } from '../../support/modes.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
 const json = { accept: 'application/json' }
 const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }
 
-async function start (t: Test): Promise<FastifyInstance> {
+async function start (build: Build): Promise<FastifyInstance> {
   const app = await build()
-  t.teardown(() => app.close())
   app.hindsight.profiler.save(profile('00000c', { time: '2026-01-01T00:00:00.000Z', route }))
   app.hindsight.profiler.save(failure('00000a', { time: '2026-01-02T00:00:00.000Z', route }))
   app.hindsight.profiler.save(failure('00000b', { time: '2026-01-03T00:00:00.000Z', route }))
@@ -21,8 +19,8 @@ async function start (t: Test): Promise<FastifyInstance> {
   return app
 }
 
-t.test('a comparison is HTML or JSON, by Accept or the path', async (t) => {
-  const app = await start(t)
+inBothModes('a comparison is HTML or JSON, by Accept or the path', async (t, build) => {
+  const app = await start(build)
   const { body, headers, statusCode } = await app.inject({ url: '/_profiler/00000c/compare/00000b', headers: html })
   t.equal(statusCode, 200)
   t.match(headers['content-security-policy'], /default-src 'none'/)
@@ -40,8 +38,8 @@ t.test('a comparison is HTML or JSON, by Accept or the path', async (t) => {
   }
 })
 
-t.test('two selected profiles are compared', async (t) => {
-  const app = await start(t)
+inBothModes('two selected profiles are compared', async (t, build) => {
+  const app = await start(build)
   const list = new JSDOM((await app.inject({ url: '/_profiler/', headers: html })).body).window.document
   t.equal(list.querySelector('form#compare')?.getAttribute('action'), '/_profiler/compare')
   t.same(
@@ -51,8 +49,8 @@ t.test('two selected profiles are compared', async (t) => {
   t.match([response.statusCode, response.headers.location], [302, '/_profiler/00000c/compare/00000b'])
 })
 
-t.test('invalid comparisons are errors', async (t) => {
-  const app = await start(t)
+inBothModes('invalid comparisons are errors', async (t, build) => {
+  const app = await start(build)
   for (const [url, status, message] of [
     ['compare', 400, 'Select two profiles to compare them, 0 were selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
     ['compare?profile=00000a', 400, 'Select two profiles to compare them, one was selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
@@ -72,8 +70,8 @@ t.test('invalid comparisons are errors', async (t) => {
   }
 })
 
-t.test('text of requests is escaped', async (t) => {
-  const app = await start(t)
+inBothModes('text of requests is escaped', async (t, build) => {
+  const app = await start(build)
   const findings = htmlChecker({ 'aria-label-misuse': 'off', 'prefer-native-element': 'off' })
   for (const url of ['/_profiler/00000c/compare/00000d', '/_profiler/00000d/compare/00000b', '/_profiler/00000d/compare/00000d']) {
     const { body } = await app.inject({ url, headers: html })

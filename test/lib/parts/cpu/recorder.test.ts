@@ -4,12 +4,13 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runInThisContext } from 'node:vm'
 import Fastify, { type FastifyInstance } from 'fastify'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { hindsight } from '../../../../app/hindsight.js'
 import { callTreeOf, cpuProfileOf, readCpuRecord, type CpuRecord } from '../../../../lib/parts/cpu/record.js'
 import { aggregate, current, functionOf } from '../../../../lib/parts/cpu/recorder.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
-import { build as buildApplication, listen, profileOf, type BuildOptions } from '../../../support/app.js'
+import { listen, profileOf } from '../../../support/app.js'
+import { inBothModes } from '../../../support/modes.js'
 import { limitsAt, NEVER } from '../../../support/timers.js'
 import { HOSTILE } from '../hostile.js'
 
@@ -31,23 +32,15 @@ function spin (milliseconds: number): void {
   while (performance.now() < end) Math.sqrt(end)
 }
 
-async function build (t: Test, options: BuildOptions = {}): Promise<FastifyInstance> {
-  const app = await buildApplication({
-    ...options,
-    declare (app) {
-      app.get('/busy', async () => {
-        spin(60)
-        return 'done'
-      })
-      app.get('/hostile', async () => hostile())
-      app.get('/quick', async () => 'done')
-      app.get('/unseen', { config: { profile: false } }, async () => 'done')
-      app.get('/boom', async () => { throw new Error('boom') })
-      options.declare?.(app)
-    }
+function declare (app: FastifyInstance): void {
+  app.get('/busy', async () => {
+    spin(60)
+    return 'done'
   })
-  t.teardown(() => app.close())
-  return app
+  app.get('/hostile', async () => hostile())
+  app.get('/quick', async () => 'done')
+  app.get('/unseen', { config: { profile: false } }, async () => 'done')
+  app.get('/boom', async () => { throw new Error('boom') })
 }
 
 function recordOf ({ collectors: { cpu } }: Profile): CpuRecord {
@@ -67,8 +60,8 @@ function recording (names: ReadonlyArray<readonly [name: string, parent: number]
   return { nodes, samples, timeDeltas: samples.map(() => 1000), startTime: 0, endTime: (samples.length + 1) * 1000 }
 }
 
-t.test('a busy function is among the heaviest, with its place, also in the exported file', async (t) => {
-  const app = await build(t)
+inBothModes('a busy function is among the heaviest, with its place, also in the exported file', async (t, build) => {
+  const app = await build(declare)
   for (const [url, headers] of [['/busy', ASKED], ['/busy?_cpu=1', { 'sec-fetch-site': 'none' }], ['/busy', ASKED]] as const) {
     const profile = await profileOf(app, await app.inject({ url, headers }))
     const record = recordOf(profile)
@@ -77,7 +70,7 @@ t.test('a busy function is among the heaviest, with its place, also in the expor
     t.match(first?.function, { kind: 'own', file: 'test/lib/parts/cpu/recorder.test.ts', line: 27 }, url)
     t.ok((first?.total ?? 0) > 10_000 && (first?.total ?? 0) <= record.duration * 1000, `${first?.total} of ${record.duration}`)
     t.equal(record.interval, 250)
-    t.ok(record.functions.some(({ kind, file }) => kind === 'hindsight' && file.startsWith('plugins/')))
+    t.ok(record.functions.some(({ kind, file }) => kind === 'hindsight' && /^(?:app|lib|plugins)\//.test(file)))
     t.ok(record.functions.some(({ kind, file }) => kind === 'dependency' && file.startsWith('node_modules/fastify/')))
     t.ok(record.functions.some(({ kind, file }) => kind === 'node' && file.startsWith('node:')))
     t.equal(Math.round(record.calls.reduce((sum, [, , time]) => sum + time, 0) / 1000), Math.round(record.duration))
@@ -96,8 +89,8 @@ t.test('a busy function is among the heaviest, with its place, also in the expor
   t.equal(current, undefined)
 })
 
-t.test('requests without the flag or without access are not recorded', async (t) => {
-  const app = await build(t)
+inBothModes('requests without the flag or without access are not recorded', async (t, build) => {
+  const app = await build(declare)
   for (const [name, headers, url] of [
     ['without the header', {}, '/quick'],
     ['another value', { 'x-hindsight-cpu': '0' }, '/quick'],
@@ -144,24 +137,23 @@ for (const lifecycle of ['observe', 'full'] as const) {
   })
 }
 
-t.test('a request with the flag has a profile, even if it would have none otherwise', async (t) => {
-  const app = await build(t, { profiler: { collect: false } })
+inBothModes('a request with the flag has a profile, even if it would have none otherwise', async (t, build) => {
+  const app = await build(declare, { profiler: { collect: false } })
   t.equal((await app.inject('/quick')).headers['x-debug-token'], undefined)
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))))
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/boom', headers: ASKED }))))
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/nowhere', headers: ASKED }))))
 })
 
-t.test('one recording runs at a time: the second profile has a note, the first has all work', async (t) => {
+inBothModes('one recording runs at a time: the second profile has a note, the first has all work', async (t, build) => {
   const waiting = deferred<string>()
   const begun = deferred<void>()
-  const app = await build(t, {
-    declare (app) {
-      app.get('/waits', async () => {
-        begun.resolve()
-        return await waiting.promise
-      })
-    }
+  const app = await build((app) => {
+    declare(app)
+    app.get('/waits', async () => {
+      begun.resolve()
+      return await waiting.promise
+    })
   })
   const first = app.inject({ url: '/waits', headers: ASKED })
   await begun.promise
@@ -175,18 +167,17 @@ t.test('one recording runs at a time: the second profile has a note, the first h
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))), 'the next one is recorded')
 })
 
-t.test('a recording ends after 30 seconds, and the next one may begin', async (t) => {
+inBothModes('a recording ends after 30 seconds, and the next one may begin', async (t, build) => {
   const waiting = deferred<string>()
   const begun = deferred<void>()
   const moments = [begun.promise.then(() => spin(60)), NEVER]
   t.intercept(globalThis, 'setTimeout', { value: limitsAt(30_000, moments) })
-  const app = await build(t, {
-    declare (app) {
-      app.get('/waits', async () => {
-        begun.resolve()
-        return await waiting.promise
-      })
-    }
+  const app = await build((app) => {
+    declare(app)
+    app.get('/waits', async () => {
+      begun.resolve()
+      return await waiting.promise
+    })
   })
   const sessions = t.capture(Session.prototype, 'disconnect', Session.prototype.disconnect)
   const first = app.inject({ url: '/waits', headers: ASKED })
@@ -203,15 +194,14 @@ t.test('a recording ends after 30 seconds, and the next one may begin', async (t
   t.equal(moments.length, 0)
 })
 
-t.test('a recording ends with the connection', async (t) => {
+inBothModes('a recording ends with the connection', async (t, build) => {
   const begun = deferred<void>()
-  const app = await build(t, {
-    declare (app) {
-      app.get('/never', async () => {
-        begun.resolve()
-        await new Promise(() => {})
-      })
-    }
+  const app = await build((app) => {
+    declare(app)
+    app.get('/never', async () => {
+      begun.resolve()
+      await new Promise(() => {})
+    })
   })
   const port = await listen(app)
   const socket = connect(port, '127.0.0.1')
@@ -228,14 +218,14 @@ t.test('a recording ends with the connection', async (t) => {
   t.ok(recordOf(profile as Profile))
 })
 
-t.test('a hostile name is stored unchanged, and bounded', async (t) => {
-  const app = await build(t)
+inBothModes('a hostile name is stored unchanged, and bounded', async (t, build) => {
+  const app = await build(declare)
   const record = recordOf(await profileOf(app, await app.inject({ url: '/hostile', headers: ASKED })))
   t.ok(record.functions.some(({ name }) => name.startsWith(HOSTILE.slice(0, HOSTILE.indexOf('\u0000')))), record.functions.map(({ name }) => name).join())
 })
 
-t.test('outside debug mode no CPU recorder exists', async (t) => {
-  const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory' } })
+inBothModes('outside debug mode no CPU recorder exists', async (t, build) => {
+  const app = await build(declare, { debug: false, profiler: { production: true, storage: 'memory' } })
   t.equal((await app.inject({ url: '/quick', headers: ASKED })).body, 'done')
   const profile = await app.hindsight.profiler.find((await app.hindsight.profiler.latest())?.token ?? '')
   t.equal(profile?.status, 200)
