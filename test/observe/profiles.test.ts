@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import fp from 'fastify-plugin'
@@ -173,15 +172,6 @@ t.test('an upgrade leaves a profile of status 101 when its socket is closed', as
   t.same(profile.exceptions, [])
 })
 
-t.test('a client that closes its connection before the response leaves a profile', async (t) => {
-  const app = await application(t, (app) => { app.get('/slow', async () => await new Promise(() => {})) })
-  const socket = connect(await listen(app), '127.0.0.1')
-  socket.write('GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  await sleep(200)
-  socket.destroy()
-  t.match(await newest(app, '?url=/slow'), { status: 499, exceptions: [{ name: 'ClientGoneError' }] })
-})
-
 t.test('a hijacked reply leaves a profile', async (t) => {
   const app = await application(t, (app) => {
     app.post('/raw', (_request, reply) => {
@@ -240,20 +230,6 @@ t.test('plugins that share their instance keep the order of their hooks', async 
   })
   t.match((await app.inject({ url: '/', headers: HTML })).headers['content-type'], 'text/html')
   t.same(ran, ['first', 'second sees {"statusCode":5'], 'hooks receive the payload of Fastify')
-})
-
-t.test('a request is sent again to the application, from the pages that another instance answers', async (t) => {
-  const app = await application(t, (app) => { app.get('/', async () => ({ a: 1 })) })
-  const { token } = await profileOf(app, await app.inject('/'))
-  const form = await app.inject({ url: `/_profiler/${token}/replay`, headers: { accept: 'application/json' } })
-  const { formToken } = form.json<{ formToken: string }>()
-  const again = await app.inject({
-    method: 'POST',
-    url: `/_profiler/${token}/replay`,
-    headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
-    payload: new URLSearchParams({ form_token: formToken }).toString()
-  })
-  t.ok(again.statusCode < 400, again.body)
 })
 
 t.test('the wildcard route of @fastify/cors does not make a path exist', async (t) => {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { JSDOM } from 'jsdom'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import { execute } from '../../../cli/run.js'
 import type { HindsightOptions } from '../../../lib/options.js'
@@ -12,7 +12,7 @@ import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { requested } from '../../lib/reading/formats/stored.js'
 import { sample } from '../../lib/parts/sample.js'
-import { build, listen, newest, profileOf, type BuildOptions } from '../../support/app.js'
+import { build as buildService, listen, newest, profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
 import { htmlChecker } from '../../support/html-checker.js'
 import { inBothModes } from '../../support/modes.js'
@@ -29,10 +29,6 @@ function declare (app: FastifyInstance): void {
   app.get('/nested', async () => (await app.inject('/stock/1')).json() as unknown)
   app.get('/never', async () => await new Promise(() => {}))
   app.get('/always', async (_request, reply) => reply.send(new Readable({ read () { setTimeout(() => this.push('x'), 5) } })))
-}
-
-async function start (t: Test, options: BuildOptions = {}): Promise<{ app: FastifyInstance, orders: unknown[] }> {
-  return { app: await build(t, { ...options, declare }), orders }
 }
 
 async function formToken (app: FastifyInstance, token: string): Promise<string> {
@@ -64,6 +60,7 @@ t.test('forms are accepted by all applications with the same store, also after a
     ]
     const [first, second] = [await application({ dataDir }), await application({ dataDir })]
     const { token } = await profileOf(first, await first.inject('/stock'))
+    await first.hindsight.profiler.flush()
     const form = await formToken(first, token)
     t.same(await statusesOf(second, token, form), [200, 303], `${mode}: another application`)
     t.same(await statusesOf(second, token, 'x'), [403, 403])
@@ -116,8 +113,8 @@ for (const lifecycle of ['observe', 'full'] as const) {
   })
 }
 
-t.test('an unsafe method needs a confirmation', async (t) => {
-  const { app, orders } = await start(t)
+inBothModes('an unsafe method needs a confirmation', async (t, build) => {
+  const app = await build(declare)
   const first = await profileOf(
     app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' }, headers: { cookie: 'sid=abc; theme=dark' } })
   )
@@ -161,15 +158,15 @@ inBothModes('a request that a replayed handler injects is its child, and no repl
   t.equal(profile?.replayOf, undefined)
 })
 
-t.test('the client address is the original one, unless headers change it', async (t) => {
-  const { app } = await start(t)
+inBothModes('the client address is the original one, unless headers change it', async (t, build) => {
+  const app = await build(declare)
   app.hindsight.profiler.save(requested({ target: '/stock/1' }, { ip: '10.1.2.3' }))
   const { token } = (await send(app, '3fa94c', {})).json()
   t.equal((await app.inject(`/_profiler/${token}.json`)).json().ip, '10.1.2.3')
 })
 
-t.test('a request that cannot be sent, or an invalid field, is an error', async (t) => {
-  const { app, orders } = await start(t)
+inBothModes('a request that cannot be sent, or an invalid field, is an error', async (t, build) => {
+  const app = await build(declare)
   app.hindsight.profiler.save({
     ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1, '…': '9 more fields' } }, { method: 'POST' }),
     token: '00000a'
@@ -195,8 +192,8 @@ t.test('a request that cannot be sent, or an invalid field, is an error', async 
   t.equal(orders.length, 0)
 })
 
-t.test('a response that does not end is aborted', async (t) => {
-  const { app } = await start(t)
+inBothModes('a response that does not end is aborted', async (t, build) => {
+  const app = await build(declare)
   // The timeout does not keep a process running.
   await listen(app)
   await t.rejects(
@@ -205,8 +202,8 @@ t.test('a response that does not end is aborted', async (t) => {
   t.match(await replay(app, storedRequest(requested({ target: '/always' })), new Map(), 200), { url: /\/always$/ })
 })
 
-t.test('only forms of the profiler, from clients with access, send a request', async (t) => {
-  const { app, orders } = await start(t)
+inBothModes('only forms of the profiler, from clients with access, send a request', async (t, build) => {
+  const app = await build(declare)
   const port = await listen(app)
   app.hindsight.profiler.save(requested({ target: '/orders' }, { method: 'POST' }))
   const form = { method: 'POST', url: '/_profiler/3fa94c/replay', headers: { ...json, 'content-type': 'application/x-www-form-urlencoded' } } as const
@@ -224,7 +221,7 @@ t.test('only forms of the profiler, from clients with access, send a request', a
 })
 
 t.test('in production no request is sent again, not even by operators', async (t) => {
-  const app = await build({
+  const app = await buildService({
     debug: false,
     profiler: { production: true, role: 'ROLE_OPERATOR' },
     security: {
@@ -244,8 +241,8 @@ t.test('in production no request is sent again, not even by operators', async (t
   t.equal((await app.inject({ method: 'POST', url: '/_profiler/3fa94c/replay', headers })).statusCode, 404)
 })
 
-t.test('text of a request is escaped on the page', async (t) => {
-  const { app } = await start(t)
+inBothModes('text of a request is escaped on the page', async (t, build) => {
+  const app = await build(declare)
   app.hindsight.profiler.save({
     ...sample(HOSTILE),
     collectors: { request: { target: `/${HOSTILE}`, headers: { 'x-a': `${HOSTILE}******`, [HOSTILE]: HOSTILE, 'content-type': 'text/plain' }, body: HOSTILE } }
@@ -255,8 +252,8 @@ t.test('text of a request is escaped on the page', async (t) => {
   t.equal(new JSDOM(body).window.document.querySelectorAll('main :is(script, img, b, iframe, [onerror], [style])').length, 0)
 })
 
-t.test('the command sends the request through the service', async (t) => {
-  const { app, orders } = await start(t)
+inBothModes('the command sends the request through the service', async (t, build) => {
+  const app = await build(declare)
   const url = `http://127.0.0.1:${await listen(app)}`
   const { token } = await profileOf(app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' } }))
   const command = async (...args: string[]): Promise<{ code: number, out: string, err: string }> => {

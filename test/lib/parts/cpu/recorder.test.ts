@@ -67,7 +67,7 @@ inBothModes('a busy function is among the heaviest, with its place, also in the 
     const record = recordOf(profile)
     const tree = callTreeOf(record)
     const first = tree.heaviest.slice(0, 10).find(({ function: { name } }) => name === 'spin')
-    t.match(first?.function, { kind: 'own', file: 'test/lib/parts/cpu/recorder.test.ts', line: 27 }, url)
+    t.match(first?.function, { kind: 'own', file: 'test/lib/parts/cpu/recorder.test.ts', line: 30 }, url)
     t.ok((first?.total ?? 0) > 10_000 && (first?.total ?? 0) <= record.duration * 1000, `${first?.total} of ${record.duration}`)
     t.equal(record.interval, 250)
     t.ok(record.functions.some(({ kind, file }) => kind === 'hindsight' && /^(?:app|lib|plugins)\//.test(file)))
