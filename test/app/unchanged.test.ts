@@ -12,7 +12,8 @@ import { listen, profileOf, raw } from '../support/app.js'
 
 type Declare = (app: FastifyInstance) => unknown
 
-async function application (t: Test, declare: Declare, { server = {}, ...options }: HindsightOptions & { server?: FastifyServerOptions } = {}): Promise<FastifyInstance> {
+async function application (t: Test, declare: Declare,
+  { server = {}, ...options }: HindsightOptions & { server?: FastifyServerOptions } = {}): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000, logger: { stream: { write () {} } }, ...server } as FastifyServerOptions) as unknown as FastifyInstance
   await app.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' }, ...options })
   await declare(app)

@@ -73,7 +73,8 @@ for (const [mode, debug] of Object.entries(MODES)) {
   t.test(`inline scripts and styles work, and pages may be framed, ${mode}`, async (t) => {
     const app = await application(t, debug, (app) => { app.get('/', (_request, reply) => reply.type('text/html').send(PAGE)) })
     const { headers, body } = await app.inject({ url: '/', headers: HTML })
-    t.same(Object.keys(headers).filter((name) => !name.startsWith('x-debug-token')).sort(), [...debug === undefined || debug ? ['cache-control'] : [], 'connection', 'content-length', 'content-type', 'date'])
+    t.same(Object.keys(headers).filter((name) => !name.startsWith('x-debug-token')).sort(),
+      [...debug === undefined || debug ? ['cache-control'] : [], 'connection', 'content-length', 'content-type', 'date'])
     t.ok(body.startsWith(PAGE.slice(0, PAGE.indexOf('</body>'))), 'the page is unchanged')
   })
 

@@ -382,9 +382,21 @@ for (const lifecycle of ['observe', 'full'] as const) {
     await app.register(hindsight, { lifecycle, debug: true, profiler: { storage: 'memory' } })
     const policy = { 'content-security-policy-report-only': "default-src 'none'; report-uri /reports" }
     const cacheable = {
-      'cache-control': 'public, max-age=600', expires: 'Fri, 01 Jan 2027 00:00:00 GMT', 'cdn-cache-control': 'max-age=600', vary: 'Origin', 'x-accel-expires': '600', 'akamai-cache-control': 'max-age=600', 'edge-control': 'max-age=600'
+      'cache-control': 'public, max-age=600',
+      expires: 'Fri, 01 Jan 2027 00:00:00 GMT',
+      'cdn-cache-control': 'max-age=600',
+      vary: 'Origin',
+      'x-accel-expires': '600',
+      'akamai-cache-control': 'max-age=600',
+      'edge-control': 'max-age=600'
     }
-    const absent = { expires: undefined, 'cdn-cache-control': undefined, 'x-accel-expires': undefined, 'akamai-cache-control': undefined, 'edge-control': undefined }
+    const absent = {
+      expires: undefined,
+      'cdn-cache-control': undefined,
+      'x-accel-expires': undefined,
+      'akamai-cache-control': undefined,
+      'edge-control': undefined
+    }
     app.addHook('onRequest', async (_request, reply) => { reply.headers({ ...cacheable, ...policy }) })
     app.get('/boom', async () => { throw new Error('boom') })
     app.get('/own', async () => { throw Object.assign(new Error('boom'), { headers: { 'cache-control': 'public, max-age=60' } }) })

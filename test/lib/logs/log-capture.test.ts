@@ -264,7 +264,8 @@ t.test('lines of a pino logger of the application and of its children are captur
     await app.inject('/')
     t.same(messagesOf('/'), written, mode)
     t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { service: 'shop', part: 'child', piece: 'grandchild' })
-    t.same(linesOf('/').map(({ message }) => message).filter((message) => message.startsWith('request') || message.startsWith('incoming')), ['incoming request', 'request completed'])
+    t.same(linesOf('/').map(({ message }) => message).filter((message) => message.startsWith('request') || message.startsWith('incoming')),
+      ['incoming request', 'request completed'])
     await app.close()
   }
 })

@@ -66,15 +66,24 @@ const tokens = [
 
 /** Texts that are shown as they are. */
 const plainTexts = [
-  'open /etc/passwd:12', 'at /etc/passwd:12:3', 'seed=linen', 'seed: cotton', 'secretary: Bob', 'The secretary: Ann', 'sessions: 17', 'sessions=17 open', 'curl -u https://a.test/x',
-  'curl --user-agent=Mozilla:5 https://a.test', '{pass: 3, fail: 0}', '{"pass":3,"fail":0}', 'pass: 12, fail: 1', 'passRate: 0.97', 'passRate=97', 'userSessionDuration: 312', 'sessionDuration=4.2',
-  'authorizationUrl: https://a.test/authorize', '"tokenUrl": "https://a.test/token"', '["token","id"]', 'fields: ["token","name"]', 'select: [\'password\', \'email\']', 'passwordless: magic-link', 'secretlint: v9',
-  'tokens: 512', 'max_tokens=512', 'cookies: 4', 'sessionStorage: full', 'session: started', 'session: ended', 'token: refreshed', 'token: revoked', 'password: changed', 'cookies: accepted',
-  'tokenType: Bearer', 'tokenCount: 9', 'passing: 12 tests', 'bypass: on', 'compass: north', 'keyboard: de', 'primary_key: id', 'cache_key=user:12', 'signatureAlgorithm: RS256', 'cookiePolicy: strict',
-  'secretariat: Room 12', 'tokenizer: gpt2', 'author: Ada', 'authMethod: basic', 'passRatio=0.5', 'successRate: 3', '5 sessions are open', 'no session', 'the token has expired', 'password must have 8 characters',
-  'Invalid token: expected a number', 'a page about cookies: how they work', 'name=size&value=12', '[{"name":"size","value":"12"}]', '{"path":["name"],"message":"Required","input":"x"}', 'h[0][name]=q&h[0][value]=shoes',
-  "Duplicate entry 'ada' for key 'users.name'", 'SESSION_TTL_SECONDS=60', 'sessionTimeoutMs: 3000', 'cookieDomain: a.test', 'tokenIssuer: a.test', 'authMode: jwt', 'credentials: include',
-  'discount 20%3A off', '/a%2Fb?c=%3D1', 'robot:12345678', 'pat-a-cake', 'sdk-version-12', 'access-control-allow-origin: *', 'r8_short', 'v1.0-beta', 'https://a.test/tokens/list'
+  'open /etc/passwd:12', 'at /etc/passwd:12:3', 'seed=linen', 'seed: cotton', 'secretary: Bob', 'The secretary: Ann', 'sessions: 17', 'sessions=17 open',
+  'curl -u https://a.test/x',
+  'curl --user-agent=Mozilla:5 https://a.test', '{pass: 3, fail: 0}', '{"pass":3,"fail":0}', 'pass: 12, fail: 1', 'passRate: 0.97', 'passRate=97',
+  'userSessionDuration: 312', 'sessionDuration=4.2',
+  'authorizationUrl: https://a.test/authorize', '"tokenUrl": "https://a.test/token"', '["token","id"]', 'fields: ["token","name"]',
+  'select: [\'password\', \'email\']', 'passwordless: magic-link', 'secretlint: v9',
+  'tokens: 512', 'max_tokens=512', 'cookies: 4', 'sessionStorage: full', 'session: started', 'session: ended', 'token: refreshed', 'token: revoked',
+  'password: changed', 'cookies: accepted',
+  'tokenType: Bearer', 'tokenCount: 9', 'passing: 12 tests', 'bypass: on', 'compass: north', 'keyboard: de', 'primary_key: id', 'cache_key=user:12',
+  'signatureAlgorithm: RS256', 'cookiePolicy: strict',
+  'secretariat: Room 12', 'tokenizer: gpt2', 'author: Ada', 'authMethod: basic', 'passRatio=0.5', 'successRate: 3', '5 sessions are open', 'no session',
+  'the token has expired', 'password must have 8 characters',
+  'Invalid token: expected a number', 'a page about cookies: how they work', 'name=size&value=12', '[{"name":"size","value":"12"}]',
+  '{"path":["name"],"message":"Required","input":"x"}', 'h[0][name]=q&h[0][value]=shoes',
+  "Duplicate entry 'ada' for key 'users.name'", 'SESSION_TTL_SECONDS=60', 'sessionTimeoutMs: 3000', 'cookieDomain: a.test', 'tokenIssuer: a.test',
+  'authMode: jwt', 'credentials: include',
+  'discount 20%3A off', '/a%2Fb?c=%3D1', 'robot:12345678', 'pat-a-cake', 'sdk-version-12', 'access-control-allow-origin: *', 'r8_short', 'v1.0-beta',
+  'https://a.test/tokens/list'
 ]
 
 t.test('secrets in texts are masked', async t => {
@@ -119,9 +128,12 @@ t.test('ordinary texts stay as they are', async t => {
 
 t.test('ordinary data stay as they are', async t => {
   for (const value of [
-    { pass: 3, fail: 0 }, { sessions: 17 }, { passRate: 0.97 }, { userSessionDuration: 312 }, { authorizationUrl: 'https://a.test/authorize' }, ['token', 'id'], { fields: ['token', 'name'] },
-    { select: ['password', 'email'] }, { secretary: 'Bob' }, { seed: 'linen' }, { seed: 42 }, { tokens: 512 }, { cookies: 2 }, { required: ['token', 'userId'] }, { passes: 12 }, { tokenUrl: '/token' },
-    [{ name: 'size', value: 'L' }], { 'h[0][name]': 'q', 'h[0][value]': 'shoes' }, { path: ['name'], input: 'x' }, { sessionStorage: 'full' }, { passwordless: 'magic-link' }, { sort: ['token', 'asc'] }, { credentials: 'same-origin' }, { authMode: 'jwt' }
+    { pass: 3, fail: 0 }, { sessions: 17 }, { passRate: 0.97 }, { userSessionDuration: 312 }, { authorizationUrl: 'https://a.test/authorize' },
+    ['token', 'id'], { fields: ['token', 'name'] },
+    { select: ['password', 'email'] }, { secretary: 'Bob' }, { seed: 'linen' }, { seed: 42 }, { tokens: 512 }, { cookies: 2 },
+    { required: ['token', 'userId'] }, { passes: 12 }, { tokenUrl: '/token' },
+    [{ name: 'size', value: 'L' }], { 'h[0][name]': 'q', 'h[0][value]': 'shoes' }, { path: ['name'], input: 'x' }, { sessionStorage: 'full' },
+    { passwordless: 'magic-link' }, { sort: ['token', 'asc'] }, { credentials: 'same-origin' }, { authMode: 'jwt' }
   ]) t.same(mask.value(value), value, JSON.stringify(value))
   t.same(mask.value({ session: 'abc', pass: 'abc', passwords: ['a'], seed: 'a b c', sessions: ['x1'] }),
     { session: '******', pass: '******', passwords: ['******'], seed: '******', sessions: ['******'] })

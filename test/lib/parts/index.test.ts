@@ -29,11 +29,14 @@ const isProblem = ({ errors, warnings }: { errors: number, warnings: number }): 
 
 t.test('the menu has every panel, and a JSON panel for each other collector', async t => {
   t.same(panelsOf(parts, sample()).map(panel => panel.name),
-    ['overview', 'request', 'exceptions', 'otherErrors', 'logs', 'performance', 'cpu', 'events', 'router', 'attributes', 'params', 'template', 'pagination', 'locale', 'security', 'session', 'cors',
+    ['overview', 'request', 'exceptions', 'otherErrors', 'logs', 'performance', 'cpu', 'events', 'router', 'attributes', 'params', 'template', 'pagination',
+      'locale', 'security', 'session', 'cors',
       'csp', 'cache', 'links', 'assets', 'http-client', 'spans', 'trace', 'config', 'custom', 'broken'])
   t.same(panelsOf(parts, profile('000001')), panels.filter(({ panel }) => panel?.always))
-  t.same(panels.filter(({ panel }) => panel?.always).map(panel => panel.name), ['overview', 'request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
-  t.same(groupsOf(panelsOf(parts, sample())).map(({ title, panels }) => [title, panels.length]), [['Overview', 8], ['Routing', 6], ['Security', 4], ['Delivery', 3], ['Environment', 4], ['Application', 2]])
+  t.same(panels.filter(({ panel }) => panel?.always).map(panel => panel.name),
+    ['overview', 'request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
+  t.same(groupsOf(panelsOf(parts, sample())).map(({ title, panels }) => [title, panels.length]),
+    [['Overview', 8], ['Routing', 6], ['Security', 4], ['Delivery', 3], ['Environment', 4], ['Application', 2]])
   t.same(groupsOf(panelsOf(parts, profile('000001'))).map(({ title }) => title), ['Overview', 'Routing', 'Security'], 'no empty part')
 })
 
@@ -179,7 +182,8 @@ t.test('HTTP client: the panel has the calls, and the number of calls without a 
   ]
   const fine = profile('000001', { collectors: { 'http-client': { count: 2, calls } } })
   t.same(texts(shown('http-client', fine), 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['204', '1 ms', '2 ms', 'pending', '1 ms', 'pending'])
-  t.equal(panelsOf(parts, fine).find(({ name }) => name === 'http-client')?.name && problemsOf(panels.find(({ name }) => name === 'http-client') ?? { name: '' }, fine).errors, 0)
+  t.equal(panelsOf(parts,
+    fine).find(({ name }) => name === 'http-client')?.name && problemsOf(panels.find(({ name }) => name === 'http-client') ?? { name: '' }, fine).errors, 0)
 })
 
 t.test('HTTP client: 100 calls have at most 150 kB, and the waterfall links to a call', async t => {
@@ -247,11 +251,13 @@ t.test('the panel of a failed collector shows the error', async t => {
 })
 
 t.test('missing or odd data yields a sentence, and no exception', async t => {
-  for (const collectors of [{}, { request: null, response: 3, router: 'x', performance: [1] }, { request: { headers: null, query: 'x' }, response: { headers: 4 } }]) {
+  for (const collectors of [{}, { request: null, response: 3, router: 'x', performance: [1] },
+    { request: { headers: null, query: 'x' }, response: { headers: 4 } }]) {
     for (const panel of panels.filter(({ panel }) => panel?.always)) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
   }
   for (const { name } of panels.filter(({ panel }) => panel?.always !== true)) {
-    for (const data of [null, 3, 'x', [1], {}, { keys: 1, rule: 2, headers: 'x', wanted: [], enabled: {}, fields: 5, acceptLanguage: 'x', calls: [1, {}], count: 'x' }]) {
+    for (const data of [null, 3, 'x', [1], {},
+      { keys: 1, rule: 2, headers: 'x', wanted: [], enabled: {}, fields: 5, acceptLanguage: 'x', calls: [1, {}], count: 'x' }]) {
       t.ok(shown(name, profile('000001', { collectors: { [name]: data } })).textContent?.trim(), name)
     }
   }

@@ -91,7 +91,8 @@ for (const mode of MODES) {
     t.match(texts(overview, '.tiles > div').find((text) => text.startsWith('Problems')), 'Tenant: 1 error')
     t.ok(texts(overview, '.differences tbody tr').includes('tenant of the requestbluenone'))
 
-    const bar = (root: DocumentFragment): string[] => texts((root.querySelector('hindsight-toolbar > template') as HTMLTemplateElement).content, '.item.own .head')
+    const bar = (root: DocumentFragment): string[] => texts((root.querySelector('hindsight-toolbar > template') as HTMLTemplateElement).content,
+      '.item.own .head')
     t.same(bar(await page(app, '/page?of=blue')), ['Tenant: tenant blue'], 'before the response is sent')
     t.same(bar(await page(app, `/_wdt/${failed}`)), ['Tenant: tenant none'])
 
@@ -103,7 +104,12 @@ for (const mode of MODES) {
     const comparison = (await app.inject(`/_profiler/${fine}/compare/${failed}.json`)).json<{ sections: Array<{ name: string, label: string }> }>()
     t.match(comparison.sections.find(({ name }) => name === 'tenant'), { label: 'Tenant', differences: [{ what: 'tenant', a: 'blue', b: 'none' }], equal: 0 })
 
-    const search = async (query: string): Promise<unknown[]> => (await app.inject(`/_profiler/search.json?${query}`)).json<{ profiles: Array<{ token: string, values: unknown }> }>().profiles
+    const search = async (query: string): Promise<unknown[]> => (await app.inject(`/_profiler/search.json?${query}`)).json<{
+      profiles: Array<{
+        token: string,
+        values: unknown
+      }>
+    }>().profiles
     t.match(await search('q=tenant:blue+url:of'), [{ values: { tenant: 'blue' } }, { token: fine, values: { tenant: 'blue' } }])
     t.match(await search('tenant=NO&error=1'), [{ token: failed, values: { tenant: 'none' } }])
     t.same(await search('tenant=lue'), [])

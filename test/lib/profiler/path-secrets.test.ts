@@ -113,7 +113,8 @@ for (const [mode, start] of modes) {
     for (const [path, shown] of [
       ['/pin/4711', '/pin/******'], ['/pin/471104', '/pin/******'], ['/reset/ab12-7', '/reset/******-7'], ['/only/ab1.json', '/only/******.json'],
       ['/reset/12-12', '/reset/******-******'],
-      ['/verify/482913', '/verify/******'], ['/verify/482913?a=/verify/482913', '/verify/******?a=/verify/******'], ['/page/password=ab12', '/page/password=******'],
+      ['/verify/482913', '/verify/******'], ['/verify/482913?a=/verify/482913', '/verify/******?a=/verify/******'],
+      ['/page/password=ab12', '/page/password=******'],
       ['/verify/404', '/verify/404'], ['/verify/resend', '/verify/resend'], ['/page', '/page']
     ] as const) {
       const { url, collectors } = await profileOf(app, await app.inject({ url: path }))

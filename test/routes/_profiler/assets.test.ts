@@ -1,4 +1,3 @@
-import t from 'tap'
 import { pageAssets, toolbarAssets } from '../../../lib/reading/pages/assets.js'
 import { ISOLATION } from '../../../lib/reading/pages/layout.js'
 import { listen, raw } from '../../support/app.js'

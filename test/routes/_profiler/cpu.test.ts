@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import t, { type Test } from 'tap'
 import { readCpuRecord } from '../../../lib/parts/cpu/record.js'
 import { profile } from '../../lib/parts/fixture.js'
 import { sample } from '../../lib/parts/sample.js'

@@ -1,6 +1,4 @@
-import t from 'tap'
 import { requested } from '../../lib/reading/formats/stored.js'
-import { build } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
 inBothModes('the request of a profile is downloaded in each format', async (t, build) => {

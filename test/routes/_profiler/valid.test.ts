@@ -1,10 +1,8 @@
-import t from 'tap'
 import { parts } from '../../../lib/parts/index.js'
 import { panelsOf } from '../../../lib/parts/read.js'
 import { failure, profile, tokens } from '../../lib/parts/fixture.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { sample } from '../../lib/parts/sample.js'
-import { build } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 import { htmlChecker } from '../../support/html-checker.js'
 
@@ -25,7 +23,8 @@ inBothModes('the pages of the profiler, and a page with the toolbar, are valid H
   for (const token of tokens(1, 60)) app.hindsight.profiler.save(token > '000030' ? failure(token, { parent: '3fa94c' }) : profile(token))
   await app.hindsight.profiler.pin('000001', true)
   const urls = [
-    '/_profiler/', '/_profiler/?limit=20', '/_profiler/search?status=404&url=%3Cb%3E', '/_profiler/search?status=zz', '/_profiler/search?url=nowhere', '/_profiler/000001', '/_profiler/000060',
+    '/_profiler/', '/_profiler/?limit=20', '/_profiler/search?status=404&url=%3Cb%3E', '/_profiler/search?status=zz', '/_profiler/search?url=nowhere',
+    '/_profiler/000001', '/_profiler/000060',
     ...['3fa94c', '00000f'].flatMap((token) => panelsOf(parts, sample()).map(({ name }) => `/_profiler/${token}?panel=${name}`)),
     '/page', '/_wdt/3fa94c'
   ]

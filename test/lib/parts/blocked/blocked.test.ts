@@ -207,7 +207,20 @@ t.test('the reason is on the diagnostic page, on the profile page and in the out
   const { parts } = await import('../../../../lib/parts/index.js')
   const { request } = await import('../../../../lib/parts/request/index.js')
   const hostile = { ...profile, collectors: { ...profile.collectors, blocked: [{ sentence: '<script>\u202e' }, null, { sentence: 1 }] } }
-  const html = (shown: typeof profile) => page(profilePage(shown, request, { base: '', nonce: { script: 'a', style: 'b' }, assets: { style: '', script: '', icons: [] }, formToken: '', pinned: false, children: [], previous: null, lastSuccess: null, query: {}, editor: null, parts } as never))
+  const html = (shown: typeof profile) => page(profilePage(shown, request,
+    {
+      base: '',
+      nonce: { script: 'a', style: 'b' },
+      assets: { style: '', script: '', icons: [] },
+      formToken: '',
+      pinned: false,
+      children: [],
+      previous: null,
+      lastSuccess: null,
+      query: {},
+      editor: null,
+      parts
+    } as never))
   t.match(html(profile).querySelector('.summary .blocked')?.textContent, /Why was it refused\?Rule 0 of security/)
   t.same([...html(hostile).querySelectorAll('.blocked li')].map(({ textContent }) => textContent), ['<script>⟨U+202E⟩'])
   const dataDir = testdir(t)

@@ -70,7 +70,8 @@ for (const mode of ['observe', 'full'] as const) {
     t.notMatch(JSON.stringify(loop.collectors.headers), 'secret')
     await app.inject('/hijacked')
     const { token = '' } = await app.hindsight.profiler.latest() ?? {}
-    t.same(brief(await app.hindsight.profiler.find(token) as Profile, 'handler'), [['x-raw', null, 'r'], ['x-before', '1', null]], 'a header of a hijacked reply is not sent')
+    t.same(brief(await app.hindsight.profiler.find(token) as Profile, 'handler'), [['x-raw', null, 'r'], ['x-before', '1', null]],
+      'a header of a hijacked reply is not sent')
   })
 
   t.test(`${mode}: code outside of hooks is attributed in its order`, async (t) => {

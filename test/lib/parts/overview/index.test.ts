@@ -28,7 +28,8 @@ t.test('the overview has the main facts of the request', async t => {
   const root = JSDOM.fragment(markup(overviewPanel, whole, { editor, base: '/_profiler', parent, children, differences: '<p id="d"></p>' }))
   t.same(texts(root, '.tiles > div'), [
     'TimeTotal 20 msHandler 15 msResponse ready 18 ms', 'Slowest parthandler orders 15 msGET b.test/ 9 ms',
-    'ProblemsExceptions: 2 errorsHTTP client: 1 error', 'Outgoing calls2 calls, 1 failed', 'Handler/app/routes/orders.ts:12', 'Thrown at/app/plugins/router.ts:3'
+    'ProblemsExceptions: 2 errorsHTTP client: 1 error', 'Outgoing calls2 calls, 1 failed', 'Handler/app/routes/orders.ts:12',
+    'Thrown at/app/plugins/router.ts:3'
   ])
   t.ok(root.querySelector('#d'), 'the differences')
   t.same([...root.querySelectorAll('a')].map(link => link.getAttribute('href')), [

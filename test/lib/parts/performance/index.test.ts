@@ -219,8 +219,10 @@ for (const lifecycle of ['observe', 'full'] as const) {
 }
 
 t.test('skipped listeners have no row, and invalid data has no bar', async t => {
-  t.same(timelineOf(parts, sample()).map(({ name, failed }) => [name, failed]), [['router', true], ['error', false], ['clickjacking', false], ['GET plain', true], ['plain', false]])
-  const root = shown(performancePanel, profile('000001', { duration: 0, events: [event('a', 0, 0)], collectors: { 'http-client': { calls: [{ start: 'x' }, {}] } } }))
+  t.same(timelineOf(parts, sample()).map(({ name, failed }) => [name, failed]),
+    [['router', true], ['error', false], ['clickjacking', false], ['GET plain', true], ['plain', false]])
+  const root = shown(performancePanel,
+    profile('000001', { duration: 0, events: [event('a', 0, 0)], collectors: { 'http-client': { calls: [{ start: 'x' }, {}] } } }))
   t.notMatch(root.querySelector('.waterfall')?.innerHTML, /NaN|Infinity|undefined/)
   t.equal(root.querySelectorAll('.waterfall a.name').length, 1)
   t.match(shown(performancePanel, profile('000001')).textContent, /No listener was reached\./)
