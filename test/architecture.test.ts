@@ -27,7 +27,7 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   ['lib/profiler/profile.ts', 6],
   ['lib/profiler', 8],
   // What is recorded of a request: lower layers add to it.
-  ['lib/recording/recording.ts', 1],
+  ['lib/recording/recording.ts', 1, 'lib/lifecycle'],
   ['lib/recording', 8, 'lib/profiler'],
   ['lib/parts', 7],
   ['lib/error-page', 6],
