@@ -254,8 +254,8 @@ t.test('limits: log lines, by the kind of logger', async (t) => {
   }
   for (const [name, options, expected] of [
     ['pino', { logger: { level: 'info', stream: { write: none } } }, ['info from the request', 'info from the application']],
-    ['another logger', { loggerInstance: own }, ['info from the request', 'debug from the request']],
-    ['none', { logger: false }, ['info from the request', 'debug from the request']]
+    ['another logger', { loggerInstance: own }, []],
+    ['none', { logger: false }, []]
   ] as const) {
     const app = Fastify({ pluginTimeout: 60_000, ...options } as object) as unknown as FastifyInstance
     t.teardown(() => app.close())
