@@ -3,7 +3,7 @@ import { flattenError } from '../errors/flatten-error.js'
 import { maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
-import { isOwnPath } from '../http/own-paths.js'
+import { isProfilePath } from '../http/own-paths.js'
 import { pathnameOf } from '../http/request-target.js'
 import { isRedirect } from '../http/responses.js'
 import { sentHeadersOf } from '../lifecycle/header-values.js'
@@ -60,7 +60,7 @@ export function openProfiles (
   const redirects = new Redirects()
 
   function mayBeProfiled (request: FastifyRequest): boolean {
-    return !isOwnPath(pathnameOf(request), base) && routeConfigOf(request)?.profile !== false
+    return !isProfilePath(pathnameOf(request), base) && routeConfigOf(request)?.profile !== false
   }
 
   /** Whether the request is profiled, by its outcome until now. */
