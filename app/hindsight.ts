@@ -6,7 +6,7 @@ import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from '../lib/options.js'
 import type { ResolvedOptions } from './prepare.js'
 import { profilerSettings, recordingSetting } from '../lib/recording/collect-policy.js'
-import { checkStorageSetting } from '../lib/profiler/storage/open.js'
+import { checkStorageSetting } from '../lib/store/open.js'
 import { openServices } from '../lib/lifecycle/services.js'
 
 interface Startup {

@@ -11,8 +11,8 @@ export type { Authenticator } from '../lib/security/authenticators.js'
 export type { Voter } from '../lib/security/access-control.js'
 export type { ConvertedParams } from '../lib/routing/attributes.js'
 export type { Collector, CollectorPanel } from '../lib/parts/part.js'
-export type { Profile } from '../lib/profiler/profile.js'
+export type { Profile } from '../lib/store/profile.js'
 
 // The types of `app.hindsight`.
 export type {} from '../lib/lifecycle/services.js'
-export type {} from '../lib/profiler/profiler.js'
+export type {} from '../lib/store/profiler.js'

@@ -1,11 +1,11 @@
 import type { ParseArgsConfig } from 'node:util'
-import { newestOf } from '../lib/profiler/follow.js'
-import type { Profile } from '../lib/profiler/profile.js'
-import { readSearch, type SearchQuery } from '../lib/profiler/search-query.js'
-import type { Criteria } from '../lib/profiler/storage/criteria.js'
-import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
-import { readProfile } from '../lib/profiler/stored-events.js'
-import { TOKEN_PATTERN } from '../lib/profiler/token.js'
+import { newestOf } from '../lib/store/follow.js'
+import type { Profile } from '../lib/store/profile.js'
+import { readSearch, type SearchQuery } from '../lib/store/search-query.js'
+import type { Criteria } from '../lib/store/criteria.js'
+import type { ProfileStorage } from '../lib/store/storage.js'
+import { readProfile } from '../lib/store/stored-events.js'
+import { TOKEN_PATTERN } from '../lib/store/token.js'
 import type { Terminal } from './terminal.js'
 
 /** The options of a command line, by name. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { styleText } from 'node:util'
 import { milliseconds } from '../lib/view/components.js'
-import type { ProfileSummary } from '../lib/profiler/profile.js'
+import type { ProfileSummary } from '../lib/store/profile.js'
 import { visibleJson } from '../lib/view/json.js'
 import { visibleLine } from '../lib/view/visible.js'
 

@@ -18,17 +18,17 @@ const SOURCES = ['app', 'cli', 'lib', 'plugins', 'routes']
 
 /** Imports go from a higher layer to a lower one, or stay within their own part. */
 const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: string]> = [
-  ['app', 11],
-  ['cli', 11],
-  ['routes', 10],
-  ['plugins', 10],
-  ['lib/reading', 9],
-  // What a profile is: the parts read it, and the rest of its folder records and stores it.
-  ['lib/profiler/profile.ts', 6],
-  ['lib/profiler', 8],
+  ['app', 12],
+  ['cli', 12],
+  ['routes', 11],
+  ['plugins', 11],
+  ['lib/reading', 10],
+  // What a profile is: the parts read it.
+  ['lib/store/profile.ts', 6],
+  ['lib/store', 8],
   // What is recorded of a request: lower layers add to it.
   ['lib/recording/recording.ts', 1, 'lib/lifecycle'],
-  ['lib/recording', 8, 'lib/profiler'],
+  ['lib/recording', 9],
   ['lib/parts', 7],
   ['lib/error-page', 6],
   ['lib/errors', 5],
@@ -49,6 +49,9 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
 /** The generated types of the options. They contain the interfaces that applications implement. */
 const OPTION_TYPES = 'lib/options.ts'
 
+/** The interface of stores, and its engines. */
+const ENGINES = /^lib\/store\/(?:criteria|memory|open|postgres|retention|sql|sqlite|storage)\b/
+
 /** Files that treat all parts alike. The toolbar of a response that is not sent yet reads its route. */
 const READERS = /^lib\/reading\/(?:pages\/(?!toolbar\/insert)|compare\/|profile-markdown)/
 
@@ -60,8 +63,8 @@ const BOUNDARIES: ReadonlyArray<{ says: string, breaks: (from: string, to: strin
   },
   {
     says: 'storage imports only the profile, its summary and the connections to PostgreSQL',
-    breaks: (from, to) => within(from, 'lib/profiler/storage') && !within(to, 'lib/profiler/storage') &&
-      !['lib/profiler/profile.ts', 'lib/profiler/summary.ts', 'lib/postgres.ts', 'lib/require.ts'].includes(to)
+    breaks: (from, to) => ENGINES.test(from) && !ENGINES.test(to) &&
+      !['lib/store/profile.ts', 'lib/store/summary.ts', 'lib/postgres.ts', 'lib/require.ts'].includes(to)
   },
   {
     says: 'pages, comparison and Markdown read the list of parts, and none of them',
@@ -72,8 +75,8 @@ const BOUNDARIES: ReadonlyArray<{ says: string, breaks: (from: string, to: strin
     breaks: (from, to) => within(from, 'plugins') && within(to, 'lib/parts') && to.endsWith('/index.ts')
   },
   {
-    says: 'the diagnostic page never imports the profiler',
-    breaks: (from, to) => (within(from, 'lib/errors') || within(from, 'lib/error-page')) && within(to, 'lib/profiler')
+    says: 'the diagnostic page imports neither the recorder nor the store',
+    breaks: (from, to) => (within(from, 'lib/errors') || within(from, 'lib/error-page')) && (within(to, 'lib/store') || within(to, 'lib/recording'))
   },
   {
     says: 'what is shipped imports only what is shipped',
@@ -198,18 +201,18 @@ t.test('each rule can fail', async (t) => {
     ['down by one layer and by five', [
       ['app/app.ts', 'plugins/cors.ts'],
       ['app/app.ts', 'lib/lifecycle/lifecycle.ts'],
-      ['routes/_profiler/index.ts', 'lib/profiler/profiler.ts']
+      ['routes/_profiler/index.ts', 'lib/store/profiler.ts']
     ], []],
     ['within one part', [['lib/lifecycle/listener.ts', 'lib/lifecycle/lifecycle.ts']], []],
     ['upward', [['lib/lifecycle/lifecycle.ts', 'lib/routing/table.ts']],
       ['not downward: lib/lifecycle/lifecycle.ts (1) > lib/routing/table.ts (4)']],
-    ['upward, a type only', [['lib/profiler/profile.ts', 'app/hindsight.ts', 'type']],
-      ['not downward: lib/profiler/profile.ts (6) > app/hindsight.ts (11)']],
+    ['upward, a type only', [['lib/store/profile.ts', 'app/hindsight.ts', 'type']],
+      ['not downward: lib/store/profile.ts (6) > app/hindsight.ts (12)']],
     ['upward, from the types of the options', [['lib/options.ts', 'lib/parts/part.ts', 'type']], []],
     ['sideways to another part', [['lib/logs/log.ts', 'lib/http/origin.ts']],
       ['not downward: lib/logs/log.ts (2) > lib/http/origin.ts (2)']],
     ['a route and a listener', [['routes/index.ts', 'plugins/cors.ts']],
-      ['not downward: routes/index.ts (10) > plugins/cors.ts (10)']],
+      ['not downward: routes/index.ts (11) > plugins/cors.ts (11)']],
     ['a circle of three', [
       ['lib/view/a.ts', 'lib/view/b.ts'],
       ['lib/view/b.ts', 'lib/view/c.ts'],
@@ -224,21 +227,21 @@ t.test('each rule can fail', async (t) => {
     ['siblings among the listeners', [['plugins/cors.ts', 'plugins/session.ts', 'type']],
       ['listeners do not import each other: plugins/cors.ts > plugins/session.ts']],
     ['storage and the profile', [
-      ['lib/profiler/storage/memory.ts', 'lib/profiler/profile.ts'],
-      ['lib/profiler/storage/memory.ts', 'lib/profiler/storage/storage.ts']
+      ['lib/store/memory.ts', 'lib/store/profile.ts'],
+      ['lib/store/memory.ts', 'lib/store/storage.ts']
     ], []],
-    ['storage and more of the profiler', [['lib/profiler/storage/memory.ts', 'lib/profiler/token.ts']],
-      ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/profiler/token.ts']],
-    ['storage and a lower layer', [['lib/profiler/storage/memory.ts', 'lib/lifecycle/lifecycle.ts']],
-      ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/lifecycle/lifecycle.ts']],
+    ['storage and more of the profiler', [['lib/store/memory.ts', 'lib/store/token.ts']],
+      ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/store/memory.ts > lib/store/token.ts']],
+    ['storage and a lower layer', [['lib/store/memory.ts', 'lib/lifecycle/lifecycle.ts']],
+      ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/store/memory.ts > lib/lifecycle/lifecycle.ts']],
     ['a listener and a panel', [['plugins/toolbar.ts', 'lib/parts/logs/index.ts']],
       ['listeners import no panel: plugins/toolbar.ts > lib/parts/logs/index.ts']],
     ['a page and one part', [['lib/reading/pages/list.ts', 'lib/parts/logs/index.ts']],
       ['pages, comparison and Markdown read the list of parts, and none of them: lib/reading/pages/list.ts > lib/parts/logs/index.ts']],
     ['a page and the list of parts', [['lib/reading/pages/list.ts', 'lib/parts/index.ts'], ['lib/reading/pages/list.ts', 'lib/parts/read.ts']], []],
-    ['diagnostics and the profiler', [['lib/error-page/page.ts', 'lib/profiler/profile.ts', 'type']], [
-      'not downward: lib/error-page/page.ts (6) > lib/profiler/profile.ts (6)',
-      'the diagnostic page never imports the profiler: lib/error-page/page.ts > lib/profiler/profile.ts'
+    ['diagnostics and the profiler', [['lib/error-page/page.ts', 'lib/store/profile.ts', 'type']], [
+      'not downward: lib/error-page/page.ts (6) > lib/store/profile.ts (6)',
+      'the diagnostic page imports neither the recorder nor the store: lib/error-page/page.ts > lib/store/profile.ts'
     ]],
     ['the tests', [['routes/index.ts', 'test/support/browser.ts']],
       ['what is shipped imports only what is shipped: routes/index.ts > test/support/browser.ts']],

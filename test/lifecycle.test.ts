@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { lifecycle } from '../app/lifecycle.js'
 import { HOOK_OF_STAGE, type Stage } from '../lib/lifecycle/lifecycle.js'
 import type { Outcome } from '../lib/lifecycle/events.js'
-import type { Profile } from '../lib/profiler/profile.js'
+import type { Profile } from '../lib/store/profile.js'
 import { build, listen, profileOf, ran, raw, type BuildOptions } from './support/app.js'
 
 const STAGES = Object.keys(HOOK_OF_STAGE) as Stage[]

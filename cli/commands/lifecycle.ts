@@ -11,7 +11,7 @@ import { packageOf } from '../../lib/errors/stack-frame.js'
 import { interceptHooks } from '../../lib/lifecycle/intercept-hooks.js'
 import { isOwnHook, listenerOf } from '../../lib/lifecycle/listener.js'
 import { nameOfPlugin, placeOf } from '../../lib/recording/application-hooks.js'
-import { settlesWithin } from '../../lib/profiler/write-queue.js'
+import { settlesWithin } from '../../lib/store/write-queue.js'
 
 /** Milliseconds in which a file has to create its application and let it listen. */
 const LOAD_TIMEOUT = 10_000

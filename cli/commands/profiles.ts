@@ -1,11 +1,11 @@
 import { successOf } from '../../lib/reading/compare/last-success.js'
-import { follow } from '../../lib/profiler/follow.js'
+import { follow } from '../../lib/store/follow.js'
 import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/headers.js'
-import type { Profile } from '../../lib/profiler/profile.js'
-import type { ProfilePage } from '../../lib/profiler/storage/storage.js'
-import { type ProfileSummary } from '../../lib/profiler/profile.js'
-import { summarize } from '../../lib/profiler/summary.js'
+import type { Profile } from '../../lib/store/profile.js'
+import type { ProfilePage } from '../../lib/store/storage.js'
+import { type ProfileSummary } from '../../lib/store/profile.js'
+import { summarize } from '../../lib/store/summary.js'
 import {
   CRITERIA, findProfile, NOTHING_FOUND, SEARCH, searchOf, type Command, type CommandContext
 } from '../command.js'

@@ -1,6 +1,6 @@
 import type { Hint } from '../errors/hints.js'
 import { cut } from '../view/visible.js'
-import type { Profile } from '../profiler/profile.js'
+import type { Profile } from '../store/profile.js'
 
 /** Texts of one hint. */
 const MAX_TEXTS = 5

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Hint } from '../errors/hints.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { EditorLink } from '../view/editor.js'
-import type { Profile, ProfileSummary } from '../profiler/profile.js'
+import type { Profile, ProfileSummary } from '../store/profile.js'
 import type { SectionBuilder, Values } from './section-builder.js'
 
 declare module '../lifecycle/services.js' {

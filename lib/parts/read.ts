@@ -1,6 +1,6 @@
 import { messageOf } from '../errors/thrown-value.js'
 import { failed, json } from '../view/components.js'
-import type { Profile } from '../profiler/profile.js'
+import type { Profile } from '../store/profile.js'
 import { synchronous } from './collect.js'
 import { dataOf, failureOf, isObject } from './data.js'
 import type { PanelView, Part } from './part.js'

@@ -1,4 +1,4 @@
-import type { Profile } from '../profiler/profile.js'
+import type { Profile } from '../store/profile.js'
 import { addressOf } from './data.js'
 import type { Part, TimelineEntry } from './part.js'
 import { labelOf, resultsOf } from './read.js'

@@ -13,8 +13,8 @@ import type { Mask } from '../mask/mask.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
 import { openConfiguration } from '../parts/config/configuration.js'
-import { EXIT_TIMEOUT } from '../profiler/profiler.js'
-import { newToken } from '../profiler/token.js'
+import { EXIT_TIMEOUT } from '../store/profiler.js'
+import { newToken } from '../store/token.js'
 import { buildProfile, withError } from './build-profile.js'
 import { collectPolicy } from './collect-policy.js'
 import { Redirects } from './redirects.js'
@@ -36,7 +36,7 @@ const MAX_LATE_ERRORS = 25
 
 /** One listener for all applications: Node.js warns of more than ten. */
 const onExit = new Set<(code: number, deadline: number) => void>()
-// Before the exit listener of `storage/sqlite.ts`, which stops the thread of the database.
+// Before the exit listener of `store/sqlite.ts`, which stops the thread of the database.
 process.prependListener('exit', (code) => {
   const deadline = performance.now() + EXIT_TIMEOUT
   for (const callback of onExit) callback(code, deadline)

@@ -2,8 +2,8 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
-import type { Criteria } from '../../lib/profiler/storage/criteria.js'
-import type { ProfileSummary } from '../../lib/profiler/profile.js'
+import type { Criteria } from '../../lib/store/criteria.js'
+import type { ProfileSummary } from '../../lib/store/profile.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
   TokenNotFoundError, tokenOf, type Fields

@@ -6,7 +6,7 @@ import { pathnameOf } from '../../lib/http/request-target.js'
 import { preventCaching } from '../../lib/http/responses.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../lib/reading/pages/layout.js'
-import type { Profile } from '../../lib/profiler/profile.js'
+import type { Profile } from '../../lib/store/profile.js'
 import { userOf } from '../../lib/security/context.js'
 
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)

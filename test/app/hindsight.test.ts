@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import { hindsight, preload } from '../../app/hindsight.js'
 import { expected, OPTIONS } from '../../lib/check-options.js'
 import type { HindsightOptions } from '../../lib/options.js'
-import { asides, connection, place } from '../lib/profiler/storage/support.js'
+import { asides, connection, place } from '../lib/store/support.js'
 import { profileOf } from '../support/app.js'
 
 /** The names of the listeners that can be left to the application. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { Profile } from '../../lib/profiler/profile.js'
-import type { Criteria } from '../../lib/profiler/storage/criteria.js'
-import type { ProfileStorage, SearchOptions, Sort, StorageBounds } from '../../lib/profiler/storage/storage.js'
-import { recordOf } from '../../lib/profiler/summary.js'
+import type { Profile } from '../../lib/store/profile.js'
+import type { Criteria } from '../../lib/store/criteria.js'
+import type { ProfileStorage, SearchOptions, Sort, StorageBounds } from '../../lib/store/storage.js'
+import { recordOf } from '../../lib/store/summary.js'
 
 /** One test; `run` rejects with an `AssertionError` if the store breaks the contract. */
 export interface StorageContractCase {

@@ -11,7 +11,7 @@ import { environmentNames } from '../support/environment-names.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import type { Listener } from '../../lib/lifecycle/listener.js'
 import type { ListenerEvent } from '../../lib/lifecycle/events.js'
-import type { Profile } from '../../lib/profiler/profile.js'
+import type { Profile } from '../../lib/store/profile.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
 /** The pages whose pieces these tests run. */

@@ -5,7 +5,7 @@ import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../lib/options.js'
-import type { Profile } from '../../lib/profiler/profile.js'
+import type { Profile } from '../../lib/store/profile.js'
 import { listen, profileOf } from '../support/app.js'
 
 const HTML = { accept: 'text/html' }

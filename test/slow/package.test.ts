@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { publint } from 'publint'
 import t from 'tap'
 import ts from 'typescript'
-import type { Profile } from '../../lib/profiler/profile.js'
+import type { Profile } from '../../lib/store/profile.js'
 import { compile, SOURCE } from '../frameworks/nest-application.js'
 import { link as linkTo, pack, unpack, type Packed } from '../support/packed.js'
 import { run as start } from '../support/process.js'
@@ -69,7 +69,7 @@ t.test('the package has exactly the files that it needs', async (t) => {
   const entries = Object.values(exports).flatMap(({ import: esm, require: cjs }) => esm === undefined ? [] : [esm.default, cjs.default, cjs.types])
   const needed = [
     ...entries.map((path) => path.slice(2)), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'bin/fastify-hindsight.js',
-    'dist/lib/profiler/storage/sqlite/worker.js', 'dist/lib/profiler/storage/sqlite/worker-entry.js', 'dist/routes/_profiler/index.js'
+    'dist/lib/store/sqlite/worker.js', 'dist/lib/store/sqlite/worker-entry.js', 'dist/routes/_profiler/index.js'
   ]
   for (const path of needed) t.ok(paths.includes(path), path)
   const allowed = new RegExp([

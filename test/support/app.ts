@@ -9,7 +9,7 @@ import type { HindsightOptions } from '../../lib/options.js'
 import type { ServerSettings } from '../../app/server-options.js'
 import type { ListenerEvent } from '../../lib/lifecycle/events.js'
 import { profilerSettings } from '../../lib/recording/collect-policy.js'
-import type { Profile } from '../../lib/profiler/profile.js'
+import type { Profile } from '../../lib/store/profile.js'
 
 /** A folder without any route. */
 const NO_ROUTES = join(import.meta.dirname, '../fixtures/no-routes')

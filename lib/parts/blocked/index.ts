@@ -1,4 +1,4 @@
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import { listHint, listOf } from '../data.js'
 import type { Part } from '../part.js'
 

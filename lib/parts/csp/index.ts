@@ -6,7 +6,7 @@ import { pairsSection, rowsSection } from '../../view/components.js'
 import { isObject, listOf, type Data } from '../data.js'
 import type { Part } from '../part.js'
 import { responseOf } from '../request/index.js'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 
 declare module '../../lifecycle/services.js' {
   interface Services {

@@ -3,7 +3,7 @@ import { shownValue } from '../../lifecycle/header-values.js'
 import type { EventRecorder } from '../../lifecycle/event-recorder.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut } from '../../view/visible.js'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import { dataOf, listOf, type Data } from '../data.js'
 
 const MAX_NAME = 200

@@ -1,7 +1,7 @@
 import { renderChain, renderTraces } from '../../error-page/exceptions.js'
 import { exceptionParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
 import { counted } from '../../view/counted.js'
 import { cut } from '../../view/visible.js'

@@ -1,4 +1,4 @@
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { countedLabel, entryRow, entryTable, fold, json, statusBadge } from '../../view/components.js'
 import { counted } from '../../view/counted.js'

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { escapeMarkdown, fence } from '../../view/markdown.js'

@@ -4,7 +4,7 @@ import { pathnameOf } from '../../http/request-target.js'
 import { stateOf, type RequestState } from '../../lifecycle/request-state.js'
 import { routeMatchOf } from '../../routing/route-table.js'
 import { triedRoutes } from '../../routing/tried-routes.js'
-import type { ProfiledRoute } from '../../profiler/profile.js'
+import type { ProfiledRoute } from '../../store/profile.js'
 import { collectedBy } from '../collect.js'
 
 /**

@@ -1,5 +1,5 @@
 import { similarRoutes } from '../../errors/hints.js'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import { note, pairs, pairsSection, place, placeOf, rowsSection, section } from '../../view/components.js'
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'

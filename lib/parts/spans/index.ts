@@ -2,7 +2,7 @@ import { readAsset } from '../../view/asset.js'
 import { entryRow, entryTable, fold, json, pairs } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { addressOf, dataOf, listOf, numberOf, type Data } from '../data.js'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import type { Part, TimelineEntry } from '../part.js'
 
 /** The spans of the application's own instrumentation (OpenTelemetry). */

@@ -1,4 +1,4 @@
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import { dataOf, type Data } from '../data.js'
 import { fieldsPart } from '../fields.js'
 

@@ -3,7 +3,7 @@ import { parts as ownParts } from '../../parts/index.js'
 import type { ComparedSection, Part } from '../../parts/part.js'
 import { attempt, byOrder, labelOf, resultsOf } from '../../parts/read.js'
 import { flattenPaths, SectionBuilder, type Section, type Values } from '../../parts/section-builder.js'
-import type { Profile, ProfileSummary } from '../../profiler/profile.js'
+import type { Profile, ProfileSummary } from '../../store/profile.js'
 
 /** One of two profiles that are compared. */
 export type Compared =

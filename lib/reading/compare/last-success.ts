@@ -6,8 +6,8 @@ import { parts as ownParts } from '../../parts/index.js'
 import type { DifferenceGroup, Part } from '../../parts/part.js'
 import { byOrder, resultsOf } from '../../parts/read.js'
 import { SectionBuilder, type Values } from '../../parts/section-builder.js'
-import type { Profile, ProfileSummary } from '../../profiler/profile.js'
-import type { ProfileStorage } from '../../profiler/storage/storage.js'
+import type { Profile, ProfileSummary } from '../../store/profile.js'
+import type { ProfileStorage } from '../../store/storage.js'
 
 /** The last success of the route of a failure, and how the failure differs from it. */
 export interface LastSuccess {

@@ -10,7 +10,7 @@ import { requestOf } from '../../parts/request/index.js'
 import { outermostSpan } from '../../parts/spans/index.js'
 import { timelineOf, type Span as Entry } from '../../parts/timeline.js'
 import { traceIn } from '../../parts/trace/index.js'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import { require } from '../../require.js'
 import { cut } from '../../view/visible.js'
 

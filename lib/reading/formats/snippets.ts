@@ -1,11 +1,11 @@
 import { INVISIBLE, visibleJson } from '../../view/json.js'
 import { visible } from '../../view/visible.js'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import type { FilledRequest } from '../replay/fill.js'
 import {
   NotSendableError, splitAtPlaceholders, type MaskedValue, type StoredRequest
 } from '../replay/stored-request.js'
-import { isFailure } from '../../profiler/profile.js'
+import { isFailure } from '../../store/profile.js'
 
 /** A request as a format receives it. */
 export interface FormatInput {

@@ -5,7 +5,7 @@ import { visibleLine } from '../../view/visible.js'
 import { addressOf } from '../../parts/data.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
 import { countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import { milliseconds, moment, postForm, statusClass } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 

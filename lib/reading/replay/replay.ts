@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import createError from '@fastify/error'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { isOwnPath } from '../../http/own-paths.js'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 import { fillRequest } from './fill.js'
 import { NotSendableError, type StoredRequest } from './stored-request.js'
 

@@ -4,7 +4,7 @@ import { percentDecoded } from '../../http/header-text.js'
 import { MASKED } from '../../mask/mask.js'
 import { isObject, type Data } from '../../parts/data.js'
 import { requestOf } from '../../parts/request/index.js'
-import type { Profile } from '../../profiler/profile.js'
+import type { Profile } from '../../store/profile.js'
 
 /** A value that is masked in the profile: it has to be entered again to be sent. */
 export interface MaskedValue {

@@ -8,7 +8,7 @@ import { hindsight } from '../../../app/hindsight.js'
 import { onMalformed, refuse } from '../../../lib/http/refused-message.js'
 import { serverOptions } from '../../../app/server-options.js'
 import type { HindsightOptions } from '../../../lib/options.js'
-import type { Profile } from '../../../lib/profiler/profile.js'
+import type { Profile } from '../../../lib/store/profile.js'
 import { build, listen, raw } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
 

@@ -13,7 +13,7 @@ import { contextOf, recordingOf } from '../../../lib/lifecycle/request-state.js'
 import { LogCapture } from '../../../lib/logs/log-capture.js'
 import { capturing, output } from './capturing.js'
 import { Writable } from 'node:stream'
-import type { Profile } from '../../../lib/profiler/profile.js'
+import type { Profile } from '../../../lib/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 

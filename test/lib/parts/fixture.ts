@@ -1,4 +1,4 @@
-import type { Profile } from '../../../lib/profiler/profile.js'
+import type { Profile } from '../../../lib/store/profile.js'
 
 /** A small profile for tests; `changes` replace its fields. */
 export function profile (token: string, changes: Partial<Profile> = {}): Profile {

@@ -4,7 +4,7 @@ import { exceptions as exceptionsPanel } from '../../../lib/parts/exceptions/ind
 import { parts } from '../../../lib/parts/index.js'
 import { countOf, panelsOf, problemsOf } from '../../../lib/parts/read.js'
 import { groupsOf } from '../../../lib/reading/pages/profile.js'
-import type { Profile } from '../../../lib/profiler/profile.js'
+import type { Profile } from '../../../lib/store/profile.js'
 import { profile } from './fixture.js'
 import { HOSTILE } from './hostile.js'
 import { sample } from './sample.js'

@@ -1,5 +1,5 @@
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
-import type { Profile } from '../../../lib/profiler/profile.js'
+import type { Profile } from '../../../lib/store/profile.js'
 import { failure } from './fixture.js'
 
 const event = (number: number, changes: Partial<ListenerEvent>): ListenerEvent => ({

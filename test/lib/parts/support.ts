@@ -2,7 +2,7 @@ import { JSDOM } from 'jsdom'
 import { parts } from '../../../lib/parts/index.js'
 import type { PanelView, Part } from '../../../lib/parts/part.js'
 import { renderPanel } from '../../../lib/parts/read.js'
-import type { Profile } from '../../../lib/profiler/profile.js'
+import type { Profile } from '../../../lib/store/profile.js'
 
 /** The markup of a panel of a profile as a store gives it back. */
 export function markup (part: Part, profile: Profile, view: Partial<PanelView> = {}): string {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { profileMarkdown } from '../../../lib/reading/profile-markdown.js'
-import type { Profile } from '../../../lib/profiler/profile.js'
+import type { Profile } from '../../../lib/store/profile.js'
 import { newest } from '../../support/app.js'
 import { failure, profile } from '../parts/fixture.js'
 import { sample } from '../parts/sample.js'

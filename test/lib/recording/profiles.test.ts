@@ -7,7 +7,7 @@ import { build, listen, newest, profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 import type { FastifyInstance } from 'fastify'
 import type { HindsightOptions } from '../../../lib/options.js'
-import type { Profile } from '../../../lib/profiler/profile.js'
+import type { Profile } from '../../../lib/store/profile.js'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'

@@ -4,7 +4,7 @@ import { hash } from '@node-rs/argon2'
 import { hindsight } from '../../../app/hindsight.js'
 import type { HindsightOptions, SecuritySettings } from '../../../lib/options.js'
 import { serverOptions } from '../../../app/server-options.js'
-import type { Profile } from '../../../lib/profiler/profile.js'
+import type { Profile } from '../../../lib/store/profile.js'
 import { argon2, type PasswordHasher } from '../../../lib/security/users.js'
 import type { SecurityRecord } from '../../../lib/security/context.js'
 

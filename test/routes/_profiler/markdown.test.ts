@@ -1,7 +1,7 @@
 import { get, listen, statusOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
-import { Profiler } from '../../../lib/profiler/profiler.js'
-import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
+import { Profiler } from '../../../lib/store/profiler.js'
+import { MemoryStorage } from '../../../lib/store/memory.js'
 
 const markdown = { accept: 'text/markdown' }
 const TYPE = 'text/markdown; charset=utf-8'

@@ -1,7 +1,7 @@
 import http2 from 'node:http2'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
+import { MemoryStorage } from '../../../lib/store/memory.js'
 import { listen } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 

@@ -4,9 +4,9 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync,
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SqliteStorage } from '../../../lib/profiler/storage/sqlite.js'
-import { findLibrary } from '../../../lib/profiler/storage/sqlite/database.js'
-import { recordOf } from '../../../lib/profiler/summary.js'
+import { SqliteStorage } from '../../../lib/store/sqlite.js'
+import { findLibrary } from '../../../lib/store/sqlite/database.js'
+import { recordOf } from '../../../lib/store/summary.js'
 import { tokens } from '../../lib/parts/fixture.js'
 import { expected, STORED, type Order, type Outcome } from './damaged.js'
 

@@ -1,7 +1,7 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import { SqliteStorage } from '../../../lib/profiler/storage/sqlite.js'
-import { recordOf } from '../../../lib/profiler/summary.js'
+import { SqliteStorage } from '../../../lib/store/sqlite.js'
+import { recordOf } from '../../../lib/store/summary.js'
 import { profile, tokens } from '../../lib/parts/fixture.js'
 
 /** A damaged store that is to be used. */

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { openStorage } from '../../../lib/profiler/storage/open.js'
+import { openStorage } from '../../../lib/store/open.js'
 import { build } from '../../support/app.js'
 import { failure, profile } from '../../lib/parts/fixture.js'
-import { put } from '../../lib/profiler/storage/support.js'
+import { put } from '../../lib/store/support.js'
 import { postgresServer } from '../../support/postgres.js'
 import { until } from './start.js'
 

@@ -1,7 +1,7 @@
 import type { Nonces } from '../../../http/content-policy.js'
 import type { Part, ToolbarItem, ToolbarProfile } from '../../../parts/part.js'
 import { byOrder, resultsOf } from '../../../parts/read.js'
-import type { Profile } from '../../../profiler/profile.js'
+import type { Profile } from '../../../store/profile.js'
 import { statusClass } from '../../../view/components.js'
 import type { EditorLink } from '../../../view/editor.js'
 import { html } from '../../../view/html.js'

@@ -7,7 +7,7 @@ import { hindsight } from '../../../../app/hindsight.js'
 import type { Mode } from '../../../../lib/lifecycle/services.js'
 import { createMask } from '../../../../lib/mask/mask.js'
 import { shownHeaders, type ProfiledChange } from '../../../../lib/parts/events/headers.js'
-import type { Profile } from '../../../../lib/profiler/profile.js'
+import type { Profile } from '../../../../lib/store/profile.js'
 import { testdir } from '../../../support/folder.js'
 import { listen, profileOf } from '../../../support/app.js'
 

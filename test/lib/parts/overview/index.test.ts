@@ -1,7 +1,7 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { outcomeSentence, overview as overviewPanel } from '../../../../lib/parts/overview/index.js'
-import { summarize } from '../../../../lib/profiler/summary.js'
+import { summarize } from '../../../../lib/store/summary.js'
 import { failure, profile } from '../fixture.js'
 import { markup, texts } from '../support.js'
 

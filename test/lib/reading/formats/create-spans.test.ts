@@ -5,7 +5,7 @@ import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor, type Rea
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { hindsightSpanProcessor } from '../../../../app/index.js'
-import type { Profile } from '../../../../lib/profiler/profile.js'
+import type { Profile } from '../../../../lib/store/profile.js'
 import { createSpans, SCOPE } from '../../../../lib/reading/formats/create-spans.js'
 import { build, profileOf } from '../../../support/app.js'
 import { failure, profile } from '../../parts/fixture.js'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Profile } from '../../../../lib/profiler/profile.js'
+import type { Profile } from '../../../../lib/store/profile.js'
 import { FORMATS, writeAs } from '../../../../lib/reading/formats/formats.js'
 import { profile } from '../../parts/fixture.js'
 

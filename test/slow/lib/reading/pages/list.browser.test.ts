@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import type { Profile } from '../../../../../lib/profiler/profile.js'
+import type { Profile } from '../../../../../lib/store/profile.js'
 import { build, listen } from '../../../../support/app.js'
 import { chromium } from '../../../../support/browser.js'
 import { axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'

@@ -1,0 +1,123 @@
+import ipaddr from 'ipaddr.js'
+import type { IndexEntry } from './summary.js'
+
+/** The criteria of a search, already validated: a profile matches all that are given. Letters match in any case. */
+export interface Criteria {
+  token?: string
+  /** An address. */
+  ip?: string
+  method?: string
+  /** A status such as `404`, or a class such as `4xx`. */
+  status?: string
+  /** Parts of the URL, separated by blanks. */
+  url?: string
+  /** The whole name of the route; `*` matches any part of it. */
+  route?: string
+  /** A part of the name or message of any exception of the chain. */
+  exception?: string
+  /** Milliseconds. */
+  minDuration?: number
+  /** Milliseconds since the epoch; the request arrived then or later. */
+  from?: number
+  /** Milliseconds since the epoch; the request arrived then or earlier. */
+  until?: number
+  error?: boolean
+  /** The token of the request that caused it. */
+  parent?: string
+  /** The beginnings of values of the parts of the application, by name. */
+  values?: Record<string, string>
+}
+
+/** One comparison; `contains`: a part of a text, `matches`: the whole of a text, with `*` for any part. */
+type Operator = '=' | '>=' | '<=' | 'contains' | 'matches'
+export type Condition = [column: keyof ReturnType<typeof columnsOf>, operator: Operator, value: string | number]
+
+/** The comparisons that all have to be true. */
+export function conditionsOf (criteria: Criteria): Condition[] {
+  const { token, parent, error, method, status, minDuration, from, until, ip, route, url, exception } = criteria
+  const { values = {} } = criteria
+  const timeOf = (time: number | undefined) => time === undefined ? undefined : new Date(time).toISOString()
+  const conditions: Array<readonly [Condition[0], Operator, value: Condition[2] | undefined]> = [
+    ['token', '=', token],
+    ['parent', '=', parent],
+    ['error', '=', error === undefined ? undefined : Number(error)],
+    ['method', '=', method?.toUpperCase()],
+    ['duration', '>=', minDuration],
+    ['time', '>=', timeOf(from)],
+    ['time', '<=', timeOf(until)],
+    ['status', '>=', status && Number(status.replace(/xx$/i, '00'))],
+    ['status', '<=', status && Number(status.replace(/xx$/i, '99'))],
+    ['ip', '=', ip && normalizedAddress(ip)],
+    ['route', 'matches', route],
+    // An empty part is in every text, also where there is none.
+    ...(url ?? '').split(/\s+/).map((part) => ['url', 'contains', part || undefined] as const),
+    ['exceptions', 'contains', exception || undefined],
+    ...Object.entries(values).map((value) => ['exceptions', 'contains', `\n${value.join('=')}`] as const)
+  ]
+  return conditions.filter((condition): condition is Condition => condition[2] !== undefined)
+}
+
+/** The values of a profile that searches compare, by the columns of a table. */
+export function columnsOf ({ summary, exceptions }: IndexEntry) {
+  const { token, time, duration, method, url, status, ip, route, parent, error, values } = summary
+  const text = values === undefined ? exceptions : `${exceptions}\n${linesOf(values)}`
+  return { token, time, duration, method, url, status, ip, route, parent, error: error ? 1 : 0, exceptions: text }
+}
+
+/** The lines of the column `exceptions` that have the values of a summary: `name=value`, after an empty line. */
+function linesOf (values: Readonly<Record<string, string>>): string {
+  return Object.entries(values).map((value) => `\n${value.join('=')}`).join('')
+}
+
+/** The values of a summary, from the column `exceptions`; undefined where there are none. */
+export function valuesIn (exceptions: string): Record<string, string> | undefined {
+  const [, lines] = exceptions.split('\n\n')
+  return lines === undefined
+    ? undefined
+    : Object.fromEntries(lines.split('\n').map((line) => /^(\w+)=(.*)$/.exec(line)?.slice(1) ?? []))
+}
+
+/** Returns a function that tests whether a profile matches: for stores without a query language. */
+export function matcher (criteria: Criteria): (entry: IndexEntry) => boolean {
+  const conditions = conditionsOf(criteria)
+  return (entry) => {
+    const columns = columnsOf(entry)
+    return conditions.every(([column, operator, wanted]) => {
+      const value = columns[column]
+      return value !== null && isTrue(value, operator, wanted)
+    })
+  }
+}
+
+function isTrue (value: string | number, operator: Operator, wanted: string | number): boolean {
+  switch (operator) {
+    case '=': return value === wanted
+    case '>=': return value >= wanted
+    case '<=': return value <= wanted
+    case 'contains': return lowerCase(value).includes(lowerCase(wanted))
+    case 'matches': return matchesPattern(lowerCase(value), lowerCase(wanted))
+  }
+}
+
+function lowerCase (value: string | number): string {
+  return String(value).toLowerCase()
+}
+
+// As Node.js writes addresses, and an IPv4-mapped one (RFC 4291, section 2.5.5.2) as IPv4.
+function normalizedAddress (address: string): string {
+  return ipaddr.isValid(address) ? ipaddr.process(address).toString() : address
+}
+
+// No regular expression: one with several stars takes exponential time on a hostile text.
+function matchesPattern (text: string, pattern: string): boolean {
+  const [first = '', ...rest] = pattern.split('*')
+  const last = rest.pop()
+  if (last === undefined) return text === pattern
+  let at = first.length
+  for (const part of rest) {
+    const found = text.indexOf(part, at)
+    if (found === -1) return false
+    at = found + part.length
+  }
+  return text.startsWith(first) && text.length - last.length >= at && text.endsWith(last)
+}

@@ -1,0 +1,251 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { Tokens } from '@fastify/csrf'
+import { LruMap } from 'toad-cache'
+import { messageOf } from '../errors/thrown-value.js'
+import type { Part } from '../parts/part.js'
+import { httpError } from '../http/http-errors.js'
+import { boundedRecord } from './bounds.js'
+import { newestOf } from './follow.js'
+import type { Profile } from './profile.js'
+import type { Criteria } from './criteria.js'
+import type {
+  Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats
+} from './storage.js'
+import type { ProfileSummary } from './profile.js'
+import { TOKEN_PATTERN } from './token.js'
+import { readProfile } from './stored-events.js'
+import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
+
+declare module '../lifecycle/services.js' {
+  interface Services {
+    /** The stored profiles; absent where no request is profiled. */
+    profiler: Profiler
+  }
+}
+
+export interface ProfilerOptions {
+  storage: ProfileStorage
+  /** The number of profiles that may wait to be written; further ones are dropped and counted. */
+  maxQueue?: number | undefined
+  /** Bytes of one profile as JSON. */
+  maxProfileBytes?: number | undefined
+  /** Called when profiles begin to be lost, and when they are written again. */
+  warn?: Warn
+  /** The role that the profiler's pages need; none in debug mode. */
+  role?: string | undefined
+  /** The secret of the form tokens; by default that of the store, which its processes share. */
+  secret?: string | undefined
+  /** The parts whose values are searched; default: those of Hindsight. */
+  parts?: readonly Part[] | undefined
+  /** Receives the profile of each request, once. It must not throw. */
+  trace?: ((profile: Profile) => void) | undefined
+}
+
+/** Milliseconds that a reader waits for profiles that are being written: a store that hangs must not block readers. */
+const READ_TIMEOUT = 1_000
+/** Milliseconds for the last profiles to be written and the store to be closed, together. */
+const CLOSE_TIMEOUT = 5_000
+/** Milliseconds in which a form of a page can be sent. */
+const FORM_VALIDITY = 12 * 60 * 60 * 1_000
+/** Milliseconds that an exiting process waits for its last profiles, of all its applications together. */
+export const EXIT_TIMEOUT = 500
+/** How many profiles have changes that are kept, and for how long (ms). */
+const MAX_CHANGED = 1_000
+const CHANGE_LIFETIME = 60_000
+
+/** The store of profiles failed (RFC 9110, section 15.6.4). */
+class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
+
+/** Stores profiles and finds them. A failure or delay of the store affects no response. */
+export class Profiler {
+  readonly role: string | undefined
+  readonly trace: ((profile: Profile) => void) | undefined
+  /** Bytes of one profile as JSON. */
+  readonly maxProfileBytes: number
+  readonly #parts: readonly Part[] | undefined
+  readonly #storage: ProfileStorage
+  readonly #queue: WriteQueue
+  readonly #warn: Warn
+  #amending: Promise<unknown> = Promise.resolve()
+  /** The changes of recent profiles: a late error makes a profile anew. */
+  readonly #changes = new LruMap<Array<(profile: Profile) => Profile>>(MAX_CHANGED, CHANGE_LIFETIME)
+  /** Undefined until it is read from the store. */
+  #secret: string | undefined
+  readonly #ownSecret = randomBytes(32).toString('hex')
+  #closed = false
+
+  constructor (options: ProfilerOptions) {
+    const { storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {} } = options
+    const { secret, role, trace, parts } = options
+    this.#secret = secret
+    this.role = role
+    this.trace = trace
+    this.#parts = parts
+    this.#storage = storage
+    this.maxProfileBytes = maxProfileBytes
+    this.#warn = warn
+    this.#queue = new WriteQueue({
+      maxWaiting: maxQueue,
+      warn,
+      put: async (records) => await storage.put(records)
+    })
+  }
+
+  /** The tokens of forms. Processes with the same store accept each other's, also after a restart. */
+  async formTokens (): Promise<FormTokens> {
+    try {
+      this.#secret ??= await this.#storage.secret?.()
+    } catch {
+      // A form changes a stored profile: it is of no use before the store is available.
+    }
+    return new FormTokens(this.#secret ?? this.#ownSecret)
+  }
+
+  /** The numbers of profiles that were written and lost. */
+  get counters (): Readonly<WriteCounters> {
+    return this.#queue.counters
+  }
+
+  /** The reason of the last loss; empty where there was none. */
+  get lastLoss (): string {
+    return this.#queue.lastLoss
+  }
+
+  /** Queues a profile to be written soon; false when it was not queued. */
+  save (profile: Profile): boolean {
+    return this.defer(profile.token, () => profile)
+  }
+
+  /** Queues a profile that is built after its response, or when it is read; false when it was not queued. */
+  defer (token: string, build: () => Profile): boolean {
+    const changes = this.#changes.get(token) ?? []
+    return this.#add(token, () => changes.reduce((profile, change) => change(profile), build()))
+  }
+
+  #add (token: string, build: () => Profile): boolean {
+    return !this.#closed && this.#queue.add(token, () => boundedRecord(build(), this.maxProfileBytes, this.#parts))
+  }
+
+  /** Resolves when all profiles that were saved before are written or lost, or when the time (ms) is over. */
+  flush (timeout?: number): Promise<void> {
+    return this.#queue.flush(timeout)
+  }
+
+  /** The profile of a token, written or still waiting; undefined for a malformed token, too. */
+  async find (token: string): Promise<Profile | undefined> {
+    const stored = await this.#stored(token)
+    return stored && readProfile(stored)
+  }
+
+  async #stored (token: string): Promise<Profile | undefined> {
+    if (!TOKEN_PATTERN.test(token)) return undefined
+    const waiting = this.#queue.get(token)
+    if (waiting !== undefined) return JSON.parse(waiting.json) as Profile
+    return await this.#query(() => this.#storage.get(token))
+  }
+
+  /** The newest profile that matches; see `newestOf`. */
+  async latest (criteria: Criteria = {}): Promise<ProfileSummary | undefined> {
+    return await newestOf(this, criteria)
+  }
+
+  /** A page of summaries, newest first. */
+  async search (options: SearchOptions): Promise<ProfilePage> {
+    return await this.#queryAll(() => this.#storage.search(options))
+  }
+
+  /** Protects a profile from eviction, or no longer; false where there is none. */
+  async pin (token: string, pinned: boolean): Promise<boolean> {
+    if (!TOKEN_PATTERN.test(token)) return false
+    return await this.#queryAll(() => this.#storage.pin(token, pinned))
+  }
+
+  /** Changes a stored profile, which stays pinned and becomes the newest; false: not found, or the queue is full. */
+  async amend (token: string, change: (profile: Profile) => Profile): Promise<boolean> {
+    // One after the other, so that none overwrites another.
+    const amended = this.#amending.then(async () => {
+      const profile = await this.#stored(token)
+      if (profile === undefined) return false
+      const changed = change(profile)
+      if (changed === profile) return true
+      this.#changes.set(token, [...this.#changes.get(token) ?? [], change])
+      return this.#add(token, () => changed)
+    })
+    this.#amending = amended.catch(() => {})
+    return await amended
+  }
+
+  async stats (): Promise<StorageStats> {
+    return await this.#queryAll(() => this.#storage.stats())
+  }
+
+  /** Writes the queued profiles in a process that exits; blocks until `deadline` (of `performance.now()`) at most. */
+  exit (deadline = performance.now() + EXIT_TIMEOUT): void {
+    const records = this.#queue.drain()
+    // A store of the application may throw synchronously.
+    const put = async (): Promise<void> => await this.#storage.put(records)
+    if (records.length > 0) put().catch(() => {})
+    try {
+      this.#storage.settle?.(Math.max(0, deadline - performance.now()))
+    } catch {
+      // The other applications of the process write their profiles, too.
+    }
+  }
+
+  /** Writes the queued profiles and closes the store. */
+  async close (): Promise<void> {
+    if (this.#closed) return
+    const until = performance.now() + CLOSE_TIMEOUT
+    const timeLeft = (): number => Math.max(0, until - performance.now())
+    await settlesWithin(this.#amending, timeLeft())
+    if (this.#closed) return
+    this.#closed = true
+    await this.flush(timeLeft())
+    const { waiting } = this.#queue
+    if (waiting > 0) {
+      this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
+    }
+    // A store that hangs must not keep the process from ending.
+    await settlesWithin(Promise.resolve(this.#storage.close()), timeLeft())
+  }
+
+  // Queries that may concern profiles which are not written yet.
+  async #queryAll<T> (query: () => Awaitable<T>): Promise<T> {
+    await this.flush(READ_TIMEOUT)
+    return await this.#query(query)
+  }
+
+  // Errors of a store of the application have no status.
+  async #query<T> (query: () => Awaitable<T>): Promise<T> {
+    try {
+      return await query()
+    } catch (error) {
+      if (typeof error === 'object' && error !== null && 'statusCode' in error) throw error
+      throw new ProfileStoreError(`The store of profiles failed: ${messageOf(error)}`, { cause: error })
+    }
+  }
+}
+
+/** Tokens of the forms that change profiles, each for one user: pages of another origin cannot read them. */
+class FormTokens {
+  readonly #tokens = new Tokens({ validity: FORM_VALIDITY, userInfo: true })
+  readonly #secret: string
+
+  constructor (secret: string) {
+    this.#secret = createHash('sha256').update(`profiler forms\n${secret}`).digest('hex')
+  }
+
+  /** `user`: the identifier of the user who receives the form; none where no user is logged in. */
+  create (user?: string): string {
+    return this.#tokens.create(this.#secret, ownerOf(user))
+  }
+
+  accepts (token: unknown, user?: string): boolean {
+    return typeof token === 'string' && this.#tokens.verify(this.#secret, token, ownerOf(user))
+  }
+}
+
+// @fastify/csrf makes no token for an empty text.
+function ownerOf (user: string | undefined): string {
+  return user === undefined ? 'anonymous' : `user ${user}`
+}

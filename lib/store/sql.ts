@@ -1,0 +1,244 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Profile } from './profile.js'
+import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
+import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
+import { cursorOf, DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
+import type {
+  Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
+} from './storage.js'
+import type { ProfileSummary } from './profile.js'
+import type { ProfileRecord } from './summary.js'
+
+export type Value = string | number | null
+export type Row = Record<string, Value>
+/** Runs a statement whose parameters are written as `?`. */
+export type Query = (sql: string, values?: readonly Value[]) => Awaitable<Row[]>
+
+/** A database with the tables `profiles`, `profile_totals` and `form_secret`, and the parts of its SQL that differ. */
+export interface SqlDatabase {
+  readonly engine: string
+  /** Where it is, without a password; for people. */
+  readonly place: string
+  /** The prefix of each table's name. */
+  readonly schema: string
+  /** The operator `like` that ignores case. */
+  readonly like: string
+  /** Profiles that one statement stores. */
+  readonly rowsPerInsert: number
+  read: <T>(work: (query: Query) => Promise<T>) => Promise<T>
+  /** Works in one transaction; all that write to the store do so one after the other. */
+  write: <T>(work: (query: Query) => Promise<T>) => Promise<T>
+  close: () => Promise<void>
+}
+
+/** Profiles that one step of an eviction or a purge removes, and the steps of one eviction. */
+const STEP = 300
+const MAX_STEPS = 3
+const SUMMARY =
+  'seq, token, time, method, url, status, ip, duration, error, route, exception, exceptions, warnings, parent, pinned'
+
+/** Stores profiles in a database, in the SQL that SQLite and PostgreSQL have in common. */
+export class SqlStorage implements ProfileStorage {
+  readonly #database: SqlDatabase
+  readonly #bounds: StorageBounds
+  readonly #profiles: string
+  readonly #totals: string
+
+  constructor (database: SqlDatabase, bounds: Partial<StorageBounds>) {
+    this.#database = database
+    this.#bounds = { ...DEFAULT_BOUNDS, ...bounds }
+    this.#profiles = `${database.schema}profiles`
+    this.#totals = `select * from ${database.schema}profile_totals`
+  }
+
+  async put (records: readonly ProfileRecord[]): Promise<void> {
+    // Only the last record of each token: one statement cannot store two.
+    const places = new Map(records.map(({ summary }, place) => [summary.token, place]))
+    const rows = records.filter(({ summary }, place) => places.get(summary.token) === place).map(rowOf)
+      .filter(({ bytes }) => bytes <= this.#bounds.maxBytes)
+    const step = this.#database.rowsPerInsert
+    await this.#database.write(async (query) => {
+      for (let i = 0; i < rows.length; i += step) await this.#insert(query, rows.slice(i, i + step))
+      await this.#evict(query)
+    })
+  }
+
+  async get (token: string): Promise<Profile | undefined> {
+    const sql = `select json from ${this.#profiles} where token = ?`
+    const [row] = await this.#database.read(async (query) => await query(sql, [token]))
+    try {
+      return row && JSON.parse(String(row.json)) as Profile
+    } catch {
+      // Damage within a text, which the database does not detect.
+      return undefined
+    }
+  }
+
+  async search (options: SearchOptions): Promise<ProfilePage> {
+    const { criteria = {}, limit } = options
+    return await this.#database.read(async (query) => {
+      const head = await this.#head(query)
+      const range = rangeOf(options, head)
+      const { seq, column, isDescending } = range
+      const { conditions, values } = this.#where(criteria)
+      conditions.push('seq > ?', 'seq < ?')
+      values.push(...seq)
+      const direction = isDescending ? 'desc' : 'asc'
+      const order = `order by ${column === 'seq' ? '' : `${column} ${direction}, `}seq ${direction}`
+      const sql = `select ${SUMMARY} from ${this.#profiles} where ${conditions.join(' and ')} ${order} limit ?`
+      const found = await query(sql, [...values, limit + 1])
+      const page = found.slice(0, limit)
+      const next = found.length > limit ? cursorOf(range, Number(page.at(-1)?.seq)) : null
+      return { profiles: page.map(summaryOf), next, head: String(head) }
+    })
+  }
+
+  async pin (token: string, pinned: boolean): Promise<boolean> {
+    return await this.#database.write(async (query) => {
+      const [row] = await query(`select pinned, bytes from ${this.#profiles} where token = ?`, [token])
+      if (row === undefined || (row.pinned === 1) === pinned) return row !== undefined
+      const totals = totalsOf(await query(this.#totals))
+      if (pinned && !mayPin(totals, Number(row.bytes), this.#bounds)) throw new TooManyPinnedError(token)
+      await query(`update ${this.#profiles} set pinned = ? where token = ?`, [pinned ? 1 : 0, token])
+      return true
+    })
+  }
+
+  async purge (criteria: Criteria = {}, { pinned = false }: PurgeOptions = {}): Promise<number> {
+    const { conditions, values } = this.#where(criteria)
+    // Profiles that are stored during the purge are kept.
+    conditions.push('seq <= ?')
+    values.push(await this.#database.read(async (query) => await this.#head(query)))
+    if (!pinned) conditions.push('pinned = 0')
+    const step = `select seq from ${this.#profiles} where ${conditions.join(' and ')} order by seq limit ${STEP}`
+    const sql = `delete from ${this.#profiles} where seq in (${step}) returning seq`
+    for (let purged = 0; ;) {
+      const removed = await this.#database.write(async (query) => await query(sql, values))
+      purged += removed.length
+      if (removed.length < STEP) return purged
+      // Others may read and write between two steps.
+      await nextTurn()
+    }
+  }
+
+  async stats (): Promise<StorageStats> {
+    const { engine, place } = this.#database
+    const rows = await this.#database.read(async (query) => await query(this.#totals))
+    const totals = totalsOf(rows)
+    const failures = rows.reduce((sum, { error, profiles }) => sum + Number(error) * Number(profiles), 0)
+    return { engine, place, ...sumOf(totals), failures, pinned: totals.pinned.profiles, ...this.#bounds }
+  }
+
+  async secret (): Promise<string> {
+    const sql = `select secret from ${this.#database.schema}form_secret`
+    const [row] = await this.#database.read(async (query) => await query(sql))
+    if (row === undefined) throw new Error('The store has no secret of forms')
+    return String(row.secret)
+  }
+
+  async close (): Promise<void> {
+    await this.#database.close()
+  }
+
+  /** Stores profiles in place of those with the same tokens, but for pinned ones of another time. */
+  async #insert (query: Query, rows: readonly Inserted[]): Promise<void> {
+    const [first] = rows
+    if (first === undefined) return
+    const tokens = rows.map(({ token }) => token)
+    const isReplaced = `pinned = 0 or (token, time) in (values ${listOf(rows, '(?, ?)')})`
+    const replaced = `delete from ${this.#profiles} where token in (${listOf(rows, '?')}) and (${isReplaced})`
+    const requests = rows.flatMap(({ token, time }) => [token, time])
+    const removed = await query(`${replaced} returning token, pinned`, [...tokens, ...requests])
+    const columns = Object.keys(first)
+    const values = listOf(rows, `(${listOf(columns, '?')})`)
+    const insert = `insert into ${this.#profiles} (${columns.join()}) values ${values} on conflict (token) do nothing`
+    await query(insert, rows.flatMap((row) => Object.values(row)))
+    for (const { token = '', pinned } of removed) {
+      if (pinned === 1) await query(`update ${this.#profiles} set pinned = 1 where token = ?`, [token])
+    }
+  }
+
+  /** Removes the oldest profiles above the bounds; the rest of very many with the next call. */
+  async #evict (query: Query): Promise<void> {
+    const totals = totalsOf(await query(this.#totals))
+    for (let step = 0; step < MAX_STEPS; step++) {
+      const group = groupToEvict(totals, this.#bounds)
+      if (group === null) return
+      const error = group === 'failure' ? 1 : 0
+      const ofGroup = `from ${this.#profiles} where pinned = 0 and error = ?`
+      const oldest = await query(`select seq, bytes ${ofGroup} order by seq limit ${STEP}`, [error])
+      const last = lastToEvict(oldest, group, totals, this.#bounds)
+      await query(`delete ${ofGroup} and seq <= ?`, [error, last])
+    }
+  }
+
+  #where (criteria: Criteria): { conditions: string[], values: Value[] } {
+    const { like } = this.#database
+    const [conditions, values]: [string[], Value[]] = [[], []]
+    for (const [column, operator, value] of conditionsOf(criteria)) {
+      const isPattern = operator === 'contains' || operator === 'matches'
+      conditions.push(isPattern ? `${column} ${like} ? escape '!'` : `${column} ${operator} ?`)
+      if (operator === 'contains') values.push(`%${escapeLike(String(value))}%`)
+      else values.push(isPattern ? escapeLike(String(value)).replaceAll('*', '%') : value)
+    }
+    return { conditions, values }
+  }
+
+  /** The highest `seq`. */
+  async #head (query: Query): Promise<number> {
+    const [row] = await query(`select max(seq) as head from ${this.#profiles}`)
+    return Number(row?.head ?? 0)
+  }
+}
+
+function totalsOf (rows: readonly Row[]): Totals {
+  const totals = emptyTotals()
+  for (const { pinned, error, profiles, bytes } of rows) {
+    const amount = totals[pinned === 1 ? 'pinned' : error === 1 ? 'failure' : 'success']
+    amount.profiles += Number(profiles)
+    amount.bytes += Number(bytes)
+  }
+  return totals
+}
+
+/** Subtracts the profiles of a group that are to be evicted from the totals; returns the `seq` of the last one. */
+function lastToEvict (
+  oldest: readonly Row[], group: keyof Totals, totals: Totals, bounds: StorageBounds
+): number {
+  let last = 0
+  for (const { seq, bytes } of oldest) {
+    if (groupToEvict(totals, bounds) !== group) break
+    totals[group].profiles--
+    totals[group].bytes -= Number(bytes)
+    last = Number(seq)
+  }
+  return last
+}
+
+/** Escapes text for `like … escape '!'`. */
+function escapeLike (text: string): string {
+  return text.replace(/[!%_]/g, '!$&')
+}
+
+function listOf (items: readonly unknown[], each: string): string {
+  return items.map(() => each).join()
+}
+
+type Inserted = ReturnType<typeof rowOf>
+
+/** The columns of a profile. */
+function rowOf (record: ProfileRecord) {
+  const { summary: { exception, warnings }, json } = record
+  return { ...columnsOf(record), exception, warnings, bytes: Buffer.byteLength(json), json }
+}
+
+// Both databases end a text at NUL or refuse it.
+export function withoutNul (value: Value): Value {
+  return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value
+}
+
+function summaryOf ({ seq, error, pinned, exceptions, ...columns }: Row): ProfileSummary {
+  const values = valuesIn(String(exceptions))
+  const summary = { ...columns, error: error === 1, pinned: pinned === 1, ...values !== undefined && { values } }
+  return summary as unknown as ProfileSummary
+}

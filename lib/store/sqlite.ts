@@ -1,0 +1,173 @@
+import { isBuiltin } from 'node:module'
+import { resolve } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { extension } from '../require.js'
+import type { Profile } from './profile.js'
+import type { Criteria } from './criteria.js'
+import { StorageClosedError, StorageUnusableError } from './storage.js'
+import type {
+  ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
+} from './storage.js'
+import type { Call, Reply } from './sqlite/worker.js'
+import type { ProfileRecord } from './summary.js'
+
+interface Pending {
+  path: string
+  resolve: (value: unknown) => void
+  reject: (error: Error) => void
+}
+
+/** How long (ms) an exiting process waits for the running statement. */
+const STOP_TIMEOUT = 2_000
+
+/** The thread of this process that owns databases. It starts with the first call, and keeps no idle process alive. */
+class DatabaseThread {
+  readonly stores = new Set<SqliteStorage>()
+  /** Whether a worker has sent a message: it can start in this process. */
+  hasStarted = false
+  readonly #pending = new Map<number, Pending>()
+  #worker: Worker | null = null
+  /** The number of calls that the worker received, and, shared with it, of those that it has answered. */
+  #posted = 0
+  #answered = new Int32Array(new SharedArrayBuffer(8))
+  #lastId = 0
+
+  /** Removes a store; closes the database after the last one of its path. */
+  async remove (store: SqliteStorage): Promise<void> {
+    const { path, mayReplace } = store
+    this.stores.delete(store)
+    const isUsed = this.#firstOf(store) !== undefined
+    if (this.#worker !== null && !isUsed) await this.call({ path, mayReplace, bounds: {}, method: 'close', args: [] })
+  }
+
+  async call (call: Omit<Call, 'id'>): Promise<unknown> {
+    return await new Promise((resolve, reject) => {
+      this.#worker ??= this.#start()
+      const id = ++this.#lastId
+      // First: this throws where arguments cannot be cloned.
+      this.#worker.postMessage({ ...call, id } satisfies Call)
+      this.#posted++
+      // A process with nothing else to do waits for the answer.
+      this.#worker.ref()
+      this.#pending.set(id, { path: call.path, resolve, reject })
+    })
+  }
+
+  /** Blocks this thread until all calls are answered, or the time (ms) is over. */
+  settle (timeout: number): void {
+    for (const until = performance.now() + timeout; this.#worker !== null;) {
+      const answered = Atomics.load(this.#answered, 0)
+      const left = until - performance.now()
+      if (answered >= this.#posted || left <= 0) return
+      Atomics.wait(this.#answered, 0, answered, left)
+    }
+  }
+
+  /** Ends all work: the package for Node 20 aborts a process that exits while a statement runs in another thread. */
+  stop (): void {
+    Atomics.store(this.#answered, 1, 1)
+    if (!isBuiltin('node:sqlite')) this.settle(STOP_TIMEOUT)
+  }
+
+  #start (): Worker {
+    this.#posted = 0
+    this.#answered = new Int32Array(new SharedArrayBuffer(8))
+    const started = new Worker(new URL('./sqlite/worker-entry.js', import.meta.url), {
+      name: 'hindsight-storage',
+      workerData: { worker: `./worker${extension}`, answered: this.#answered },
+      // Without the options and preloads of the application.
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      env: {}
+    })
+    let reason = 'it ended'
+    started.on('message', (reply: Reply) => this.#receive(reply))
+    started.on('error', (error: unknown) => { reason = error instanceof Error ? error.message : String(error) })
+    started.on('exit', () => this.#end(reason))
+    return started
+  }
+
+  #receive (reply: Reply): void {
+    this.hasStarted = true
+    if ('warning' in reply) {
+      return this.#firstOf(reply)?.warn(reply.warning)
+    }
+    const pending = this.#pending.get(reply.id)
+    this.#pending.delete(reply.id)
+    if (this.#pending.size === 0) this.#worker?.unref()
+    if ('value' in reply) pending?.resolve(reply.value)
+    else pending?.reject(Object.assign(new Error(reply.error.message), reply.error))
+  }
+
+  #firstOf ({ path, mayReplace }: Pick<Call, 'path' | 'mayReplace'>): SqliteStorage | undefined {
+    return [...this.stores].find((store) => store.path === path && store.mayReplace === mayReplace)
+  }
+
+  // The next call starts another worker.
+  #end (reason: string): void {
+    this.#worker = null
+    for (const { path, reject } of this.#pending.values()) {
+      reject(new StorageUnusableError(path, `its thread ended: ${reason}`))
+    }
+    this.#pending.clear()
+  }
+}
+
+/** The thread of this process. */
+const databaseThread = new DatabaseThread()
+process.on('exit', () => databaseThread.stop())
+
+export interface SqliteStorageOptions extends Partial<StorageBounds> {
+  /** The file; its folder is created where it is missing. */
+  path: string
+  /** Whether a damaged file is set aside and a new one created; default: true. */
+  mayReplace?: boolean
+  /** Receives messages for operators; of the stores of one path, the first one does. */
+  warn?: (message: string) => void
+  /** Takes the place of the database where the thread cannot start: under Yarn Plug'n'Play, or without permission. */
+  memory?: ProfileStorage
+}
+
+/** Stores profiles in a SQLite database, which a thread of its own reads and writes. */
+export class SqliteStorage implements ProfileStorage {
+  readonly path: string
+  readonly mayReplace: boolean
+  readonly warn: (message: string) => void
+  readonly #bounds: Partial<StorageBounds>
+  readonly #memory: ProfileStorage | undefined
+  #isInMemory = false
+  #closing: Promise<void> | null = null
+
+  constructor ({ path, mayReplace = true, warn = process.emitWarning, memory, ...bounds }: SqliteStorageOptions) {
+    this.path = resolve(path)
+    this.mayReplace = mayReplace
+    this.warn = warn
+    this.#memory = memory
+    this.#bounds = bounds
+    databaseThread.stores.add(this)
+  }
+
+  put = async (records: readonly ProfileRecord[]): Promise<void> => { await this.#call('put', records) }
+  get = async (token: string): Promise<Profile | undefined> => await this.#call('get', token) as Profile | undefined
+  search = async (options: SearchOptions): Promise<ProfilePage> => await this.#call('search', options) as ProfilePage
+  pin = async (token: string, pinned: boolean): Promise<boolean> => await this.#call('pin', token, pinned) as boolean
+  purge = async (...args: [Criteria?, PurgeOptions?]): Promise<number> => await this.#call('purge', ...args) as number
+  stats = async (): Promise<StorageStats> => await this.#call('stats') as StorageStats
+  secret = async (): Promise<string> => await this.#call('secret') as string
+  close = async (): Promise<void> => await (this.#closing ??= databaseThread.remove(this))
+  settle = (timeout: number): void => databaseThread.settle(timeout)
+
+  async #call (method: Call['method'], ...args: unknown[]): Promise<unknown> {
+    const { path, mayReplace } = this
+    if (this.#closing !== null) throw new StorageClosedError(path)
+    if (!this.#isInMemory) {
+      try {
+        return await databaseThread.call({ path, mayReplace, bounds: this.#bounds, method, args })
+      } catch (error) {
+        if (databaseThread.hasStarted || this.#memory === undefined) throw error
+        if (!this.#isInMemory) this.warn(`Profiles are kept in memory only: ${(error as Error).message}`)
+        this.#isInMemory = true
+      }
+    }
+    return await (this.#memory?.[method] as (...values: unknown[]) => unknown).apply(this.#memory, args)
+  }
+}

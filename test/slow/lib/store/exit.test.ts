@@ -1,0 +1,40 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openStorage } from '../../../../lib/store/open.js'
+import { testdir } from '../../../support/folder.js'
+
+const ROOT = join(import.meta.dirname, '../../../..')
+const COUNT = 600
+
+/** Runs an application of these lines in a process; returns its exit code and what it wrote to standard error. */
+function runApplication (t: Test, dataDir: string, options: string, end: string): { status: number | null, stderr: string } {
+  const script = `
+    const { default: Fastify } = await import('fastify')
+    const { hindsight } = await import('./app/hindsight.ts')
+    const app = Fastify()
+    await app.register(hindsight, { debug: true, profiler: { dataDir: ${JSON.stringify(dataDir)}, ${options} } })
+    app.get('/', async () => 'x')
+    await Promise.all(Array.from({ length: ${COUNT} }, () => app.inject('/')))
+    ${end}`
+  const { NODE_OPTIONS: _options, ...env } = process.env
+  const args = ['--import=tsx', '--input-type=module', '--eval', script]
+  const { status, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, env, encoding: 'utf8', timeout: 60_000 })
+  t.comment(stderr)
+  return { status, stderr }
+}
+
+t.test('a process that exits while the application closes keeps its queued profiles', async (t) => {
+  const dataDir = testdir(t)
+  t.equal(runApplication(t, dataDir, '', 'app.close()\nsetTimeout(() => process.exit(0), 3)').status, 0)
+  const storage = await openStorage({ dataDir })
+  t.teardown(() => storage.close())
+  t.equal((await storage.stats()).profiles, COUNT)
+})
+
+t.test('a store that throws at the end changes no exit code', async (t) => {
+  const methods = '{ put () {}, search: () => ({ profiles: [], next: null, head: "0" }), get () {}, pin () {}, purge () {}, stats () {}, close () {}, settle ' +
+    '() { throw new Error("broken") } }'
+  const { status, stderr } = runApplication(t, testdir(t), `storage: ${methods}`, 'process.exitCode = 0')
+  t.same([status, stderr.includes('broken')], [0, false])
+})
