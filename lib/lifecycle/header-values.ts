@@ -38,9 +38,9 @@ export function headersOf (reply: FastifyReply): Headers {
 /** The headers of a response that was sent: those of the raw response, which has more where a reply was hijacked. */
 export function sentHeadersOf (reply: FastifyReply): Headers {
   const { raw } = reply
-  if (!raw.headersSent || raw.getHeaderNames().length === 0) return headersOf(reply)
   // HTTP/2 has the status among them.
-  return Object.fromEntries(Object.entries(raw.getHeaders()).filter(([name]) => !name.startsWith(':'))) as Headers
+  const sent = Object.entries(raw.headersSent ? raw.getHeaders?.() ?? {} : {}).filter(([name]) => !name.startsWith(':'))
+  return sent.length === 0 ? headersOf(reply) : Object.fromEntries(sent) as Headers
 }
 
 /** The headers that differ between two copies. */

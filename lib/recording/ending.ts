@@ -53,7 +53,8 @@ export function watchEnding (
   }
   const onTimeout = (): void => { facts.timedOut = true }
   // With headers that were set before, Node.js returns those of `writeHead`, too, which hijacked replies call.
-  if (!raw.headersSent) {
+  // The raw response of the application's own server may lack the functions.
+  if (!raw.headersSent && typeof raw.setHeader === 'function') {
     raw.setHeader('x-hindsight', '')
     raw.removeHeader('x-hindsight')
   }
