@@ -89,13 +89,15 @@ t.test('the list has pages and an order, and invalid parameters are a 400', asyn
 
 t.test('the page of an article is public, and private for logged-in users', async (t) => {
   const visitor = new Visitor(await start(t))
-  const { headers, body } = await visitor.get('/en/articles/1')
+  t.equal((await visitor.get('/en/articles/1')).headers['cache-control'], 'no-store', 'with the toolbar')
+  const script = { 'sec-fetch-dest': 'empty' }
+  const { headers, body } = await visitor.get('/en/articles/1', script)
   t.match(headers, { 'cache-control': 'max-age=0, public, s-maxage=60', etag: '"1.1"', 'last-modified': 'Tue, 14 Jan 2025 00:00:00 GMT', vary: 'Cookie' })
   t.notMatch(body, /Delete/)
   t.equal((await visitor.get('/en/articles/1', { 'if-none-match': '"1.1"' })).statusCode, 304)
   for (const id of ['99', 'x', '0', '1.5']) t.equal((await visitor.get(`/en/articles/${id}`)).statusCode, 404, id)
   await visitor.login('ada')
-  const own = await visitor.get('/en/articles/1', { 'if-none-match': '"1.1"' })
+  const own = await visitor.get('/en/articles/1', { ...script, 'if-none-match': '"1.1"' })
   t.match([own.statusCode, own.headers['cache-control'], own.headers.etag], [200, /private/, undefined])
   t.match(own.body, /Delete/)
 })

@@ -56,7 +56,7 @@ export async function isolate ({ requests, seed }: { requests: number, seed: num
     },
     profiler: { storage: 'memory', maxProfiles: requests * 2, maxQueue: requests * 2 },
     // The lines of the application count too: they go nowhere else.
-    server: { logger: { level: 'warn', stream: { write () {} } } },
+    server: { logger: { level: 'info', stream: { write () {} } } },
     declare
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
