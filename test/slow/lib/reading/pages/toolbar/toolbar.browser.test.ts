@@ -11,7 +11,7 @@ const page = (script = '') =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Page</title></head><body><main><h1>Page</h1><p>Text</p></main>${script}</body></html>\n`
 const OWN = '<style nonce="own">p { color: rgb(1, 2, 3) }</style><script nonce="own">window.ran = true</script>'
 const EARLY = `<script>
-  fetch('/json?early'); fetch('/slow?early'); fetch('/nowhere')
+  fetch('/json?early'); fetch('/slow?early'); fetch('/nowhere').then((response) => response.text())
   const xhr = new XMLHttpRequest(); xhr.open('POST', '/chunks'); xhr.send()
 </script>`
 const HELMET = "default-src 'self';base-uri 'self';font-src 'self' https: data:;form-action 'self';frame-ancestors 'self';img-src 'self' data:;" +
