@@ -6,7 +6,6 @@ import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { extension } from '../require.js'
 import { nearestRoutes, patternMatches } from '../routing/tried-routes.js'
-import { contextOf } from '../security/context.js'
 import { wordFor } from '../view/counted.js'
 import { declaredPlace } from './declared-place.js'
 import { maskOf } from './masked-exceptions.js'
@@ -18,7 +17,7 @@ const WELCOME = 'The application runs, and has no route for / yet. Every request
 /** The hints for a failure; empty if no hint is certain. */
 export function hintsFor (request: FastifyRequest, status: number): Hint[] {
   const { recording: { raisedBy, routeError, reply }, route } = stateOf(request)
-  const refusal = refusalOf(request, reply, status, contextOf(request)?.record ?? null)
+  const refusal = refusalOf(request, reply, status)
   if (refusal !== null && refusal.kind !== 'method') return [{ title: 'Why was this refused?', text: refusal.sentence }]
   // After `reply.callNotFound()` there is a route.
   if (route !== null || (routeError === null && raisedBy?.listener !== 'router')) return []

@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { recordingOf } from '../lifecycle/request-state.js'
-import type { SecurityRecord } from '../security/context.js'
+import { securityRecordOf, type SecurityRecord } from '../security/context.js'
 import { grouped } from '../view/counted.js'
 import { cut, visibleLine } from '../view/visible.js'
 import { maskOf } from './masked-exceptions.js'
@@ -24,13 +24,12 @@ const KINDS: Readonly<Record<number, Refusal['kind']>> = {
 const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
 
 /** Why a request was refused; null where it was not, or where the response is about another failure. */
-export function refusalOf (
-  request: FastifyRequest, reply: FastifyReply | null, status: number, security: SecurityRecord | null
-): Refusal | null {
+export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number): Refusal | null {
   const { raised, raisedBy, routeError } = recordingOf(request)
   if (routeError instanceof MethodNotAllowedError) return wrongMethod(request, routeError.headers.allow)
   const kind = KINDS[status]
   if (kind === undefined) return null
+  const security = securityRecordOf(request)
   const code = read(raised, 'code')
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(request)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedType(request)
@@ -85,7 +84,8 @@ function bySecurity (request: FastifyRequest, status: number, record: SecurityRe
   const denial = denialOf(request, record)
   if (denial === null) return null
   const kind = status === 401 ? 'credentials' : 'access'
-  return byOption(kind, `${denial.what}, and ${userOf(record, name)}`, denial.option)
+  // A subject of a vote may have a path parameter.
+  return byOption(kind, maskOf(request).redact(`${denial.what}, and ${userOf(record, name)}`), denial.option)
 }
 
 /** The rule or vote that denied access, and the option that decides; null if none did. */

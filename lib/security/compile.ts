@@ -3,7 +3,7 @@ import { stateOf } from '../lifecycle/request-state.js'
 import type { FirewallSettings, LoginSettings, LogoutSettings, SecuritySettings } from '../options.js'
 import { compileRule, type CompiledRule } from './access-control.js'
 import { basicAuthenticator, bearerAuthenticator } from './authenticators.js'
-import { SecurityContext } from './context.js'
+import { SecurityContext, type SecurityRecord } from './context.js'
 import { credentialsCheck } from './credentials.js'
 import { routerPaths, type Paths } from './paths.js'
 import { argon2, compileProvider, roleResolver, type CompiledProvider, type PasswordHasher } from './users.js'
@@ -29,7 +29,10 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
       const path = paths.of(request)
       const firewall = firewalls.find(({ matches }) => matches(path)) ?? null
       const context = state.security = new SecurityContext(policy, request, firewall, path)
-      if (debug) state.collect('security', () => mask.value(context.record))
+      if (debug) {
+        state.securityRecord = () => mask.value(context.record) as SecurityRecord
+        state.collect('security', state.securityRecord)
+      }
       return context
     },
     /** The access rule that applies to a request. */

@@ -8,6 +8,8 @@ declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The user of the request and how it was recognized; undefined before the firewall and after the response. */
     security?: SecurityContext | undefined
+    /** The record of `security`, which outlives it, with its secrets masked; absent without debug mode. */
+    securityRecord?: () => SecurityRecord
     /** Whether a user was recognized by credentials of any kind: the response is for this client alone. */
     credentialsUsed?: boolean
   }
@@ -94,6 +96,11 @@ export type SecurityRecord = SecurityContext['record']
 /** The context of a request; null before its firewall, and after the response. */
 export function contextOf (request: FastifyRequest): SecurityContext | null {
   return stateOf(request).security ?? null
+}
+
+/** How access to a request was decided; null before its firewall, and without debug mode. */
+export function securityRecordOf (request: FastifyRequest): SecurityRecord | null {
+  return stateOf(request).securityRecord?.() ?? null
 }
 
 /** The user of a request, for code that makes the response depend on it. */

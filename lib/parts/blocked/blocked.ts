@@ -4,7 +4,6 @@ import { refusalOf } from '../../errors/refusal.js'
 import type { Refusal } from '../../errors/refusal.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
-import type { SecurityRecord } from '../../security/context.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import type { CorsVerdict } from '../cors/verdict.js'
 
@@ -15,14 +14,13 @@ export function blockedBy (
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,
-  { cors, security }: Readonly<Record<string, unknown>>
+  { cors }: Readonly<Record<string, unknown>>
 ): Refusal[] {
   const verdict = 'allowed' in Object(cors) ? cors as CorsVerdict : null
-  const record = 'authenticators' in Object(security) ? security as SecurityRecord : null
   const sent = stateOf(request).recording.sentHeaders ?? reply.getHeaders()
   // A preflight that CORS refuses has no other reason.
   const isRefusedPreflight = verdict?.preflight === true && verdict.allowed === false
-  const refusal = isRefusedPreflight ? null : refusalOf(request, reply, status, record)
+  const refusal = isRefusedPreflight ? null : refusalOf(request, reply, status)
   return [refusal, corsBlock(request, sent, verdict), ...cookieBlocks(request, sent)].filter((one) => one !== null)
 }
 

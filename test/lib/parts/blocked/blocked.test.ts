@@ -10,6 +10,7 @@ import { recordOf } from '../../../../lib/store/summary.js'
 import { build, TOKEN, users } from '../../security/support.js'
 import { testdir } from '../../../support/folder.js'
 import { profileOf } from '../../../support/app.js'
+import { inBothModes } from '../../../support/modes.js'
 
 const OPTIONS: HindsightOptions = {
   cors: [
@@ -279,4 +280,15 @@ t.test('a cookie that browsers reject is reported with the rule and the option',
   }
   t.equal(droppedCookies(['a=1; Secure', 'b=1', 'c=1; Secure'], HTTP).length, 2)
   t.match(droppedCookies(`\u001b[31m${'x'.repeat(200)}=1; Secure`, HTTP)[0]?.sentence, /"␛\[31mx+… \(\d+ more characters\)"/)
+})
+
+inBothModes('the diagnostic page and the profile have the right that was denied', async (t, build) => {
+  const firewalls = [{ name: 'api', authenticators: { bearer: { verify: (token: string) => token === TOKEN ? 'token-only' : null } } }]
+  const app = await build((app) => {
+    app.get('/granted', { config: { isGranted: 'ROLE_ADMIN', name: 'granted' } }, async () => 'x')
+  }, { security: { firewalls, providers: { all: users } } })
+  const response = await app.inject({ url: '/granted', headers: { accept: 'text/html', ...bearer } })
+  const sentence = /ROLE_ADMIN, which config\.isGranted of the route granted requires, was denied .*token-only is logged in with ROLE_API/
+  t.match(page(response.body).querySelector('.hint')?.textContent, sentence)
+  t.match((await profileOf(app, response)).collectors.blocked, [{ kind: 'access', sentence, option: 'config.isGranted of the route' }])
 })
