@@ -67,7 +67,7 @@ export function insertToolbar (
     const nonces = isFull ? { style: generateNonce(), script: generateNonce() } : undefined
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
     const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
-    const markup = toolbar(unfinished(request, reply, profile), files, nonces)
+    const markup = inAscii(String(toolbar(unfinished(request, reply, profile), files, nonces)))
     const whole = page.slice(0, end) + markup + page.slice(end)
     preventCaching(reply)
     if (!isFull) removeValidators(reply)
@@ -126,6 +126,11 @@ function isWholePage (request: FastifyRequest, reply: FastifyReply): boolean {
 function textOf (payload: unknown): string {
   if (typeof payload === 'string') return payload
   return Buffer.isBuffer(payload) && isUtf8(payload) ? payload.toString('utf8') : ''
+}
+
+/** Writes characters outside ASCII as references: a browser may decode a page without a charset as windows-1252. */
+function inAscii (markup: string): string {
+  return markup.replace(/[^\0-\x7f]/gu, (character) => `&#${character.codePointAt(0)};`)
 }
 
 function extendPolicies (reply: FastifyReply, nonces: Nonces, origin: Origin): void {

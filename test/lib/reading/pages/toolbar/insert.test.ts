@@ -144,3 +144,13 @@ inBothModes('the place of the toolbar is found in linear time', async (t, build)
     t.equal((await app.inject({ url: `/${encodeURIComponent(part)}` })).statusCode, 200, part)
   }
 })
+
+inBothModes('the toolbar is readable in any charset', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', { config: { name: 'straße 𝒳' } }, async (_request, reply) => reply.type('text/html').send(HTML))
+  }, { contentSecurityPolicy: false })
+  const { body } = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+  const markup = /<hindsight-toolbar>.*<\/hindsight-toolbar>/s.exec(body)?.[0] ?? ''
+  t.match(markup, /^[\0-\x7f]+$/)
+  t.match(toolbarOf(body)?.querySelector('template')?.content.textContent, 'straße 𝒳')
+})
