@@ -1,7 +1,6 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { pageTurn } from '../lib/error-page/page-turn.js'
 import { plainStack, renderShortError } from '../lib/error-page/plain-pages.js'
 import { ownFrame } from '../lib/errors/declared-place.js'
 import { maskOf } from '../lib/errors/masked-exceptions.js'
@@ -35,14 +34,13 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   const slots = app.hindsight.lifecycle.slots
 
   // It also runs for errors that an error handler of an encapsulated plugin answers. It calls back synchronously if it
-  // can: the parser may refuse the rest of a message in the same turn of the event loop.
+  // can: the parser may refuse the rest of a message in the same turn of the event loop, and Fastify throws for a
+  // handler that calls `reply.send(error)` or `reply.callNotFound()`, returns nothing and ends before this hook.
   app.addHook('onError', ownHook(function startErrorPass (
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     fail(request, reply, error)
-    const waiting = pages === null ? undefined : pageTurn()
-    const runPass = (): unknown => runErrorPass(request, reply)
-    const running = waiting === undefined ? runPass() : waiting.then(runPass)
+    const running = runErrorPass(request, reply)
     if (isPromise(running)) running.then(() => done(), () => done())
     else done()
   }))

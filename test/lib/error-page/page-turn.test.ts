@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { hindsight } from '../../../app/index.js'
 import { pageTurn } from '../../../lib/error-page/page-turn.js'
 import { SECRET } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 function occupy (milliseconds: number): void {
   for (const until = performance.now() + milliseconds; performance.now() < until;);
@@ -47,17 +48,20 @@ for (const lifecycle of ['observe', 'full'] as const) {
   })
 }
 
-t.test('full: a failure waits for its turn before the error pass, whose work takes as long as the page', async (t) => {
-  const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
-  await app.register(hindsight, { debug: true, lifecycle: 'full', profiler: { storage: 'memory' }, session: { secret: SECRET } })
-  const order: string[] = []
-  app.get('/', async () => {
-    pageTurn()
-    occupy(60)
-    setImmediate(() => { order.push('other work') })
-    throw Object.defineProperty(new Error('boom'), 'stack', { get: () => order.push('stack') && 'Error: boom' })
+inBothModes('a handler that ends without "return reply" is answered, whatever time pages take', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/gone', async (_request, reply) => { busy(); reply.callNotFound() })
+    app.get('/sent', async (_request, reply) => { busy(); reply.send(new Error('sent')) })
   })
-  t.teardown(() => app.close())
-  await app.inject('/')
-  t.same(order.slice(0, 2), ['other work', 'stack'])
+  for (const [url, status] of [['/gone', 404], ['/sent', 500]] as const) {
+    const { statusCode, body } = await app.inject({ url, headers: { accept: 'text/html' } })
+    t.equal(statusCode, status)
+    t.match(body, '<title>')
+  }
 })
+
+/** Uses the time for pages of this turn of the event loop. */
+function busy (): void {
+  pageTurn()
+  occupy(60)
+}
