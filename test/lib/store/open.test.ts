@@ -2,7 +2,6 @@ import diagnostics from 'node:diagnostics_channel'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
-import workerThreads, { Worker, type WorkerOptions } from 'node:worker_threads'
 import t from 'tap'
 import { MemoryStorage } from '../../../lib/store/memory.js'
 import { DEFAULT_DATA_DIR, NO_SQLITE, openStorage, STORE_FILE, type OpenStorageOptions } from '../../../lib/store/open.js'
@@ -110,41 +109,3 @@ t.test('without SQLite profiles are kept in memory, and one warning names the pa
   t.same(warnings, [`Profiles are kept in memory only: ${NO_SQLITE}.`])
   t.match(NO_SQLITE, '@photostructure/sqlite')
 })
-
-/** As under Yarn Plug'n'Play: the file of the thread is not found. */
-class LostWorker extends Worker {
-  constructor (_file: URL, options: WorkerOptions) {
-    super(new URL('./missing.js', import.meta.url), options)
-  }
-}
-
-/** As under the permissions of Node.js. */
-class RefusedWorker {
-  constructor () {
-    throw new Error('Access to this API has been restricted')
-  }
-}
-
-for (const [name, Replaced, reason] of [
-  ['ends', LostWorker, /its thread ended: Cannot find module '.*missing\.js'/], ['is refused', RefusedWorker, /Access to this API has been restricted/]
-] as const) {
-  t.test(`where the thread ${name}, profiles of an application are kept in memory, with one warning`, async (t) => {
-    const { openStorage } = await t.mockImport<typeof import('../../../lib/store/open.js')>('../../../lib/store/open.js', {
-      'node:worker_threads': { ...workerThreads, Worker: Replaced }
-    })
-    const warnings: string[] = []
-    const options = { dataDir: testdir(t), maxProfiles: 9, warn: (message: string) => warnings.push(message) }
-    const opened = await openStorage({ ...options, mayUseMemory: true })
-    await Promise.all(['000001', '000002'].map(async (token) => await opened.put([recordOf(profile(token))])))
-    t.match(await opened.get('000001'), { token: '000001' })
-    t.match(await opened.stats(), { engine: 'memory', profiles: 2, maxProfiles: 9 })
-    await opened.close()
-    t.match(warnings, [/^Profiles are kept in memory only: /])
-    t.match(warnings, [reason])
-    t.equal(warnings.length, 1)
-    // A command of the terminal reports it.
-    const read = await openStorage(options)
-    await t.rejects(async () => await read.get('000001'), { message: reason })
-    await read.close()
-  })
-}
