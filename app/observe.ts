@@ -42,12 +42,6 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
     if (!isLast(request)) return done(null, payload)
-    const waiting = observer?.waitForTurn(request, reply)
-    if (waiting === undefined) respond(request, reply, payload, done)
-    else waiting.then(() => respond(request, reply, payload, done))
-  })
-
-  function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent): void {
     let sent = payload
     try {
       sent = observer?.respond(request, reply, payload) ?? payload
@@ -56,7 +50,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     }
     if (sent instanceof Promise && sent !== payload) sent.then((later: unknown) => done(null, later))
     else done(null, sent)
-  }
+  })
 
   // What follows is called from here, without functions in between: they would be in stacks of the application.
   app.addHook('onRequest', ownHook(function hindsightRequest (

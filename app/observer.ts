@@ -2,8 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pageServer } from './page-server.js'
 import { openProfiler, type ResolvedOptions } from './prepare.js'
 import { diagnosticAnswer, routeErrorOf } from '../lib/error-page/observed-answer.js'
-import { pageTurn } from '../lib/error-page/page-turn.js'
-import { prefersHtml } from '../lib/errors/negotiate.js'
 import { isStream } from '../lib/http/responses.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
@@ -81,9 +79,6 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     },
     /** Begins a CPU profile, where the request has a parameter or header for one. */
     recordCpu: setting === 'always' && debug ? recordCpuProfiles(app) : null,
-    /** A promise where a diagnostic page may follow, and there is no time for it in this turn of the event loop. */
-    waitForTurn: (request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined =>
-      debug && reply.statusCode >= 400 && prefersHtml(request.headers.accept) ? pageTurn() : undefined,
     collectRequest: recorder.collectRequest,
     fail: recorder.fail,
     respond

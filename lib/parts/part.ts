@@ -188,7 +188,7 @@ export interface Part<T = any> {
   toolbarStyle?: string
 }
 
-/** A part of an application. `T` is the type that `collect` returns. */
+/** A part of the profile that an application adds. `T` is the type that `collect` returns. */
 export interface Collector<T = any> extends Part<T> {
   collect: (request: FastifyRequest, reply: FastifyReply) => T
 }

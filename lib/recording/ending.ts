@@ -24,7 +24,7 @@ declare module './recording.js' {
   }
 }
 
-/** What is known of a response when its connection is closed. */
+/** What was observed of a response until its connection was closed. */
 interface Facts {
   /** The error of the body, where it is a stream that failed, or of the response itself. */
   error?: unknown

@@ -65,12 +65,12 @@ export class Recording {
   }
 
   /**
-   * Adds a further error, such as one that is raised after the response. False: it is known already, or there are as
+   * Adds a further error, such as one that is raised after the response. False: it is recorded already, or there are as
    * many as are kept.
    */
   addError (error: unknown): boolean {
-    const isKnown = this.otherErrors.includes(error) || (this.failure !== null && this.failure.error === error)
-    if (isKnown || this.otherErrors.length >= MAX_OTHER_ERRORS) return false
+    const isRecorded = this.otherErrors.includes(error) || (this.failure !== null && this.failure.error === error)
+    if (isRecorded || this.otherErrors.length >= MAX_OTHER_ERRORS) return false
     this.otherErrors.push(error)
     return true
   }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Criteria } from './criteria.js'
 import type { Awaitable, ProfilePage, SearchOptions } from './storage.js'
-import { type ProfileSummary } from './profile.js'
+import type { ProfileSummary } from './profile.js'
 import { isNoise } from './summary.js'
 
 /** The profiler of an application, or a store. */

@@ -6,12 +6,11 @@ import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './bounds.js'
 import { newestOf } from './follow.js'
-import type { Profile } from './profile.js'
+import type { Profile, ProfileSummary } from './profile.js'
 import type { Criteria } from './criteria.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats
 } from './storage.js'
-import type { ProfileSummary } from './profile.js'
 import { TOKEN_PATTERN } from './token.js'
 import { readProfile } from './stored-events.js'
 import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'

@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Profile } from './profile.js'
+import type { Profile, ProfileSummary } from './profile.js'
 import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
 import { cursorOf, DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
 } from './storage.js'
-import type { ProfileSummary } from './profile.js'
 import type { ProfileRecord } from './summary.js'
 
 export type Value = string | number | null

@@ -1,7 +1,6 @@
 import createError, { type FastifyErrorConstructor } from '@fastify/error'
-import type { Profile } from './profile.js'
+import type { Profile, ProfileSummary } from './profile.js'
 import type { Criteria } from './criteria.js'
-import type { ProfileSummary } from './profile.js'
 import type { ProfileRecord } from './summary.js'
 
 /** A value, or the promise of one: an engine in memory can answer at once. */

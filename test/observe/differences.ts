@@ -21,7 +21,7 @@ export const LENGTH = ['content-length', 'transfer-encoding']
 /** Headers that the diagnostic page replaces or removes. */
 export const OF_A_PAGE = [
   ...VALIDATORS, ...CACHING, ...LENGTH, 'vary', 'content-type', 'content-encoding', 'content-language', 'content-location', 'content-range',
-  'content-disposition', 'location', 'content-security-policy', 'content-security-policy-report-only'
+  'content-disposition', 'content-digest', 'content-md5', 'digest', 'repr-digest', 'location', 'content-security-policy', 'content-security-policy-report-only'
 ]
 /** Characters of a value that are printed, and how many of them precede the first difference. */
 const EXCERPT = 140

@@ -18,10 +18,10 @@ const MAX_DURATION = 30_000
 const MAX_CALLS = 800
 
 /** V8 profiles the whole process, so there is at most one recording, whichever application it belongs to. */
-export let current: Recording | undefined
+export let current: CpuRecording | undefined
 
 /** Records the CPU profile of the process for one request, from its construction on. */
-class Recording {
+class CpuRecording {
   readonly token: string
   /** Set at the end, unless the profiler failed. */
   profile?: Profiler.Profile
@@ -93,7 +93,7 @@ export function recordCpuProfiles (
       state.collect('cpu', { refused })
       return
     }
-    const recording = new Recording(token)
+    const recording = new CpuRecording(token)
     // Before the listeners that build the profile.
     for (const event of ['finish', 'close']) reply.raw.prependOnceListener(event, () => recording.stop())
     state.collect('cpu', () => recordOf(recording))
@@ -101,7 +101,7 @@ export function recordCpuProfiles (
     return nextTurn()
   }
 
-  function recordOf (recording: Recording): CpuRecord | { refused: string } {
+  function recordOf (recording: CpuRecording): CpuRecord | { refused: string } {
     recording.stop()
     const { profile, problem = 'the recorder failed' } = recording
     if (profile === undefined) return { refused: `The CPU profile could not be recorded: ${mask.text(problem)}.` }

@@ -1,14 +1,15 @@
 import t from 'tap'
-import { isOwnPath } from '../../../lib/http/own-paths.js'
+import { isOwnPath, isProfilePath } from '../../../lib/http/own-paths.js'
 import { inBothModes } from '../../support/modes.js'
 
 t.test('the paths of the profiler, in each spelling that a router may accept', async (t) => {
   for (const path of ['/_profiler', '/_profiler/', '/_profiler/3fa94c.json', '/_wdt/3fa94c', '/_error/1', '//_profiler', '/%5Fprofiler/x', '/_PROFILER/x']) {
     t.ok(isOwnPath(path), path)
-    t.ok(isOwnPath(`/base${path}`, '/base'), `/base${path}`)
+    if (!path.includes('_error')) t.ok(isProfilePath(`/base${path}`, '/base'), `/base${path}`)
   }
   for (const path of ['/', '/_profilers', '/x/_profiler', '/profiler', '/%zz', '/_fragment']) t.notOk(isOwnPath(path), path)
-  t.notOk(isOwnPath('/_profiler', '/base'))
+  t.notOk(isProfilePath('/_profiler', '/base'))
+  t.notOk(isProfilePath('/_error/1', ''), 'previews of error pages have profiles')
 })
 
 inBothModes('no request for a profile is profiled, whether it has a page or not', async (t, build, mode) => {

@@ -164,8 +164,7 @@ t.test('members with the names of inherited functions are data', async t => {
     '{"toString":"x","valueOf":1,"__proto__":{"password":"******"},"password":{"toString":"******"},"list":["a",{"toString":"x"}],"token":null}')
 })
 
-t.test('hostile texts take linear time and throw nothing', async t => {
-  // The longest is masked within the time limit of the tests; quadratic time would take hours.
+t.test('hostile long texts are masked, and nothing is thrown', async t => {
   for (const part of [
     '%25', '%3D', '%253D', 'a%3D', 'a=%3D&', '[name]=', 'name=password&', 'h[0][name]=', '{"name":', '{"path":["password"', '{', '{"a":1},', '"path": [',
     'bot1', 'bot123:', 'pat', 'dp.pt.', 'sk-', '1//0', 'access-',
