@@ -126,6 +126,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     if (profile !== null) state.recording.profile = profile
     const { body, exception } = pages.diagnosticPage(request, reply, type, reason)
     preventCaching(reply)
+    if (exception === undefined) return body
     const frame = ownFrame(request)
     reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_MESSAGE)))
     if (frame !== null) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)

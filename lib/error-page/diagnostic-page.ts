@@ -1,27 +1,51 @@
+import { setImmediate } from 'node:timers'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isInjection } from 'light-my-request'
 import type { FlattenedException } from '../errors/exception.js'
 import type { Representation } from '../errors/negotiate.js'
+import { maskOf } from '../errors/masked-exceptions.js'
 import { reportOf, type ErrorReport } from '../errors/report.js'
 import { noncesOf, type Nonces } from '../http/content-policy.js'
-import { stateOf } from '../lifecycle/request-state.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { EditorLink } from '../view/editor.js'
 import { safeJson } from '../view/json.js'
+import { plainStack, renderShortError } from './plain-pages.js'
 import { renderHtml } from './render-html.js'
 import { detail } from './report-facts.js'
 import { renderText } from './render-text.js'
 
-/** Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state. */
+/** Milliseconds for complete pages in one turn of the event loop; one takes about 2 ms. */
+const MAX_TURN = 200
+
+let spent = 0
+
+/**
+ * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state.
+ * Where pages have taken `MAX_TURN` in this turn of the event loop, the page is short: the error, and the link to the
+ * profile. Injected requests, which may all run in one turn, have complete pages. The exception is that of a complete
+ * page.
+ */
 export function diagnosticPage (
   request: FastifyRequest, reply: FastifyReply, type: Representation['type'], reason: string
-): { body: string, exception: FlattenedException } {
+): { body: string, exception?: FlattenedException | undefined } {
   const state = stateOf(request)
-  const report = reportOf(request, reply.statusCode, reason)
-  const { script, style } = noncesOf(state)
-  state.ownPolicy = `default-src 'none'; style-src 'nonce-${style}'; script-src 'nonce-${script}'; ` +
+  const nonce = noncesOf(state)
+  state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; ` +
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-  const body = renderReport(report, type, { script, style }, servicesOf(request).editor)
-  return { body, exception: report.exceptions.at(-1) as FlattenedException }
+  if (spent > MAX_TURN && !isInjection(request.raw)) return { body: shortPage(request, reply.statusCode, type) }
+  if (spent === 0) setImmediate(() => { spent = 0 })
+  const start = performance.now()
+  const report = reportOf(request, reply.statusCode, reason)
+  const body = renderReport(report, type, nonce, servicesOf(request).editor)
+  spent += performance.now() - start
+  return { body, exception: report.exceptions.at(-1) }
+}
+
+function shortPage (request: FastifyRequest, status: number, type: Representation['type']): string {
+  const { failure, profile, routeError } = recordingOf(request)
+  const error = failure === null ? routeError : failure.error
+  return renderShortError(status, type, { detail: maskOf(request).text(plainStack(error)), profile: profile?.url })
 }
 
 /** Renders a report; plain text is Markdown. HTML needs the nonces of its policy; `editor` makes links to source. */
