@@ -10,9 +10,9 @@ import type { EditorLink } from '../view/editor.js'
 import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
 import { cut, visibleLine, timeOfDay } from '../view/visible.js'
-import * as excerpt from './excerpt.js'
-import * as exceptions from './exceptions.js'
-import { fileLink, renderExceptions, renderStackTraces, renderSource } from './exceptions.js'
+import {
+  fileLink, renderExceptions, renderExcerpt, renderSource, renderStackTraces, style as exceptionsStyle
+} from './exceptions.js'
 import {
   chainLines, detail, everyException, headline, logCounts, profileUrl, mainCause, mainSource
 } from './report-facts.js'
@@ -31,7 +31,7 @@ const MAX_TARGET = 200
 const MAX_TITLE = 1_000
 const MAX_VALUE = 2_000
 
-const STYLE = theme.style + readAsset(import.meta.url, './page.css') + exceptions.style
+const STYLE = theme.style + readAsset(import.meta.url, './page.css') + exceptionsStyle
 const PAGE_SCRIPT = readAsset(import.meta.url, '../view/copy-button.js') + readAsset(import.meta.url, './page.js')
 const SCRIPT = `${theme.script};\n${editorMenu.script};\n{\n${PAGE_SCRIPT}}`
 
@@ -124,7 +124,7 @@ function inputCard ({ part, fields, malformed }: RejectedInput): string {
     const { line, column, excerpt: lines } = malformed
     const frame = { file: 'body.json', line, column: lines?.column ?? 0, function: '', own: false }
     return html`<div class="where card"><h2>Invalid JSON at line ${line}, column ${column} of the ${part}</h2>
-!${lines === undefined ? '' : excerpt.render({ ...frame, excerpt: lines })}</div>`
+!${lines === undefined ? '' : renderExcerpt({ ...frame, excerpt: lines })}</div>`
   }
   const rows = fields?.map(({ field, received, rule, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
 <td>!${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td><code>${rule}</code></td>

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { contextOf, knownStateOf, recordingOf, type RequestContext } from '../lifecycle/request-state.js'
-import { RequestLog, type LateErrorListener } from './request-log.js'
+import { RequestLog, type LateErrorListener } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
 const CHANNEL = 'tracing:pino_asJson:end'

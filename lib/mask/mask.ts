@@ -1,8 +1,7 @@
 import { percentDecoded } from '../http/header-text.js'
 import { maskAssignments } from './assignments.js'
 import { cached, isAuthorizationCode, isHarmless, MASKED, nameTest, valueFieldTest, type MaskPattern } from './names.js'
-import { maskCommands, maskMarkup, maskRows } from './notations.js'
-import { maskShapes } from './shapes.js'
+import { maskCommands, maskMarkup, maskRows, maskShapes } from './shapes.js'
 import { maskSource } from './source.js'
 import { maskValue } from './value.js'
 

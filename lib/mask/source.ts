@@ -1,8 +1,7 @@
 import jsTokens from 'js-tokens'
 import { MASKED } from './names.js'
 import { SecretLiterals } from './secret-literals.js'
-import { partsOf, type Piece } from './source-tokens.js'
-import { LITERAL } from './source-words.js'
+import { LITERAL, partsOf, type Piece } from './source-tokens.js'
 
 const OPENS_TEMPLATE = /(?:[=([{,:?+|&>!]|return|sql|gql|html|css|graphql|raw|query)\s*$/i
 

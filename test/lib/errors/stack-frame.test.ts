@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
-import { excerptReader } from '../../../lib/errors/source-cache.js'
-import { splitStack, stackFrames } from '../../../lib/errors/stack-frame.js'
+import { excerptReader, splitStack, stackFrames } from '../../../lib/errors/stack-frame.js'
 import { testdir } from '../../support/folder.js'
 
 const INTERNAL = fileURLToPath(new URL('../../../lib/errors/report.ts', import.meta.url))

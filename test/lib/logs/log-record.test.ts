@@ -1,8 +1,7 @@
 import t from 'tap'
 import { reportedLines } from '../../../lib/errors/report.js'
 import { createMask, type Mask } from '../../../lib/mask/mask.js'
-import { levelName } from '../../../lib/logs/log-record.js'
-import { RequestLog } from '../../../lib/logs/request-log.js'
+import { levelName, RequestLog } from '../../../lib/logs/log-record.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
 import { Recording } from '../../../lib/recording/recording.js'
 
