@@ -1,19 +1,19 @@
 import type { FastifyRequest } from 'fastify'
+import { MethodNotAllowedError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
-import { targetOf, pathnameOf } from '../http/request-target.js'
+import { pathnameOf, targetOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
-import { recordingOf, stateOf, type RequestState } from '../lifecycle/request-state.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
+import { counted, grouped } from '../view/counted.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { handlerFrame } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
-import { MethodNotAllowedError } from '../http/http-errors.js'
-import { counted, grouped } from '../view/counted.js'
-import { placeOf, firstOwnFrame } from './stack-frame.js'
+import { firstOwnFrame, placeOf } from './stack-frame.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -90,9 +90,11 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
   }
 }
 
+type LineMask = Pick<Mask, 'text' | 'value'>
+
 /** The lines of a report: the most severe of a request's log, masked, with the notifications of its listeners. */
 export function reportedLines (
-  log: RequestLog | undefined, events: readonly ListenerEvent[], start: number, mask: Mask
+  log: RequestLog | undefined, events: readonly ListenerEvent[], start: number, mask: LineMask
 ): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
   const all = log?.records() ?? []
   const shown = mostSevere(all, MAX_LOGS)
@@ -101,7 +103,7 @@ export function reportedLines (
 }
 
 /** A line of a log, masked. */
-export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: Mask): LogRecord {
+export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: LineMask): LogRecord {
   return { ...rest, message: mask.text(message), context: mask.value(context) as LogRecord['context'] }
 }
 
@@ -110,8 +112,7 @@ function failureSentence (
   request: FastifyRequest, exceptions: readonly FlattenedException[], handler: StackFrame | null,
   input: RejectedInput | null
 ): string {
-  const state = stateOf(request)
-  const unrouted = unroutedSentence(request, state)
+  const unrouted = unroutedSentence(request)
   if (unrouted !== null) return unrouted
   const place = handler === null ? '' : ` (${placeOf(handler)})`
   const { url } = request.routeOptions
@@ -119,7 +120,7 @@ function failureSentence (
   if (input?.fields !== undefined) {
     return `The schema of ${route}${place} rejected the ${input.part}; the handler did not run.`
   }
-  const { raisedBy, timing: { handlerStart, serializeStart } } = state.recording
+  const { raisedBy, timing: { handlerStart, serializeStart } } = recordingOf(request)
   const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
@@ -133,8 +134,8 @@ function failureSentence (
     : `The handler of ${route}${place} had returned when its response failed with ${failure}.`
 }
 
-function unroutedSentence (request: FastifyRequest, state: RequestState): string | null {
-  const { failed, recording: { routeError, raised, raisedBy }, route } = state
+function unroutedSentence (request: FastifyRequest): string | null {
+  const { failed, recording: { routeError, raised, raisedBy }, route } = stateOf(request)
   const { method } = request
   const isUnrouted = routeError !== null || raisedBy?.listener === 'router'
   const error = failed ? raised : routeError
@@ -180,22 +181,20 @@ export function rootCause (chain: readonly FlattenedException[]): RootCause | nu
   const near = frame === undefined ? {} : { frame }
   const own = { name, message: message.trim() === '' ? code ?? name : message, ...(code !== undefined && { code }) }
   const roots = errors.map((member) => rootCause(member)).filter((member) => member !== null)
-  const kinds = new Map<string, RootCause[]>()
+  const kinds = new Map<string, number>()
   for (const one of roots) {
-    const kind = `${one.name} ${one.code ?? one.message}`
-    kinds.set(kind, [...kinds.get(kind) ?? [], one])
+    const kind = `${one.name}: ${one.code ?? one.message}`
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
   }
   const [common] = roots
   if (common === undefined) return { ...own, ...near }
-  if (kinds.size > 1) return { ...own, ...near, members: listed([...kinds.values()].map(countOf), MAX_KINDS, ', ') }
+  if (kinds.size > 1) {
+    const counts = [...kinds].map(([kind, count]) => `${grouped(count)} × ${kind}`)
+    return { ...own, ...near, members: listed(counts, MAX_KINDS, ', ') }
+  }
   const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')
   const members = errors.length > 1 ? { members: `the common cause of ${counted(errors.length, 'error')}` } : {}
   return { ...near, ...common, message: messages, ...members }
-}
-
-function countOf (members: readonly RootCause[]): string {
-  const [{ name, code, message }] = members as [RootCause]
-  return `${grouped(members.length)} × ${name}: ${code ?? message}`
 }
 
 function listed (texts: readonly string[], max: number, separator: string): string {
@@ -204,7 +203,7 @@ function listed (texts: readonly string[], max: number, separator: string): stri
 }
 
 /** The name of an error, or a description of another thrown value, for a sentence. */
-export function thrownAs (name: string): string {
+function thrownAs (name: string): string {
   const type = /^Thrown (.+)$/.exec(name)?.[1]
   return type === undefined ? name : `a value that is no Error (${type})`
 }
