@@ -126,14 +126,10 @@ function answerMalformed (app: FastifyInstance, error: ParserError, socket: Sock
     return
   }
   const packet = refusedPart(error, socket)
-  const request = current === null ? parsedRequest(packet) : requestOf(current.req, packet)
-  refuse(app, socket, httpErrorOf(error), current, request)
-}
-
-function requestOf (message: IncomingMessage, packet: string): RefusedRequest {
-  const { method = '-', url = '/', headers: { host } } = message
-  const { target = url } = messageState(message)
-  return { method, target: pathOf(target), host, packet }
+  if (current === null) return refuse(app, socket, httpErrorOf(error), null, parsedRequest(packet))
+  const { method = '-', url = '/', headers: { host } } = current.req
+  const { target = url } = messageState(current.req)
+  refuse(app, socket, httpErrorOf(error), current, { method, target: pathOf(target), host, packet })
 }
 
 function parsedRequest (packet: string): RefusedRequest {
