@@ -1,6 +1,6 @@
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
 import type { CodeExcerpt, FlattenedException, StackFrame } from '../errors/exception.js'
-import { cachedByLines, placeOf, shortFile } from '../errors/stack-frame.js'
+import { placeOf, shortFile, sourceCache } from '../errors/stack-frame.js'
 import { counted } from '../view/counted.js'
 import { readAsset } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
@@ -164,11 +164,13 @@ const KEYWORDS = new Set([
   'while with yield'
 ].join(' ').split(' '))
 
+const cachedMarkup = sourceCache<string>(500)
+
 /** The source around a frame, at most `around` lines before and after, with its line marked; empty without source. */
 export function renderExcerpt (frame: StackFrame, around = Infinity): string {
-  const { excerpt, line, column } = frame
+  const { excerpt, file, line, column } = frame
   if (excerpt === undefined) return ''
-  return cachedByLines(excerpt, `${line}:${column}:${around}`, () => rowsOf(excerpt, frame, around))
+  return cachedMarkup(JSON.stringify([file, line, column, around, excerpt]), () => rowsOf(excerpt, frame, around))
 }
 
 function rowsOf (excerpt: CodeExcerpt, { file, line, column }: StackFrame, around: number): string {

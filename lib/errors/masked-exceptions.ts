@@ -8,7 +8,7 @@ import { isErrorStatus } from '../http/http-errors.js'
 import { counted, grouped, wordFor } from '../view/counted.js'
 import { inspected } from '../view/json.js'
 import { cut } from '../view/visible.js'
-import { excerptReader, splitStack, stackFrames, syntaxFrame, type ExcerptReader } from './stack-frame.js'
+import { excerptAt, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
 import { isError, messageOf, nameOf, read } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
@@ -24,7 +24,7 @@ declare module '../recording/recording.js' {
 const CODE_PATH = /\/(?:verif|confirm|activat|invit|reset|magic|otp|[2m]fa|redeem|unlock|log-?in|sign-?in)/i
 
 function namedParams (url: string, params: unknown): unknown {
-  const { code } = (params ?? {}) as { code?: unknown }
+  const code = read(params, 'code')
   const isSecret = /^(?=.*\d).{4,}/.test(String(code)) && CODE_PATH.test(url)
   return isSecret ? { ...params as object, verificationCode: code } : params
 }
@@ -51,13 +51,12 @@ export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   const { recording, route } = stateOf(request)
   if (recording.exceptions !== undefined) return recording.exceptions
   const { failure, routeError } = recording
-  const exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
+  recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
   // The router raised the error: frames of the application are those of its hooks.
   if (request.is404 && route === null) {
-    for (const frame of exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt
+    for (const frame of recording.exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt
   }
-  recording.exceptions = exceptions
-  return exceptions
+  return recording.exceptions
 }
 
 /** A chain with the secrets of its texts masked; in excerpts only literals are. */
@@ -102,7 +101,6 @@ interface Walk {
   seen: Set<unknown>
   exceptions: number
   excerpts: number
-  excerptOf: ExcerptReader
 }
 
 /**
@@ -110,8 +108,7 @@ interface Walk {
  * members of AggregateErrors included; notes say what is left out. Never throws; everything returned is bounded.
  */
 export function flattenError (raised: unknown): FlattenedException[] {
-  const limits = { exceptions: MAX_EXCEPTIONS, excerpts: MAX_ALL_EXCERPTS }
-  return flattenChain(raised, { ...limits, seen: new Set(), excerptOf: excerptReader() }, 0)
+  return flattenChain(raised, { exceptions: MAX_EXCEPTIONS, excerpts: MAX_ALL_EXCERPTS, seen: new Set() }, 0)
 }
 
 function flattenChain (raised: unknown, walk: Walk, depth: number): FlattenedException[] {
@@ -136,17 +133,17 @@ function flattenSafely (error: unknown, walk: Walk, depth: number): FlattenedExc
   try {
     return flatten(error, walk, depth)
   } catch {
-    const message = isObject(error) ? '[a value that cannot be read]' : inspected(error)
+    const message = Object(error) === error ? '[a value that cannot be read]' : inspected(error)
     return { name: 'Error', message, frames: [], stack: message }
   }
 }
 
 function flatten (error: unknown, walk: Walk, depth: number): FlattenedException {
   walk.exceptions--
-  if (isObject(error)) walk.seen.add(error)
-  const exception: FlattenedException = { name: nameOf(error), message: '', frames: [], stack: '' }
+  if (Object(error) === error) walk.seen.add(error)
   const message = messageOf(error)
-  exception.message = cut(message, MAX_MESSAGE)
+  const exception: FlattenedException =
+    { name: nameOf(error), message: cut(message, MAX_MESSAGE), frames: [], stack: '' }
   const code = read(error, 'code')
   if (typeof code === 'string' || typeof code === 'number') exception.code = String(code).slice(0, 200)
   const statusCode = [read(error, 'statusCode'), read(error, 'status')].find(isErrorStatus)
@@ -163,11 +160,9 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
   const all = stackFrames(frames)
-  const shown = all.slice(0, MAX_FRAMES)
-  const syntax = syntaxFrame(text, message)
-  exception.frames = syntax === null ? shown : [syntax, ...shown]
+  exception.frames = [syntaxFrame(text, message) ?? [], all.slice(0, MAX_FRAMES)].flat()
   addExcerpts(exception.frames, walk)
-  const out = all.length - shown.length
+  const out = all.length - MAX_FRAMES
   if (out > 0) addNote(exception, `${counted(out, 'more frame is', 'more frames are')} left out.`)
 }
 
@@ -176,7 +171,7 @@ function addExcerpts (frames: StackFrame[], walk: Walk): void {
   const shown = new Set<CodeExcerpt>()
   for (const frame of frames) {
     if (!frame.own || shown.size >= Math.min(MAX_EXCERPTS, walk.excerpts)) continue
-    const excerpt = walk.excerptOf(frame.file, frame.line)
+    const excerpt = excerptAt(frame.file, frame.line)
     if (excerpt === undefined || shown.has(excerpt)) continue
     frame.excerpt = excerpt
     shown.add(excerpt)
@@ -211,8 +206,4 @@ function membersOf (error: unknown): { members: unknown[], total: number } {
     // A proxy of an array.
     return none
   }
-}
-
-function isObject (value: unknown): boolean {
-  return value !== null && (typeof value === 'object' || typeof value === 'function')
 }

@@ -14,9 +14,6 @@ const FOLDERS = ['app', 'cli', 'lib', 'plugins', ...OWN_SEGMENTS.map((segment) =
 const INTERNALS = (isBundled ? [] : FOLDERS)
   .map((folder) => fileURLToPath(new URL(`../../${folder}/`, import.meta.url)))
 const MAX_PLACES = 1_000
-/** Lines that the excerpt of a function has before and after its first. */
-const LINES_BEFORE = 2
-const LINES_AFTER = 8
 const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /** Splits a stack into its message and its frame lines. Lines of a message may look like frames and are none. */
@@ -52,7 +49,7 @@ function frameOf (line: string, root: string): StackFrame | null {
 }
 
 /** The place of a call in the source. */
-type OwnPlace = Place & { own: boolean }
+type OwnPlace = Pick<StackFrame, 'file' | 'line' | 'column' | 'own'>
 
 const UNKNOWN: OwnPlace = { file: '', line: 0, column: 0, own: false }
 const cachedPlace = sourceCache<OwnPlace>(MAX_PLACES)
@@ -72,11 +69,11 @@ function ownPlace (place: string, root: string): OwnPlace {
   return { ...shown, own: isOwn(shown.file, root) }
 }
 
-/** A place in a source file; `line` and `column` are 1-based. */
-interface Place { file: string, line: number, column: number }
-
-/** The source of a place in a compiled file, by its source map; null without one. `line` and `column` are 0-based. */
-export function originalPlace (url: string, line: number, column: number): Place | null {
+/**
+ * The source of a place in a compiled file, by its source map; null without one. The given `line` and `column` are
+ * 0-based, those of the result 1-based.
+ */
+export function originalPlace (url: string, line: number, column: number): Omit<OwnPlace, 'own'> | null {
   try {
     const entry = findSourceMap(url)?.findEntry(line, Math.max(0, column))
     if (entry === undefined || !('originalSource' in entry) || !entry.originalSource) return null
@@ -134,12 +131,6 @@ export function frameAt (place: string, name = ''): StackFrame {
   return { file, line: Number(line), column: 0, function: name, own: isOwn(file) }
 }
 
-/** The frame of a function with its source. */
-export function withSource (frame: StackFrame): StackFrame {
-  const excerpt = excerptReader()(frame.file, frame.line, LINES_BEFORE, LINES_AFTER)
-  return excerpt === undefined ? frame : { ...frame, excerpt }
-}
-
 /** The first frame of the application in a chain of exceptions. */
 export function firstOwnFrame (chain: readonly FlattenedException[]): StackFrame | undefined {
   return chain.flatMap(({ frames }) => frames).find(({ own }) => own)
@@ -181,61 +172,37 @@ export function sourceCache<T> (max: number): (key: string, make: () => T) => T 
   }
 }
 
-/** By file, version of the file, and lines. */
 const cachedExcerpt = sourceCache<CodeExcerpt>(MAX_EXCERPTS)
-const derived = new WeakMap<readonly string[], Map<string, unknown>>()
-
-/** A value that is derived from the lines of an excerpt, cached as long as they are. */
-export function cachedByLines<T> ({ lines }: CodeExcerpt, key: string, make: () => T): T {
-  const known = derived.get(lines) ?? new Map<string, unknown>()
-  derived.set(lines, known)
-  if (!known.has(key)) known.set(key, make())
-  return known.get(key) as T
-}
+/** The frames of an error are often in one file. */
+const cachedLines = sourceCache<readonly string[]>(1)
 
 /**
  * Reads the lines of a file before and after a 1-based line; undefined where the file is no readable source or has no
- * such line.
+ * such line. A changed file is read again.
  */
-export type ExcerptReader = (file: string, line: number, before?: number, after?: number) => CodeExcerpt | undefined
-
-/** Makes the reader for the excerpts of one error. It checks each file once; a changed file is read again. */
-export function excerptReader (): ExcerptReader {
-  const files = new Map<string, { version: string | null, lines?: string[] }>()
-  return (file, line, before = 5, after = before) => {
-    if (line < 1 || !isAbsolute(file) || !SOURCE.has(extname(file).toLowerCase())) return undefined
-    const known = files.get(file) ?? { version: versionOf(file) }
-    files.set(file, known)
-    if (known.version === null) return undefined
-    const excerpt = cachedExcerpt(`${file}:${known.version}:${line}:${before}:${after}`, () => {
-      const lines = (known.lines ??= readLines(file))
+export function excerptAt (file: string, line: number, before = 5, after = before): CodeExcerpt | undefined {
+  if (line < 1 || !isAbsolute(file) || !SOURCE.has(extname(file).toLowerCase())) return undefined
+  try {
+    const stat = statSync(file)
+    if (!stat.isFile() || stat.size > MAX_FILE_BYTES) return undefined
+    const version = `${file}:${stat.mtimeMs}:${stat.size}`
+    const excerpt = cachedExcerpt(`${version}:${line}:${before}:${after}`, () => {
+      const lines = cachedLines(version, () => readLines(file))
       const start = Math.max(1, line - before)
       const shown = line > lines.length ? [] : lines.slice(start - 1, line + after).map(cutLine)
       // A copy: parts of the text of a file would keep all of it in memory.
       return { start, lines: structuredClone(shown) }
     })
     return excerpt.lines.length === 0 ? undefined : excerpt
-  }
-}
-
-/** The time and size of a file that can be read; otherwise null. */
-function versionOf (file: string): string | null {
-  try {
-    const stat = statSync(file)
-    return stat.isFile() && stat.size <= MAX_FILE_BYTES ? `${stat.mtimeMs}:${stat.size}` : null
   } catch {
-    return null
+    return undefined
   }
 }
 
 function readLines (file: string): string[] {
-  try {
-    const lines = readFileSync(file, 'utf8').replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
-    if (lines.at(-1) === '') lines.pop()
-    return lines
-  } catch {
-    return []
-  }
+  const lines = readFileSync(file, 'utf8').replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
+  if (lines.at(-1) === '') lines.pop()
+  return lines
 }
 
 function cutLine (line: string): string {
