@@ -10,7 +10,7 @@ import { everyException } from './report-facts.js'
 
 export const style = readAsset(import.meta.url, './exceptions.css')
 
-export interface ExceptionsView {
+interface ExceptionsView {
   editor: EditorLink | null
   /** The places, as `file:line`, whose source the page has shown, and the calls that it has listed. */
   shown: Set<string>
@@ -110,7 +110,9 @@ function label (frame: StackFrame, editor: EditorLink | null): string {
 
 /** The file of a frame, with an editor as a link. */
 export function fileLink (frame: StackFrame, editor: EditorLink | null): string {
-  return linked(frame, editor, 'file', fileName(frame))
+  const [, folder = '', name = ''] = /^(.*[\\/])?(.*)$/.exec(shortFile(frame.file)) ?? []
+  const shown = frame.file === '' ? '(no file)' : html`${folder}<b>${name}</b>${position(frame)}`
+  return linked(frame, editor, 'file', shown)
 }
 
 function linked (frame: StackFrame, editor: EditorLink | null, name: string, content: string): string {
@@ -118,12 +120,6 @@ function linked (frame: StackFrame, editor: EditorLink | null, name: string, con
   return href === null
     ? html`<span class="${name}">!${content}</span>`
     : html`<a class="${name}" href="${href}">!${content}</a>`
-}
-
-function fileName (frame: StackFrame): string {
-  if (frame.file === '') return '(no file)'
-  const [, folder = '', name = ''] = /^(.*[\\/])?(.*)$/.exec(shortFile(frame.file)) ?? []
-  return html`${folder}<b>${name}</b>${position(frame)}`
 }
 
 /** The full path of a frame's file, with a button that copies it. */
@@ -186,7 +182,7 @@ function rowsOf (excerpt: CodeExcerpt, { file, line, column }: StackFrame, aroun
 }
 
 /** A place in an excerpt: `line` is 0-based, `column` 1-based. */
-export interface Mark { line: number, column: number }
+interface Mark { line: number, column: number }
 
 /**
  * The lines of an excerpt as escaped markup: JavaScript and TypeScript are highlighted by classes, and the token at the
