@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Observer } from './observer.js'
 import type { ResolvedOptions } from './prepare.js'
-import { OWN_SEGMENTS } from '../lib/http/own-paths.js'
+import { OWN_SEGMENTS } from '../lib/http/request-target.js'
 import { ownHook } from '../lib/lifecycle/listener.js'
 import { contextOf, requestContext, type RequestContext } from '../lib/lifecycle/request-state.js'
 import { addStartMessage } from './start-message.js'

@@ -4,8 +4,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderShortError } from '../lib/error-page/plain-pages.js'
 import { representation } from '../lib/errors/negotiate.js'
-import { OWN_SEGMENTS } from '../lib/http/own-paths.js'
-import { pathnameOf, pathOf } from '../lib/http/request-target.js'
+import { OWN_SEGMENTS, pathnameOf, pathOf } from '../lib/http/request-target.js'
 
 let isOpening = false
 

@@ -1,4 +1,4 @@
-import { framingProblem, isLast } from '../lib/http/framing.js'
+import { framingProblem, isLast } from '../lib/http/malformed.js'
 import { messageState } from '../lib/http/request-target.js'
 import { listener } from '../lib/lifecycle/listener.js'
 

@@ -1,16 +1,16 @@
-import type { FlattenedException, StackFrame } from '../errors/exception.js'
-import { placeOf, shortFile } from '../errors/stack-frame.js'
+import jsTokens, { type JSXToken, type Token } from 'js-tokens'
+import type { CodeExcerpt, FlattenedException, StackFrame } from '../errors/exception.js'
+import { placeOf, shortFile, sourceCache } from '../errors/stack-frame.js'
 import { counted } from '../view/counted.js'
 import { readAsset } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
-import { html } from '../view/html.js'
+import { html, text } from '../view/html.js'
 import { cut, visibleLine } from '../view/visible.js'
-import * as excerpt from './excerpt.js'
 import { everyException } from './report-facts.js'
 
 export const style = readAsset(import.meta.url, './exceptions.css')
 
-export interface ExceptionsView {
+interface ExceptionsView {
   editor: EditorLink | null
   /** The places, as `file:line`, whose source the page has shown, and the calls that it has listed. */
   shown: Set<string>
@@ -29,7 +29,7 @@ export function renderSource (title: string, frame: StackFrame, editor: EditorLi
   return html`<div class="where card">
 <h2>${title}: !${label(frame, editor)}</h2>
 !${tools(frame, editor)}
-!${excerpt.render(frame)}
+!${renderExcerpt(frame)}
 </div>`
 }
 
@@ -100,7 +100,7 @@ function frameItem (frame: StackFrame, open: boolean, { editor, shown }: Excepti
   if (frame.excerpt === undefined) return `<div class="frame">${label(frame, editor)}</div>`
   shown.add(place)
   return html`<details class="frame"!${open ? ' open' : ''}><summary>!${label(frame, null)}</summary>
-!${tools(frame, editor)}!${excerpt.render(frame, open ? undefined : AROUND)}</details>`
+!${tools(frame, editor)}!${renderExcerpt(frame, open ? undefined : AROUND)}</details>`
 }
 
 /** The file of a frame and its function. */
@@ -110,7 +110,9 @@ function label (frame: StackFrame, editor: EditorLink | null): string {
 
 /** The file of a frame, with an editor as a link. */
 export function fileLink (frame: StackFrame, editor: EditorLink | null): string {
-  return linked(frame, editor, 'file', fileName(frame))
+  const [, folder = '', name = ''] = /^(.*[\\/])?(.*)$/.exec(shortFile(frame.file)) ?? []
+  const shown = frame.file === '' ? '(no file)' : html`${folder}<b>${name}</b>${position(frame)}`
+  return linked(frame, editor, 'file', shown)
 }
 
 function linked (frame: StackFrame, editor: EditorLink | null, name: string, content: string): string {
@@ -118,12 +120,6 @@ function linked (frame: StackFrame, editor: EditorLink | null, name: string, con
   return href === null
     ? html`<span class="${name}">!${content}</span>`
     : html`<a class="${name}" href="${href}">!${content}</a>`
-}
-
-function fileName (frame: StackFrame): string {
-  if (frame.file === '') return '(no file)'
-  const [, folder = '', name = ''] = /^(.*[\\/])?(.*)$/.exec(shortFile(frame.file)) ?? []
-  return html`${folder}<b>${name}</b>${position(frame)}`
 }
 
 /** The full path of a frame's file, with a button that copies it. */
@@ -153,4 +149,88 @@ export function renderTraces (chain: readonly FlattenedException[], isOpen = fal
 <summary><h3><span class="position">[${i + 1}/${all.length}]</span> ${name}</h3></summary>
 <pre data-copy="Copy">${cut(stack || `${name}: ${message}`, limit)}</pre>
 </details>`).join('')
+}
+
+/** The files that are highlighted; `<` begins an element in those that end in `x`. */
+const SOURCE = /\.(?:[cm]?[jt]s|[jt]sx|json)$/i
+const KEYWORDS = new Set([
+  'as async await break case catch class const continue debugger default delete do else enum export extends false',
+  'finally for from function if implements import in instanceof interface keyof let namespace new null of private',
+  'protected public readonly return satisfies static super switch this throw true try type typeof undefined var void',
+  'while with yield'
+].join(' ').split(' '))
+
+const cachedMarkup = sourceCache<string>(500)
+
+/** The source around a frame, at most `around` lines before and after, with its line marked; empty without source. */
+export function renderExcerpt (frame: StackFrame, around = Infinity): string {
+  const { excerpt, file, line, column } = frame
+  if (excerpt === undefined) return ''
+  return cachedMarkup(JSON.stringify([file, line, column, around, excerpt]), () => rowsOf(excerpt, frame, around))
+}
+
+function rowsOf (excerpt: CodeExcerpt, { file, line, column }: StackFrame, around: number): string {
+  const start = Math.max(excerpt.start, line - around)
+  const lines = excerpt.lines.slice(start - excerpt.start, line - excerpt.start + around + 1)
+  const rows = highlight(lines, file, column > 0 ? { line: line - start, column } : null).map((source, i) => {
+    const number = start + i
+    const arrow = number === line ? '<span class="arrow">&rarr; </span>' : ''
+    const cells = `<span class="number">${arrow}${number}</span><span class="source">${source}\n</span>`
+    return number === line ? `<mark>${cells}</mark>` : `<span>${cells}</span>`
+  })
+  return `<pre class="excerpt"><code>${rows.join('')}</code></pre>`
+}
+
+/** A place in an excerpt: `line` is 0-based, `column` 1-based. */
+interface Mark { line: number, column: number }
+
+/**
+ * The lines of an excerpt as escaped markup: JavaScript and TypeScript are highlighted by classes, and the token at the
+ * mark has the class `at`. Never throws: source is hostile, too.
+ */
+export function highlight (lines: readonly string[], file: string, mark: Mark | null): string[] {
+  const source = lines.join('\n')
+  if (!SOURCE.test(file)) return lines.map(text)
+  try {
+    // The types of the package have an overload for `true` only.
+    return highlightTokens(jsTokens(source, { jsx: /x$/i.test(file) } as { jsx: true }), mark)
+  } catch {
+    return lines.map(text)
+  }
+}
+
+type AnyToken = Token | JSXToken
+
+function highlightTokens (tokens: Iterable<AnyToken>, mark: Mark | null): string[] {
+  const shown: string[] = ['']
+  let column = 1
+  let isMember = false
+  for (const { type, value } of tokens) {
+    const name = isMember ? '' : classOf(type, value)
+    isMember = value === '.' || value === '?.'
+    for (const [i, part] of value.split('\n').entries()) {
+      if (i > 0) {
+        shown.push('')
+        column = 1
+      }
+      const line = shown.length - 1
+      const isMarked = mark?.line === line && mark.column >= column && mark.column < column + part.length
+      const classes = isMarked && type !== 'WhiteSpace' ? `${name} at`.trim() : name
+      shown[line] += classes === '' || part === '' ? text(part) : `<i class="${classes}">${text(part)}</i>`
+      column += part.length
+    }
+  }
+  return shown
+}
+
+function classOf (type: AnyToken['type'], value: string): string {
+  if (type.endsWith('Comment')) return 'c'
+  switch (type) {
+    case 'StringLiteral': case 'NoSubstitutionTemplate': case 'TemplateHead': case 'TemplateMiddle':
+    case 'TemplateTail': case 'RegularExpressionLiteral': case 'JSXString': return 's'
+    case 'NumericLiteral': return 'n'
+    case 'JSXIdentifier': return 't'
+    case 'IdentifierName': return KEYWORDS.has(value) ? 'k' : /^\p{Lu}/u.test(value) ? 't' : ''
+    default: return ''
+  }
 }

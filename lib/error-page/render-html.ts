@@ -9,10 +9,10 @@ import * as editorMenu from '../view/editor.js'
 import type { EditorLink } from '../view/editor.js'
 import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
-import { cut, visibleLine, timeOfDay } from '../view/visible.js'
-import * as excerpt from './excerpt.js'
-import * as exceptions from './exceptions.js'
-import { fileLink, renderExceptions, renderStackTraces, renderSource } from './exceptions.js'
+import { cut, timeOfDay, visibleLine } from '../view/visible.js'
+import {
+  fileLink, renderExceptions, renderExcerpt, renderSource, renderStackTraces, style as exceptionsStyle
+} from './exceptions.js'
 import {
   chainLines, detail, everyException, headline, logCounts, profileUrl, mainCause, mainSource
 } from './report-facts.js'
@@ -22,16 +22,15 @@ import { safeJson } from '../view/json.js'
 
 /** A headline that is small and scrolls: the source below it stays on the first screen. */
 const LONG_HEADLINE = /\n.*\n.*\n|^.{240}/s
-/** Characters. */
+/** Characters of a headline, of a line, of a title, and of other texts. */
 const MAX_HEADLINE = 600
-const MAX_CHAIN_MESSAGE = 200
+const MAX_LINE = 200
+const MAX_TITLE = 1_000
+const MAX_TEXT = 2_000
 /** Errors of the chain above the source. */
 const MAX_CHAIN = 4
-const MAX_TARGET = 200
-const MAX_TITLE = 1_000
-const MAX_VALUE = 2_000
 
-const STYLE = theme.style + readAsset(import.meta.url, './page.css') + exceptions.style
+const STYLE = theme.style + readAsset(import.meta.url, './page.css') + exceptionsStyle
 const PAGE_SCRIPT = readAsset(import.meta.url, '../view/copy-button.js') + readAsset(import.meta.url, './page.js')
 const SCRIPT = `${theme.script};\n${editorMenu.script};\n{\n${PAGE_SCRIPT}}`
 
@@ -99,7 +98,7 @@ function chain (report: ErrorReport, editor: EditorLink | null): string {
   const more = lines.length - MAX_CHAIN
   const items = lines.slice(0, MAX_CHAIN).map(({ before, frame, index }) => {
     const { name, message } = report.exceptions[index] as { name: string, message: string }
-    const text = visibleLine(cut(message, MAX_CHAIN_MESSAGE))
+    const text = visibleLine(cut(message, MAX_LINE))
     const place = frame === undefined ? '' : html`!${fileLink(frame, editor)} as `
     return html`<li>${before} !${place}<a href="#exception-${index + 1}">${visibleLine(name)}</a>: ${text}</li>`
   })
@@ -109,7 +108,7 @@ function chain (report: ErrorReport, editor: EditorLink | null): string {
 
 function facts (report: ErrorReport): string[] {
   const { request, controller, profile } = report
-  const target = cut(visibleLine(`${request.method} ${request.url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_TARGET)
+  const target = cut(visibleLine(`${request.method} ${request.url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_LINE)
   const url = profileUrl(report)
   return [
     html`<li><a href="#request"><code>${target}</code></a></li>`,
@@ -124,7 +123,7 @@ function inputCard ({ part, fields, malformed }: RejectedInput): string {
     const { line, column, excerpt: lines } = malformed
     const frame = { file: 'body.json', line, column: lines?.column ?? 0, function: '', own: false }
     return html`<div class="where card"><h2>Invalid JSON at line ${line}, column ${column} of the ${part}</h2>
-!${lines === undefined ? '' : excerpt.render({ ...frame, excerpt: lines })}</div>`
+!${lines === undefined ? '' : renderExcerpt({ ...frame, excerpt: lines })}</div>`
   }
   const rows = fields?.map(({ field, received, rule, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
 <td>!${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td><code>${rule}</code></td>
@@ -169,7 +168,7 @@ function hintCard ({ title, text, code, routes }: Hint, editor: EditorLink | nul
 }
 
 function request ({ request: { method, url, ip, headers } }: ErrorReport): string {
-  const line = (text: string): string => visibleLine(cut(text, MAX_VALUE))
+  const line = (text: string): string => visibleLine(cut(text, MAX_TEXT))
   return html`<aside id="request" class="request wrap" aria-labelledby="request-title">
 <h2 id="request-title">Request</h2>
 <dl class="card">
@@ -182,35 +181,27 @@ function request ({ request: { method, url, ip, headers } }: ErrorReport): strin
 </aside>`
 }
 
-/** Characters of one message or context. */
-const MAX_TEXT = 2_000
-
 /** The section Logs: the lines of the request. */
 function renderLogs (report: ErrorReport): string {
   const { logs } = report
   const { lines, failures } = logCounts(report)
-  const notifications = logs.filter(isNotification)
+  const notifications = logs.filter(isNotification).length
   const first = html` <a class="count bad" href="#first-error">${counted(failures, 'error')}<span
 class="hidden-visually">: go to the first</span></a>`
-  const content = `${eventBox(notifications.length)}${omission(report)}${tableOf(logs)}`
-  const none = notifications.length === logs.length ? '<p class="note">No log messages.</p>' : ''
+  // The notifications of listeners are hidden unless their box is checked.
+  const box = html`<label class="event-box"><input type="checkbox" name="event" autocomplete="off"> event
+<span class="number">${grouped(notifications)}</span></label>`
   return html`<section id="logs" aria-labelledby="logs-title">
 <h2 id="logs-title">Logs <span class="count">${grouped(lines)}</span>!${failures === 0 ? '' : first}</h2>
-!${none}!${logs.length === 0 ? '' : content}
+!${notifications === logs.length ? '<p class="note">No log messages.</p>' : ''}!${notifications === 0 ? '' : box}!${
+    omission(report)}!${logs.length === 0 ? '' : tableOf(logs)}
 </section>`
-}
-
-// The notifications of listeners are hidden unless their box is checked.
-function eventBox (notifications: number): string {
-  if (notifications === 0) return ''
-  return html`<label class="event-box"><input type="checkbox" name="event" autocomplete="off"> event
-<span class="number">${grouped(notifications)}</span></label>`
 }
 
 function omission (report: ErrorReport): string {
   if (report.logsOmitted === undefined) return ''
   const url = profileUrl(report)
-  const link = url === undefined ? '' : html` <a href="${url}">The profile of this request</a> has more of them.`
+  const link = url && html` <a href="${url}">The profile of this request</a> has more of them.`
   const lines = counted(report.logsOmitted, 'line is', 'lines are')
   return html`<p class="note omission">${lines} left out here, the oldest and least severe.!${link}</p>`
 }

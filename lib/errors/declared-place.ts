@@ -3,13 +3,12 @@ import type { Debugger, Runtime, Session } from 'node:inspector'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { StackFrame } from './exception.js'
-import type {} from './masked-exceptions.js'
 import {
-  firstOwnFrame, frameAt, isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath, withSource
+  excerptAt, firstOwnFrame, frameAt, isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath
 } from './stack-frame.js'
 
 /** Where something was declared. */
-export interface DeclaredPlace {
+interface DeclaredPlace {
   /** `file:line` in the source (source maps applied). */
   source: string
   /** The package of the file; null for the application's own. */
@@ -20,11 +19,10 @@ const FRAMEWORK: ReadonlySet<string> = new Set(['fastify', 'avvio', 'fastify-plu
 
 /** Returns a function that caches the results of another one by its argument. */
 function cached<K extends object, T> (run: (key: K) => T): (key: K) => T {
-  const results = new WeakMap<K, { result: T }>()
+  const results = new WeakMap<K, T>()
   return (key) => {
-    let known = results.get(key)
-    if (known === undefined) results.set(key, known = { result: run(key) })
-    return known.result
+    if (!results.has(key)) results.set(key, run(key))
+    return results.get(key) as T
   }
 }
 
@@ -61,7 +59,9 @@ export function handlerFrame (request: FastifyRequest, declaration = false): Sta
   if (declaration) places.reverse()
   for (const place of places) {
     const frame = frameAt(place() ?? '', name)
-    if (frame.own) return withSource(frame)
+    if (!frame.own) continue
+    const excerpt = excerptAt(frame.file, frame.line, 2, 8)
+    return excerpt === undefined ? frame : { ...frame, excerpt }
   }
   return null
 }
@@ -105,8 +105,7 @@ function inspectedPlace (callable: object): string | null {
 
 function placeIn (session: Session): string | null {
   const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression: EXPRESSION })
-  const { objectId } = result
-  const location = locationOf(session, objectId)
+  const location = locationOf(session, result.objectId)
   if (location === undefined) return null
   const { scriptId, lineNumber, columnNumber = 0 } = location as Debugger.Location
   if (!urls.has(scriptId)) {

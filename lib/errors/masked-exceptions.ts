@@ -3,8 +3,13 @@ import { targetOf } from '../http/request-target.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { Mask } from '../mask/mask.js'
-import type { FlattenedException, StackFrame } from './exception.js'
-import { flattenError } from './flatten-error.js'
+import type { FlattenedException, StackFrame, CodeExcerpt } from './exception.js'
+import { isErrorStatus } from '../http/http-errors.js'
+import { counted, grouped, wordFor } from '../view/counted.js'
+import { inspected } from '../view/json.js'
+import { cut } from '../view/visible.js'
+import { excerptAt, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
+import { isError, messageOf, nameOf, read } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -19,7 +24,7 @@ declare module '../recording/recording.js' {
 const CODE_PATH = /\/(?:verif|confirm|activat|invit|reset|magic|otp|[2m]fa|redeem|unlock|log-?in|sign-?in)/i
 
 function namedParams (url: string, params: unknown): unknown {
-  const { code } = (params ?? {}) as { code?: unknown }
+  const code = read(params, 'code')
   const isSecret = /^(?=.*\d).{4,}/.test(String(code)) && CODE_PATH.test(url)
   return isSecret ? { ...params as object, verificationCode: code } : params
 }
@@ -46,13 +51,12 @@ export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   const { recording, route } = stateOf(request)
   if (recording.exceptions !== undefined) return recording.exceptions
   const { failure, routeError } = recording
-  const exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
+  recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
   // The router raised the error: frames of the application are those of its hooks.
   if (request.is404 && route === null) {
-    for (const frame of exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt
+    for (const frame of recording.exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt
   }
-  recording.exceptions = exceptions
-  return exceptions
+  return recording.exceptions
 }
 
 /** A chain with the secrets of its texts masked; in excerpts only literals are. */
@@ -77,4 +81,129 @@ export function maskFrame (frame: StackFrame, mask: Mask): StackFrame {
   const { excerpt } = frame
   const masked = { ...frame, function: mask.text(frame.function) }
   return excerpt === undefined ? masked : { ...masked, excerpt: { ...excerpt, lines: mask.source(excerpt.lines) } }
+}
+
+const MAX_EXCEPTIONS = 100
+/** Levels of nested AggregateErrors. */
+const MAX_DEPTH = 5
+/** Of one exception. */
+const MAX_FRAMES = 50
+const MAX_EXCERPTS = 10
+/** Of all exceptions together. */
+const MAX_ALL_EXCERPTS = 100
+/** Characters. */
+const MAX_MESSAGE = 20_000
+const MAX_STACK = 40_000
+const MAX_PARSED_STACK = 100_000
+
+/** The state of one call of `flattenError`: the remaining limits, and the errors that are listed already. */
+interface Walk {
+  seen: Set<unknown>
+  exceptions: number
+  excerpts: number
+}
+
+/**
+ * Turns any raised value into plain data: the chain of its causes, root cause first. Lists at most 100 exceptions,
+ * members of AggregateErrors included; notes say what is left out. Never throws; everything returned is bounded.
+ */
+export function flattenError (raised: unknown): FlattenedException[] {
+  return flattenChain(raised, { exceptions: MAX_EXCEPTIONS, excerpts: MAX_ALL_EXCERPTS, seen: new Set() }, 0)
+}
+
+function flattenChain (raised: unknown, walk: Walk, depth: number): FlattenedException[] {
+  const chain: FlattenedException[] = []
+  for (let error = raised; ; error = read(error, 'cause')) {
+    const exception = flattenSafely(error, walk, depth)
+    chain.unshift(exception)
+    const cause = read(error, 'cause')
+    if (cause === undefined || cause === null) return chain
+    if (walk.seen.has(cause)) addNote(exception, 'Its cause is an error that is listed here already.')
+    else if (walk.exceptions < 1) addNote(exception, 'Its further causes are left out.')
+    else continue
+    return chain
+  }
+}
+
+function addNote (exception: FlattenedException, note: string): void {
+  exception.note = exception.note === undefined ? note : `${exception.note} ${note}`
+}
+
+function flattenSafely (error: unknown, walk: Walk, depth: number): FlattenedException {
+  try {
+    return flatten(error, walk, depth)
+  } catch {
+    const message = Object(error) === error ? '[a value that cannot be read]' : inspected(error)
+    return { name: 'Error', message, frames: [], stack: message }
+  }
+}
+
+function flatten (error: unknown, walk: Walk, depth: number): FlattenedException {
+  walk.exceptions--
+  if (Object(error) === error) walk.seen.add(error)
+  const message = messageOf(error)
+  const exception: FlattenedException =
+    { name: nameOf(error), message: cut(message, MAX_MESSAGE), frames: [], stack: '' }
+  const code = read(error, 'code')
+  if (typeof code === 'string' || typeof code === 'number') exception.code = String(code).slice(0, 200)
+  const statusCode = [read(error, 'statusCode'), read(error, 'status')].find(isErrorStatus)
+  if (statusCode !== undefined) exception.statusCode = statusCode
+  const stack = isError(error) ? read(error, 'stack') : undefined
+  addStack(exception, typeof stack === 'string' ? stack : '', message, walk)
+  addMembers(exception, error, walk, depth)
+  return exception
+}
+
+function addStack (exception: FlattenedException, stack: string, message: string, walk: Walk): void {
+  const text = stack.slice(0, message.length + MAX_PARSED_STACK)
+  const { head, frames } = splitStack(text, message)
+  const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
+  exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
+  const all = stackFrames(frames)
+  exception.frames = [syntaxFrame(text, message) ?? [], all.slice(0, MAX_FRAMES)].flat()
+  addExcerpts(exception.frames, walk)
+  const out = all.length - MAX_FRAMES
+  if (out > 0) addNote(exception, `${counted(out, 'more frame is', 'more frames are')} left out.`)
+}
+
+// Only the frames of the application have excerpts, and of frames at one line the first: a function may call itself.
+function addExcerpts (frames: StackFrame[], walk: Walk): void {
+  const shown = new Set<CodeExcerpt>()
+  for (const frame of frames) {
+    if (!frame.own || shown.size >= Math.min(MAX_EXCERPTS, walk.excerpts)) continue
+    const excerpt = excerptAt(frame.file, frame.line)
+    if (excerpt === undefined || shown.has(excerpt)) continue
+    frame.excerpt = excerpt
+    shown.add(excerpt)
+  }
+  walk.excerpts -= shown.size
+}
+
+function addMembers (exception: FlattenedException, error: unknown, walk: Walk, depth: number): void {
+  const { members, total } = membersOf(error)
+  if (total === 0) return
+  const listed: FlattenedException[][] = []
+  for (const member of members) {
+    if (depth >= MAX_DEPTH || walk.exceptions < 1) break
+    if (!walk.seen.has(member)) listed.push(flattenChain(member, walk, depth + 1))
+  }
+  if (listed.length > 0) exception.errors = listed
+  const out = total - listed.length
+  const errors = counted(total, 'error')
+  if (out > 0) addNote(exception, `${grouped(out)} of its ${errors} ${wordFor(out, 'is', 'are')} left out.`)
+}
+
+/** The first members of an AggregateError, and how many it has. */
+function membersOf (error: unknown): { members: unknown[], total: number } {
+  const none = { members: [], total: 0 }
+  const errors = read(error, 'errors')
+  if (!isError(error) || !Array.isArray(errors)) return none
+  try {
+    const members = errors.slice(0, MAX_EXCEPTIONS)
+    // Other libraries keep messages or field names under `errors`.
+    return nameOf(error) === 'AggregateError' || members.some(isError) ? { members, total: errors.length } : none
+  } catch {
+    // A proxy of an array.
+    return none
+  }
 }

@@ -1,4 +1,4 @@
-import { namesHtml, preferredType } from '../http/accept.js'
+import { namesHtml, preferredType } from '../http/header-text.js'
 
 /** A format of an error response. */
 export interface Representation {

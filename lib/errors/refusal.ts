@@ -31,8 +31,15 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
   if (kind === undefined) return null
   const security = securityRecordOf(request)
   const code = read(raised, 'code')
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(request)
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedType(request)
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    const limit = request.routeOptions.bodyLimit ?? Number(request.server.initialConfig.bodyLimit)
+    const what = `The body is larger than the bodyLimit here, ${grouped(limit)} bytes, or than that of its parser`
+    return byOption('size', what, 'bodyLimit of Fastify, of addContentTypeParser or of the route')
+  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    const type = maskedLine(request, request.headers['content-type'] ?? '')
+    return byOption('type', `No parser accepts a body of the type "${type}" here`, 'addContentTypeParser of Fastify')
+  }
   if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(request, reply?.getHeader('allow'))
   if (code === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS') {
     const what = 'Too many logins have failed for this user, or from this address'
@@ -44,17 +51,6 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
 /** A refusal by an option of Hindsight, of Fastify or of a route; `what` is the beginning of its sentence. */
 function byOption (kind: Refusal['kind'], what: string, option: string): Refusal {
   return { kind, sentence: `${what}: the option ${option} decides.`, option }
-}
-
-function tooLarge (request: FastifyRequest): Refusal {
-  const limit = request.routeOptions.bodyLimit ?? Number(request.server.initialConfig.bodyLimit)
-  const what = `The body is larger than the bodyLimit here, ${grouped(limit)} bytes, or than that of its parser`
-  return byOption('size', what, 'bodyLimit of Fastify, of addContentTypeParser or of the route')
-}
-
-function unsupportedType (request: FastifyRequest): Refusal {
-  const type = maskedLine(request, request.headers['content-type'] ?? '')
-  return byOption('type', `No parser accepts a body of the type "${type}" here`, 'addContentTypeParser of Fastify')
 }
 
 function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
@@ -127,18 +123,17 @@ function userOf ({ user, roles, inheritedRoles, authenticators }: SecurityRecord
 function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['kind']): Refusal {
   const { exceptions, failure } = recordingOf(request)
   const exception = failure === null ? undefined : exceptions?.at(-1)
-  const none = 'no option of Hindsight decides.'
-  if (exception === undefined) {
-    const { url } = request.routeOptions
-    const route = url === undefined ? '' : ` (a handler or hook of ${request.method} ${url})`
-    return { kind, sentence: `The application${route} answered with ${status} by itself: ${none}`, option: null }
+  const { url } = request.routeOptions
+  const route = url === undefined ? '' : ` (a handler or hook of ${request.method} ${url})`
+  let what = `The application${route} answered with ${status} by itself`
+  if (exception !== undefined) {
+    const { name, message, frames } = exception
+    const frame = frames.find(({ file }) =>
+      isAbsolute(file) && !isInternal(file) && !PLATFORM.has(packageOf(file) ?? ''))
+    const place = frame === undefined ? 'by the framework' : `at ${placeOf(frame)}`
+    what = `${status} was raised ${place} (${name}: ${maskedLine(request, message)})`
   }
-  const { name, message, frames } = exception
-  const frame = frames.find(({ file }) =>
-    isAbsolute(file) && !isInternal(file) && !PLATFORM.has(packageOf(file) ?? ''))
-  const place = frame === undefined ? 'by the framework' : `at ${placeOf(frame)}`
-  const sentence = `${status} was raised ${place} (${name}: ${maskedLine(request, message)}): ${none}`
-  return { kind, sentence, option: null }
+  return { kind, sentence: `${what}: no option of Hindsight decides.`, option: null }
 }
 
 function maskedLine (request: FastifyRequest, text: string): string {

@@ -15,17 +15,16 @@ declare module '../recording/recording.js' {
 
 const MAX_BODY = 64 * 1024
 const MAX_FIELDS = 20
-/** Characters. */
+/** Characters of a name or value, and before and after a place. */
 const MAX_VALUE = 200
-const MAX_NAME = 200
 const AROUND = 60
 /** Parts of the request by the names that Fastify gives them in `validationContext`. */
-const PARTS: Readonly<Record<string, 'body' | 'query' | 'params' | 'headers'>> = {
-  body: 'body', querystring: 'query', query: 'query', params: 'params', headers: 'headers'
-}
+const PARTS = new Map<string, 'body' | 'query' | 'params' | 'headers'>([
+  ['body', 'body'], ['querystring', 'query'], ['query', 'query'], ['params', 'params'], ['headers', 'headers']
+])
 
 /** A value that a schema rejected. */
-export interface RejectedField {
+interface RejectedField {
   field: string
   /** The value as JSON, masked; absent where the field is missing. */
   received?: string
@@ -73,26 +72,21 @@ export function bufferBody (request: FastifyRequest): void {
 
 /** The input that a schema or the JSON parser rejected, masked; null where neither did. */
 export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInput | null {
+  const { raised, receivedBody } = recordingOf(request)
   try {
-    return inputOf(request, mask)
+    const validation = read(raised, 'validation')
+    const part = PARTS.get(String(read(raised, 'validationContext')))
+    if (Array.isArray(validation) && part !== undefined) {
+      const fields = validation.slice(0, MAX_FIELDS).map((error) => fieldOf(error, request[part], mask))
+      return { part, fields }
+    }
+    if (read(raised, 'code') !== 'FST_ERR_CTP_INVALID_JSON_BODY' || !receivedBody) return null
+    const malformed = malformedJson(Buffer.concat(receivedBody).toString('utf8'), mask)
+    return malformed && { part: 'body', malformed }
   } catch {
     // Any value can be thrown, also a proxy that cannot be read.
     return null
   }
-}
-
-function inputOf (request: FastifyRequest, mask: Mask): RejectedInput | null {
-  const { raised, receivedBody } = recordingOf(request)
-  const validation = read(raised, 'validation')
-  const context = String(read(raised, 'validationContext'))
-  const part = Object.hasOwn(PARTS, context) ? PARTS[context] : undefined
-  if (Array.isArray(validation) && part !== undefined) {
-    const fields = validation.slice(0, MAX_FIELDS).map((error) => fieldOf(error, request[part], mask))
-    return { part, fields }
-  }
-  if (read(raised, 'code') !== 'FST_ERR_CTP_INVALID_JSON_BODY' || !receivedBody) return null
-  const malformed = malformedJson(Buffer.concat(receivedBody).toString('utf8'), mask)
-  return malformed && { part: 'body', malformed }
 }
 
 function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
@@ -106,7 +100,7 @@ function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
   const values = allowed === undefined ? '' : `: ${safeJson(mask.value(allowed))}`
   const received = receivedAt(path, root, mask)
   return {
-    field: cut(path.join('.'), MAX_NAME) || '(all of it)',
+    field: cut(path.join('.'), MAX_VALUE) || '(all of it)',
     ...(received !== undefined && { received }),
     rule: text(read(error, 'keyword')),
     expected: text(messageOf(error).replace(/^must (?:be )?/, '')) + cut(values, MAX_VALUE)

@@ -1,21 +1,19 @@
 import type { FastifyRequest } from 'fastify'
+import { MethodNotAllowedError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
-import { targetOf, pathnameOf } from '../http/request-target.js'
+import { pathnameOf, targetOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
-import { recordingOf, stateOf, type RequestState } from '../lifecycle/request-state.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { mostSevere, withNotifications, type LogRecord } from '../logs/log-record.js'
-import type { RequestLog } from '../logs/request-log.js'
+import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
+import { counted, grouped } from '../view/counted.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { handlerFrame } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
-import { MethodNotAllowedError } from '../http/http-errors.js'
-import { counted } from '../view/counted.js'
-import { rootCause, thrownAs } from './root-cause.js'
-import { placeOf } from './stack-frame.js'
+import { firstOwnFrame, placeOf } from './stack-frame.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -92,9 +90,11 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
   }
 }
 
+type LineMask = Pick<Mask, 'text' | 'value'>
+
 /** The lines of a report: the most severe of a request's log, masked, with the notifications of its listeners. */
 export function reportedLines (
-  log: RequestLog | undefined, events: readonly ListenerEvent[], start: number, mask: Mask
+  log: RequestLog | undefined, events: readonly ListenerEvent[], start: number, mask: LineMask
 ): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
   const all = log?.records() ?? []
   const shown = mostSevere(all, MAX_LOGS)
@@ -103,7 +103,7 @@ export function reportedLines (
 }
 
 /** A line of a log, masked. */
-export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: Mask): LogRecord {
+export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: LineMask): LogRecord {
   return { ...rest, message: mask.text(message), context: mask.value(context) as LogRecord['context'] }
 }
 
@@ -112,8 +112,7 @@ function failureSentence (
   request: FastifyRequest, exceptions: readonly FlattenedException[], handler: StackFrame | null,
   input: RejectedInput | null
 ): string {
-  const state = stateOf(request)
-  const unrouted = unroutedSentence(request, state)
+  const unrouted = unroutedSentence(request)
   if (unrouted !== null) return unrouted
   const place = handler === null ? '' : ` (${placeOf(handler)})`
   const { url } = request.routeOptions
@@ -121,7 +120,7 @@ function failureSentence (
   if (input?.fields !== undefined) {
     return `The schema of ${route}${place} rejected the ${input.part}; the handler did not run.`
   }
-  const { raisedBy, timing: { handlerStart, serializeStart } } = state.recording
+  const { raisedBy, timing: { handlerStart, serializeStart } } = recordingOf(request)
   const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
@@ -135,8 +134,8 @@ function failureSentence (
     : `The handler of ${route}${place} had returned when its response failed with ${failure}.`
 }
 
-function unroutedSentence (request: FastifyRequest, state: RequestState): string | null {
-  const { failed, recording: { routeError, raised, raisedBy }, route } = state
+function unroutedSentence (request: FastifyRequest): string | null {
+  const { failed, recording: { routeError, raised, raisedBy }, route } = stateOf(request)
   const { method } = request
   const isUnrouted = routeError !== null || raisedBy?.listener === 'router'
   const error = failed ? raised : routeError
@@ -154,4 +153,57 @@ function causeClause (exceptions: readonly FlattenedException[]): string {
   if (root === null || (exceptions.length < 2 && root.name === exceptions[0]?.name)) return ''
   const place = root.frame === undefined ? '' : ` at ${placeOf(root.frame)}`
   return `; the root cause is ${thrownAs(root.name)}${place}`
+}
+
+const MAX_MESSAGES = 3
+const MAX_KINDS = 4
+
+/** The deepest cause of a chain of errors. */
+export interface RootCause {
+  name: string
+  message: string
+  code?: string
+  /** The first frame of the application: of the root cause itself, otherwise of the nearest error that it caused. */
+  frame?: StackFrame
+  /** What the members of an AggregateError have in common, or the number of each kind. */
+  members?: string
+}
+
+/**
+ * The root cause of a chain, which begins with it; null for an empty chain. Where it is an AggregateError whose members
+ * have root causes of one kind, the result is that cause; for several kinds the members are counted by kind.
+ */
+export function rootCause (chain: readonly FlattenedException[]): RootCause | null {
+  const [root] = chain
+  if (root === undefined) return null
+  const { name, message, code, errors = [] } = root
+  const frame = firstOwnFrame(chain)
+  const near = frame === undefined ? {} : { frame }
+  const own = { name, message: message.trim() === '' ? code ?? name : message, ...(code !== undefined && { code }) }
+  const roots = errors.map((member) => rootCause(member)).filter((member) => member !== null)
+  const kinds = new Map<string, number>()
+  for (const one of roots) {
+    const kind = `${one.name}: ${one.code ?? one.message}`
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+  }
+  const [common] = roots
+  if (common === undefined) return { ...own, ...near }
+  if (kinds.size > 1) {
+    const counts = [...kinds].map(([kind, count]) => `${grouped(count)} × ${kind}`)
+    return { ...own, ...near, members: listed(counts, MAX_KINDS, ', ') }
+  }
+  const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')
+  const members = errors.length > 1 ? { members: `the common cause of ${counted(errors.length, 'error')}` } : {}
+  return { ...near, ...common, message: messages, ...members }
+}
+
+function listed (texts: readonly string[], max: number, separator: string): string {
+  const shown = texts.slice(0, max).join(separator)
+  return texts.length > max ? `${shown}${separator}and ${grouped(texts.length - max)} more` : shown
+}
+
+/** The name of an error, or a description of another thrown value, for a sentence. */
+function thrownAs (name: string): string {
+  const type = /^Thrown (.+)$/.exec(name)?.[1]
+  return type === undefined ? name : `a value that is no Error (${type})`
 }

@@ -1,12 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { isIP, type AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { replayContext, requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { HindsightOptions } from '../options.js'
-import { addressRanges } from './address-ranges.js'
-import { forwardingNames } from './forwarding-headers.js'
-import type { Origin } from './origin.js'
+import { addressRanges, nodeAddress, type Origin } from './origin.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -14,10 +13,8 @@ declare module '../lifecycle/request-state.js' {
   }
 }
 
-type DebugAccess = ReturnType<typeof debugAccess>
-
 declare module '../lifecycle/services.js' {
-  interface Services extends DebugAccess {}
+  interface Services extends ReturnType<typeof debugAccess> {}
 }
 
 const isLoopback = addressRanges(['loopback'])
@@ -126,4 +123,57 @@ function plainName (host: string): string {
 function isBoundBeyondLoopback (app: FastifyInstance): boolean {
   const addresses: Array<AddressInfo | string> = app.server.listening ? app.addresses() : []
   return addresses.some((address) => typeof address === 'object' && !isLoopback(address.address))
+}
+
+/** `X-Forwarded-For`, `X-Real-IP`, `CF-Connecting-IP`, `X-Azure-ClientIP` and similar headers. */
+const ADDRESS_HEADER = new RegExp('(?:^|-)(?:(?:forward(?:ed)?|proxied|original)-for|coming-from|ip(?:v[46])?|' +
+  '(?:client|real|remote|originating|connecting|connection|external|source|socket|viewer|user|peer)-?' +
+  '(?:ip(?:v[46])?|addr(?:ess)?))$')
+const HOST_HEADER = /(?:^|-)(?:forwarded-(?:host|server)|original-host)$/
+/** Other headers that proxies add. */
+const PROXY_HEADER = new RegExp('^x-forwarded(?:-|$)|-forwarded-proto$|^(?:cdn-loop|cf-(?:ray|visitor|ipcountry)|' +
+  'fastly-ssl|front-end-https|x-(?:amz-cf-id|arr-(?:ssl|log-id)|azure-(?:ref|fdid)|nginx-proxy|original-proto|proto|' +
+  '(?:url-)?scheme|vercel-id))$')
+/** A longer header counts as one that cannot be read. */
+const MAX_LENGTH = 2_000
+
+/**
+ * The addresses and hosts in all forwarding headers, without ports; empty where one cannot be read. `isAnonymous`: the
+ * headers prove that the request passed a proxy, and do not contain the address of its client.
+ */
+function forwardingNames (headers: IncomingHttpHeaders) {
+  const names = Object.keys(headers)
+  const elements = listOf(headers.forwarded).map((element) => element.split(';').map(forwardedPair))
+  const valuesOf = (...wanted: string[]): string[] =>
+    elements.flat().filter(([name]) => wanted.includes(name)).map(([, value]) => value)
+  const listsOf = (header: RegExp): string[] =>
+    names.filter((name) => header.test(name)).flatMap((name) => listOf(headers[name]))
+  const clients = [...listsOf(ADDRESS_HEADER), ...valuesOf('for', 'unreadable')]
+  const hosts = [...listsOf(HOST_HEADER), ...valuesOf('host'), ...receivers(headers.via)]
+  // An element that only names a host is that of a proxy whose clients are known by the host that they use.
+  const isAnonymous = elements.map((element) => element.map(([name]) => name))
+    .some((parts) => !parts.includes('for') && parts.some((name) => name !== 'host')) ||
+    (clients.length === 0 && names.some((name) => PROXY_HEADER.test(name) && !HOST_HEADER.test(name)))
+  return {
+    addresses: [...clients, ...valuesOf('by')].map(nodeAddress),
+    hosts: hosts.map((host) => nodeAddress(host).toLowerCase()),
+    isAnonymous
+  }
+}
+
+function listOf (header: string | string[] | undefined): string[] {
+  if (header === undefined) return []
+  const text = String(header)
+  return text.length > MAX_LENGTH ? [''] : text.split(',').map((value) => value.trim())
+}
+
+// RFC 7239, section 4. What cannot be read may name any client.
+function forwardedPair (text: string): [name: string, value: string] {
+  const [, name = 'unreadable', , value = ''] = /^([a-z]+)\s*=\s*("?)([^\s"]+)\2$/i.exec(text.trim()) ?? []
+  return [name.toLowerCase(), value]
+}
+
+// RFC 9110, section 7.6.3: `[<protocol>/]<version> <received by> [(<comment>)]`.
+function receivers (via: string | undefined): string[] {
+  return listOf(via?.replace(/\([^()]*\)/g, '')).map((entry) => /^\S+[ \t]+(\S+)$/.exec(entry)?.[1] ?? '')
 }

@@ -1,3 +1,5 @@
+import Negotiator from 'negotiator'
+
 /** The text of a header value: Node.js decodes it as ISO 8859-1, clients send UTF-8 (RFC 9110, section 5.5). */
 export function headerText (value: string): string {
   return /^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value, 'latin1').toString('utf8')
@@ -7,15 +9,6 @@ export function headerText (value: string): string {
 export function joinedHeader (rawHeaders: readonly string[], name: string): string {
   const values = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name)
   return headerText(values.filter((value) => value !== '').join(', '))
-}
-
-/** Whether the client sent a header more than once. */
-export function isRepeated (rawHeaders: readonly string[], name: string): boolean {
-  let count = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.length === name.length && rawHeaders[i]?.toLowerCase() === name) count++
-  }
-  return count > 1
 }
 
 /** Percent-encodes text for a header value: only unreserved characters stay (RFC 3986, section 2.3). */
@@ -31,4 +24,19 @@ export function percentDecoded (text: string): string | null {
   } catch {
     return null
   }
+}
+
+/** Characters of the header: the cost of negotiation is the product of its entries and the offers. */
+const MAX_LENGTH = 2_048
+
+/** The offer that an `Accept` header prefers (RFC 9110, section 12.5.1); undefined if it accepts none. */
+export function preferredType<T extends string> (accept: string, offers: readonly T[]): T | undefined {
+  // The negotiator compares parameters, and clients may name the charset that is always sent.
+  const shortened = accept.slice(0, MAX_LENGTH).replace(/;\s*charset="?utf-8"?/gi, '')
+  return new Negotiator({ headers: { accept: shortened } }).mediaType(offers as T[]) as T | undefined
+}
+
+/** Whether an `Accept` header names HTML. */
+export function namesHtml (accept: string): boolean {
+  return /\btext\/html\b/i.test(accept.slice(0, MAX_LENGTH))
 }

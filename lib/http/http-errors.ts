@@ -19,46 +19,31 @@ export function withoutStack<T> (make: () => T): T {
   }
 }
 
-/** No resource at this URL (RFC 9110, section 15.5.5). */
+// The statuses are those of RFC 9110, section 15, RFC 6585 (431) and nginx (444, 499).
 export class NotFoundError extends httpError('NotFoundError', 'HINDSIGHT_NOT_FOUND', 404) {}
 
-/** The path has routes for other methods only (RFC 9110, section 15.5.6); `headers` contains `Allow`. */
+/** The path has routes for other methods only; `headers` contains `Allow`. */
 export class MethodNotAllowedError extends httpError('MethodNotAllowedError', 'HINDSIGHT_METHOD_NOT_ALLOWED', 405) {
   headers: Record<string, string> = {}
 }
 
-/** The request is malformed at the message level (RFC 9110, section 15.5.1). */
 export class BadRequestError extends httpError('BadRequestError', 'HINDSIGHT_BAD_REQUEST', 400) {}
-
-/** The cause of a bad-request error. */
-export class SuspiciousOperationError
-  extends httpError('SuspiciousOperationError', 'HINDSIGHT_SUSPICIOUS_OPERATION', 400) {}
-
-/** The route lookup found nothing: the cause of a not-found error. */
-export class ResourceNotFoundError extends httpError('ResourceNotFoundError', 'HINDSIGHT_RESOURCE_NOT_FOUND', 404) {}
-
-/** The route lookup found the path under other methods only: the cause of a method-not-allowed error. */
-export class MethodLookupError extends httpError('MethodLookupError', 'HINDSIGHT_METHOD_LOOKUP', 405) {}
-
+export class RequestTimeoutError extends httpError('RequestTimeoutError', 'HINDSIGHT_REQUEST_TIMEOUT', 408) {}
+export class HeaderOverflowError extends httpError('HeaderOverflowError', 'HINDSIGHT_HEADER_OVERFLOW', 431) {}
 /** The HTTP parser refused the message (RFC 9112). */
 export class MalformedMessageError extends httpError('MalformedMessageError', 'HINDSIGHT_MALFORMED_MESSAGE', 400) {}
 
-/** The header section exceeds the server's limit (RFC 6585, section 5). */
-export class HeaderOverflowError extends httpError('HeaderOverflowError', 'HINDSIGHT_HEADER_OVERFLOW', 431) {}
-
-/** A path parameter cannot be converted: the cause of a not-found error. */
+// Causes of the errors above.
+export class SuspiciousOperationError
+  extends httpError('SuspiciousOperationError', 'HINDSIGHT_SUSPICIOUS_OPERATION', 400) {}
+export class ResourceNotFoundError extends httpError('ResourceNotFoundError', 'HINDSIGHT_RESOURCE_NOT_FOUND', 404) {}
+export class MethodLookupError extends httpError('MethodLookupError', 'HINDSIGHT_METHOD_LOOKUP', 405) {}
 export class ParamConversionError extends httpError('ParamConversionError', 'HINDSIGHT_PARAM_CONVERSION', 404) {}
 
-/** The request did not arrive in time (RFC 9110, section 15.5.9). */
-export class RequestTimeoutError extends httpError('RequestTimeoutError', 'HINDSIGHT_REQUEST_TIMEOUT', 408) {}
-
-/** The process exited before the response was sent. */
+// Endings of a request without a complete response.
 export class ProcessExitError extends httpError('ProcessExitError', 'HINDSIGHT_PROCESS_EXIT', 500) {}
-
-/** The server closed the connection without a complete response: a timeout, or the application itself. */
+/** The server closed the connection: a timeout, or the application itself. */
 export class NoResponseError extends httpError('NoResponseError', 'HINDSIGHT_NO_RESPONSE', 444) {}
-
-/** The client closed the connection before the response was complete. */
 export class ClientGoneError extends httpError('ClientGoneError', 'HINDSIGHT_CLIENT_GONE', 499) {}
 
 /** Characters of a message, which may quote a header. */

@@ -2,12 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
+import proxyAddr from '@fastify/proxy-addr'
 import parseForwarded from 'forwarded-parse'
 import { stateOf } from '../lifecycle/request-state.js'
 import type { HindsightOptions } from '../options.js'
-import { addressRanges, type Ranges } from './address-ranges.js'
-import { nodeAddress } from './forwarding-headers.js'
-import { headerText, isRepeated, joinedHeader } from './header-text.js'
+import { headerText, joinedHeader } from './header-text.js'
 import { badRequest } from './http-errors.js'
 
 /** Where a request was sent to and where it came from, as far as trusted parties report it. */
@@ -40,8 +39,7 @@ declare module '../lifecycle/services.js' {
 }
 
 const NAMES = ['for', 'host', 'proto', 'port', 'prefix'] as const
-type Name = typeof NAMES[number]
-type ForwardedValues = Partial<Record<Name, string[]>>
+type ForwardedValues = Partial<Record<typeof NAMES[number], string[]>>
 
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?):?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/
@@ -114,7 +112,8 @@ function hostProblem (raw: IncomingMessage, host: string, trustedHosts: RegExp[]
   // A message that a plugin of the application has constructed may have none.
   const rawHeaders = (raw as { rawHeaders?: string[] }).rawHeaders ?? []
   // RFC 9112, section 3.2: several are refused; Node.js would use the first.
-  if (isRepeated(rawHeaders, 'host')) return badRequest(`Invalid Host "${joinedHeader(rawHeaders, 'host')}".`)
+  const sent = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host')
+  if (sent.length > 1) return badRequest(`Invalid Host "${joinedHeader(rawHeaders, 'host')}".`)
   if (!HOST.test(host)) return badRequest(`Invalid Host "${host}".`)
   const isTrusted = trustedHosts.length === 0 || trustedHosts.some((pattern) => pattern.test(host))
   return isTrusted ? null : badRequest(`Untrusted Host "${host}".`)
@@ -182,10 +181,8 @@ function clientOf (remote: string, hops: string[] = [], isTrusted: Ranges): Pick
     if (next === undefined) break
     ip = next
     if (isIP(ip) === 0 && !/^(?:unknown|_[\w.-]+)$/i.test(ip)) {
-      const why = 'it is neither an address nor "unknown" (RFC 7239, section 6)'
-      const problem = badRequest(
-        `Invalid client "${headerText(ip)}" in the forwarding header of a trusted proxy: ${why}.`
-      )
+      const problem = badRequest(`Invalid client "${headerText(ip)}" in the forwarding header of a trusted proxy: ` +
+        'it is neither an address nor "unknown" (RFC 7239, section 6).')
       return { ip: '', proxies, problem }
     }
   }
@@ -200,4 +197,29 @@ export function isOwnOrigin (origin: string, { scheme, authority }: Origin): boo
 /** A path as an absolute URL of its request; only with the prefix if the host is invalid. */
 export function absoluteUrl ({ scheme, authority, prefix }: Origin, path: string): string {
   return authority === '' ? `${prefix}${path}` : `${scheme}://${authority}${prefix}${path}`
+}
+
+type Ranges = (address: string) => boolean
+
+/** RFC 4291, section 2.5.5.1: deprecated; the library reads such an address as IPv4-mapped, which is another one. */
+const IPV4_COMPATIBLE = /^::\d+\./
+
+/**
+ * Compiles addresses, CIDR ranges and the names of @fastify/proxy-addr to a test, which is false for text that is no
+ * address. Throws with the option's name.
+ */
+export function addressRanges (ranges: string[], option = ''): Ranges {
+  try {
+    const contains = proxyAddr.compile(ranges)
+    return (address) => isIP(address) !== 0 && !IPV4_COMPATIBLE.test(address) && contains(address, 0)
+  } catch (error) {
+    const hint = 'use addresses, CIDR ranges, loopback, linklocal or uniquelocal'
+    throw new Error(`${option}: ${(error as Error).message}; ${hint}`, { cause: error })
+  }
+}
+
+/** The address of a node without its port (RFC 7239, section 6); IPv6 addresses with a port are in brackets. */
+export function nodeAddress (node: string): string {
+  if (isIP(node) !== 0) return node
+  return /^\[([^\]]+)\](?::[\w.-]+)?$/.exec(node)?.[1] ?? node.replace(/:(?:\d+|_[\w.-]+)$/, '')
 }

@@ -19,12 +19,7 @@ export interface MalformedMessage {
 }
 
 /** The parts of a refused message that could be parsed. */
-export interface RefusedRequest {
-  method: string
-  target: string
-  host: string | undefined
-  packet: string
-}
+export type RefusedRequest = Pick<MalformedMessage, 'method' | 'packet'> & { target: string, host: string | undefined }
 
 /** Milliseconds that a client has to read the answer while it still sends. */
 const LINGER = 1_000
@@ -47,18 +42,12 @@ export function trackResponses (): void {
 
 function track (message: unknown): void {
   const { socket, response } = message as { socket: Socket, response: ServerResponse }
-  const open = openResponses(socket)
-  open.push(response)
-  responses.set(socket, open)
+  responses.set(socket, [...responsesOf(socket).filter(({ closed }) => !closed), response])
 }
 
 /** The response to the newest request of a connection, and those before it that were open when that request came. */
 export function responsesOf (socket: Socket): readonly ServerResponse[] {
   return responses.get(socket) ?? []
-}
-
-function openResponses (socket: Socket): ServerResponse[] {
-  return responsesOf(socket).filter(({ closed }) => !closed)
 }
 
 /** Answers, logs and records a message, and ends the connection. `current`: its response, if it became a request. */
@@ -86,7 +75,8 @@ export function refuse (
 
 // RFC 9112, section 9.3.2: responses are sent in the order of their requests.
 function endInOrder (socket: Socket, current: ServerResponse | null, answer: string): void {
-  const before = openResponses(socket).findLast(({ req, writableEnded }) => req.complete || writableEnded)
+  const before = responsesOf(socket).findLast(({ closed, req, writableEnded }) =>
+    !closed && (req.complete || writableEnded))
   const hasBegun = current?.headersSent === true
   if (before !== undefined) {
     before.once('close', () => endInOrder(socket, current, answer))

@@ -11,16 +11,15 @@ interface MessageState {
 }
 
 const states = new WeakMap<IncomingMessage, MessageState>()
-const NOTHING: MessageState = {}
 
 /** The state of a raw message; empty for most messages. */
 export function messageState (message: IncomingMessage): Readonly<MessageState> {
-  return states.get(message) ?? NOTHING
+  return states.get(message) ?? {}
 }
 
 /** Adds fields to the state of a raw message. */
 export function setMessageState (message: IncomingMessage, state: MessageState): void {
-  states.set(message, { ...states.get(message), ...state })
+  states.set(message, { ...messageState(message), ...state })
 }
 
 /** The target as the client sent it: path and query, percent-encoding kept. */
@@ -55,4 +54,22 @@ export function pathMatches (path: string | RegExp, pathname: string): boolean {
 /** Whether the method is GET or HEAD: redirects keep these methods, and caches store their responses. */
 export function isRetrieval ({ method }: { method: string }): boolean {
   return method === 'GET' || method === 'HEAD'
+}
+
+/** The first segments of the profiler's paths: its pages, the toolbar and previews of error pages. */
+export const OWN_SEGMENTS: readonly string[] = ['_profiler', '_wdt', '_error']
+
+/** Whether a path is the profiler's, without a prefix. */
+export function isOwnPath (path: string): boolean {
+  return OWN_SEGMENTS.includes(firstSegment(path))
+}
+
+/** Whether a path is one at which profiles are read: its requests have no profile. Previews of error pages have. */
+export function isProfilePath (path: string, base: string): boolean {
+  return path.startsWith(base) && ['_profiler', '_wdt'].includes(firstSegment(path.slice(base.length)))
+}
+
+// A router may decode a path, ignore its case and leave out slashes: each such spelling is the profiler's.
+function firstSegment (path: string): string {
+  return /^[\\/]*([^\\/]*)/.exec(path.replace(/%[0-7][\da-f]/gi, decodeURIComponent))?.[1]?.toLowerCase() ?? ''
 }

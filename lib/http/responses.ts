@@ -80,17 +80,12 @@ const CONTENT_HEADERS = ['content-type', 'content-length', 'content-encoding', '
 /** Removes the content of a response whose status has none (RFC 9110, section 6.4.1); returns the new payload. */
 export function dropContent (reply: FastifyReply, payload: unknown): Readable | null | undefined {
   for (const name of CONTENT_HEADERS) reply.removeHeader(name)
-  discard(payload)
-  // Fastify's own HEAD routes fail at null, and count the length of everything but a stream.
-  if (reply.request.method === 'HEAD') return Readable.from([])
-  // Hooks of the application receive the same kind of empty payload as without Hindsight.
-  return payload === undefined ? undefined : null
-}
-
-/** Ends a stream that will not be read. */
-function discard (payload: unknown): void {
   const stream = payload as { destroy?: unknown, cancel?: unknown } | null | undefined
   if (typeof stream?.destroy === 'function') stream.destroy()
   // A web stream that already has a reader rejects; its reader will end it.
   else if (typeof stream?.cancel === 'function') Promise.resolve(stream.cancel()).catch(() => {})
+  // Fastify's own HEAD routes fail at null, and count the length of everything but a stream.
+  if (reply.request.method === 'HEAD') return Readable.from([])
+  // Hooks of the application receive the same kind of empty payload as without Hindsight.
+  return payload === undefined ? undefined : null
 }

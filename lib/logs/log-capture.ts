@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { contextOf, knownStateOf, recordingOf, type RequestContext } from '../lifecycle/request-state.js'
-import { RequestLog, type LateErrorListener } from './request-log.js'
+import { RequestLog, type LateErrorListener } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
 const CHANNEL = 'tracing:pino_asJson:end'
@@ -19,8 +19,6 @@ interface PublishedLine {
   result?: string
 }
 
-interface FirstLine { level: number, text: string, at: number }
-
 const captures = new Set<LogCapture>()
 /**
  * The property of a logger that has the context of the request whose lines it writes; null where several requests
@@ -30,7 +28,7 @@ const captures = new Set<LogCapture>()
 const kOwner = Symbol('hindsight.owner')
 type Owner = RequestContext | null
 /** First lines of requests that are neither opened nor buffered yet, by the request or by its logger. */
-const firstLines = new WeakMap<object, FirstLine>()
+const firstLines = new WeakMap<object, { level: number, text: string, at: number }>()
 
 /** Attributes the log lines of an application to the requests that caused them, without parsing or copying them. */
 export class LogCapture {
@@ -75,8 +73,11 @@ export class LogCapture {
     if (recording.log !== undefined) return recording.log
     const log = recording.log = new RequestLog(recording, this.#onLateError)
     const logger = request.log
-    const isShared = Object.hasOwn(logger, kOwner)
-    if (this.hasPinoLogger && logger !== this.#app.log) setOwner(logger, isShared ? null : contextOf(request))
+    if (this.hasPinoLogger && logger !== this.#app.log) {
+      const value = Object.hasOwn(logger, kOwner) ? null : contextOf(request)
+      // Not enumerable, and without an error for a frozen logger.
+      Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
+    }
     const first = firstLines.get(request) ?? firstLines.get(logger)
     if (first !== undefined) log.add(first.level, first.text, first.at)
     firstLines.delete(logger)
@@ -85,34 +86,26 @@ export class LogCapture {
 }
 
 // The fields and the logger of a line may throw when they are read. What a subscriber throws would end the process.
-function onLine (message: unknown): void {
+function onLine (line: unknown): void {
   try {
-    attribute(message as PublishedLine)
+    const { instance, arguments: [fields, message, level], result } = line as PublishedLine
+    if (typeof result !== 'string') return
+    const owner = (instance as { [kOwner]?: Owner })[kOwner] ?? null
+    const { err, req } = fields as { err?: unknown, req?: unknown }
+    if (message === LATE_ERROR) recordLate(owner, err)
+    if (owner !== null) return logOf(owner)?.add(level, result)
+    const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
+    if (message !== FIRST_MESSAGE && request?.log !== instance) return logOfContext()?.add(level, result)
+    // Fastify writes this line before the first hook, when a kept connection may have the context of its last request.
+    const log = request === null ? undefined : knownStateOf(request)?.recording.log
+    if (log === undefined) firstLines.set(request ?? instance, { level, text: result, at: performance.now() })
+    else log.add(level, result)
   } catch {}
-}
-
-function attribute ({ instance, arguments: [fields, message, level], result }: PublishedLine): void {
-  if (typeof result !== 'string') return
-  const owner = (instance as { [kOwner]?: Owner })[kOwner] ?? null
-  const { err, req } = fields as { err?: unknown, req?: unknown }
-  if (message === LATE_ERROR) recordLate(owner, err)
-  if (owner !== null) return logOf(owner)?.add(level, result)
-  const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
-  if (message !== FIRST_MESSAGE && request?.log !== instance) return logOfContext()?.add(level, result)
-  // Fastify writes this line before the first hook, when a kept connection may have the context of its last request.
-  const log = request === null ? undefined : knownStateOf(request)?.recording.log
-  if (log === undefined) firstLines.set(request ?? instance, { level, text: result, at: performance.now() })
-  else log.add(level, result)
 }
 
 function recordLate (owner: Owner, error: unknown): void {
   const log = owner === null ? logOfContext() : logOf(owner)
   if (log !== undefined) log.onLateError?.(log.recording, error)
-}
-
-// Not enumerable, and without an error for a frozen logger.
-function setOwner (logger: object, value: Owner): void {
-  Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
 }
 
 // For lines of a logger that belongs to no single request, such as that of the application or of a module.

@@ -1,4 +1,5 @@
-import { isAuthorizationCode, isHarmless, isPlaceholder, MASKED } from './names.js'
+import type { Mask } from './mask.js'
+import { isAuthorizationCode, isHarmless, MASKED } from './names.js'
 
 const QUOTE = String.raw`\\{0,7}["']|&quot;`
 const CHAR = String.raw`[\w\u00c0-\u1fff\u3040-\ud7ff.[\]%-]`
@@ -36,6 +37,9 @@ const PLAIN_WORD = new RegExp('^(?:started|ended|created|destroyed|closed|opened
 // Not a word: letters and digits mixed, or the digits of a code.
 const OPAQUE = /^(?:\d{4,8}|\d{3}-\d{2}-\d{4}|(?=[^\d]{0,200}\d)(?=[^a-z]{0,200}[a-z])[^\s()/]{6,})$/i
 const FILE = /\.(?:[cm]?[jt]sx?|json|html|eta|hbs|ejs|vue|node)$/i
+// `?`, `$1`, `:name`, `@p1`, `%s`, `$PASSWORD`, `{{name}}`
+const PLACEHOLDER = new RegExp(String.raw`^(?:\$\{?[A-Z_]+\}?|%[sdoOj]|%\(\w{1,64}\)s|\{\{.*|\?|` +
+  String.raw`(?:[$:]\d{1,3}|@p\d{1,3}|:[A-Za-z_]{1,64})(?:::\w+)?)$`)
 // Words that are secret names with the word before them: `API key`, `session id`.
 const SECOND_WORD = /^(?:keys?|codes?|number|string|phrase|id)$/i
 
@@ -57,13 +61,8 @@ interface Found { shown: string, end: number }
 /** Bounds the cost of a text: after so many characters were read for closing brackets, a value ends with its line. */
 interface Budget { left: number }
 
-interface AssignmentMask {
-  hides: (name: string) => boolean
-  header: (name: string, value: string) => string
-}
-
 /** Masks values after secret names: `password=…`, `'password' => '…'`, `--password …`, `the password is …`. */
-export function maskAssignments (mask: AssignmentMask, text: string): string {
+export function maskAssignments (mask: Mask, text: string): string {
   const budget = { left: MAX_BRACKETED + 4 * text.length }
   let [shown, done] = ['', 0]
   NAME.lastIndex = 0
@@ -86,7 +85,7 @@ export function maskAssignments (mask: AssignmentMask, text: string): string {
   return shown + text.slice(done)
 }
 
-function isHidden ({ hides }: AssignmentMask, text: string, name: string, index: number): boolean {
+function isHidden ({ hides }: Mask, text: string, name: string, index: number): boolean {
   if (hides(name)) return true
   const before = SECOND_WORD.test(name) && /([A-Za-z-]{2,20}) $/.exec(text.slice(Math.max(0, index - 24), index))
   return before ? hides((`${before[1]}${name}`).toLowerCase()) : false
@@ -106,7 +105,7 @@ function maskedCode (text: string, name: string, start: number): Found | null {
 }
 
 /** The value of a header of credentials: the rest of its line, or of its quotation. */
-function maskedHeader (mask: AssignmentMask, { text, index, start, name, quote, kind }: Assignment): Found | null {
+function maskedHeader (mask: Mask, { text, index, start, name, quote, kind }: Assignment): Found | null {
   if (quote !== '' || kind !== 'colon' || !HEADER.test(name) || /["'{[]/.test(text.charAt(start))) return null
   const [opening = ''] = /["']/.exec(text.charAt(index - 1)) ?? []
   const [rest = ''] = matchAt(new RegExp(`[^\\r\\n${opening}]*`, 'y'), text, start) ?? []
@@ -188,7 +187,7 @@ function bare (given: Assignment): Found | null {
   if (value === undefined) return null
   const found = { shown: MASKED, end: start + value.length }
   if (value.length > MAX_BARE) return found
-  if (isHarmless(name, value) || isPlaceholder(value)) return null
+  if (isHarmless(name, value) || PLACEHOLDER.test(value)) return null
   if (kind === 'words') return isOpaque(name, value) ? found : null
   if (kind === 'equals') return value.startsWith('-') && name.startsWith('-') && !sign.includes('=') ? null : found
   if (value.startsWith('/')) return null

@@ -1,10 +1,10 @@
 import { percentDecoded } from '../http/header-text.js'
 import { maskAssignments } from './assignments.js'
-import { cached, isAuthorizationCode, isHarmless, MASKED, nameTest, valueFieldTest, type MaskPattern } from './names.js'
-import { maskCommands, maskMarkup, maskRows } from './notations.js'
-import { maskShapes } from './shapes.js'
+import {
+  cached, isAuthorizationCode, isHarmless, MASKED, maskValue, nameTest, valueFieldTest, type MaskPattern
+} from './names.js'
+import { maskCommands, maskMarkup, maskRows, maskShapes } from './shapes.js'
 import { maskSource } from './source.js'
-import { maskValue } from './value.js'
 
 export { MASKED }
 
@@ -15,75 +15,107 @@ declare module '../lifecycle/services.js' {
 }
 
 /** Replaces secrets in data that are shown or stored. */
-export interface Mask {
-  /** One header's value, in the form that still shows its kind: scheme, cookie names, attributes. */
-  header (name: string, value: string): string
-  headers (record: Record<string, unknown>): Record<string, string | string[]>
-  /** Values of query and fragment by their names, and the password of the user information. */
-  url (url: string): string
-  /** Any value as plain JSON data, bounded in depth and size, its fields masked by their names. */
-  value (value: unknown): unknown
-  /** Prose that may hold credentials: connection strings, bearer tokens, `password=…`. */
-  text (text: string): string
-  /** Lines of source code: the literals of secret names, and credentials in literals and comments. */
-  source (lines: readonly string[]): readonly string[]
-  /** An HTTP/1.1 message as it was received, however malformed. */
-  message (raw: string): string
-  /** Masks only the path parameters that were given to `withParams`. */
-  redact (text: string): string
+export class Mask {
   /** Whether the value under a name is a secret. */
-  hides (name: string): boolean
+  readonly hides: (name: string) => boolean
+  readonly #secrets: readonly RegExp[]
+  readonly #withoutParams: Mask
+  // By the lines of an excerpt: the page of a repeated failure takes 2.2 ms of CPU with it, and 3.6 ms without.
+  readonly #sources = new WeakMap<readonly string[], readonly string[]>()
+
+  constructor (hides: (name: string) => boolean, secrets: readonly RegExp[] = [], withoutParams?: Mask) {
+    this.hides = hides
+    this.#secrets = secrets
+    this.#withoutParams = withoutParams ?? this
+  }
+
+  /** Masks only the path parameters that were given to `withParams`. */
+  readonly redact = (text: string): string =>
+    this.#secrets.reduce((shown, secret) => shown.replace(secret, MASKED), text)
+
+  /** Prose that may hold credentials: connection strings, bearer tokens, `password=…`. */
+  readonly text = cached((text: string) => maskText(this, text), isUnchanged)
+
+  /** Values of query and fragment by their names, and the password of the user information. */
+  readonly url = cached((url: string) => maskUrl(this, url), isUnchanged)
+
+  /** One header's value, in the form that still shows its kind: scheme, cookie names, attributes. */
+  readonly header = (name: string, value: string): string => {
+    const lower = name.toLowerCase()
+    if (URL_HEADERS.has(lower)) return this.url(value)
+    if (!this.hides(lower)) {
+      // Nonces are new in each response. Without them a policy is masked only once.
+      const nonces = value.match(NONCE) ?? []
+      return nonces.reduce<string>((shown, nonce) => shown.replace("'nonce-'", () => nonce),
+        this.text(value.replace(NONCE, "'nonce-'")))
+    }
+    if (lower === 'cookie') return value.split(';').map((pair) => maskCookie(pair.trim())).join('; ')
+    if (lower === 'set-cookie') return value.replace(/^[^;]*/, maskCookie)
+    const scheme = lower.endsWith('authorization') ? /^\s*([A-Za-z][\w-]*)\s+\S/.exec(value)?.[1] : undefined
+    return scheme === undefined ? MASKED : `${scheme} ${MASKED}`
+  }
+
+  headers (record: Record<string, unknown>): Record<string, string | string[]> {
+    const given = Object.entries(record).filter(([, value]) => value !== undefined && value !== null)
+    return Object.fromEntries(given.map(([name, value]) => [name, Array.isArray(value)
+      ? value.map((item) => this.header(name, String(item)))
+      : this.header(name, String(value))]))
+  }
+
+  /** Any value as plain JSON data, bounded in depth and size, its fields masked by their names. */
+  value (value: unknown): unknown {
+    return maskValue(this, value)
+  }
+
+  /** Lines of source code: the literals of secret names, and credentials in literals and comments. */
+  source (lines: readonly string[]): readonly string[] {
+    const shared = this.#withoutParams
+    const shown = shared.#sources.get(lines) ?? maskSource(shared, lines)
+    shared.#sources.set(lines, shown)
+    const redacted = shown.map(this.redact)
+    return redacted.some((line, i) => line !== shown[i]) ? redacted : shown
+  }
+
+  /** An HTTP/1.1 message as it was received, however malformed. */
+  message (raw: string): string {
+    const end = raw.search(/\r?\n\r?\n/)
+    const head = end === -1 ? raw : raw.slice(0, end)
+    let last = ''
+    const lines = head.split(/(\r?\n)/).map((line, i) => {
+      if (i % 2 === 1 || line === '') return line
+      if (i === 0) return this.text(line.replace(/(?<=^\S+ ).*?(?=(?: HTTP\/\S*)?$)/, this.url))
+      // RFC 9112, section 5.2: a line that begins with white space continues the line before it.
+      if (/^[ \t]/.test(line) && last !== '') return this.hides(last) ? ` ${MASKED}` : this.text(line)
+      const [, name = '', sign = '', value = ''] = /^([^\s:=]+)([\s:=]+)([^]*)$/.exec(line) ?? []
+      // The parser may have refused a character of the name.
+      last = name.replace(/[^\w.-]/g, '')
+      const isNamed = this.hides(last) || URL_HEADERS.has(last.toLowerCase())
+      return isNamed && value !== '' ? name + sign + this.header(last, value) : this.text(line)
+    })
+    return lines.join('') + (end === -1 ? '' : this.text(raw.slice(end)))
+  }
+
   /** A mask that also masks the values of path parameters with secret names, in every text. */
-  withParams (params: unknown): Mask
+  withParams (params: unknown): Mask {
+    const hidden = Object.entries(params ?? {})
+      .map(([name, value]) => [name, typeof value === 'number' ? String(value) : value] as const)
+      .filter(([name, value]) => typeof value === 'string' && value !== '' &&
+        (this.hides(name) ? !isHarmless(name, value) : isAuthorizationCode(name, value)))
+      .map(([, value]) => value as string)
+      .sort((a, b) => b.length - a.length)
+      .map(inAnyEncoding)
+    return hidden.length === 0 ? this : new Mask(this.hides, [...this.#secrets, ...hidden], this.#withoutParams)
+  }
 }
 
 /** Makes a mask with the built-in names and the patterns of the option `mask`. */
 export function createMask (patterns: readonly MaskPattern[] = []): Mask {
-  const hides = nameTest(patterns)
-  const cache = new WeakMap<readonly string[], readonly string[]>()
-  const mask: Mask = maskOf(hides, [], maskLines)
-  // Cached by the lines of an excerpt: the page of a repeated failure takes 2.2 ms of CPU with it, and 3.6 ms without.
-  function maskLines (lines: readonly string[]): readonly string[] {
-    const shown = cache.get(lines) ?? maskSource(mask, lines)
-    cache.set(lines, shown)
-    return shown
-  }
-  return mask
+  return new Mask(nameTest(patterns))
 }
 
-function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[], source: Mask['source']): Mask {
-  // No secret is kept in memory: only texts that are shown as they are.
-  const isUnchanged = (shown: string, given: string): boolean => shown === given
-  const mask: Mask = {
-    hides,
-    redact: (text) => secrets.reduce((shown, secret) => shown.replace(secret, MASKED), text),
-    text: cached((text) => maskText(mask, text), isUnchanged),
-    url: cached((url) => maskUrl(mask, url), isUnchanged),
-    value: (value) => maskValue(mask, value),
-    source (lines) {
-      const shown = source(lines)
-      const redacted = shown.map(mask.redact)
-      return redacted.some((line, i) => line !== shown[i]) ? redacted : shown
-    },
-    message: (raw) => maskMessage(mask, raw),
-    header: (name, value) => maskHeader(mask, name, value),
-    headers (record) {
-      const given = Object.entries(record).filter(([, value]) => value !== undefined && value !== null)
-      return Object.fromEntries(given.map(([name, value]) => [name, Array.isArray(value)
-        ? value.map((item) => maskHeader(mask, name, String(item)))
-        : maskHeader(mask, name, String(value))]))
-    },
-    withParams (params) {
-      const hidden = Object.entries(params ?? {})
-        .map(([name, value]) => [name, typeof value === 'number' ? String(value) : value] as const)
-        .filter(([name, value]) => typeof value === 'string' && value !== '' &&
-          (hides(name) ? !isHarmless(name, value) : isAuthorizationCode(name, value)))
-        .sort(([, a], [, b]) => String(b).length - String(a).length)
-        .map(([, value]) => inAnyEncoding(value as string))
-      return hidden.length === 0 ? mask : maskOf(hides, [...secrets, ...hidden], source)
-    }
-  }
-  return mask
+// No secret is kept in memory: only texts that are shown as they are.
+function isUnchanged (shown: string, given: string): boolean {
+  return shown === given
 }
 
 /** Characters of a text; a longer one is truncated, as an expression would exceed the stack. */
@@ -212,42 +244,7 @@ const URL_HEADERS = new Set([
   'x-debug-token-link'
 ])
 
-/** Masks a header's value in the form that still shows its kind: scheme, cookie names, attributes. */
-function maskHeader (mask: Mask, name: string, value: string): string {
-  const lower = name.toLowerCase()
-  if (URL_HEADERS.has(lower)) return mask.url(value)
-  if (!mask.hides(lower)) {
-    // Nonces are new in each response. Without them a policy is masked only once.
-    const nonces = value.match(NONCE) ?? []
-    return nonces.reduce<string>((shown, nonce) => shown.replace("'nonce-'", () => nonce),
-      mask.text(value.replace(NONCE, "'nonce-'")))
-  }
-  if (lower === 'cookie') return value.split(';').map((pair) => maskCookie(pair.trim())).join('; ')
-  if (lower === 'set-cookie') return value.replace(/^[^;]*/, maskCookie)
-  const scheme = lower.endsWith('authorization') ? /^\s*([A-Za-z][\w-]*)\s+\S/.exec(value)?.[1] : undefined
-  return scheme === undefined ? MASKED : `${scheme} ${MASKED}`
-}
-
 /** Masks the value of a cookie; its name stays. */
 function maskCookie (pair: string): string {
   return pair.replace(/^([^=]*=)?[^]+/, `$1${MASKED}`)
-}
-
-/** Masks an HTTP/1.1 message as it was received, however malformed. */
-function maskMessage (mask: Mask, raw: string): string {
-  const end = raw.search(/\r?\n\r?\n/)
-  const head = end === -1 ? raw : raw.slice(0, end)
-  let last = ''
-  const lines = head.split(/(\r?\n)/).map((line, i) => {
-    if (i % 2 === 1 || line === '') return line
-    if (i === 0) return mask.text(line.replace(/(?<=^\S+ ).*?(?=(?: HTTP\/\S*)?$)/, (target) => mask.url(target)))
-    // RFC 9112, section 5.2: a line that begins with white space continues the line before it.
-    if (/^[ \t]/.test(line) && last !== '') return mask.hides(last) ? ` ${MASKED}` : mask.text(line)
-    const [, name = '', sign = '', value = ''] = /^([^\s:=]+)([\s:=]+)([^]*)$/.exec(line) ?? []
-    // The parser may have refused a character of the name.
-    last = name.replace(/[^\w.-]/g, '')
-    const isNamed = mask.hides(last) || URL_HEADERS.has(last.toLowerCase())
-    return isNamed && value !== '' ? name + sign + mask.header(last, value) : mask.text(line)
-  })
-  return lines.join('') + (end === -1 ? '' : mask.text(raw.slice(end)))
 }

@@ -1,9 +1,8 @@
 import { isHarmless, NAME_FIELD, VALUE_FIELD } from './names.js'
-import { SourceTokens, type Piece } from './source-tokens.js'
 import {
   ABOUT_FIELDS, CHECKS, COMPARES, COMPARISON, DESCRIBES, HARMLESS, LITERAL, LOOKUP, LOWER, NAME_AT_END, NAMES_ONLY,
-  OPAQUE, SAME_VALUE, SCHEME, SETS, STATEMENT, TAKES_KEY, TEXTS, WRAPPER
-} from './source-words.js'
+  OPAQUE, SAME_VALUE, SCHEME, SETS, SourceTokens, STATEMENT, TAKES_KEY, TEXTS, WRAPPER, type Piece
+} from './source-tokens.js'
 
 /** Tokens that are read for one literal. */
 const MAX_STEPS = 400

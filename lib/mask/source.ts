@@ -1,8 +1,8 @@
 import jsTokens from 'js-tokens'
+import type { Mask } from './mask.js'
 import { MASKED } from './names.js'
 import { SecretLiterals } from './secret-literals.js'
-import { partsOf, type Piece } from './source-tokens.js'
-import { LITERAL } from './source-words.js'
+import { LITERAL, partsOf, type Piece } from './source-tokens.js'
 
 const OPENS_TEMPLATE = /(?:[=([{,:?+|&>!]|return|sql|gql|html|css|graphql|raw|query)\s*$/i
 
@@ -15,20 +15,13 @@ const CODE = new RegExp([
 const STAR_LINES = /^(?:[ \t]*\*(?:[ \t][^\n]*)?\n)*(?:[ \t]*\*\/|[ \t]*\*(?:[ \t][^\n]*)?$|[ \t]*\*[ \t][^\n]*\*\/)/
 const COMMENT_END = /^[^'"`=()/]*\*\/[ \t]*(?:\n|$)/
 
-interface SourceMask {
-  hides: (name: string) => boolean
-  text: (text: string) => string
-}
+type SourceMask = Pick<Mask, 'hides' | 'text'>
 
 /**
  * Masks the literals of JavaScript and TypeScript that belong to secret names, and texts in literals and comments. The
  * lines are a part of a file, which may begin within a comment or a template. Takes any text, in linear time.
  */
-export function maskSource (mask: SourceMask, lines: readonly string[]): string[] {
-  return maskLines(mask, lines, false)
-}
-
-function maskLines (mask: SourceMask, lines: readonly string[], isComment: boolean): string[] {
+export function maskSource (mask: SourceMask, lines: readonly string[], isComment = false): string[] {
   const source = lines.join('\n')
   const before = STAR_LINES.test(source) || COMMENT_END.test(source) ? '/*' : ''
   const text = before + source
@@ -37,11 +30,11 @@ function maskLines (mask: SourceMask, lines: readonly string[], isComment: boole
   if (start !== before) pieces = piecesOf(start + source)
   const secrets = new SecretLiterals(mask.hides, pieces).find()
   const shown = pieces.map((piece) => {
-    if (secrets.has(piece)) return masked(piece)
     if (piece.type.endsWith('Comment')) return maskComment(mask, piece.value, isComment)
     if (!LITERAL.test(piece.type)) return piece.value
     const [opening, content, closing] = partsOf(piece)
-    return opening + withLines(content, maskContent(mask, content, opening)) + closing
+    const text = secrets.has(piece) ? MASKED : maskContent(mask, content, opening)
+    return opening + withLines(content, text) + closing
   }).join('').slice(start.length)
   return shown.split('\n')
 }
@@ -86,11 +79,6 @@ function maskContent (mask: SourceMask, content: string, opening: string): strin
   return mask.text(opening === '}' ? text.replace(/^:[^\s/@]+(?=@)/, `:${MASKED}`) : text) + end
 }
 
-function masked (piece: Piece): string {
-  const [opening, content, closing] = partsOf(piece)
-  return opening + withLines(content, MASKED) + closing
-}
-
 /** A text that replaces another one, with as many lines. */
 function withLines (given: string, shown: string): string {
   if (given === shown || !given.includes('\n')) return shown
@@ -104,7 +92,7 @@ function maskComment (mask: SourceMask, comment: string, isNested: boolean): str
   if (!lines.some(isCode)) return opening + withLines(body, mask.text(body)) + closing
   const shown = lines.map((line) => {
     const [marks = ''] = /^[\s/*#]*/.exec(line) ?? []
-    return isCode(line) ? marks + maskLines(mask, [line.slice(marks.length)], true).join('') : mask.text(line)
+    return isCode(line) ? marks + maskSource(mask, [line.slice(marks.length)], true).join('') : mask.text(line)
   })
   return opening + shown.join('\n') + closing
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
-import { flattenError } from '../errors/flatten-error.js'
-import { exceptionsOf, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
+import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { maskLogRecord } from '../errors/report.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'

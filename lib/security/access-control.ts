@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { addressRanges } from '../http/address-ranges.js'
+import { addressRanges } from '../http/origin.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { AccessRule } from '../options.js'
 import type { Paths } from './paths.js'

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { namesHtml, preferredType } from '../http/accept.js'
+import { namesHtml, preferredType } from '../http/header-text.js'
 import { absoluteUrl } from '../http/origin.js'
 import { isRetrieval } from '../http/request-target.js'
 import { addVary } from '../http/responses.js'

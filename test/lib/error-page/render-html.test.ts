@@ -1,6 +1,6 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { flattenError } from '../../../lib/errors/flatten-error.js'
+import { flattenError } from '../../../lib/errors/masked-exceptions.js'
 import { editorLink } from '../../../lib/view/editor.js'
 import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
 import type { FlattenedException, StackFrame } from '../../../lib/errors/exception.js'

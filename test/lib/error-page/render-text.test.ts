@@ -1,6 +1,6 @@
 import t from 'tap'
 import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
-import { flattenError } from '../../../lib/errors/flatten-error.js'
+import { flattenError } from '../../../lib/errors/masked-exceptions.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
 import { record, sampleReport } from '../errors/sample.js'
 

@@ -1,4 +1,4 @@
-import { flattenError } from '../../../lib/errors/flatten-error.js'
+import { flattenError } from '../../../lib/errors/masked-exceptions.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
 import type { LogLevel, LogRecord } from '../../../lib/logs/log-record.js'
 

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
-import { excerptReader } from '../../../lib/errors/source-cache.js'
-import { splitStack, stackFrames } from '../../../lib/errors/stack-frame.js'
+import { excerptAt, splitStack, stackFrames } from '../../../lib/errors/stack-frame.js'
 import { testdir } from '../../support/folder.js'
 
 const INTERNAL = fileURLToPath(new URL('../../../lib/errors/report.ts', import.meta.url))
@@ -83,34 +82,34 @@ const sources = testdir(t, {
 mkdirSync(join(sources, 'folder.ts'))
 
 t.test('an excerpt has the lines around the frame', async (t) => {
-  t.same(excerptReader()(join(sources, 'ten.ts'), 5, 2), { start: 3, lines: ['line 3', 'line 4', 'line 5', 'line 6', 'line 7'] })
-  t.same(excerptReader()(join(sources, 'ten.ts'), 1, 1), { start: 1, lines: ['line 1', 'line 2'] }, 'at the beginning')
-  t.same(excerptReader()(join(sources, 'ten.ts'), 10), { start: 5, lines: ['line 5', 'line 6', 'line 7', 'line 8', 'line 9', 'line 10'] }, 'at the end')
-  t.same(excerptReader()(join(sources, 'windows.ts'), 1), { start: 1, lines: ['one', 'two'] }, 'without a byte order mark or carriage returns')
-  t.equal(excerptReader()(join(sources, 'long.ts'), 1)?.lines[0]?.length, 501, 'long lines are cut')
+  t.same(excerptAt(join(sources, 'ten.ts'), 5, 2), { start: 3, lines: ['line 3', 'line 4', 'line 5', 'line 6', 'line 7'] })
+  t.same(excerptAt(join(sources, 'ten.ts'), 1, 1), { start: 1, lines: ['line 1', 'line 2'] }, 'at the beginning')
+  t.same(excerptAt(join(sources, 'ten.ts'), 10), { start: 5, lines: ['line 5', 'line 6', 'line 7', 'line 8', 'line 9', 'line 10'] }, 'at the end')
+  t.same(excerptAt(join(sources, 'windows.ts'), 1), { start: 1, lines: ['one', 'two'] }, 'without a byte order mark or carriage returns')
+  t.equal(excerptAt(join(sources, 'long.ts'), 1)?.lines[0]?.length, 501, 'long lines are cut')
 })
 
 t.test('missing, binary and oversized files have no excerpt', async (t) => {
   const cases: Array<[file: string, line: number]> = [
     ['ten.ts', 0], ['ten.ts', 11], ['ten.ts', -1], ['big.ts', 1], ['absent.ts', 1], ['folder.ts', 1], ['.env', 1], ['secret.txt', 1]
   ]
-  for (const [file, line] of cases) t.equal(excerptReader()(join(sources, file), line), undefined, `${file}:${line}`)
-  t.equal(excerptReader()('package.ts', 1), undefined, 'a relative path')
-  t.equal(excerptReader()('/dev/zero', 1), undefined, 'a device')
-  t.equal(excerptReader()('/nul\0l.ts', 1), undefined, 'NUL in the path')
+  for (const [file, line] of cases) t.equal(excerptAt(join(sources, file), line), undefined, `${file}:${line}`)
+  t.equal(excerptAt('package.ts', 1), undefined, 'a relative path')
+  t.equal(excerptAt('/dev/zero', 1), undefined, 'a device')
+  t.equal(excerptAt('/nul\0l.ts', 1), undefined, 'NUL in the path')
 })
 
 t.test('a changed file is read again, and many files are read in turn', async (t) => {
   const file = join(sources, 'changing.ts')
   writeFileSync(file, 'old')
-  t.same(excerptReader()(file, 1)?.lines, ['old'])
+  t.same(excerptAt(file, 1)?.lines, ['old'])
   writeFileSync(file, 'new')
   utimesSync(file, new Date(), new Date(Date.now() + 5_000))
-  t.same(excerptReader()(file, 1)?.lines, ['new'])
+  t.same(excerptAt(file, 1)?.lines, ['new'])
   for (let i = 0; i < 60; i++) {
     const other = join(sources, `many-${i}.ts`)
     writeFileSync(other, `text ${i}`)
-    t.same(excerptReader()(other, 1)?.lines, [`text ${i}`])
+    t.same(excerptAt(other, 1)?.lines, [`text ${i}`])
   }
-  t.same(excerptReader()(file, 1)?.lines, ['new'])
+  t.same(excerptAt(file, 1)?.lines, ['new'])
 })

@@ -4,8 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastif
 import type { Test } from 'tap'
 import { recordingOf } from '../../../lib/lifecycle/request-state.js'
 import { LogCapture } from '../../../lib/logs/log-capture.js'
-import type { LogRecord } from '../../../lib/logs/log-record.js'
-import type { RequestLog } from '../../../lib/logs/request-log.js'
+import type { LogRecord, RequestLog } from '../../../lib/logs/log-record.js'
 
 export interface Capturing {
   app: FastifyInstance

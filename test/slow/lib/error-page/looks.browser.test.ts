@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { FlattenedException } from '../../../../lib/errors/exception.js'
-import { flattenError } from '../../../../lib/errors/flatten-error.js'
+import { flattenError } from '../../../../lib/errors/masked-exceptions.js'
 import { chromium } from '../../../support/browser.js'
 import { record } from '../../../lib/errors/sample.js'
 import { everyday, hostile, open, serve, violations } from '../../../lib/error-page/serve.js'

@@ -1,6 +1,6 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { highlight } from '../../../lib/error-page/excerpt.js'
+import { highlight } from '../../../lib/error-page/exceptions.js'
 
 /** Lines with the classes of what is coloured: `k:const a = n:1`. */
 function shown (lines: string[], file = 'a.ts', mark: Parameters<typeof highlight>[2] = null): string[] {

@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { FlattenedException } from '../../../lib/errors/exception.js'
-import { flattenError } from '../../../lib/errors/flatten-error.js'
+import { flattenError } from '../../../lib/errors/masked-exceptions.js'
 import { testdir } from '../../support/folder.js'
 
 class PaymentError extends Error {}
