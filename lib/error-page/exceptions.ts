@@ -1,10 +1,9 @@
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import { placeOf, shortFile } from '../errors/stack-frame.js'
-import { counted } from '../view/counted.js'
+import { counted, cut, visibleLine } from '../view/visible.js'
 import { readAsset } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
 import { html } from '../view/html.js'
-import { cut, visibleLine } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
 import { everyException } from './report-facts.js'
 

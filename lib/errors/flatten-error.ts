@@ -1,7 +1,6 @@
 import { isErrorStatus } from '../http/http-errors.js'
-import { counted, grouped, wordFor } from '../view/counted.js'
+import { counted, cut, grouped, wordFor } from '../view/visible.js'
 import { inspected } from '../view/json.js'
-import { cut } from '../view/visible.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
 import { excerptReader, type ExcerptReader } from './source-cache.js'
 import { splitStack, stackFrames, syntaxFrame } from './stack-frame.js'

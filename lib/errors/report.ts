@@ -13,7 +13,7 @@ import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { counted } from '../view/counted.js'
+import { counted } from '../view/visible.js'
 import { rootCause, thrownAs } from './root-cause.js'
 import { placeOf } from './stack-frame.js'
 

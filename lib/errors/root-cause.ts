@@ -1,4 +1,4 @@
-import { counted, grouped } from '../view/counted.js'
+import { counted, grouped } from '../view/visible.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { firstOwnFrame } from './stack-frame.js'
 

@@ -1,6 +1,11 @@
-import type { Data } from '../data.js'
-import { fieldsPart } from '../fields.js'
-import type { Values } from '../section-builder.js'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import type { Mode } from '../../lifecycle/services.js'
+import { require } from '../../require.js'
+import { fieldsPart, type Data } from '../read.js'
+import type { Values } from '../section.js'
 
 /** Versions, and a hash of the options. */
 export const config = fieldsPart('config', 'Configuration', 'environment', 'Versions', {
@@ -21,5 +26,108 @@ function environmentOf ({ revision, mode, lifecycle, node, fastify, hindsight, d
     ...Object.fromEntries(versions) as Values,
     // It covers the options, which are not stored.
     'configuration id': id
+  }
+}
+
+/** The configuration as each profile has it: enough to distinguish two configurations. */
+export interface ConfigurationSummary {
+  /** The same for the same versions and options. */
+  id: string
+  node: string
+  fastify: string
+  hindsight: string
+  /** `NODE_ENV`, or empty. */
+  mode: string
+  lifecycle: Mode
+  /** The git revision of the application when it started, in debug mode. */
+  revision?: string
+  /** The installed direct dependencies of the application in debug mode, `name@version`, separated by spaces. */
+  dependencies?: string
+}
+
+const MAX_DEPENDENCIES = 50
+/** The second revision of a line, shortened. */
+const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
+
+/** Returns the function that makes the summary for the profiles of an application. */
+export function openConfiguration (app: FastifyInstance, options: object): () => ConfigurationSummary {
+  const { mask, mode: lifecycle, debug } = app.hindsight
+  const folder = process.cwd()
+  // Later the folder may have another one than the code that was loaded.
+  const revision = debug ? revisionOf(folder) : undefined
+  const hindsight = ownVersion()
+  let summary: ConfigurationSummary | undefined
+
+  function summarize (): ConfigurationSummary {
+    const { node } = process.versions
+    const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '', lifecycle }
+    // The name `session` would hide all of its options.
+    const { session, ...others } = options as { session?: unknown }
+    const text = JSON.stringify([shown, mask.value(others), mask.value(session), app.initialConfig])
+    const id = createHash('sha256').update(text).digest('hex').slice(0, 12)
+    const dependencies = debug ? dependenciesOf(folder).join(' ') : ''
+    return { id, ...shown, ...revision !== undefined && { revision }, ...dependencies !== '' && { dependencies } }
+  }
+
+  return () => (summary ??= summarize())
+}
+
+/** The version of this package. */
+export function ownVersion (): string {
+  try {
+    return (require('fastify-hindsight/package.json') as { version: string }).version
+  } catch {
+    // A bundler has moved this module out of its package.
+    return 'unknown'
+  }
+}
+
+/** The git revision that is checked out in a folder, from the files of git; undefined where there is none. */
+export function revisionOf (folder: string): string | undefined {
+  const found = findUp(folder, '.git')
+  if (found === undefined) return undefined
+  // In a worktree or a submodule `.git` is a file that names the folder.
+  const linked = /^gitdir: (.+)$/.exec(textOf(found))?.[1]
+  const git = linked === undefined ? found : resolve(dirname(found), linked)
+  // Each line of this log has the revisions before and after a change of HEAD.
+  const last = textOf(join(git, 'logs', 'HEAD')).split('\n').at(-1) ?? ''
+  return REVISION.exec(last)?.[1]
+}
+
+/** The installed versions of the direct dependencies of an application, as `name@version` texts; at most fifty. */
+export function dependenciesOf (folder: string): string[] {
+  const manifest = findUp(folder, 'package.json')
+  if (manifest === undefined) return []
+  const { dependencies } = manifestOf(manifest)
+  const names = Object.keys(Object(dependencies) as object)
+  return names.sort().slice(0, MAX_DEPENDENCIES).flatMap((name) => {
+    const installed = findUp(dirname(manifest), join('node_modules', name, 'package.json'))
+    const { version } = installed === undefined ? {} : manifestOf(installed)
+    return typeof version === 'string' ? [`${name}@${version}`] : []
+  })
+}
+
+function manifestOf (path: string): { dependencies?: unknown, version?: unknown } {
+  try {
+    return (JSON.parse(textOf(path)) ?? {}) as object
+  } catch {
+    return {}
+  }
+}
+
+/** The path in the folder or the nearest folder above it. */
+function findUp (folder: string, path: string): string | undefined {
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    if (existsSync(join(at, path))) return join(at, path)
+    if (dirname(at) === at) return undefined
+  }
+}
+
+/** The text of a file without white space at its ends; empty where it cannot be read. */
+function textOf (path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch {
+    return ''
   }
 }

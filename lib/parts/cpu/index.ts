@@ -1,11 +1,11 @@
 import { readAsset } from '../../view/asset.js'
-import { counted } from '../../view/counted.js'
+import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { visibleLine } from '../../view/visible.js'
 import { failed, lead, milliseconds, note, section, table } from '../../view/components.js'
 import type { Part } from '../part.js'
-import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf } from './record.js'
-import type { Call, CpuFunction, FunctionTime } from './record.js'
+import {
+  callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf, type Call, type CpuFunction, type FunctionTime
+} from './record.js'
 
 const MAX_FUNCTIONS = 30
 const ROW_HEIGHT = 20
@@ -26,7 +26,7 @@ export const cpu: Part = {
       if (refusal !== undefined) return lead(refusal)
       const record = readCpuRecord(cpu)
       if (record === null) return failed('panel', 'the recording cannot be read')
-      const { calls: [root], idle, busy, heaviest } = callTreeOf(record)
+      const { root, idle, busy, heaviest } = callTreeOf(record)
       const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy))
       return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
         `in ${milliseconds(record.duration)}`) +

@@ -1,10 +1,8 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** The request header that starts a CPU profile, with the value 1. */
+/** The request header that starts a CPU profile, with the value 1. The query parameter `_cpu` does the same. */
 export const CPU_HEADER = 'x-hindsight-cpu'
-/** The query parameter that does the same. */
-export const CPU_PARAMETER = '_cpu'
 
 /** The owners of code, as the legend shows them. */
 export const CODE_KINDS = {
@@ -64,7 +62,7 @@ export interface Call {
   self: number
   /** With the calls that it made. */
   total: number
-  caller?: Call
+  caller?: Call | undefined
   /** The calls that it made, the longest first. */
   callees: Call[]
 }
@@ -72,26 +70,18 @@ export interface Call {
 /** The times of one function. Recursive calls count once in the total. */
 export type FunctionTime = Pick<Call, 'function' | 'self' | 'total'>
 
-/** A record with what is derived from its calls. */
-export interface CallTree {
-  /** In the order of the record. */
-  calls: [root: Call, ...others: Call[]]
-  idle: number
-  busy: number
-  /** The functions by the time in themselves, the longest first, without idle time. */
-  heaviest: FunctionTime[]
-}
-
-export function callTreeOf ({ functions, calls: stored }: CpuRecord): CallTree {
+/**
+ * What is derived from the calls of a record: they are in its order, the root first; the heaviest functions are those
+ * with the longest time in themselves.
+ */
+export function callTreeOf ({ functions, calls: stored }: CpuRecord) {
   const calls = stored.map(([called, , self], index): Call =>
     ({ index, function: functions[called] as CpuFunction, self, total: self, callees: [] }))
   // From the leaves to the root, so that a total is complete when it is added to that of the caller.
   for (const call of calls.toReversed()) {
-    const caller = calls[stored[call.index]?.[1] ?? -1]
-    if (caller === undefined) continue
-    call.caller = caller
-    caller.callees.push(call)
-    caller.total += call.total
+    call.caller = calls[stored[call.index]?.[1] ?? -1]
+    call.caller?.callees.push(call)
+    if (call.caller !== undefined) call.caller.total += call.total
   }
   const times = new Map<CpuFunction, FunctionTime>()
   for (const call of calls) {
@@ -104,7 +94,8 @@ export function callTreeOf ({ functions, calls: stored }: CpuRecord): CallTree {
   const heaviest = [...times.values()].filter((time) => time.self > 0 && !isIdle(time))
     .sort((a, b) => b.self - a.self || b.total - a.total)
   const idle = calls.filter(isIdle).reduce((sum, call) => sum + call.self, 0)
-  return { calls: calls as CallTree['calls'], idle, busy: (calls[0]?.total ?? 0) - idle, heaviest }
+  const [root] = calls as [Call]
+  return { root, calls, idle, busy: root.total - idle, heaviest }
 }
 
 function isRecursive (call: Call): boolean {
@@ -128,7 +119,7 @@ export function percent (part: number, whole: number): string {
  * call has one sample, callers before the calls that they made.
  */
 export function cpuProfileOf (record: CpuRecord): object {
-  const { calls } = callTreeOf(record)
+  const { root, calls } = callTreeOf(record)
   return {
     nodes: calls.map(({ index, function: { name, file, line, column }, self, callees }) => ({
       id: index + 1,
@@ -143,7 +134,7 @@ export function cpuProfileOf (record: CpuRecord): object {
       children: callees.map((callee) => callee.index + 1)
     })),
     startTime: 0,
-    endTime: calls[0].total,
+    endTime: root.total,
     samples: calls.map(({ index }) => index + 1),
     // Each delta is the time since the previous sample.
     timeDeltas: [0, ...calls.map(({ self }) => self)].slice(0, calls.length)

@@ -3,11 +3,10 @@ import { exceptionParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
 import type { Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
-import { counted } from '../../view/counted.js'
-import { cut } from '../../view/visible.js'
-import { listHint, listOf } from '../data.js'
+import { counted, cut } from '../../view/visible.js'
+import { listHint, listOf } from '../read.js'
 import type { PanelView, Part } from '../part.js'
-import { plainCopy } from '../snapshot.js'
+import { plainCopy } from '../collect.js'
 
 /** Characters. */
 const MAX_SHOWN = 300

@@ -1,11 +1,11 @@
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { countedLabel, entryRow, entryTable, fold, json, statusBadge } from '../../view/components.js'
-import { counted } from '../../view/counted.js'
+import { counted } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { addressOf, listHint, listOf, numberOf, splitUrl, type Data } from '../data.js'
+import { addressOf, listHint, listOf, numberOf, splitUrl, type Data } from '../read.js'
 import type { Part, TimelineEntry } from '../part.js'
-import type { Values } from '../section-builder.js'
+import type { Values } from '../section.js'
 import { watchOutgoing, type RecordedCall } from './outgoing.js'
 
 /** The HTTP requests to other servers that were sent while the request was handled. */

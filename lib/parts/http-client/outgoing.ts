@@ -5,7 +5,7 @@ import { messageOf, read } from '../../errors/thrown-value.js'
 import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
-import { shownHeaders } from '../events/headers.js'
+import { shownHeaders } from '../events/index.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {

@@ -1,14 +1,11 @@
 import { STATUS_CODES } from 'node:http'
 import type { FlattenedException } from '../../errors/exception.js'
-import { counted } from '../../view/counted.js'
+import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { visibleLine } from '../../view/visible.js'
 import { lead, milliseconds, note, placeOf, section, statusBadge } from '../../view/components.js'
 import { isFailure, type Profile, type ProfileSummary } from '../../store/profile.js'
-import { addressOf } from '../data.js'
+import { addressOf, labelOf, panelsOf, problemsOf, resultsOf, timelineOf, type Span } from '../read.js'
 import type { PanelView, Part } from '../part.js'
-import { labelOf, panelsOf, problemsOf, resultsOf } from '../read.js'
-import { timelineOf, type Span } from '../timeline.js'
 
 const MAX_MESSAGE = 500
 
@@ -20,7 +17,8 @@ export const overview: Part = {
     group: 'overview',
     always: true,
     render: (_, profile, view) => {
-      const tiles = resultsOf(view.parts, profile, (part, data) => part.overview?.(data, profile, view))
+      const shown = panelsOf(view.parts, profile)
+      const tiles = resultsOf(shown, profile, (part, data) => part.overview?.(data, profile, view))
         .filter(({ value }) => value !== '')
         .map(({ title, value }) => html`<div><dt>${String(title)}</dt><dd>!${String(value)}</dd></div>`)
       return lead(outcomeSentence(profile), isFailure(profile) ? 'bad' : profile.status < 400 ? 'good' : 'plain') +

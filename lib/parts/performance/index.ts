@@ -1,14 +1,12 @@
 import type { Timing } from '../../recording/recording.js'
 import { isNotification, mostSevere } from '../../logs/log-record.js'
 import { readAsset } from '../../view/asset.js'
-import { counted, grouped } from '../../view/counted.js'
+import { counted, grouped, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { visibleLine } from '../../view/visible.js'
 import { milliseconds, note, pending } from '../../view/components.js'
 import type { Profile } from '../../store/profile.js'
-import { addressOf, numberOf, type Data } from '../data.js'
+import { addressOf, numberOf, timelineOf, type Data, type Span } from '../read.js'
 import type { PanelView, Part } from '../part.js'
-import { timelineOf, type Span } from '../timeline.js'
 
 /** Maximum hooks, calls and spans that are shown. */
 const MAX_SPANS = 60

@@ -3,9 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import {
-  dependenciesOf, ownVersion, revisionOf, type ConfigurationSummary
-} from '../../../../lib/parts/config/configuration.js'
-import { config as configPanel } from '../../../../lib/parts/config/index.js'
+  config as configPanel, dependenciesOf, ownVersion, revisionOf, type ConfigurationSummary
+} from '../../../../lib/parts/config/index.js'
 import { markup } from '../support.js'
 import { profileOf } from '../../../support/app.js'
 import { testdir } from '../../../support/folder.js'
