@@ -34,15 +34,16 @@ function failure (error: unknown): { error: string } {
   return { error: messageOf(error) }
 }
 
-interface SnapshotOptions {
-  /** The media type, for the description of binary content. */
-  type?: string | undefined
-  /** Returns the replacement of an object. */
-  replace?: (value: object) => unknown
+/** Milliseconds with three decimals. */
+export function round (ms: number): number {
+  return Math.round(ms * 1000) / 1000
 }
 
-/** A copy of plain objects and lists, up to about 64 kB: later changes do not affect it. */
-export function snapshot (root: unknown, { type, replace = (value) => value }: SnapshotOptions = {}): unknown {
+/**
+ * A copy of plain objects and lists, up to about 64 kB: later changes do not affect it. `type` is the media type, for
+ * the description of binary content; `replace` returns the replacement of an object.
+ */
+export function snapshot (root: unknown, type = '', replace = (value: object): unknown => value): unknown {
   return binaryText(root, type) ?? copy(root, 0, { left: MAX_BYTES }, replace)
 }
 

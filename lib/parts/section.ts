@@ -118,9 +118,8 @@ function isLeaf (value: unknown): boolean {
 
 /** A text with replacements for what is different in each request: the token, ids, nonces, times and durations. */
 export function normalizeVolatile (text: string, token: string): string {
-  let normalized = text.replaceAll(token, '(token)')
-  for (const [expression, replacement] of VOLATILE) normalized = normalized.replace(expression, replacement)
-  return normalized
+  return VOLATILE.reduce((result, [expression, replacement]) => result.replace(expression, replacement),
+    text.replaceAll(token, '(token)'))
 }
 
 /** Whether the value of a header or field, such as `header date`, is different in each request. */

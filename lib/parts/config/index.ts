@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { Mode } from '../../lifecycle/services.js'
 import { require } from '../../require.js'
-import { fieldsPart, type Data } from '../read.js'
+import { attempt, fieldsPart, type Data } from '../read.js'
 import type { Values } from '../section.js'
 
 /** Versions, and a hash of the options. */
@@ -29,36 +28,20 @@ function environmentOf ({ revision, mode, lifecycle, node, fastify, hindsight, d
   }
 }
 
-/** The configuration as each profile has it: enough to distinguish two configurations. */
-export interface ConfigurationSummary {
-  /** The same for the same versions and options. */
-  id: string
-  node: string
-  fastify: string
-  hindsight: string
-  /** `NODE_ENV`, or empty. */
-  mode: string
-  lifecycle: Mode
-  /** The git revision of the application when it started, in debug mode. */
-  revision?: string
-  /** The installed direct dependencies of the application in debug mode, `name@version`, separated by spaces. */
-  dependencies?: string
-}
-
 const MAX_DEPENDENCIES = 50
 /** The second revision of a line, shortened. */
 const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
 
-/** Returns the function that makes the summary for the profiles of an application. */
-export function openConfiguration (app: FastifyInstance, options: object): () => ConfigurationSummary {
+/** Returns the function that makes the summary for the profiles of an application, which its `id` identifies. */
+export function openConfiguration (app: FastifyInstance, options: object): () => object {
   const { mask, mode: lifecycle, debug } = app.hindsight
   const folder = process.cwd()
   // Later the folder may have another one than the code that was loaded.
   const revision = debug ? revisionOf(folder) : undefined
   const hindsight = ownVersion()
-  let summary: ConfigurationSummary | undefined
+  let summary: object | undefined
 
-  function summarize (): ConfigurationSummary {
+  function summarize (): object {
     const { node } = process.versions
     const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '', lifecycle }
     // The name `session` would hide all of its options.
@@ -74,12 +57,8 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
 
 /** The version of this package. */
 export function ownVersion (): string {
-  try {
-    return (require('fastify-hindsight/package.json') as { version: string }).version
-  } catch {
-    // A bundler has moved this module out of its package.
-    return 'unknown'
-  }
+  // A bundler may have moved this module out of its package.
+  return attempt(() => (require('fastify-hindsight/package.json') as { version: string }).version, () => 'unknown')
 }
 
 /** The git revision that is checked out in a folder, from the files of git; undefined where there is none. */
@@ -108,11 +87,7 @@ export function dependenciesOf (folder: string): string[] {
 }
 
 function manifestOf (path: string): { dependencies?: unknown, version?: unknown } {
-  try {
-    return (JSON.parse(textOf(path)) ?? {}) as object
-  } catch {
-    return {}
-  }
+  return attempt(() => (JSON.parse(textOf(path)) ?? {}) as object, () => ({}))
 }
 
 /** The path in the folder or the nearest folder above it. */
@@ -125,9 +100,5 @@ function findUp (folder: string, path: string): string | undefined {
 
 /** The text of a file without white space at its ends; empty where it cannot be read. */
 function textOf (path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch {
-    return ''
-  }
+  return attempt(() => readFileSync(path, 'utf8').trim(), () => '')
 }

@@ -138,38 +138,26 @@ function truncated (value: unknown): unknown {
   return typeof value === 'string' ? cut(value, MAX_VALUE) : value
 }
 
-/** A change of a response header by code without an event. The collector `headers` stores a list of them. */
-export interface ProfiledChange extends HeaderChange {
-  /** The number of events before it. */
-  after: number
-  /** `handler`, `route hooks`, `error handler`, `Fastify`, `diagnostic page` or `before Hindsight`. */
-  by: string
-  /** The place of the route, `file:line`. */
-  source?: string
-}
-
-/** The header changes of a request that belong to no event. */
-export function unrecordedChanges (recorder: EventRecorder, mask: Mask): { changes: ProfiledChange[] } {
+/** The data of `headers`: header changes that belong to no event; `after` is the number of events before. */
+export function unrecordedChanges (recorder: EventRecorder, mask: Mask): { changes: object[] } {
   const shown = (name: string, value: Parameters<typeof shownValue>[1]): string | null => {
     const text = shownValue(name, value, mask.header)
     return text === null ? null : cut(text, MAX_VALUE)
   }
-  const changes = recorder.unrecordedChanges().map(({ name, from, to, by, source, after }) => ({
-    name: cut(name, MAX_NAME),
-    from: shown(name, from),
-    to: shown(name, to),
-    by,
-    ...(source !== undefined && { source }),
-    after
-  }))
+  const changes = recorder.unrecordedChanges().map(({ name, from, to, ...code }) =>
+    ({ name: cut(name, MAX_NAME), from: shown(name, from), to: shown(name, to), ...code }))
   return { changes }
 }
 
-/** One change of a response header. `by` is the listener or hook that made it, or what `ProfiledChange` has. */
-export interface HeaderStep extends Pick<ProfiledChange, 'by' | 'source' | 'from' | 'to'> {
+/** One change of a response header. */
+export interface HeaderStep extends Pick<HeaderChange, 'from' | 'to'> {
   action: 'set' | 'changed' | 'removed'
+  /** The listener, the hook, or other code: `handler`, `route hooks`, `error handler`, `Fastify`, … */
+  by: string
   /** The number of the event. */
   event?: number
+  /** The place of the hook or of the route, `file:line`. */
+  source?: string
 }
 
 /** The changes of each response header in order; the headers are in the order of their first change. */

@@ -86,18 +86,13 @@ function relatedRequests ({ token, parent, replayOf }: Profile, { base = '', ...
     html`<ul class="relatives">!${summaries.map(({ token, status, method, url, duration }) =>
       html`<li><a href="${base}/${token}">${token}</a> !${statusBadge(status)} ` +
       html`${method} <span class="url">${visibleLine(url)}</span> ${milliseconds(duration)}</li>`)}</ul>`
-  const parts = []
-  if (parent !== undefined) {
-    parts.push(section('Parent request',
-      view.parent == null ? note(`Profile ${parent} is not stored any more.`) : list([view.parent])))
-  }
-  if (replayOf !== undefined) {
-    parts.push(section('Replay', html`<p>This request replays <a href="${base}/${replayOf}">${replayOf}</a>: ` +
-      html`<a href="${base}/${replayOf}/compare/${token}">differences</a></p>`))
-  }
-  if (children.length > 0) {
-    parts.push(section('Sub-requests', list(children) +
-      html`<p><a href="${base}/search?parent=${token}">All sub-requests</a></p>`))
-  }
-  return parts.join('')
+  return [
+    parent !== undefined && section('Parent request',
+      view.parent == null ? note(`Profile ${parent} is not stored any more.`) : list([view.parent])),
+    replayOf !== undefined && section('Replay',
+      html`<p>This request replays <a href="${base}/${replayOf}">${replayOf}</a>: ` +
+      html`<a href="${base}/${replayOf}/compare/${token}">differences</a></p>`),
+    children.length > 0 && section('Sub-requests',
+      list(children) + html`<p><a href="${base}/search?parent=${token}">All sub-requests</a></p>`)
+  ].filter((part) => part !== false).join('')
 }

@@ -6,6 +6,7 @@ import { html } from '../../view/html.js'
 import { milliseconds, note, pending } from '../../view/components.js'
 import type { Profile } from '../../store/profile.js'
 import { addressOf, numberOf, timelineOf, type Data, type Span } from '../read.js'
+import { round } from '../collect.js'
 import type { PanelView, Part } from '../part.js'
 
 /** Maximum hooks, calls and spans that are shown. */
@@ -54,13 +55,12 @@ export const performance: Part<Data> = {
 export function performanceRecord (
   { startedAt, handlerStart, handlerEnd, responseReadyAt }: Timing
 ): { handlerStart?: number, handler?: number, firstByte?: number } {
-  const between = (from: number, to: number): number => Math.round((to - from) * 1000) / 1000
   return {
     ...(handlerEnd !== 0 && {
-      handlerStart: between(startedAt, handlerStart),
-      handler: between(handlerStart, handlerEnd)
+      handlerStart: round(handlerStart - startedAt),
+      handler: round(handlerEnd - handlerStart)
     }),
-    ...(responseReadyAt !== 0 && { firstByte: between(startedAt, responseReadyAt) })
+    ...(responseReadyAt !== 0 && { firstByte: round(responseReadyAt - startedAt) })
   }
 }
 

@@ -24,7 +24,7 @@ export function recordRequest (request: FastifyRequest): void {
   // A cookie without a name may be a secret.
   const cookies = (headers.cookie ?? '').split(';').filter((pair) => pair.includes('='))
     .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
-  const body = snapshot(request.body ?? null, { type: headers['content-type'], replace: partText })
+  const body = snapshot(request.body ?? null, headers['content-type'], partText)
   const unparsed = request.body == null ? parserError(state.recording.raised) : null
   state.collect('request', () => {
     const user = servicesOf(request).mode === 'observe' ? userRecord(request) : undefined

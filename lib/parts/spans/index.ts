@@ -2,11 +2,10 @@ import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
-import { readAsset } from '../../view/asset.js'
 import { entryRow, entryTable, fold, json, pairs } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { cut } from '../../view/visible.js'
-import { plainCopy } from '../collect.js'
+import { plainCopy, round } from '../collect.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { addressOf, dataOf, listOf, numberOf, type Data } from '../read.js'
 
@@ -20,7 +19,7 @@ export const spans: Part<Data> = {
     render: ({ count, spans }) => entryTable('Recorded spans', 'Kind', listOf(spans).map(spanRow), count)
   },
   timeline: ({ spans }) => listOf(spans).map(entryOf),
-  style: readAsset(import.meta.url, './style.css')
+  style: '.bar-span { fill: light-dark(#4a6a1e, #a9cf6b) }\n'
 }
 
 function entryOf ({ name, kind, start, duration, error, spanId, parentId }: Data, i: number): TimelineEntry {
@@ -172,8 +171,4 @@ function recorded (span: SpanLike, start: number, mask: Mask): Data | null {
 
 function milliseconds ([seconds, nanoseconds]: HrTime): number {
   return seconds * 1000 + nanoseconds / 1e6
-}
-
-function round (ms: number): number {
-  return Math.round(ms * 1000) / 1000
 }

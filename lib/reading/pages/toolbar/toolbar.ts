@@ -25,10 +25,9 @@ export function toolbarOf (
   const { token, status, method, duration } = profile
   const items = parts.flatMap((part) =>
     resultsOf([part], profile, (_, data) => part.toolbar?.(data, profile, editor))
-      .map((item) => ({ ...item, panel: part.name }))).sort(byOrder)
-  const own = items.filter(({ panel }) => parts.find(({ name }) => name === panel)?.collect === undefined)
-  const data = { token, url, status, method, duration }
-  return { data: Object.assign(data, ...own.map(({ values }) => values)) as Toolbar['data'], items }
+      .map((item) => ({ ...item, panel: part.name, isOwn: part.collect === undefined }))).sort(byOrder)
+  const values = items.map(({ isOwn, values }) => isOwn ? values : {})
+  return { data: Object.assign({ token, url, status, method, duration }, ...values) as Toolbar['data'], items }
 }
 
 const REQUESTS = '<li class="item requests"><button type="button" class="head">' +

@@ -8,7 +8,7 @@ import type { ListenerEvent } from '../../../../lib/lifecycle/events.js'
 import type { Mode } from '../../../../lib/lifecycle/services.js'
 import { createMask } from '../../../../lib/mask/mask.js'
 import {
-  events as eventsPanel, headerHistory, shownHeaders, type ProfiledChange
+  events as eventsPanel, headerHistory, shownHeaders
 } from '../../../../lib/parts/events/index.js'
 import type { Profile } from '../../../../lib/store/profile.js'
 import { listen, profileOf } from '../../../support/app.js'
@@ -134,6 +134,8 @@ async function application (t: Test, lifecycle: Mode, declare: (app: FastifyInst
   await declare(app)
   return app
 }
+
+interface ProfiledChange { name: string, from: string | null, to: string | null, after: number, by: string, source?: string }
 
 const changesOf = ({ collectors }: Profile): ProfiledChange[] => (collectors.headers as { changes?: ProfiledChange[] } | undefined)?.changes ?? []
 /** Without what Fastify sets of itself for the body that was sent. */
