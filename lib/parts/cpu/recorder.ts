@@ -7,7 +7,7 @@ import { stateOf } from '../../lifecycle/request-state.js'
 import { post } from '../../errors/declared-place.js'
 import { isInternal, isOwn, originalPlace, toPath } from '../../errors/stack-frame.js'
 import { cut } from '../../view/visible.js'
-import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './record.js'
+import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './index.js'
 
 /** Microseconds between two samples. */
 const INTERVAL = 250
