@@ -1,9 +1,9 @@
 import { compareProfiles, type Comparison } from '../../lib/reading/compare/compare.js'
-import type { Difference } from '../../lib/parts/section-builder.js'
+import type { Difference } from '../../lib/parts/section.js'
 import { lastSuccess } from '../../lib/reading/compare/last-success.js'
 import { FORMATS, writeAs } from '../../lib/reading/formats/formats.js'
 import type { ReplayView } from '../../lib/reading/pages/replay.js'
-import { counted } from '../../lib/view/counted.js'
+import { counted } from '../../lib/view/visible.js'
 import { CRITERIA, findProfile, searchOf, type Command } from '../command.js'
 import { requestLines, shorten, type Formatter } from '../terminal.js'
 

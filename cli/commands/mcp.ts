@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { compareProfiles } from '../../lib/reading/compare/compare.js'
 import { successOf } from '../../lib/reading/compare/last-success.js'
-import { ownVersion } from '../../lib/parts/config/configuration.js'
+import { ownVersion } from '../../lib/parts/config/index.js'
 import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { readSearch } from '../../lib/store/search-query.js'
 import type { ProfileStorage } from '../../lib/store/storage.js'

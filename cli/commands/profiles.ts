@@ -1,15 +1,14 @@
 import { successOf } from '../../lib/reading/compare/last-success.js'
 import { follow } from '../../lib/store/follow.js'
 import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
-import { headerHistory, type HeaderStep } from '../../lib/parts/events/headers.js'
-import type { Profile } from '../../lib/store/profile.js'
+import { headerHistory, type HeaderStep } from '../../lib/parts/events/index.js'
+import { type Profile, type ProfileSummary } from '../../lib/store/profile.js'
 import type { ProfilePage } from '../../lib/store/storage.js'
-import { type ProfileSummary } from '../../lib/store/profile.js'
 import { summarize } from '../../lib/store/summary.js'
 import {
   CRITERIA, findProfile, NOTHING_FOUND, SEARCH, searchOf, type Command, type CommandContext
 } from '../command.js'
-import { counted } from '../../lib/view/counted.js'
+import { counted } from '../../lib/view/visible.js'
 import { requestLines, shorten, type Formatter, type Style } from '../terminal.js'
 
 const STYLES: Readonly<Record<HeaderStep['action'], Style>> = { set: 'green', changed: 'yellow', removed: 'red' }

@@ -1,11 +1,10 @@
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
 import type { CodeExcerpt, FlattenedException, StackFrame } from '../errors/exception.js'
 import { placeOf, shortFile, sourceCache } from '../errors/stack-frame.js'
-import { counted } from '../view/counted.js'
+import { counted, cut, visibleLine } from '../view/visible.js'
 import { readAsset } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
 import { html, text } from '../view/html.js'
-import { cut, visibleLine } from '../view/visible.js'
 import { everyException } from './report-facts.js'
 
 export const style = readAsset(import.meta.url, './exceptions.css')

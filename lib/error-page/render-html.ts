@@ -4,12 +4,11 @@ import type { ErrorReport } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
 import type { Nonces } from '../http/content-policy.js'
 import { readAsset } from '../view/asset.js'
-import { grouped, counted } from '../view/counted.js'
+import { counted, cut, grouped, timeOfDay, visibleLine } from '../view/visible.js'
 import * as editorMenu from '../view/editor.js'
 import type { EditorLink } from '../view/editor.js'
 import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
-import { cut, timeOfDay, visibleLine } from '../view/visible.js'
 import {
   fileLink, renderExceptions, renderExcerpt, renderSource, renderStackTraces, style as exceptionsStyle
 } from './exceptions.js'
@@ -69,7 +68,7 @@ function band (report: ErrorReport, editor: EditorLink | null): string {
   return html`<header class="band ${kind}"><div class="wrap">
 <div class="top">
 <p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>
-<div class="menus">!${editorMenu.renderMenu(editor)} !${theme.render()}</div>
+<div class="menus">!${editorMenu.renderMenu(editor)} !${theme.button}</div>
 </div>
 <h1!${LONG_HEADLINE.test(message) ? ' class="long" tabindex="0"' : ''}>${cut(message, MAX_HEADLINE)}</h1>
 !${cause(report)}

@@ -5,9 +5,8 @@ import type { Hint } from '../errors/hints.js'
 import type { ErrorReport } from '../errors/report.js'
 import { placeOf } from '../errors/stack-frame.js'
 import { isNotification, mostSevere, type LogRecord } from '../logs/log-record.js'
-import { counted } from '../view/counted.js'
+import { counted, cut, timeOfDay, visibleLine } from '../view/visible.js'
 import { code, escapeMarkdown, fence } from '../view/markdown.js'
-import { cut, timeOfDay, visibleLine } from '../view/visible.js'
 import { chainLines, headline, logCounts, mainCause, mainSource } from './report-facts.js'
 
 const MAX_FRAMES = 8

@@ -1,41 +1,104 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf } from '../errors/thrown-value.js'
-import { isPromise } from '../lifecycle/listener.js'
+import { isStream } from '../http/responses.js'
 import type { Recording } from '../recording/recording.js'
+import { cut } from '../view/visible.js'
 import type { Collector } from './part.js'
-import { snapshot } from './snapshot.js'
+import { attempt } from './read.js'
+
+const MAX_BYTES = 64 * 1024
+const MAX_DEPTH = 16
+/** Of a copy of all data. */
+const MAX_COPY_DEPTH = 24
+/** Characters of the name of a field. */
+const MAX_NAME = 500
+/** Characters of one text that count for the limit: the profile truncates longer ones. */
+const MAX_TEXT = 9_000
 
 /** Runs the collectors of the application: data by their names, `{ error }` of one that fails. */
 export function collectData (
   collectors: readonly Collector[], request: FastifyRequest, reply: FastifyReply
 ): Record<string, unknown> {
-  const data: Record<string, unknown> = {}
-  for (const { name, collect } of collectors) {
-    try {
-      const result = synchronous(collect(request, reply) as unknown)
-      // A copy: the application may change its data later.
-      data[name] = result === undefined ? null : snapshot(result)
-    } catch (error) {
-      data[name] = { error: messageOf(error) }
-    }
-  }
-  return data
+  return Object.fromEntries(collectors.map(({ name, collect }) =>
+    // A copy: the application may change its data later.
+    [name, attempt(() => snapshot((collect(request, reply) as unknown) ?? null), failure)]))
 }
 
 /** The data of a collector of Hindsight; `{ error }` if it fails. */
 export function collectedBy ({ collected }: Recording, name: string): unknown {
   const data = collected[name]
-  try {
-    return typeof data === 'function' ? data() as unknown : data
-  } catch (error) {
-    return { error: messageOf(error) }
-  }
+  return attempt(() => typeof data === 'function' ? data() as unknown : data, failure)
 }
 
-/** The result of a function of an application; throws for a promise. */
-export function synchronous<T> (result: T): T {
-  if (!isPromise(result)) return result
-  // Its rejection would end the process.
-  result.then(undefined, () => {})
-  throw new Error('it returned a promise')
+function failure (error: unknown): { error: string } {
+  return { error: messageOf(error) }
+}
+
+/** Milliseconds with three decimals. */
+export function round (ms: number): number {
+  return Math.round(ms * 1000) / 1000
+}
+
+/**
+ * A copy of plain objects and lists, up to about 64 kB: later changes do not affect it. `type` is the media type, for
+ * the description of binary content; `replace` returns the replacement of an object.
+ */
+export function snapshot (root: unknown, type = '', replace = (value: object): unknown => value): unknown {
+  return binaryText(root, type) ?? copy(root, 0, { left: MAX_BYTES }, replace)
+}
+
+function copy (given: unknown, depth: number, budget: { left: number }, replace: (value: object) => unknown): unknown {
+  const value = typeof given === 'object' && given !== null ? replace(given) : given
+  budget.left -= typeof value === 'string' ? Math.min(value.length, MAX_TEXT) + 2 : 4
+  if (typeof value !== 'object' || value === null) return value
+  const binary = binaryText(value)
+  if (binary !== null) return binary
+  if (depth >= MAX_DEPTH) return '[too deep]'
+  const isList = Array.isArray(value)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // Instances of classes are serialized when the profile is written.
+  if (!isList && prototype !== Object.prototype && prototype !== null) return value
+  const names = Object.keys(value)
+  const kept: Array<[name: string, value: unknown]> = []
+  for (const name of names) {
+    if (budget.left <= 0) {
+      const omitted = (names.length - kept.length).toLocaleString('en')
+      kept.push(['…', isList ? `… (${omitted} more items)` : `${omitted} more fields`])
+      break
+    }
+    if (!isList) budget.left -= name.length + 4
+    kept.push([name, copy((value as Record<string, unknown>)[name], depth + 1, budget, replace)])
+  }
+  return isList ? kept.map(([, item]) => item) : Object.fromEntries(kept)
+}
+
+/** A description of content that is not text; null for text and plain values. */
+export function binaryText (value: unknown, type = ''): string | null {
+  const media = type === '' ? '' : `, ${type.split(';', 1)[0]?.trim()}`
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes${media}]`
+  if (value instanceof Blob) return `[binary, ${value.size} bytes${media}]`
+  if (isStream(value)) {
+    const { name } = (value as object).constructor ?? {}
+    return `[stream ${typeof name === 'string' && name !== '' ? name : 'Object'}]`
+  }
+  // Parsers may have decoded binary content.
+  const isBinary = typeof value === 'string' && value.slice(0, 1_000).includes('\0')
+  return isBinary ? `[binary, ${Buffer.byteLength(value)} bytes${media}]` : null
+}
+
+/** A copy of any value as plain JSON data; `shown` replaces each text. */
+export function plainCopy (
+  given: unknown, shown: (text: string) => string, ancestors: readonly object[] = []
+): unknown {
+  const value = typeof given === 'bigint' || typeof given === 'symbol' ? String(given) : given
+  if (typeof value === 'string') return shown(value)
+  if (typeof value === 'boolean' || Number.isFinite(value)) return value
+  if (typeof value !== 'object' || value === null) return null
+  if (ancestors.includes(value)) return '[circular]'
+  if (ancestors.length >= MAX_COPY_DEPTH) return '[too deep]'
+  const within = [...ancestors, value]
+  if ('toJSON' in value && typeof value.toJSON === 'function') return plainCopy(value.toJSON(), shown, within)
+  if (Array.isArray(value)) return value.map((item) => plainCopy(item, shown, within))
+  const members = Object.entries(value).filter(([, item]) => item !== undefined)
+  return Object.fromEntries(members.map(([name, item]) => [cut(name, MAX_NAME), plainCopy(item, shown, within)]))
 }

@@ -3,7 +3,7 @@ import type { Hint } from '../errors/hints.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { EditorLink } from '../view/editor.js'
 import type { Profile, ProfileSummary } from '../store/profile.js'
-import type { SectionBuilder, Values } from './section-builder.js'
+import type { Section, Values } from './section.js'
 
 declare module '../lifecycle/services.js' {
   interface Services {
@@ -139,7 +139,7 @@ export interface ComparedSection<T = any> {
   /** The values that are compared; default: the fields of the data. */
   values?: (data: T, profile: Profile) => Values
   /** Compares in another way. */
-  compare?: (section: SectionBuilder, a: Profile, b: Profile) => void
+  compare?: (section: Section, a: Profile, b: Profile) => void
 }
 
 /** Values of a failure that are compared with those of the last success of its route. */

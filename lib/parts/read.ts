@@ -1,53 +1,109 @@
+import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
-import { failed, json } from '../view/components.js'
 import type { Profile } from '../store/profile.js'
-import { synchronous } from './collect.js'
-import { dataOf, failureOf, isObject } from './data.js'
-import type { PanelView, Part } from './part.js'
+import { failed, fields, json } from '../view/components.js'
+import { cut } from '../view/visible.js'
+import type { GROUPS, PanelView, Part, TimelineEntry } from './part.js'
 
 /** A profile, stored or unfinished. */
 type Recorded = Pick<Profile, 'collectors'>
 
+export type Data = Record<string, unknown>
+
 const DEFAULT_ORDER = 100
+/** Texts of one hint. */
+const MAX_TEXTS = 5
+/** Characters. */
+const MAX_TEXT = 300
+
+/** The data of a collector as an object; empty if there are none, or they are no object. */
+export function dataOf ({ collectors }: Recorded, collector: string): Data {
+  const data = collectors[collector]
+  return isObject(data) ? data : {}
+}
+
+/** The error of a collector that failed. */
+export function failureOf (profile: Recorded, collector: string): string | undefined {
+  const data = dataOf(profile, collector)
+  return Object.keys(data).length === 1 && typeof data.error === 'string' ? data.error : undefined
+}
+
+export function isObject (value: unknown): value is Data {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The objects of a list; empty if the value is no list. A store may contain anything. */
+export function listOf (value: unknown): Data[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+export function numberOf (value: unknown): number | null {
+  return typeof value === 'number' ? value : null
+}
+
+/** The URL of a panel of the same profile, relative to its page; `fragment` is the id of an element of the panel. */
+export function addressOf (panel: string, fragment = ''): string {
+  return `?${new URLSearchParams({ panel })}${fragment === '' ? '' : `#${fragment}`}`
+}
+
+/** A hint that lists texts; none without a text. */
+export function listHint (title: string, texts: readonly string[], order: number, separator = '; '): Hint[] {
+  if (texts.length === 0) return []
+  const text = texts.slice(0, MAX_TEXTS).map((text) => cut(text, MAX_TEXT)).join(separator)
+  return [{ title, text, order } as Hint]
+}
+
+/** The parts of a URL; a parameter with several values is a list. */
+export function splitUrl (url: string): { origin: string | undefined, path: string, query?: object } {
+  const [, origin, path = '', search] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? []
+  if (search === undefined) return { origin, path }
+  const parameters = new URLSearchParams(search)
+  const query = [...new Set(parameters.keys())].map((name) => {
+    const values = parameters.getAll(name)
+    return [name, values.length === 1 ? values[0] : values] as const
+  })
+  return { origin, path, query: Object.fromEntries(query) }
+}
+
+/** A part whose panel is a table of its fields; `title` is that of the table. */
+export function fieldsPart (
+  name: string, label: string, group: keyof typeof GROUPS, title: string, others: Omit<Part<Data>, 'name'> = {}
+): Part<Data> {
+  return { name, ...others, panel: { label, group, render: (data) => fields(title, data), ...others.panel } }
+}
 
 /** The data that the functions of a part receive. */
 function dataFor ({ name, collect }: Part, profile: Recorded): any {
   return collect === undefined ? dataOf(profile, name) : profile.collectors[name]
 }
 
-/** Whether a part of the application has data in a profile. Those of Hindsight read other fields, too. */
-function hasData ({ name, collect }: Part, profile: Recorded): boolean {
-  return collect === undefined || (Object.hasOwn(profile.collectors, name) && failureOf(profile, name) === undefined)
-}
-
-/**
- * What a function returns for each part and its data, and for each of them if it returns a list, in their order.
- * Results of parts for which it throws, and those that are no objects, are left out.
- */
-export function resultsOf<R extends object> (
-  parts: readonly Part[], profile: Recorded, read: (part: Part, data: any) => R | readonly R[] | undefined
-): R[] {
-  const results = parts.filter((part) => hasData(part, profile)).flatMap((part) =>
-    [attempt(() => read(part, dataFor(part, profile)), () => undefined)].flat().filter(isObject) as R[])
-  return results.sort(byOrder)
-}
-
-/** What a function of a part returns for a profile, as a list; empty if it throws. */
-export function valuesOf (
-  part: Part, profile: Profile, read: (data: any, profile: Profile) => unknown
+/** What a function of a part returns for its data, as a list; empty if it throws, or a collector has no data. */
+export function valuesOf<P extends Recorded> (
+  part: Part, profile: P, read: (data: any, profile: P) => unknown
 ): unknown[] {
-  if (!hasData(part, profile)) return []
+  const { name, collect } = part
+  // Parts of Hindsight read other fields, too.
+  const hasData = Object.hasOwn(profile.collectors, name) && failureOf(profile, name) === undefined
+  if (collect !== undefined && !hasData) return []
   return [attempt(() => read(dataFor(part, profile), profile), () => [])].flat()
     .filter((value) => value !== undefined && value !== null)
 }
 
+/** The objects that a function returns for each part and its data, in their order. */
+export function resultsOf<R extends object> (
+  parts: readonly Part[], profile: Recorded, read: (part: Part, data: any) => R | readonly R[] | undefined
+): R[] {
+  return parts.flatMap((part) => valuesOf(part, profile, (data) => read(part, data)).filter(isObject) as R[])
+    .sort(byOrder)
+}
+
 export function byOrder (a: object, b: object): number {
-  const [first, second] = [a, b].map((one) => Number((one as { order?: number }).order ?? DEFAULT_ORDER))
-  return Number(first) - Number(second)
+  const [first = 0, second = 0] = [a, b].map((one: { order?: number }) => Number(one.order ?? DEFAULT_ORDER))
+  return first - second
 }
 
 /** The parts that have a panel for a profile. Data without a part, of another application, are shown as JSON. */
-export function panelsOf (parts: readonly Part[], { collectors }: Profile): Part[] {
+export function panelsOf (parts: readonly Part[], { collectors }: Recorded): Part[] {
   const others = Object.keys(collectors).filter((name) => !parts.some((part) => part.name === name))
   return [
     ...parts.filter(({ name, collect, panel }) => collect === undefined
@@ -63,18 +119,12 @@ export function labelOf ({ name, panel: { label } = {} }: Part): string {
 }
 
 /** The number of problems that a panel shows. */
-export interface Problems {
-  errors: number
-  warnings: number
-}
-
-export function problemsOf (part: Part, profile: Profile): Problems {
+export function problemsOf (part: Part, profile: Profile): { errors: number, warnings: number } {
   if (failureOf(profile, part.name) !== undefined) return { errors: 1, warnings: 0 }
   const { problem, warnings } = part.panel ?? {}
-  const data: unknown = dataFor(part, profile)
-  const numberOf = (count: typeof problem): number =>
-    Number(attempt(() => count?.(data, profile) ?? 0, () => 0)) || 0
-  return { errors: numberOf(problem), warnings: numberOf(warnings) }
+  const total = (count: typeof problem): number =>
+    Number(attempt(() => count?.(dataFor(part, profile), profile) ?? 0, () => 0)) || 0
+  return { errors: total(problem), warnings: total(warnings) }
 }
 
 /** The number of entries of a panel; 0: it has no data; undefined: unknown. */
@@ -94,6 +144,23 @@ export function renderPanel (part: Part, profile: Profile, view: PanelView): str
     failed('panel', messageOf(error)))
 }
 
+/** An entry with what it does not give itself. */
+export type Span = TimelineEntry & Required<Pick<TimelineEntry, 'link' | 'color' | 'failed' | 'detail'>>
+
+/** The entries of all parts with a panel, ordered by their start. */
+export function timelineOf (parts: readonly Part[], profile: Profile): Span[] {
+  return panelsOf(parts, profile).flatMap((part) => {
+    const defaults = { link: addressOf(part.name), color: 'own', failed: false }
+    return resultsOf([part], profile, (_, data) => part.timeline?.(data, profile))
+      // Steps have their own colors, which need no legend.
+      .map((entry): Span => ({
+        ...defaults, detail: entry.name, ...entry.step === undefined && { legend: labelOf(part) }, ...entry
+      }))
+  })
+    .filter(({ start }) => Number.isFinite(start))
+    .sort((a, b) => a.start - b.start || Number(b.duration) - Number(a.duration))
+}
+
 /** The result of a function, or, if it throws, that of the second one. */
 export function attempt<T> (read: () => T, otherwise: (error: unknown) => T): T {
   try {
@@ -101,4 +168,12 @@ export function attempt<T> (read: () => T, otherwise: (error: unknown) => T): T 
   } catch (error) {
     return otherwise(error)
   }
+}
+
+/** The result of a function of an application; throws for a promise. */
+export function synchronous<T> (result: T): T {
+  if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return result
+  // Its rejection would end the process.
+  Promise.resolve(result).catch(() => {})
+  throw new Error('it returned a promise')
 }

@@ -8,8 +8,8 @@ import { recordingOf, replayContext, requestContext } from '../lifecycle/request
 import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
 import { performanceRecord } from '../parts/performance/index.js'
-import { requestCollector, responseCollector } from '../parts/request/collector.js'
-import { routeCollector } from '../parts/router/collector.js'
+import { recordRequest, recordResponse } from '../parts/request/collector.js'
+import { recordRoute } from '../parts/router/index.js'
 import { watchEnding, type Ending } from './ending.js'
 import { endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
@@ -42,9 +42,6 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   const { debug, mode, recording: setting, warn } = app.hindsight
   const profiles = settings === null ? null : openProfiles(app, settings, options, complete)
   const logs = openLogs(app)
-  const collectRoute = routeCollector(app)
-  const collectIncoming = requestCollector(app)
-  const collectResponse = responseCollector()
 
   /** Begins a request, before its first listener or hook. */
   function begin (request: FastifyRequest, reply: FastifyReply): void {
@@ -94,8 +91,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (!isRecording || collected.request !== undefined) return
     // Getters of the application may throw.
     try {
-      collectRoute(request)
-      collectIncoming(request)
+      recordRoute(request)
+      recordRequest(request)
     } catch (error) {
       warn('A request was not recorded', error)
     }
@@ -109,7 +106,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const isLate = !recording.isRecording
     startRecording(request, reply)
     collectRequest(request)
-    if (isLate) collectResponse(request, reply, payload)
+    if (isLate) recordResponse(request, reply, payload)
     profiles.rememberRedirect(request, reply)
     const profile = profiles.profileOf(request)
     recording.events?.setCurrentCode(reply, 'Hindsight')
@@ -121,7 +118,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function complete (request: FastifyRequest, reply: FastifyReply): void {
     startRecording(request, reply)
     collectRequest(request)
-    if (recordingOf(request).collected.response === undefined) collectResponse(request, reply, undefined)
+    if (recordingOf(request).collected.response === undefined) recordResponse(request, reply, undefined)
   }
 
   function end (request: FastifyRequest, reply: FastifyReply, ending: Ending): void {
@@ -158,10 +155,10 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     /** Whether the logger is one of pino, which publishes its lines. */
     hasPinoLogger: logs.hasPinoLogger,
     startRecording,
-    collectRoute,
-    collectIncoming,
+    collectRoute: recordRoute,
+    collectIncoming: recordRequest,
     collectRequest,
-    collectResponse,
+    collectResponse: recordResponse,
     fail,
     respond,
     addError,

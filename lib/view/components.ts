@@ -1,9 +1,8 @@
 import { relative } from 'node:path'
-import { counted, wordFor } from './counted.js'
+import { counted, visibleLine, wordFor } from './visible.js'
 import type { EditorLink } from './editor.js'
 import { html } from './html.js'
 import { safeJson } from './json.js'
-import { visibleLine } from './visible.js'
 
 /** A titled part of a panel; `level` is the level of its heading: 3 below a panel's title, 2 below a page's. */
 export function section (title: string, content: string, id = '', level: 2 | 3 = 3): string {

@@ -14,7 +14,5 @@ if (theme === 'light' || theme === 'dark') document.documentElement.dataset.them
 `
 
 /** The button that switches between the system's theme, light and dark; hidden until its script has run. */
-export function render (): string {
-  return '<button type="button" class="theme-switch" hidden>' +
-    '<span class="label">Theme: </span><span>system</span></button>'
-}
+export const button = '<button type="button" class="theme-switch" hidden>' +
+  '<span class="label">Theme: </span><span>system</span></button>'

@@ -15,9 +15,7 @@ export function visibleLine (text: string): string {
 
 /** Truncates text to `limit` characters and appends how many are left out. */
 export function cut (text: string, limit: number): string {
-  if (text.length <= limit) return text
-  const dropped = text.length - limit
-  return `${text.slice(0, limit)}… (${dropped.toLocaleString('en')} more characters)`
+  return text.length <= limit ? text : `${text.slice(0, limit)}… (${grouped(text.length - limit)} more characters)`
 }
 
 function symbol (character: string): string {
@@ -30,4 +28,19 @@ function symbol (character: string): string {
 /** The time of day of an ISO 8601 time; other text is truncated. */
 export function timeOfDay (time: string): string {
   return /T(\d\d:\d\d:\d\d\.\d{3})/.exec(time)?.[1] ?? visibleLine(time.slice(0, 40))
+}
+
+/** The singular for 1, otherwise the plural: by default the singular with an s. */
+export function wordFor (number: number, one: string, many = `${one}s`): string {
+  return number === 1 ? one : many
+}
+
+/** A number with its word, as in `1 failure` and `1,200 failures`. */
+export function counted (number: number, one: string, many?: string): string {
+  return `${grouped(number)} ${wordFor(number, one, many)}`
+}
+
+/** An integer with separators, as in `1,200`. */
+export function grouped (integer: number): string {
+  return integer.toLocaleString('en')
 }

@@ -1,6 +1,7 @@
 import formbody from '@fastify/formbody'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../../lib/errors/negotiate.js'
+import { assets, noticePage } from '../../lib/reading/pages/layout.js'
 import { visibleJson } from '../../lib/view/json.js'
 import reportRoutes from './csp-report.js'
 import listRoutes from './list.js'
@@ -26,7 +27,6 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     const { code, statusCode = 500, message } = error
     if (statusCode === 503) return await sendStoreError(error, request, reply)
     if (!NOTICES.test(code) || !prefersHtml(request.headers.accept)) throw error
-    const { noticePage } = await import('../../lib/reading/pages/layout.js')
     const title = statusCode === 404 ? 'Not found' : 'Not possible'
     return await sendPage(request, reply.code(statusCode), (options) => noticePage(options, title, message))
   })
@@ -55,7 +55,6 @@ async function sendStoreError (error: Error, request: FastifyRequest, reply: Fas
 /** Sends a stylesheet or a script of the toolbar or of the pages. */
 async function sendAsset (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { name } = request.params as { name: string }
-  const { assets } = await import('../../lib/reading/pages/assets.js')
   const asset = assets.find((asset) => asset.name === name)
   if (asset === undefined) throw new NotAvailableError(`Asset "${name}" was not found: load the page again.`)
   return reply

@@ -72,14 +72,11 @@ export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => string
     .send(render({ script, style }))
 }
 
-/** Sends a page. Pages and panels are imported with the first one, so that the start is not slower. */
-export async function sendPage (
+/** Sends a page. Pages are imported with the first one, so that the start is not slower. */
+export function sendPage (
   request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string
-): Promise<FastifyReply> {
-  const { addressesOf, pageAssets } = await import('../../lib/reading/pages/assets.js')
-  const base = baseOf(request)
-  const options = { base, assets: addressesOf(pageAssets, base) }
-  return sendHtml(reply, (nonce) => render({ ...options, nonce }))
+): FastifyReply {
+  return sendHtml(reply, (nonce) => render({ base: baseOf(request), nonce }))
 }
 
 /** Sends a text as a file that the browser saves and does not display. */

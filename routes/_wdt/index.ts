@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { absoluteUrl } from '../../lib/http/origin.js'
 import { TOKEN_PATTERN } from '../../lib/store/token.js'
-import { addressesOf, toolbarAssets } from '../../lib/reading/pages/assets.js'
 import { toolbar, toolbarOf } from '../../lib/reading/pages/toolbar/toolbar.js'
 import { formatOf, isolate, sendHtml, suffixOf, TokenNotFoundError } from '../_profiler/responses.js'
 
@@ -19,7 +18,6 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
     const origin = originOf(request)
     const bar = toolbarOf(profile, absoluteUrl(origin, `${base}/_profiler/${token}`), parts, editor)
     if (suffixOf(request) === '.json' || formatOf(request, reply) === 'json') return bar.data
-    const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
-    return sendHtml(reply, (nonces) => toolbar(bar, files, nonces))
+    return sendHtml(reply, (nonces) => toolbar(bar, `${origin.prefix}${base}/_profiler`, nonces))
   })
 }

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { JSDOM } from 'jsdom'
 import type { FastifyInstance } from 'fastify'
-import { toolbarAssets } from '../../lib/reading/pages/assets.js'
+import { toolbarAssets } from '../../lib/reading/pages/layout.js'
 import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
 
 const HTML = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Ü</title></head><body><p>Ü</p></body></html>\n'

@@ -1,6 +1,10 @@
-import type { Data } from '../data.js'
-import { fieldsPart } from '../fields.js'
-import type { Values } from '../section-builder.js'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { require } from '../../require.js'
+import { attempt, fieldsPart, type Data } from '../read.js'
+import type { Values } from '../section.js'
 
 /** Versions, and a hash of the options. */
 export const config = fieldsPart('config', 'Configuration', 'environment', 'Versions', {
@@ -22,4 +26,79 @@ function environmentOf ({ revision, mode, lifecycle, node, fastify, hindsight, d
     // It covers the options, which are not stored.
     'configuration id': id
   }
+}
+
+const MAX_DEPENDENCIES = 50
+/** The second revision of a line, shortened. */
+const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
+
+/** Returns the function that makes the summary for the profiles of an application, which its `id` identifies. */
+export function openConfiguration (app: FastifyInstance, options: object): () => object {
+  const { mask, mode: lifecycle, debug } = app.hindsight
+  const folder = process.cwd()
+  // Later the folder may have another one than the code that was loaded.
+  const revision = debug ? revisionOf(folder) : undefined
+  const hindsight = ownVersion()
+  let summary: object | undefined
+
+  function summarize (): object {
+    const { node } = process.versions
+    const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '', lifecycle }
+    // The name `session` would hide all of its options.
+    const { session, ...others } = options as { session?: unknown }
+    const text = JSON.stringify([shown, mask.value(others), mask.value(session), app.initialConfig])
+    const id = createHash('sha256').update(text).digest('hex').slice(0, 12)
+    const dependencies = debug ? dependenciesOf(folder).join(' ') : ''
+    return { id, ...shown, ...revision !== undefined && { revision }, ...dependencies !== '' && { dependencies } }
+  }
+
+  return () => (summary ??= summarize())
+}
+
+/** The version of this package. */
+export function ownVersion (): string {
+  // A bundler may have moved this module out of its package.
+  return attempt(() => (require('fastify-hindsight/package.json') as { version: string }).version, () => 'unknown')
+}
+
+/** The git revision that is checked out in a folder, from the files of git; undefined where there is none. */
+export function revisionOf (folder: string): string | undefined {
+  const found = findUp(folder, '.git')
+  if (found === undefined) return undefined
+  // In a worktree or a submodule `.git` is a file that names the folder.
+  const linked = /^gitdir: (.+)$/.exec(textOf(found))?.[1]
+  const git = linked === undefined ? found : resolve(dirname(found), linked)
+  // Each line of this log has the revisions before and after a change of HEAD.
+  const last = textOf(join(git, 'logs', 'HEAD')).split('\n').at(-1) ?? ''
+  return REVISION.exec(last)?.[1]
+}
+
+/** The installed versions of the direct dependencies of an application, as `name@version` texts; at most fifty. */
+export function dependenciesOf (folder: string): string[] {
+  const manifest = findUp(folder, 'package.json')
+  if (manifest === undefined) return []
+  const { dependencies } = manifestOf(manifest)
+  const names = Object.keys(Object(dependencies) as object)
+  return names.sort().slice(0, MAX_DEPENDENCIES).flatMap((name) => {
+    const installed = findUp(dirname(manifest), join('node_modules', name, 'package.json'))
+    const { version } = installed === undefined ? {} : manifestOf(installed)
+    return typeof version === 'string' ? [`${name}@${version}`] : []
+  })
+}
+
+function manifestOf (path: string): { dependencies?: unknown, version?: unknown } {
+  return attempt(() => (JSON.parse(textOf(path)) ?? {}) as object, () => ({}))
+}
+
+/** The path in the folder or the nearest folder above it. */
+function findUp (folder: string, path: string): string | undefined {
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    if (existsSync(join(at, path))) return join(at, path)
+    if (dirname(at) === at) return undefined
+  }
+}
+
+/** The text of a file without white space at its ends; empty where it cannot be read. */
+function textOf (path: string): string {
+  return attempt(() => readFileSync(path, 'utf8').trim(), () => '')
 }

@@ -1,4 +1,4 @@
-import { fieldsPart } from '../fields.js'
+import { fieldsPart } from '../read.js'
 
 /** Whether the page of another origin may read the response, and by which rule. */
 export const cors = fieldsPart('cors', 'CORS', 'security', 'Decision', {

@@ -7,9 +7,7 @@ import { stateOf } from '../../lifecycle/request-state.js'
 import { post } from '../../errors/declared-place.js'
 import { isInternal, isOwn, originalPlace, toPath } from '../../errors/stack-frame.js'
 import { cut } from '../../view/visible.js'
-import {
-  CPU_HEADER, CPU_PARAMETER, callTreeOf, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall
-} from './record.js'
+import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './index.js'
 
 /** Microseconds between two samples. */
 const INTERVAL = 250
@@ -83,20 +81,20 @@ export function recordCpuProfiles (
 
   function begin (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
     if (!isRequested(request)) return
-    const state = stateOf(request)
+    const { recording: ofRequest } = stateOf(request)
     // The profile is kept even if the options exclude the request.
-    state.recording.forceProfile = true
+    ofRequest.forceProfile = true
     const token = app.hindsight.recorder?.tokenOf(request)
-    if (token === undefined || token === null) return
+    if (token == null) return
     if (current !== undefined) {
       const refused = `A CPU profile was being recorded for ${current.token}, and only one runs at a time. Try again.`
-      state.collect('cpu', { refused })
+      ofRequest.collect('cpu', { refused })
       return
     }
     const recording = new CpuRecording(token)
     // Before the listeners that build the profile.
     for (const event of ['finish', 'close']) reply.raw.prependOnceListener(event, () => recording.stop())
-    state.collect('cpu', () => recordOf(recording))
+    ofRequest.collect('cpu', () => recordOf(recording))
     // The call tree of the request must not begin below the recorder.
     return nextTurn()
   }
@@ -110,12 +108,12 @@ export function recordCpuProfiles (
 
   function isRequested (request: FastifyRequest): boolean {
     const { headers, query } = request
-    const parameter = (query as Record<string, unknown> | undefined)?.[CPU_PARAMETER]
+    const parameter = (query as Record<string, unknown> | undefined)?._cpu
     if (headers[CPU_HEADER] !== '1' && parameter !== '1') return false
-    const state = stateOf(request)
-    if (!state.recording.isRecording || !app.hindsight.isDebugClient(request)) return false
+    const { recording } = stateOf(request)
+    if (!recording.isRecording || !app.hindsight.isDebugClient(request)) return false
     // A replay repeats earlier headers.
-    return state.recording.replayOf !== undefined || isOwnRequest(request)
+    return recording.replayOf !== undefined || isOwnRequest(request)
   }
 
   // Pages of other sites must not start recordings. Browsers send `Sec-Fetch-Site` by https and to local addresses
@@ -137,56 +135,46 @@ const NO_SCRIPT = '0'
 
 /** Makes the record of a recording. Above a limit, the calls that took least are merged into their callers. */
 export function aggregate (profile: Profiler.Profile, interval: number, mask: (text: string) => string): CpuRecord {
-  const { calls, functions } = callsOf(profile, mask)
-  const total = calls.reduce((sum, [, , self]) => sum + self, 0)
-  const record = { interval, duration: total / 1000, samples: profile.samples?.length ?? 0, functions, calls }
-  return calls.length <= MAX_CALLS ? record : withoutSmall(record)
-}
-
-/** The call tree, with each function once. */
-function callsOf (profile: Profiler.Profile, mask: (text: string) => string): Pick<CpuRecord, 'calls' | 'functions'> {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
   const times = timesOf(profile)
+  /** The time of each node with the calls that it made; callers are before these. */
+  const totals = new Map<number, number>()
   const functions: CpuFunction[] = []
   const indexes = new Map<string, number>()
   const calls: StoredCall[] = []
-  function add ({ id, callFrame, children = [] }: Profiler.ProfileNode, caller: number): void {
+
+  function calleesOf ({ children = [] }: Profiler.ProfileNode): Profiler.ProfileNode[] {
+    return children.map((id) => nodes.get(id)).filter((node) => node !== undefined)
+  }
+
+  function addTotal (node: Profiler.ProfileNode): number {
+    totals.set(node.id, 0)
+    const total = calleesOf(node).reduce((sum, callee) => sum + addTotal(callee), times.get(node.id) ?? 0)
+    totals.set(node.id, total)
+    return total
+  }
+
+  function add (node: Profiler.ProfileNode, caller: number): void {
+    const { id, callFrame } = node
+    const ofCaller = calls[caller]
+    if (ofCaller !== undefined && !kept.has(id)) {
+      ofCaller[2] += totals.get(id) ?? 0
+      return
+    }
     const { scriptId, lineNumber, columnNumber, functionName } = callFrame
     const place = `${scriptId} ${lineNumber} ${columnNumber} ${functionName}`
     const called = indexes.get(place) ?? functions.push(functionOf(callFrame, mask)) - 1
     indexes.set(place, called)
     const index = calls.push([called, caller, times.get(id) ?? 0]) - 1
-    for (const child of children) {
-      const callee = nodes.get(child)
-      if (callee !== undefined) add(callee, index)
-    }
+    for (const callee of calleesOf(node)) add(callee, index)
   }
-  const [root] = profile.nodes
-  if (root !== undefined) add(root, -1)
-  return { calls, functions }
-}
 
-/** The record with the calls that took most. The time of the others is added to their callers. */
-function withoutSmall (record: CpuRecord): CpuRecord {
-  const { calls: all } = callTreeOf(record)
-  // A caller takes as long as its calls, and is before them in the record: it is kept with them.
-  const kept = new Set(all.toSorted((a, b) => b.total - a.total || a.index - b.index).slice(0, MAX_CALLS))
-  const functions = new Map<CpuFunction, number>()
-  const calls: StoredCall[] = []
-  const positions: number[] = []
-  for (const call of all) {
-    const position = call.caller === undefined ? -1 : positions[call.caller.index] ?? -1
-    const caller = calls[position]
-    if (kept.has(call)) {
-      const index = functions.get(call.function) ?? functions.size
-      functions.set(call.function, index)
-      positions.push(calls.push([index, position, call.self]) - 1)
-    } else if (caller !== undefined) {
-      caller[2] += call.self
-      positions.push(position)
-    }
-  }
-  return { ...record, functions: [...functions.keys()], calls }
+  const [root] = profile.nodes
+  const duration = root === undefined ? 0 : addTotal(root) / 1000
+  // A caller takes as long as its calls, and is before them: it is kept with them.
+  const kept = new Set([...totals].sort(([, a], [, b]) => b - a).slice(0, MAX_CALLS).map(([id]) => id))
+  if (root !== undefined) add(root, -1)
+  return { interval, duration, samples: profile.samples?.length ?? 0, functions, calls }
 }
 
 /** The time of each node in itself. A sample lasts until the next one; before the first one the recorder started. */

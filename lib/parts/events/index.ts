@@ -1,12 +1,15 @@
-import type { ListenerEvent } from '../../lifecycle/events.js'
-import { readAsset } from '../../view/asset.js'
-import { html } from '../../view/html.js'
-import { milliseconds, note, place, section, table } from '../../view/components.js'
+import type { EventRecorder } from '../../lifecycle/event-recorder.js'
+import type { HeaderChange, ListenerEvent } from '../../lifecycle/events.js'
+import { shownValue } from '../../lifecycle/header-values.js'
+import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
-import { headerHistory, type HeaderStep } from './headers.js'
-import { addressOf, listOf } from '../data.js'
+import { readAsset } from '../../view/asset.js'
+import { milliseconds, note, place, section, table } from '../../view/components.js'
+import { html } from '../../view/html.js'
+import { cut } from '../../view/visible.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
-import { align, type SectionBuilder } from '../section-builder.js'
+import { addressOf, dataOf, listOf, type Data } from '../read.js'
+import { align, type Section } from '../section.js'
 
 const COLUMNS: Parameters<typeof table>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
 
@@ -103,7 +106,7 @@ function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: 
 
 // The same listeners handle a success in the main pass and a failure in the error pass: the name has no pass.
 // A listener that has nothing to do in one profile, and is missing in the other, makes no difference.
-function compareEvents (section: SectionBuilder, a: Profile, b: Profile): void {
+function compareEvents (section: Section, a: Profile, b: Profile): void {
   const eventsOf = ({ events }: Profile): ListenerEvent[] => listOf(events) as unknown as ListenerEvent[]
   const nameOf = ({ stage, listener }: ListenerEvent): string => `${stage} ${listener}`
   for (const [one, other] of align(eventsOf(a), eventsOf(b), nameOf)) {
@@ -117,4 +120,66 @@ function eventText (event: ListenerEvent | undefined): string | undefined {
   if (event === undefined) return undefined
   const { outcome, reason } = event
   return reason === undefined ? outcome : `${outcome}: ${reason}`
+}
+
+const MAX_NAME = 200
+const MAX_VALUE = 4_096
+
+/** Headers as the profile stores them: masked, and long values truncated. */
+export function shownHeaders (
+  headers: Readonly<Record<string, unknown>>,
+  mask: Mask
+): Record<string, string | string[]> {
+  return mask.headers(Object.fromEntries(Object.entries(headers).map(([name, value]) =>
+    [name, Array.isArray(value) ? value.map(truncated) : truncated(value)])))
+}
+
+function truncated (value: unknown): unknown {
+  return typeof value === 'string' ? cut(value, MAX_VALUE) : value
+}
+
+/** The data of `headers`: header changes that belong to no event; `after` is the number of events before. */
+export function unrecordedChanges (recorder: EventRecorder, mask: Mask): { changes: object[] } {
+  const shown = (name: string, value: Parameters<typeof shownValue>[1]): string | null => {
+    const text = shownValue(name, value, mask.header)
+    return text === null ? null : cut(text, MAX_VALUE)
+  }
+  const changes = recorder.unrecordedChanges().map(({ name, from, to, ...code }) =>
+    ({ name: cut(name, MAX_NAME), from: shown(name, from), to: shown(name, to), ...code }))
+  return { changes }
+}
+
+/** One change of a response header. */
+export interface HeaderStep extends Pick<HeaderChange, 'from' | 'to'> {
+  action: 'set' | 'changed' | 'removed'
+  /** The listener, the hook, or other code: `handler`, `route hooks`, `error handler`, `Fastify`, … */
+  by: string
+  /** The number of the event. */
+  event?: number
+  /** The place of the hook or of the route, `file:line`. */
+  source?: string
+}
+
+/** The changes of each response header in order; the headers are in the order of their first change. */
+export function headerHistory (profile: Pick<Profile, 'collectors' | 'events'>): Map<string, HeaderStep[]> {
+  const ofEvents = profile.events.flatMap(({ changes, listener, source }, i) =>
+    (changes?.headers ?? []).map((change): Data => ({ ...change, by: listener, event: i + 1, source, after: i + 0.5 })))
+  const others = listOf(dataOf(profile, 'headers').changes)
+  const history = new Map<string, HeaderStep[]>()
+  for (const change of [...ofEvents, ...others].sort((a, b) => Number(a.after) - Number(b.after))) {
+    const name = String(change.name)
+    history.set(name, [...history.get(name) ?? [], stepOf(change)])
+  }
+  return history
+}
+
+function stepOf ({ by, event, source, from, to }: Data): HeaderStep {
+  const step = { from: typeof from === 'string' ? from : null, to: typeof to === 'string' ? to : null }
+  return {
+    action: step.to === null ? 'removed' : step.from === null ? 'set' : 'changed',
+    by: String(by),
+    ...(typeof event === 'number' && { event }),
+    ...(typeof source === 'string' && { source }),
+    ...step
+  }
 }

@@ -3,11 +3,10 @@ import { exceptionParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
 import type { Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
-import { counted } from '../../view/counted.js'
-import { cut } from '../../view/visible.js'
-import { listHint, listOf } from '../data.js'
+import { counted, cut } from '../../view/visible.js'
+import { attempt, listHint, listOf } from '../read.js'
 import type { PanelView, Part } from '../part.js'
-import { plainCopy } from '../snapshot.js'
+import { plainCopy } from '../collect.js'
 
 /** Characters. */
 const MAX_SHOWN = 300
@@ -32,7 +31,7 @@ export const exceptions: Part = {
   },
   toolbar (_, { exceptions }) {
     const last = exceptions.at(-1)
-    const exception = last === undefined ? null : `${last.name}: ${last.message}`
+    const exception = last === undefined ? null : nameAndMessage(last)
     return {
       order: 50,
       className: 'exception bad',
@@ -47,8 +46,8 @@ export const exceptions: Part = {
   markdown: (_, profile) => [{ order: 10, title: 'Exceptions', blocks: chainBlocks(profile) }],
   comparison: [{
     order: 20,
-    values: (_, { exceptions }) =>
-      Object.fromEntries(chainOf(exceptions).map((one) => [one.name, exceptionText(one)]))
+    values: (_, { exceptions }) => Object.fromEntries((listOf(exceptions) as unknown as FlattenedException[])
+      .map((one) => [one.name, exceptionText(one)]))
   }],
   search: { exception: (_, { exceptions }) => exceptions.map(nameAndMessage) }
 }
@@ -91,11 +90,8 @@ function chainBlocks ({ exceptions }: Profile): string[] {
   if (listOf(exceptions).length === 0) return ['No exceptions.']
   const all = plainCopy(exceptions, (text) => cut(text, MAX_MESSAGE)) as FlattenedException[]
   const places = new Set<string>()
-  try {
-    return bounded(all.flatMap((one, i) => exceptionParts(one, `[${i + 1}/${all.length}]`, places)))
-  } catch {
-    return ['The exceptions are not in the format of this version.']
-  }
+  return attempt(() => bounded(all.flatMap((one, i) => exceptionParts(one, `[${i + 1}/${all.length}]`, places))),
+    () => ['The exceptions are not in the format of this version.'])
 }
 
 // Blocks are left out as a whole, so that no fence stays open.
@@ -107,13 +103,9 @@ function bounded (blocks: readonly string[]): string[] {
   return [...blocks.slice(0, end), `${left} left out here.`]
 }
 
-function exceptionText ({ name, message, code, frames: all }: FlattenedException): string {
+function exceptionText ({ code, frames: all, ...one }: FlattenedException): string {
   const frames = listOf(all) as unknown as FlattenedException['frames']
   const frame = frames.find(({ own }) => own) ?? frames[0]
   const place = frame === undefined ? '' : ` at ${frame.function || '(anonymous)'} ${frame.file}:${frame.line}`
-  return `${name}: ${message}${code === undefined ? '' : ` (${code})`}${place}`
-}
-
-function chainOf (exceptions: unknown): FlattenedException[] {
-  return listOf(exceptions) as unknown as FlattenedException[]
+  return `${nameAndMessage(one)}${code === undefined ? '' : ` (${code})`}${place}`
 }

@@ -1,12 +1,11 @@
 import type { Profile } from '../../store/profile.js'
-import { readAsset } from '../../view/asset.js'
 import { countedLabel, entryRow, entryTable, fold, json, statusBadge } from '../../view/components.js'
-import { counted } from '../../view/counted.js'
+import { counted } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { addressOf, listHint, listOf, numberOf, splitUrl, type Data } from '../data.js'
+import { addressOf, listHint, listOf, numberOf, splitUrl, type Data } from '../read.js'
 import type { Part, TimelineEntry } from '../part.js'
-import type { Values } from '../section-builder.js'
-import { watchOutgoing, type RecordedCall } from './outgoing.js'
+import type { Values } from '../section.js'
+import { watchOutgoing } from './outgoing.js'
 
 /** The HTTP requests to other servers that were sent while the request was handled. */
 export const httpClient: Part<Data> = {
@@ -41,7 +40,7 @@ export const httpClient: Part<Data> = {
   hints: ({ calls }) => listHint('Failed calls to other servers', failedCalls(calls)
     .map(({ method, url, status, error }) => `${String(method)} ${String(url)}: ${String(error ?? status)}`), 30),
   differences: [{ order: 20, absent: 'not sent', values: resultsOfCalls }],
-  style: readAsset(import.meta.url, './style.css')
+  style: '.bar-call { fill: light-dark(#b0467a, #f098c2) }\n'
 }
 
 /** Those that had an error, or a response with an error status. */
@@ -63,22 +62,23 @@ function callRow (call: Data, i: number): string {
 }
 
 function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
-  const { method, url, status, start, duration, error } = call as unknown as RecordedCall
+  const { status, start, duration, error } = call
+  const [method, url] = [String(call.method), String(call.url)]
   const own = URL.canParse(profile.url) ? new URL(profile.url).host : ''
-  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: String(url) }
+  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: url }
   const failed = isFailed(call)
   return {
     color: 'call',
     legend: 'outgoing HTTP call',
-    name: `${String(method)} ${host === own ? '' : host}${pathname}`,
+    name: `${method} ${host === own ? '' : host}${pathname}`,
     start: Number(start),
     duration: numberOf(duration),
     failed,
-    detail: `${String(url)}: ${String(error ?? status ?? 'no response yet')}`,
+    detail: `${url}: ${String(error ?? status ?? 'no response yet')}`,
     link: addressOf('http-client', `call-${i + 1}`),
     // HTTP semantic conventions, client spans.
     clientSpan: {
-      name: String(method),
+      name: method,
       attributes: {
         ...serverOf(method, url),
         'url.full': url,

@@ -5,7 +5,9 @@ import { messageOf, read } from '../../errors/thrown-value.js'
 import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
-import { shownHeaders } from '../events/headers.js'
+import { round } from '../collect.js'
+import { shownHeaders } from '../events/index.js'
+import { attempt } from '../read.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
@@ -28,21 +30,6 @@ interface Call {
   error?: unknown
   requestHeaders: unknown
   responseHeaders?: unknown
-}
-
-/** A call as a profile has it, masked. */
-export interface RecordedCall {
-  method: string
-  url: string
-  /** Null: no response has come. */
-  status: number | null
-  /** Milliseconds since the request arrived. */
-  start: number
-  /** Milliseconds until the end of the response; null: it had not ended when the profile was built. */
-  duration: number | null
-  error?: string
-  requestHeaders: Record<string, string | string[]>
-  responseHeaders: Record<string, string | string[]>
 }
 
 let watchers = 0
@@ -132,18 +119,13 @@ const SUBSCRIBERS = ([
   return [channel, quiet(subscriber)] as const
 })
 
-// An exception in a subscriber becomes an uncaught exception of the process.
+// An exception in a subscriber becomes an uncaught exception of the process: then the call is not recorded.
 function quiet (subscriber: (message: never) => void): (message: unknown) => void {
-  return (message) => {
-    try {
-      subscriber(message as never)
-    } catch {
-      // The call is not recorded.
-    }
-  }
+  return (message) => attempt(() => subscriber(message as never), () => {})
 }
 
-function recorded (call: Call, mask: Mask, since: number): RecordedCall {
+/** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
+function recorded (call: Call, mask: Mask, since: number): object {
   const { method, url, startedAt, endedAt, status, error } = call
   return {
     method: method.slice(0, 100),
@@ -172,8 +154,4 @@ function headersOf (headers: unknown): Record<string, unknown> {
 // The AggregateError of connections to several addresses has a code and no message.
 function textOf (error: unknown): string {
   return messageOf(error) || String(read(error, 'code'))
-}
-
-function round (ms: number): number {
-  return Math.round(ms * 1000) / 1000
 }

@@ -1,8 +1,7 @@
 import { fields, pairsSection, rowsSection } from '../../view/components.js'
-import { isObject, listOf, type Data } from '../data.js'
-import { fieldsPart } from '../fields.js'
+import { fieldsPart, isObject, listOf, type Data } from '../read.js'
 import type { Part } from '../part.js'
-import { flattenPaths } from '../section-builder.js'
+import { flattenPaths } from '../section.js'
 
 const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes' }
 const PARAM_COLUMNS = { name: 'Parameter', sent: 'Sent value', converter: 'Converter', value: 'Converted value' }

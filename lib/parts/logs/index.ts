@@ -1,15 +1,14 @@
 import { isErrorOrWorse, isNotification, LEVELS, mostSevere, type LogRecord } from '../../logs/log-record.js'
-import { counted } from '../../view/counted.js'
+import { counted, cut } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { countedLabel, fold, json, milliseconds, note, select, table } from '../../view/components.js'
 import { logLine } from '../../error-page/render-text.js'
 import { readAsset } from '../../view/asset.js'
 import { fence } from '../../view/markdown.js'
-import { cut } from '../../view/visible.js'
 import type { Profile } from '../../store/profile.js'
-import { isObject, listOf } from '../data.js'
+import { isObject, listOf } from '../read.js'
 import type { PanelView, Part } from '../part.js'
-import { align, flattenPaths, type SectionBuilder, type Values } from '../section-builder.js'
+import { align, flattenPaths, type Section, type Values } from '../section.js'
 
 /** The texts of the filter, by level. */
 const LEVEL_TEXTS: Readonly<Record<string, string>> = {
@@ -151,7 +150,7 @@ function lastLines (logs: unknown): string {
   return fence([...(left > 0 ? [`… ${left} more lines`] : []), ...texts].join('\n'), 'text')
 }
 
-function compareLogs (section: SectionBuilder, a: Profile, b: Profile): void {
+function compareLogs (section: Section, a: Profile, b: Profile): void {
   const nameOf = ({ level, channel }: LogRecord): string => `${level} ${channel}`
   const pairs = align(linesOf(a.logs), linesOf(b.logs), (line, side) =>
     `${nameOf(line)} ${section.normalized(String(line.message), side)}`)

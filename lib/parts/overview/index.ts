@@ -1,14 +1,11 @@
 import { STATUS_CODES } from 'node:http'
 import type { FlattenedException } from '../../errors/exception.js'
-import { counted } from '../../view/counted.js'
+import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { visibleLine } from '../../view/visible.js'
 import { lead, milliseconds, note, placeOf, section, statusBadge } from '../../view/components.js'
 import { isFailure, type Profile, type ProfileSummary } from '../../store/profile.js'
-import { addressOf } from '../data.js'
+import { addressOf, labelOf, panelsOf, problemsOf, resultsOf, timelineOf, type Span } from '../read.js'
 import type { PanelView, Part } from '../part.js'
-import { labelOf, panelsOf, problemsOf, resultsOf } from '../read.js'
-import { timelineOf, type Span } from '../timeline.js'
 
 const MAX_MESSAGE = 500
 
@@ -20,7 +17,8 @@ export const overview: Part = {
     group: 'overview',
     always: true,
     render: (_, profile, view) => {
-      const tiles = resultsOf(view.parts, profile, (part, data) => part.overview?.(data, profile, view))
+      const shown = panelsOf(view.parts, profile)
+      const tiles = resultsOf(shown, profile, (part, data) => part.overview?.(data, profile, view))
         .filter(({ value }) => value !== '')
         .map(({ title, value }) => html`<div><dt>${String(title)}</dt><dd>!${String(value)}</dd></div>`)
       return lead(outcomeSentence(profile), isFailure(profile) ? 'bad' : profile.status < 400 ? 'good' : 'plain') +
@@ -88,18 +86,13 @@ function relatedRequests ({ token, parent, replayOf }: Profile, { base = '', ...
     html`<ul class="relatives">!${summaries.map(({ token, status, method, url, duration }) =>
       html`<li><a href="${base}/${token}">${token}</a> !${statusBadge(status)} ` +
       html`${method} <span class="url">${visibleLine(url)}</span> ${milliseconds(duration)}</li>`)}</ul>`
-  const parts = []
-  if (parent !== undefined) {
-    parts.push(section('Parent request',
-      view.parent == null ? note(`Profile ${parent} is not stored any more.`) : list([view.parent])))
-  }
-  if (replayOf !== undefined) {
-    parts.push(section('Replay', html`<p>This request replays <a href="${base}/${replayOf}">${replayOf}</a>: ` +
-      html`<a href="${base}/${replayOf}/compare/${token}">differences</a></p>`))
-  }
-  if (children.length > 0) {
-    parts.push(section('Sub-requests', list(children) +
-      html`<p><a href="${base}/search?parent=${token}">All sub-requests</a></p>`))
-  }
-  return parts.join('')
+  return [
+    parent !== undefined && section('Parent request',
+      view.parent == null ? note(`Profile ${parent} is not stored any more.`) : list([view.parent])),
+    replayOf !== undefined && section('Replay',
+      html`<p>This request replays <a href="${base}/${replayOf}">${replayOf}</a>: ` +
+      html`<a href="${base}/${replayOf}/compare/${token}">differences</a></p>`),
+    children.length > 0 && section('Sub-requests',
+      list(children) + html`<p><a href="${base}/search?parent=${token}">All sub-requests</a></p>`)
+  ].filter((part) => part !== false).join('')
 }

@@ -1,14 +1,13 @@
 import type { Timing } from '../../recording/recording.js'
 import { isNotification, mostSevere } from '../../logs/log-record.js'
 import { readAsset } from '../../view/asset.js'
-import { counted, grouped } from '../../view/counted.js'
+import { counted, grouped, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { visibleLine } from '../../view/visible.js'
 import { milliseconds, note, pending } from '../../view/components.js'
 import type { Profile } from '../../store/profile.js'
-import { addressOf, numberOf, type Data } from '../data.js'
+import { addressOf, numberOf, timelineOf, type Data, type Span } from '../read.js'
+import { round } from '../collect.js'
 import type { PanelView, Part } from '../part.js'
-import { timelineOf, type Span } from '../timeline.js'
 
 /** Maximum hooks, calls and spans that are shown. */
 const MAX_SPANS = 60
@@ -56,13 +55,12 @@ export const performance: Part<Data> = {
 export function performanceRecord (
   { startedAt, handlerStart, handlerEnd, responseReadyAt }: Timing
 ): { handlerStart?: number, handler?: number, firstByte?: number } {
-  const between = (from: number, to: number): number => Math.round((to - from) * 1000) / 1000
   return {
     ...(handlerEnd !== 0 && {
-      handlerStart: between(startedAt, handlerStart),
-      handler: between(handlerStart, handlerEnd)
+      handlerStart: round(handlerStart - startedAt),
+      handler: round(handlerEnd - handlerStart)
     }),
-    ...(responseReadyAt !== 0 && { firstByte: between(startedAt, responseReadyAt) })
+    ...(responseReadyAt !== 0 && { firstByte: round(responseReadyAt - startedAt) })
   }
 }
 

@@ -1,51 +1,48 @@
 import { isUtf8 } from 'node:buffer'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { targetOf } from '../../http/request-target.js'
 import { attributesOf, recordingOf, stateOf } from '../../lifecycle/request-state.js'
+import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
-import { grouped } from '../../view/counted.js'
-import { binaryText, snapshot } from '../snapshot.js'
-import { shownHeaders } from '../events/headers.js'
+import { grouped } from '../../view/visible.js'
+import { binaryText, snapshot } from '../collect.js'
+import { shownHeaders } from '../events/index.js'
+import { attempt } from '../read.js'
 
 const MAX_USER_FIELDS = 50
 
-/** Returns the function that records a request: method, URL, headers, query, cookies, body, attributes, user. */
-export function requestCollector ({ hindsight }: FastifyInstance): (request: FastifyRequest) => void {
-  return (request) => {
-    const state = stateOf(request)
-    // Copies: the handler may change what it receives.
-    const { method, raw: { httpVersion } } = request
-    const target = targetOf(request)
-    const attributes = { ...attributesOf(request) }
-    const headers = { ...request.headers }
-    const query = { ...request.query as object }
-    // A cookie without a name may be a secret.
-    const cookies = (headers.cookie ?? '').split(';').filter((pair) => pair.includes('='))
-      .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
-    const body = snapshot(request.body ?? null, {
-      type: headers['content-type'],
-      replace: partText
-    })
-    const unparsed = request.body == null ? parserError(state.recording.raised) : null
-    state.collect('request', () => {
-      const user = hindsight.mode === 'observe' ? userRecord(request) : undefined
-      const mask = maskOf(request)
-      return {
-        method,
-        target: mask.url(target),
-        httpVersion,
-        headers: shownHeaders(headers, mask),
-        query: mask.value(query),
-        cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
-        body: mask.value(body),
-        ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
-        attributes: mask.value(attributes),
-        ...(user !== undefined && { user: mask.value(user) }),
-        session: { used: state.sessionUsed === true }
-      }
-    })
-  }
+/** Records a request: method, URL, headers, query, cookies, body, attributes, user. */
+export function recordRequest (request: FastifyRequest): void {
+  const state = stateOf(request)
+  // Copies: the handler may change what it receives.
+  const { method, raw: { httpVersion } } = request
+  const target = targetOf(request)
+  const attributes = { ...attributesOf(request) }
+  const headers = { ...request.headers }
+  const query = { ...request.query as object }
+  // A cookie without a name may be a secret.
+  const cookies = (headers.cookie ?? '').split(';').filter((pair) => pair.includes('='))
+    .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
+  const body = snapshot(request.body ?? null, headers['content-type'], partText)
+  const unparsed = request.body == null ? parserError(state.recording.raised) : null
+  state.collect('request', () => {
+    const user = servicesOf(request).mode === 'observe' ? userRecord(request) : undefined
+    const mask = maskOf(request)
+    return {
+      method,
+      target: mask.url(target),
+      httpVersion,
+      headers: shownHeaders(headers, mask),
+      query: mask.value(query),
+      cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
+      body: mask.value(body),
+      ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
+      attributes: mask.value(attributes),
+      ...(user !== undefined && { user: mask.value(user) }),
+      session: { used: state.sessionUsed === true }
+    }
+  })
 }
 
 /** The plain values of the user that a plugin of the application has put on the request. No getter is called. */
@@ -79,40 +76,39 @@ const MAX_BODY = 8_000
 const TEXT = /^text\/|json|xml|javascript/i
 
 /**
- * Returns the function that records a response: status, headers, content type, size, and the beginning of a body that
- * is text. `content` is the payload without the toolbar.
+ * Records a response: status, headers, content type, size, and the beginning of a body that is text. `content` is the
+ * payload without the toolbar.
  */
-export function responseCollector ():
-(request: FastifyRequest, reply: FastifyReply, payload: unknown, content?: unknown) => void {
-  return (request, reply, payload, content = payload) => {
-    const recording = recordingOf(request)
-    const isBuffer = Buffer.isBuffer(payload)
-    const size = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
-    const stream = size === null ? binaryText(payload) : null
-    const text = startOf(content)
-    const length = text === null ? 0 : Buffer.byteLength(content as string | Buffer)
-    recording.collect('response', () => {
-      const mask = maskOf(request)
-      const headers = recording.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
-      const type = String(headers['content-type'] ?? 'no type')
-      const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))
-      const isText = !isEncoded && TEXT.test(type)
-      // A later listener may have answered 304, which has no body.
-      const hasBody = reply.statusCode !== 304
-      let body: unknown
-      if (stream !== null) body = stream
-      else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
-      else if (stateOf(request).ownPolicy !== undefined) body = '[the diagnostic page]'
-      else if (hasBody && isText && text) body = shownText(text, length, mask)
-      return {
-        status: reply.statusCode,
-        headers: shownHeaders(headers, mask),
-        contentType: headers['content-type'] ?? null,
-        size: hasBody ? size : null,
-        ...(body !== undefined && { body })
-      }
-    })
-  }
+export function recordResponse (
+  request: FastifyRequest, reply: FastifyReply, payload: unknown, content = payload
+): void {
+  const recording = recordingOf(request)
+  const isBuffer = Buffer.isBuffer(payload)
+  const size = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
+  const stream = size === null ? binaryText(payload) : null
+  const text = startOf(content)
+  const length = text === null ? 0 : Buffer.byteLength(content as string | Buffer)
+  recording.collect('response', () => {
+    const mask = maskOf(request)
+    const headers = recording.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
+    const type = String(headers['content-type'] ?? 'no type')
+    const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))
+    const isText = !isEncoded && TEXT.test(type)
+    // A later listener may have answered 304, which has no body.
+    const hasBody = reply.statusCode !== 304
+    let body: unknown
+    if (stream !== null) body = stream
+    else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
+    else if (stateOf(request).ownPolicy !== undefined) body = '[the diagnostic page]'
+    else if (hasBody && isText && text) body = shownText(text, length, mask)
+    return {
+      status: reply.statusCode,
+      headers: shownHeaders(headers, mask),
+      contentType: headers['content-type'] ?? null,
+      size: hasBody ? size : null,
+      ...(body !== undefined && { body })
+    }
+  })
 }
 
 /** The beginning of a body, as a buffer may change later; null if there is none, or a stream. */
@@ -123,13 +119,8 @@ function startOf (content: unknown): string | null {
 
 /** A body of `length` bytes as the profile stores it. JSON becomes data, whose fields are masked by their names. */
 function shownText (text: string, length: number, mask: Mask): unknown {
-  if (length <= MAX_BODY && /^\s*[[{]/.test(text)) {
-    try {
-      return mask.value(JSON.parse(text))
-    } catch {
-      // The text is not JSON.
-    }
-  }
+  const json = length <= MAX_BODY && /^\s*[[{]/.test(text) ? attempt((): unknown => JSON.parse(text), () => null) : null
+  if (json !== null) return mask.value(json)
   // Masked before it is truncated: a part of a secret may not be recognized.
   const body = mask.text(text).slice(0, MAX_BODY)
   return length > MAX_BODY ? `${body}… (${grouped(length - Buffer.byteLength(body))} more bytes)` : body

@@ -4,9 +4,9 @@ import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusCl
 import { html } from '../../view/html.js'
 import { escapeMarkdown, fence } from '../../view/markdown.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import { dataOf, failureOf, isObject, splitUrl, type Data } from '../data.js'
+import { dataOf, failureOf, isObject, splitUrl, type Data } from '../read.js'
 import type { Part } from '../part.js'
-import { flattenPaths, type Values } from '../section-builder.js'
+import { flattenPaths, type Values } from '../section.js'
 
 /** Characters of the markup of a body that is not folded. */
 const MAX_OPEN = 8_000

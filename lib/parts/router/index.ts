@@ -1,12 +1,19 @@
+import type { FastifyRequest } from 'fastify'
+import { declaredPlace } from '../../errors/declared-place.js'
 import { similarRoutes } from '../../errors/hints.js'
-import type { Profile } from '../../store/profile.js'
+import { pathnameOf } from '../../http/request-target.js'
+import { stateOf, type RequestState } from '../../lifecycle/request-state.js'
+import { servicesOf } from '../../lifecycle/services.js'
+import { routeMatchOf } from '../../routing/route-table.js'
+import { triedRoutes } from '../../routing/tried-routes.js'
+import type { Profile, ProfiledRoute } from '../../store/profile.js'
 import { note, pairs, pairsSection, place, placeOf, rowsSection, section } from '../../view/components.js'
-import { counted } from '../../view/counted.js'
+import { counted, cut, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { cut, visibleLine } from '../../view/visible.js'
-import { listOf, type Data } from '../data.js'
+import { collectedBy } from '../collect.js'
 import type { PanelView, Part } from '../part.js'
-import { flattenPaths } from '../section-builder.js'
+import { listOf, type Data } from '../read.js'
+import { flattenPaths } from '../section.js'
 
 const ROUTE_COLUMNS = { name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'Mismatch' }
 /** Routes of a hint, and characters of a reason. */
@@ -80,4 +87,38 @@ function nearRoutes ({ tried, more }: Data): string {
   if (tried === undefined) return ''
   return rowsSection('Similar routes', ROUTE_COLUMNS, listOf(tried), 'The application has no routes.') +
     (typeof more === 'number' ? note(`${counted(more, 'more route is', 'more routes are')} less similar.`) : '')
+}
+
+/** Records the route of a request, which becomes the `route` of its profile, or why no route matched. */
+export function recordRoute (request: FastifyRequest): void {
+  const { routeTable, mask } = servicesOf(request)
+  const state = stateOf(request)
+  // The router's finish listener clears the route before the profile is built, and before a later failure.
+  const route = state.route ?? routeMatchOf(request)
+  // As sent: the params panel shows converted values.
+  const params = state.sentParams ?? route?.params
+  state.collect('router', () => {
+    if (route === null) {
+      const { tried, more } = triedRoutes(routeTable.own(), { method: request.method, path: pathnameOf(request) })
+      return { tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })), ...(more > 0 && { more }) }
+    }
+    const { controller } = state.recording
+    const declared = routeTable.of(request)
+    const place = declared?.declaredAt == null ? undefined : declaredPlace(declared.declaredAt)?.source
+    const handler = controller?.source ?? place
+    const matched: ProfiledRoute = {
+      ...route,
+      params: mask.value(params) as ProfiledRoute['params'],
+      methods: declared?.methods ?? [request.method],
+      ...(controller !== null && { controller: controller.name }),
+      ...(handler !== undefined && { handler })
+    }
+    return { matched }
+  })
+}
+
+/** The route of a request that has no profile yet; null where none matched. */
+export function routeIn (state: RequestState): ProfiledRoute | null {
+  const { matched } = (collectedBy(state.recording, 'router') ?? {}) as { matched?: ProfiledRoute }
+  return matched ?? (state.route === null ? null : { ...state.route, methods: [] })
 }

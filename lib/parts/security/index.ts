@@ -1,8 +1,8 @@
 import { note, pairsSection, rowsSection } from '../../view/components.js'
-import { isObject, listOf, type Data } from '../data.js'
+import { isObject, listOf, type Data } from '../read.js'
 import type { Part } from '../part.js'
 import { requestOf } from '../request/index.js'
-import { flattenPaths } from '../section-builder.js'
+import { flattenPaths } from '../section.js'
 
 const DENIED = new Set([401, 403, 429])
 const AUTHENTICATOR_COLUMNS = { name: 'Authenticator', outcome: 'Outcome', reason: 'Reason' }

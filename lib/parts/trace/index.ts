@@ -1,6 +1,5 @@
 import type { Profile } from '../../store/profile.js'
-import { dataOf, type Data } from '../data.js'
-import { fieldsPart } from '../fields.js'
+import { dataOf, fieldsPart, type Data } from '../read.js'
 
 // Trace Context, section 3.2: version, trace, parent, flags; what later versions add follows a hyphen.
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/

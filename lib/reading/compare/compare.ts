@@ -1,8 +1,7 @@
-import { listOf } from '../../parts/data.js'
+import { attempt, byOrder, labelOf, listOf, resultsOf } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { ComparedSection, Part } from '../../parts/part.js'
-import { attempt, byOrder, labelOf, resultsOf } from '../../parts/read.js'
-import { flattenPaths, SectionBuilder, type Section, type Values } from '../../parts/section-builder.js'
+import { flattenPaths, Section, type Values } from '../../parts/section.js'
 import type { Profile, ProfileSummary } from '../../store/profile.js'
 
 /** One of two profiles that are compared. */
@@ -54,12 +53,12 @@ function compareSection (part: Part, section: ComparedSection, a: Profile, b: Pr
   const { name } = part
   const isWithoutPanel = ownParts.includes(part) && part.panel === undefined
   const label = section.label ?? (isWithoutPanel ? name : labelOf(part))
-  const builder = new SectionBuilder(section.name ?? name, label, [a.token, b.token])
+  const builder = new Section(section.name ?? name, label, [a.token, b.token])
   const { compare, values } = section
   const valuesOf = (profile: Profile): Values => values === undefined
     ? flattenPaths(profile.collectors[name])
     : resultsOf<Values>([part], profile, (_, data) => values(data, profile))[0] ?? {}
   if (compare === undefined) builder.values(valuesOf(a), valuesOf(b))
   else attempt(() => compare(builder, a, b), () => {})
-  return builder.section
+  return builder
 }

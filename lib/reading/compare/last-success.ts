@@ -1,11 +1,10 @@
 import { html } from '../../view/html.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { moment, note, statusBadge, table } from '../../view/components.js'
-import { listOf, splitUrl } from '../../parts/data.js'
+import { byOrder, listOf, resultsOf, splitUrl } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { DifferenceGroup, Part } from '../../parts/part.js'
-import { byOrder, resultsOf } from '../../parts/read.js'
-import { SectionBuilder, type Values } from '../../parts/section-builder.js'
+import { Section, type Values } from '../../parts/section.js'
 import type { Profile, ProfileSummary } from '../../store/profile.js'
 import type { ProfileStorage } from '../../store/storage.js'
 
@@ -113,13 +112,13 @@ function orderedDifferences (success: Profile, failure: Profile, parts: readonly
 function differencesOf (
   part: Part, { values, absent, isExact = false, isOfClient }: DifferenceGroup, success: Profile, failure: Profile
 ): Array<ShownDifference & { isOfClient: boolean }> {
-  const builder = new SectionBuilder('', '', [success.token, failure.token])
+  const builder = new Section('', '', [success.token, failure.token])
   const valuesOf = (profile: Profile, other: Profile): Values =>
     resultsOf<Values>([part], profile, (_, data) => values(data, profile, other))[0] ?? {}
   builder.values(valuesOf(success, failure), valuesOf(failure, success))
   const isNamed = namedBy(failure)
   const textIn = isExact ? jsonOf : textOf
-  return builder.section.differences
+  return builder.differences
     .map(({ what, kind, a, b }) => {
       const isMissing = kind === 'only-a'
       const usual = isMissing && absent === undefined ? 1 : kind === 'changed' && typeof a !== typeof b ? 2 : 3

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { visibleJson } from '../../view/json.js'
-import { isObject } from '../../parts/data.js'
+import { isObject } from '../../parts/read.js'
 import { requestOf, responseOf } from '../../parts/request/index.js'
 import type { Profile } from '../../store/profile.js'
 import { maskedRequest, requestWithPlaceholders } from '../replay/fill.js'

@@ -1,8 +1,7 @@
-import { counted } from '../../view/counted.js'
+import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { visibleLine } from '../../view/visible.js'
 import type { Compared, Comparison } from '../compare/compare.js'
-import type { Difference } from '../../parts/section-builder.js'
+import type { Difference } from '../../parts/section.js'
 import { bytes, fold, lead, milliseconds, moment, note, section, statusBadge, table } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 

@@ -1,15 +1,57 @@
-import { html, htmlPage } from '../../view/html.js'
-import * as themeSwitch from '../../view/theme.js'
-import { visibleLine } from '../../view/visible.js'
+import { createHash } from 'node:crypto'
+import * as exceptions from '../../error-page/exceptions.js'
+import { parts } from '../../parts/index.js'
+import { readAsset } from '../../view/asset.js'
 import { statusClass } from '../../view/components.js'
+import { html, htmlPage } from '../../view/html.js'
+import * as theme from '../../view/theme.js'
+import { visibleLine } from '../../view/visible.js'
+
+/** A file whose name contains a hash of its content, so that browsers may cache it forever. */
+interface Asset {
+  /** The last segment of its URL. */
+  name: string
+  type: string
+  content: string
+}
+
+const COPY_BUTTON = readAsset(import.meta.url, '../../view/copy-button.js')
+
+export const pageAssets = {
+  // The styles of the pages are last: they adapt the others to narrow screens.
+  style: asset('css', theme.style + exceptions.style + styles('style') + readAsset(import.meta.url, './pages.css')),
+  // Each part of the script has its own scope.
+  script: asset('js', `{\n${theme.script}}\n{\n${COPY_BUTTON}${readAsset(import.meta.url, './script.js')}}\n`)
+}
+
+export const toolbarAssets = {
+  style: asset('css', readAsset(import.meta.url, './toolbar/style.css') + styles('toolbarStyle')),
+  script: asset('js', readAsset(import.meta.url, './toolbar/script.js'))
+}
+
+/** The stylesheets and scripts of the profiler's pages and of the toolbar. */
+export const assets: readonly Asset[] = [pageAssets, toolbarAssets].flatMap((pair) => Object.values(pair))
+
+/** The URLs of a stylesheet and its script; `base` is the path of the profiler's routes, without a trailing slash. */
+export function addressesOf ({ style, script }: typeof pageAssets, base: string): Record<'style' | 'script', string> {
+  return { style: `${base}/assets/${style.name}`, script: `${base}/assets/${script.name}` }
+}
+
+function asset (extension: 'css' | 'js', content: string): Asset {
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16)
+  const type = `text/${extension === 'js' ? 'javascript' : 'css'}; charset=utf-8`
+  return { name: `${hash}.${extension}`, type, content }
+}
+
+function styles (of: 'style' | 'toolbarStyle'): string {
+  return parts.map((part) => part[of] ?? '').join('')
+}
 
 /** The options of every page. */
 export interface PageOptions {
   /** The path of the profiler's routes, without a trailing slash. */
   base: string
   nonce: { script: string, style: string }
-  /** The URLs of the stylesheet and of the script. */
-  assets: { style: string, script: string }
 }
 
 /** Prevents pages of other origins from framing, opening or reading a page (HTML Standard 7.1.3; Fetch 3.7). */
@@ -62,19 +104,20 @@ function iconOf (status: number): string {
 }
 
 /** The frame of all pages; `content` is markup. The class of `status` colors the icon. */
-export function layout ({ base, nonce, assets }: PageOptions, title: string, content: string, status = 0): string {
+export function layout ({ base, nonce }: PageOptions, title: string, content: string, status = 0): string {
+  const { style, script } = addressesOf(pageAssets, base)
   const head = html`<meta name="robots" content="noindex">
-<script nonce="${nonce.script}">!${themeSwitch.boot}</script>
+<script nonce="${nonce.script}">!${theme.boot}</script>
 <link rel="icon" href="${iconOf(status)}">
-<link rel="stylesheet" href="${assets.style}" nonce="${nonce.style}">
-<script type="module" src="${assets.script}" nonce="${nonce.script}"></script>`
+<link rel="stylesheet" href="${style}" nonce="${nonce.style}">
+<script type="module" src="${script}" nonce="${nonce.script}"></script>`
   const fullTitle = `${visibleLine(title)} · Hindsight`
   return htmlPage(fullTitle, head, html`<a class="skip" href="#content">Skip to the content</a>
 <header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
 <nav aria-label="Profiles"><a href="${base}/">All profiles</a> <a href="${base}/search?error=1">Failures</a>
 <a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav>
 <button type="button" class="help" aria-label="Keyboard shortcuts" hidden>?</button>
-!${themeSwitch.render()}</header>
+!${theme.button}</header>
 !${content}
 !${shortcuts()}`)
 }

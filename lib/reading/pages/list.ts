@@ -1,6 +1,5 @@
-import { counted } from '../../view/counted.js'
+import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { visibleLine } from '../../view/visible.js'
 import { DEFAULT_LIMIT } from '../../store/search-query.js'
 import type { ProfilePage, StorageStats } from '../../store/storage.js'
 import { type ProfileSummary } from '../../store/profile.js'

@@ -1,10 +1,8 @@
 import { STATUS_CODES } from 'node:http'
-import { wordFor } from '../../view/counted.js'
+import { visibleLine, wordFor } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { visibleLine } from '../../view/visible.js'
-import { addressOf } from '../../parts/data.js'
+import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
-import { countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import type { Profile } from '../../store/profile.js'
 import { milliseconds, moment, postForm, statusClass } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
@@ -74,7 +72,8 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 }
 
 function notices (profile: Profile, { parts }: ProfilePageOptions): string[] {
-  return resultsOf(parts, profile, (part, data) => part.notice?.(data, profile))
+  const recorded = parts.filter(({ name }) => name in profile.collectors)
+  return resultsOf(recorded, profile, (part, data) => part.notice?.(data, profile))
     .filter(({ sentences }) => Array.isArray(sentences) && sentences.length > 0)
     .map(({ title, sentences }) => html`<div class="blocked"><h2>${String(title)}</h2><ul>!${sentences.map((sentence) =>
       html`<li>${visibleLine(String(sentence))}</li>`)}</ul></div>`)

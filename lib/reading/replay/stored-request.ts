@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import createError from '@fastify/error'
 import { percentDecoded } from '../../http/header-text.js'
 import { MASKED } from '../../mask/mask.js'
-import { isObject, type Data } from '../../parts/data.js'
+import { isObject, type Data } from '../../parts/read.js'
 import { requestOf } from '../../parts/request/index.js'
 import type { Profile } from '../../store/profile.js'
 

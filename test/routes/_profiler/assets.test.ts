@@ -1,5 +1,4 @@
-import { pageAssets, toolbarAssets } from '../../../lib/reading/pages/assets.js'
-import { ISOLATION } from '../../../lib/reading/pages/layout.js'
+import { ISOLATION, pageAssets, toolbarAssets } from '../../../lib/reading/pages/layout.js'
 import { listen, raw } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 

@@ -12,8 +12,7 @@ import { isRedirect, preventCaching } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
 import { collectData, collectedBy } from '../../../parts/collect.js'
 import type { Collector } from '../../../parts/part.js'
-import { routeIn } from '../../../parts/router/collector.js'
-import { addressesOf, toolbarAssets } from '../assets.js'
+import { routeIn } from '../../../parts/router/index.js'
 import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
 import { toolbar, toolbarOf, type Toolbar } from './toolbar.js'
 
@@ -66,8 +65,8 @@ export function insertToolbar (
     if (forbidsToolbar(page) || !allowsToolbar(policies, origin, isFull)) return
     const nonces = isFull ? { style: generateNonce(), script: generateNonce() } : undefined
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
-    const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
-    const markup = inAscii(String(toolbar(unfinished(request, reply, profile), files, nonces)))
+    const bar = unfinished(request, reply, profile)
+    const markup = inAscii(toolbar(bar, `${origin.prefix}${base}/_profiler`, nonces))
     const whole = page.slice(0, end) + markup + page.slice(end)
     preventCaching(reply)
     if (!isFull) removeValidators(reply)

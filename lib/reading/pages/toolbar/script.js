@@ -11,7 +11,6 @@
   const fold = $('.fold')
   const requests = $('.requests')
   const list = requests.querySelector('ol')
-  const realFetch = window.fetch
 
   // Errors of the toolbar must not become errors of the page.
   function attempt (action) {
@@ -91,33 +90,30 @@
     }
   }).observe({ type: 'resource', buffered: true }))
 
-  if (realFetch) {
-    window.fetch = new Proxy(realFetch, {
-      apply (target, self, args) {
-        const promise = Reflect.apply(target, self, args)
-        const end = attempt(() => {
-          const [input, init] = args
-          const { method, url } = input instanceof Request ? input : { method: 'GET', url: String(input) }
-          return begin(String(init?.method ?? method).toUpperCase(), url)
+  window.fetch = new Proxy(window.fetch, {
+    apply (target, self, args) {
+      const promise = Reflect.apply(target, self, args)
+      const end = attempt(() => {
+        const [input, init] = args
+        const { method, url } = input instanceof Request ? input : { method: 'GET', url: String(input) }
+        return begin(String(init?.method ?? method).toUpperCase(), url)
+      })
+      if (end === undefined || typeof promise?.then !== 'function') return promise
+      return promise.then((response) => {
+        attempt(() => {
+          // Opaque responses of other origins have neither status nor headers.
+          const { type, status, url, headers } = response
+          end(type.startsWith('opaque') ? undefined : status, profileLink(headers.get('x-debug-token-link'), url))
         })
-        if (end === undefined || typeof promise?.then !== 'function') return promise
-        return promise.then((response) => {
-          attempt(() => {
-            // Opaque responses of other origins have neither status nor headers.
-            const { type, status, url, headers } = response
-            end(type.startsWith('opaque') ? undefined : status, profileLink(headers.get('x-debug-token-link'), url))
-          })
-          return response
-        }, (error) => {
-          attempt(() => end(0))
-          throw error
-        })
-      }
-    })
-  }
+        return response
+      }, (error) => {
+        attempt(() => end(0))
+        throw error
+      })
+    }
+  })
 
-  const prototype = window.XMLHttpRequest?.prototype
-  if (prototype === undefined) return
+  const { prototype } = XMLHttpRequest
   prototype.open = new Proxy(prototype.open, {
     apply (target, xhr, args) {
       const result = Reflect.apply(target, xhr, args)

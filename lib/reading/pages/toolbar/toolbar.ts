@@ -6,6 +6,7 @@ import { statusClass } from '../../../view/components.js'
 import type { EditorLink } from '../../../view/editor.js'
 import { html } from '../../../view/html.js'
 import { visibleLine } from '../../../view/visible.js'
+import { addressesOf, toolbarAssets } from '../layout.js'
 
 /** The toolbar of a profile. */
 export interface Toolbar {
@@ -24,10 +25,9 @@ export function toolbarOf (
   const { token, status, method, duration } = profile
   const items = parts.flatMap((part) =>
     resultsOf([part], profile, (_, data) => part.toolbar?.(data, profile, editor))
-      .map((item) => ({ ...item, panel: part.name }))).sort(byOrder)
-  const own = items.filter(({ panel }) => parts.find(({ name }) => name === panel)?.collect === undefined)
-  const data = { token, url, status, method, duration }
-  return { data: Object.assign(data, ...own.map(({ values }) => values)) as Toolbar['data'], items }
+      .map((item) => ({ ...item, panel: part.name, isOwn: part.collect === undefined }))).sort(byOrder)
+  const values = items.map(({ isOwn, values }) => isOwn ? values : {})
+  return { data: Object.assign({ token, url, status, method, duration }, ...values) as Toolbar['data'], items }
 }
 
 const REQUESTS = '<li class="item requests"><button type="button" class="head">' +
@@ -36,12 +36,11 @@ const REQUESTS = '<li class="item requests"><button type="button" class="head">'
 
 /**
  * The markup of the toolbar. A shadow root separates its styles from those of the page. It is hidden until its
- * stylesheet is loaded. `nonces` are for policies that do not allow the URLs of the files.
+ * stylesheet is loaded. `base` is the path of the profiler's routes. `nonces` are for policies that do not allow the
+ * URLs of the files.
  */
-export function toolbar (
-  { data, items }: Toolbar, files: Readonly<Record<'style' | 'script', string>>, nonces?: Nonces
-): string {
-  const { url, token, status } = data
+export function toolbar ({ data: { url, token, status }, items }: Toolbar, base: string, nonces?: Nonces): string {
+  const files = addressesOf(toolbarAssets, base)
   const link = html`href="${url}" target="_top"`
   const nonceOf = (kind: keyof Nonces): string => nonces === undefined ? '' : html` nonce="${nonces[kind]}"`
   return html`<hindsight-toolbar><template shadowrootmode="open">

@@ -5,7 +5,6 @@ import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { fetch as undiciFetch, request as undiciRequest } from 'undici'
 import type { ProfilerSettings } from '../../../../lib/options.js'
-import type { RecordedCall } from '../../../../lib/parts/http-client/outgoing.js'
 import { build, profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
 
@@ -27,6 +26,17 @@ await new Promise(resolve => closed.close(resolve))
 const get = (url: string, options: http.RequestOptions = {}): Promise<number> => new Promise((resolve, reject) => {
   http.get(url, options, response => response.resume().on('end', () => resolve(response.statusCode ?? 0))).on('error', reject)
 })
+
+interface RecordedCall {
+  method: string
+  url: string
+  status: number | null
+  start: number
+  duration: number | null
+  error?: string
+  requestHeaders: Record<string, string | string[]>
+  responseHeaders: Record<string, string | string[]>
+}
 
 interface Collected {
   count: number

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { compareProfiles, type Comparison } from '../../../../lib/reading/compare/compare.js'
-import { normalizeVolatile } from '../../../../lib/parts/section-builder.js'
+import { normalizeVolatile } from '../../../../lib/parts/section.js'
 import type { Profile } from '../../../../lib/store/profile.js'
 import { failure, profile } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'

@@ -1,5 +1,5 @@
 import { diffArrays } from 'diff'
-import { isObject, type Data } from './data.js'
+import { isObject, type Data } from './read.js'
 
 /** A value or an item that is not the same in both profiles. */
 export interface Difference {
@@ -9,17 +9,6 @@ export interface Difference {
   /** The value in each profile; null where there is none. */
   a: unknown
   b: unknown
-}
-
-/** One part of two profiles. */
-export interface Section {
-  name: string
-  label: string
-  differences: Difference[]
-  /** The number of equal values. */
-  equal: number
-  /** Differences of values that are different for each request: ids, times, nonces. */
-  always: Difference[]
 }
 
 // Each expression begins at a literal, a digit or the edge of a word, so that hostile text takes linear time.
@@ -54,13 +43,20 @@ const MAX_DEPTH = 16
 /** Values of one profile by their names, such as `status`, `header accept` and `query x`. */
 export type Values = Readonly<Record<string, unknown>>
 
-/** Collects the differences of one section. A value is undefined when a profile does not have it. */
-export class SectionBuilder {
-  readonly section: Section
+/** One part of two profiles, whose differences it collects. A value is undefined when a profile does not have it. */
+export class Section {
+  readonly name: string
+  readonly label: string
+  readonly differences: Difference[] = []
+  /** The number of equal values. */
+  equal = 0
+  /** Differences of values that are different for each request: ids, times, nonces. */
+  readonly always: Difference[] = []
   readonly #tokens: readonly [a: string, b: string]
 
   constructor (name: string, label: string, tokens: readonly [a: string, b: string]) {
-    this.section = { name, label, differences: [], equal: 0, always: [] }
+    this.name = name
+    this.label = label
     this.#tokens = tokens
   }
 
@@ -81,12 +77,12 @@ export class SectionBuilder {
     // The number 2 and the text "2" are two values.
     const sameType = typeof a === typeof b
     if (sameType && textA === textB) {
-      this.section.equal++
+      this.equal++
       return
     }
     const always = isVolatile(what) || (sameType && this.normalized(textA, 'a') === this.normalized(textB, 'b'))
     const kind = a === undefined ? 'only-b' : b === undefined ? 'only-a' : 'changed'
-    this.section[always ? 'always' : 'differences'].push({ what, kind, a: a ?? null, b: b ?? null })
+    this[always ? 'always' : 'differences'].push({ what, kind, a: a ?? null, b: b ?? null })
   }
 }
 
@@ -122,9 +118,8 @@ function isLeaf (value: unknown): boolean {
 
 /** A text with replacements for what is different in each request: the token, ids, nonces, times and durations. */
 export function normalizeVolatile (text: string, token: string): string {
-  let normalized = text.replaceAll(token, '(token)')
-  for (const [expression, replacement] of VOLATILE) normalized = normalized.replace(expression, replacement)
-  return normalized
+  return VOLATILE.reduce((result, [expression, replacement]) => result.replace(expression, replacement),
+    text.replaceAll(token, '(token)'))
 }
 
 /** Whether the value of a header or field, such as `header date`, is different in each request. */

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { InjectOptions } from 'fastify'
 import type { HindsightOptions } from '../../../../lib/options.js'
 import { execute } from '../../../../cli/run.js'
-import { droppedCookies, type CookieContext } from '../../../../lib/parts/blocked/blocked.js'
+import { droppedCookies, type CookieContext } from '../../../../lib/parts/blocked/index.js'
 import { openStorage } from '../../../../lib/store/open.js'
 import { recordOf } from '../../../../lib/store/summary.js'
 import { build, TOKEN, users } from '../../security/support.js'
@@ -89,12 +89,12 @@ t.test('the profile of a refused request has the reason in one sentence', async 
     ],
     [
       'the application', { url: '/own', headers: json }, 'access',
-      /^403 was raised at \S+blocked\.test\.ts:\d+ \(Error: not yours\): no option of Hindsight decides\.$/, null
+      /^403 was raised at \S+index\.test\.ts:\d+ \(Error: not yours\): no option of Hindsight decides\.$/, null
     ],
     ['its answer', { url: '/sent' }, 'credentials', /^The application \(a handler or hook of GET \/sent\) answered with 401 by itself/, null],
     [
       'too many', { url: '/limited', headers: json }, 'rate',
-      /^429 was raised at \S+blocked\.test\.ts:\d+ \(Error: slow down\): no option of Hindsight decides\.$/, null
+      /^429 was raised at \S+index\.test\.ts:\d+ \(Error: slow down\): no option of Hindsight decides\.$/, null
     ],
     [
       'the method', { method: 'DELETE', url: '/api', headers: json }, 'method',
