@@ -4,9 +4,9 @@ export const OWN_SEGMENTS: readonly string[] = ['_profiler', '_wdt', '_error']
 const OWN_PATH = startingWith(OWN_SEGMENTS)
 const PROFILE_PATH = startingWith(['_profiler', '_wdt'])
 
-/** Whether a path is the profiler's, without a prefix. */
-export function isOwnPath (path: string): boolean {
-  return matches(OWN_PATH, path, '')
+/** Whether a path is the profiler's; `base`: the prefix of the application. */
+export function isOwnPath (path: string, base = ''): boolean {
+  return matches(OWN_PATH, path, base)
 }
 
 /** Whether a path is one at which profiles are read: its requests have no profile. Previews of error pages have. */

@@ -69,6 +69,11 @@ export interface ProfileSummary {
   values?: Record<string, string>
 }
 
+/** Whether nothing was thrown, and the status is below 400. A 4xx that nothing threw is neither success nor failure. */
+export function isSuccess (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {
+  return profile.status < 400 && !isFailure(profile)
+}
+
 /** Whether something was thrown, or the response was a server error. */
 export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {
   return profile.exceptions.length > 0 || profile.status >= 500

@@ -46,8 +46,6 @@ const READ_TIMEOUT = 1_000
 const CLOSE_TIMEOUT = 5_000
 /** Milliseconds in which a form of a page can be sent. */
 const FORM_VALIDITY = 12 * 60 * 60 * 1_000
-/** Milliseconds that an exiting process waits for its last profiles, of all its applications together. */
-export const EXIT_TIMEOUT = 500
 /** How many profiles have changes that are kept, and for how long (ms). */
 const MAX_CHANGED = 1_000
 const CHANGE_LIFETIME = 60_000
@@ -179,7 +177,7 @@ export class Profiler {
   }
 
   /** Writes the queued profiles in a process that exits; blocks until `deadline` (of `performance.now()`) at most. */
-  exit (deadline = performance.now() + EXIT_TIMEOUT): void {
+  exit (deadline: number): void {
     const records = this.#queue.drain()
     // A store of the application may throw synchronously.
     const put = async (): Promise<void> => await this.#storage.put(records)

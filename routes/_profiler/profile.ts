@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
 import type { Criteria } from '../../lib/store/criteria.js'
-import type { ProfileSummary } from '../../lib/store/profile.js'
+import { isSuccess, type ProfileSummary } from '../../lib/store/profile.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -47,7 +47,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   }
   const format = formatOf(request, reply)
   if (format === 'json') return profile
-  const { hasFailed, renderDifferences, successOf } = await import('../../lib/reading/compare/last-success.js')
+  const { renderDifferences, successOf } = await import('../../lib/reading/compare/last-success.js')
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/reading/profile-markdown.js')
     return reply.type('text/markdown; charset=utf-8')
@@ -57,7 +57,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     (await profiler.search({ criteria, limit })).profiles
   // A profile of an application's own store may have an invalid time, by which no success can be found.
   const isDated = !Number.isNaN(Date.parse(profile.time))
-  const showsDifferences = isDated && hasFailed(profile) && panel.name === FIRST_PANEL
+  const showsDifferences = isDated && !isSuccess(profile) && panel.name === FIRST_PANEL
   const [[summary], [parent = null], children, success] = await Promise.all([
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),

@@ -22,7 +22,7 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
   const { replayProblem } = await import('../../lib/reading/replay/replay.js')
   const profile = await profileOf(request)
   const stored = storedRequest(profile)
-  const problem = replayProblem(stored)
+  const problem = replayProblem(stored, request.server.hindsight.base)
   const view: ReplayView = {
     token: profile.token,
     formToken: await formTokenOf(request),

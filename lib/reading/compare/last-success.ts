@@ -6,7 +6,7 @@ import { parts as ownParts } from '../../parts/index.js'
 import type { DifferenceGroup, Part } from '../../parts/part.js'
 import { byOrder, resultsOf } from '../../parts/read.js'
 import { SectionBuilder, type Values } from '../../parts/section-builder.js'
-import type { Profile, ProfileSummary } from '../../store/profile.js'
+import { isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import type { ProfileStorage } from '../../store/storage.js'
 
 /** The last success of the route of a failure, and how the failure differs from it. */
@@ -30,11 +30,6 @@ const MAX_VALUE = 200
 const MAX_SHARED = 40
 export const NO_DIFFERENCE =
   'Request, session, user, outgoing calls, code revision, configuration and versions are the same.'
-
-/** Whether a request failed: something was thrown, or the status is that of an error. */
-export function hasFailed ({ exceptions, status }: Profile): boolean {
-  return status >= 400 || listOf(exceptions).length > 0
-}
 
 /**
  * Compares a profile with the newest success of the same route and method before it; null where none is stored. Where
@@ -68,7 +63,7 @@ export async function lastSuccess (
 export async function successOf (
   source: ProfileSource, profile: Profile, parts?: readonly Part[]
 ): Promise<LastSuccess | null> {
-  return hasFailed(profile) ? await lastSuccess(source, profile, parts) : null
+  return isSuccess(profile) ? null : await lastSuccess(source, profile, parts)
 }
 
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
