@@ -4,7 +4,7 @@ import type { Profile } from '../lib/store/profile.js'
 import { readSearch, type SearchQuery } from '../lib/store/search-query.js'
 import type { Criteria } from '../lib/store/criteria.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
-import { readProfile } from '../lib/store/stored-events.js'
+import { readProfile } from '../lib/store/read-profile.js'
 import { TOKEN_PATTERN } from '../lib/store/token.js'
 import type { Terminal } from './terminal.js'
 

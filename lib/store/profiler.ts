@@ -12,7 +12,7 @@ import type {
   Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats
 } from './storage.js'
 import { TOKEN_PATTERN } from './token.js'
-import { readProfile } from './stored-events.js'
+import { readProfile } from './read-profile.js'
 import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
 
 declare module '../lifecycle/services.js' {
