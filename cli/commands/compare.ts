@@ -8,7 +8,6 @@ import { CRITERIA, findProfile, searchOf, type Command } from '../command.js'
 import { requestLines, shorten, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
-/** Differences of a section. */
 const MAX_SHOWN = 20
 const NAMES = FORMATS.map(({ name }) => name).join(', ')
 const DEFAULT_URL = 'http://127.0.0.1:3000'

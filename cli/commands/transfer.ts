@@ -1,14 +1,12 @@
 import { open as openFile } from 'node:fs/promises'
 import { boundedRecord } from '../../lib/store/bounds.js'
-import { PROFILE_VERSION, type Profile } from '../../lib/store/profile.js'
+import { PROFILE_VERSION, TOKEN_PATTERN, type Profile } from '../../lib/store/profile.js'
 import { readProfile } from '../../lib/store/read-profile.js'
-import { TOKEN_PATTERN } from '../../lib/store/token.js'
 import { MAX_LIMIT, SEARCH, searchOf, type Command } from '../command.js'
 
 /** Bytes of a stored profile. */
 const MAX_PROFILE = 4 * 1024 * 1024
 
-/** A line of an export. */
 interface Line {
   profile: Profile
   pinned: boolean
@@ -55,7 +53,6 @@ export const importCommand: Command = {
   }
 }
 
-// Throws an error that names what is invalid.
 function readLine (line: string, place: string): Line {
   try {
     const { profile, pinned } = Object(JSON.parse(line)) as Line

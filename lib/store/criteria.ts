@@ -32,7 +32,6 @@ export interface Criteria {
 type Operator = '=' | '>=' | '<=' | 'contains' | 'matches'
 export type Condition = [column: keyof ReturnType<typeof columnsOf>, operator: Operator, value: string | number]
 
-/** The comparisons that all have to be true. */
 export function conditionsOf (criteria: Criteria): Condition[] {
   const { token, parent, error, method, status, minDuration, from, until, ip, route, url, exception } = criteria
   const { values = {} } = criteria

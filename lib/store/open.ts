@@ -5,7 +5,6 @@ import { DEFAULT_BOUNDS, type ProfileStorage, type StorageBounds } from './stora
 export interface OpenStorageOptions extends Partial<StorageBounds> {
   /** `sqlite` (default), `memory`, `postgres://…`, or a store of the application. */
   storage?: string | ProfileStorage
-  /** The folder of the SQLite file. */
   dataDir?: string
   /** Whether a SQLite file that cannot be written is an error at once, not with the first profile; default: true. */
   checkPlace?: boolean
@@ -20,7 +19,6 @@ export interface OpenStorageOptions extends Partial<StorageBounds> {
 /** The folder of the SQLite file by default, relative to the working directory. */
 export const DEFAULT_DATA_DIR = 'node_modules/.cache/hindsight'
 
-/** The name of the SQLite file in its folder. */
 export const STORE_FILE = 'profiles.db'
 
 export const NO_SQLITE =

@@ -6,12 +6,9 @@ import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './bounds.js'
 import { newestOf } from './follow.js'
-import type { Profile, ProfileSummary } from './profile.js'
+import { TOKEN_PATTERN, type Profile, type ProfileSummary } from './profile.js'
 import type { Criteria } from './criteria.js'
-import type {
-  Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats
-} from './storage.js'
-import { TOKEN_PATTERN } from './token.js'
+import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage.js'
 import { readProfile } from './read-profile.js'
 import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
 
@@ -44,8 +41,8 @@ export interface ProfilerOptions {
 const READ_TIMEOUT = 1_000
 /** Milliseconds for the last profiles to be written and the store to be closed, together. */
 const CLOSE_TIMEOUT = 5_000
-/** Milliseconds in which a form of a page can be sent. */
-const FORM_VALIDITY = 12 * 60 * 60 * 1_000
+/** Tokens of the forms that change profiles, valid for 12 hours (ms): pages of another origin cannot read them. */
+const FORM_TOKENS = new Tokens({ validity: 12 * 60 * 60 * 1_000, userInfo: true })
 /** How many profiles have changes that are kept, and for how long (ms). */
 const MAX_CHANGED = 1_000
 const CHANGE_LIFETIME = 60_000
@@ -71,9 +68,9 @@ export class Profiler {
   readonly #ownSecret = randomBytes(32).toString('hex')
   #closed = false
 
-  constructor (options: ProfilerOptions) {
-    const { storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {} } = options
-    const { secret, role, trace, parts } = options
+  constructor ({
+    storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, secret, role, trace, parts
+  }: ProfilerOptions) {
     this.#secret = secret
     this.role = role
     this.trace = trace
@@ -81,21 +78,25 @@ export class Profiler {
     this.#storage = storage
     this.maxProfileBytes = maxProfileBytes
     this.#warn = warn
-    this.#queue = new WriteQueue({
-      maxWaiting: maxQueue,
-      warn,
-      put: async (records) => await storage.put(records)
-    })
+    this.#queue = new WriteQueue({ maxWaiting: maxQueue, warn, put: (records) => storage.put(records) })
   }
 
-  /** The tokens of forms. Processes with the same store accept each other's, also after a restart. */
-  async formTokens (): Promise<FormTokens> {
+  /** A token of the forms of a user, or of all without a login. Processes with the same store accept each other's. */
+  async formToken (user?: string): Promise<string> {
+    return FORM_TOKENS.create(await this.#formSecret(), ownerOf(user))
+  }
+
+  async acceptsForm (token: unknown, user?: string): Promise<boolean> {
+    return typeof token === 'string' && FORM_TOKENS.verify(await this.#formSecret(), token, ownerOf(user))
+  }
+
+  async #formSecret (): Promise<string> {
     try {
       this.#secret ??= await this.#storage.secret?.()
     } catch {
       // A form changes a stored profile: it is of no use before the store is available.
     }
-    return new FormTokens(this.#secret ?? this.#ownSecret)
+    return createHash('sha256').update(`profiler forms\n${this.#secret ?? this.#ownSecret}`).digest('hex')
   }
 
   /** The numbers of profiles that were written and lost. */
@@ -220,25 +221,6 @@ export class Profiler {
       if (typeof error === 'object' && error !== null && 'statusCode' in error) throw error
       throw new ProfileStoreError(`The store of profiles failed: ${messageOf(error)}`, { cause: error })
     }
-  }
-}
-
-/** Tokens of the forms that change profiles, each for one user: pages of another origin cannot read them. */
-class FormTokens {
-  readonly #tokens = new Tokens({ validity: FORM_VALIDITY, userInfo: true })
-  readonly #secret: string
-
-  constructor (secret: string) {
-    this.#secret = createHash('sha256').update(`profiler forms\n${secret}`).digest('hex')
-  }
-
-  /** `user`: the identifier of the user who receives the form; none where no user is logged in. */
-  create (user?: string): string {
-    return this.#tokens.create(this.#secret, ownerOf(user))
-  }
-
-  accepts (token: unknown, user?: string): boolean {
-    return typeof token === 'string' && this.#tokens.verify(this.#secret, token, ownerOf(user))
   }
 }
 

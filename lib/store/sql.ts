@@ -166,7 +166,13 @@ export class SqlStorage implements ProfileStorage {
       const error = group === 'failure' ? 1 : 0
       const ofGroup = `from ${this.#profiles} where pinned = 0 and error = ?`
       const oldest = await query(`select seq, bytes ${ofGroup} order by seq limit ${STEP}`, [error])
-      const last = lastToEvict(oldest, group, totals, this.#bounds)
+      let last = 0
+      for (const { seq, bytes } of oldest) {
+        if (groupToEvict(totals, this.#bounds) !== group) break
+        totals[group].profiles--
+        totals[group].bytes -= Number(bytes)
+        last = Number(seq)
+      }
       await query(`delete ${ofGroup} and seq <= ?`, [error, last])
     }
   }
@@ -183,7 +189,6 @@ export class SqlStorage implements ProfileStorage {
     return { conditions, values }
   }
 
-  /** The highest `seq`. */
   async #head (query: Query): Promise<number> {
     const [row] = await query(`select max(seq) as head from ${this.#profiles}`)
     return Number(row?.head ?? 0)
@@ -200,20 +205,6 @@ function totalsOf (rows: readonly Row[]): Totals {
   return totals
 }
 
-/** Subtracts the profiles of a group that are to be evicted from the totals; returns the `seq` of the last one. */
-function lastToEvict (
-  oldest: readonly Row[], group: keyof Totals, totals: Totals, bounds: StorageBounds
-): number {
-  let last = 0
-  for (const { seq, bytes } of oldest) {
-    if (groupToEvict(totals, bounds) !== group) break
-    totals[group].profiles--
-    totals[group].bytes -= Number(bytes)
-    last = Number(seq)
-  }
-  return last
-}
-
 /** Escapes text for `like … escape '!'`. */
 function escapeLike (text: string): string {
   return text.replace(/[!%_]/g, '!$&')
@@ -225,7 +216,6 @@ function listOf (items: readonly unknown[], each: string): string {
 
 type Inserted = ReturnType<typeof rowOf>
 
-/** The columns of a profile. */
 function rowOf (record: ProfileRecord) {
   const { summary: { exception, warnings }, json } = record
   return { ...columnsOf(record), exception, warnings, bytes: Buffer.byteLength(json), json }

@@ -70,7 +70,6 @@ export function recordWith (parts: readonly Part[], profile: Profile): ProfileRe
   return { summary, exceptions, json: JSON.stringify(profile) }
 }
 
-/** A text on one line. */
 function lineOf (text: string): string {
   return text.replace(/\s+/g, ' ').slice(0, MAX_LINE)
 }

@@ -5,7 +5,6 @@ import { attempt, byOrder, labelOf, resultsOf } from '../../parts/read.js'
 import { flattenPaths, SectionBuilder, type Section, type Values } from '../../parts/section-builder.js'
 import type { Profile, ProfileSummary } from '../../store/profile.js'
 
-/** One of two profiles that are compared. */
 export type Compared =
   Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'status' | 'duration' | 'route' | 'exception'>
 

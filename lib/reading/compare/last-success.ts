@@ -11,7 +11,6 @@ import type { ProfileStorage } from '../../store/storage.js'
 
 /** The last success of the route of a failure, and how the failure differs from it. */
 export interface LastSuccess {
-  /** The token of the failure. */
   token: string
   summary: ProfileSummary
   /** The most important first; at most five. */

@@ -17,7 +17,6 @@ import { cut } from '../../view/visible.js'
 const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags } =
   require('@opentelemetry/api') as typeof import('@opentelemetry/api')
 
-/** The name of the tracer. */
 export const SCOPE = 'fastify-hindsight'
 
 const MAX_TEXT = 4_000
@@ -105,7 +104,6 @@ function childrenOf (profile: Profile, parts: readonly Part[]): Child[] {
   return [...steps, ...work]
 }
 
-/** Adds the exceptions as events. */
 function addExceptions (root: Span, profile: Profile, at: (milliseconds: number) => number): void {
   const raised = profile.events.find(({ outcome }) => outcome === 'raised')
   const raisedAt = at(raised === undefined ? profile.duration : raised.start + raised.duration)

@@ -70,7 +70,6 @@ function valueOf (headers: readonly NamedValue[], wanted: string): string {
   return headers.find(({ name }) => name === wanted)?.value ?? ''
 }
 
-/** In the order of the menu. */
 export const FORMATS: readonly Format[] = [curl, fetchFormat, httpFile, har, test]
 
 /** Writes the request of a profile in a format; throws a `NotSendableError` if the profile has no such request. */

@@ -31,7 +31,6 @@ export interface Format {
   write: (input: FormatInput) => string
 }
 
-/** A command for POSIX shells. */
 export const curl: Format = {
   name: 'curl',
   extension: '.sh',
@@ -67,7 +66,6 @@ function shellWord (text: string): string {
   return parts.join('') || "''"
 }
 
-/** A module for Node.js. */
 export const fetchFormat: Format = {
   name: 'fetch',
   extension: '.mjs',

@@ -1,7 +1,6 @@
 import { MASKED } from '../../mask/mask.js'
 import { placeholderOf, splitAtPlaceholders, type Body, type StoredRequest } from './stored-request.js'
 
-/** A request as it is sent. */
 export interface FilledRequest {
   method: string
   target: string

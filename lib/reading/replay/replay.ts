@@ -8,7 +8,6 @@ import type { Profile } from '../../store/profile.js'
 import { fillRequest } from './fill.js'
 import { NotSendableError, type StoredRequest } from './stored-request.js'
 
-/** Milliseconds. */
 const RESPONSE_TIMEOUT = 30_000
 const PROFILE_TIMEOUT = 5_000
 const POLL_INTERVAL = 20

@@ -16,7 +16,6 @@ export interface MaskedValue {
   required: boolean
 }
 
-/** A body before it is serialized. */
 export type Body =
   | { kind: 'json', value: unknown }
   /** Encoded `name=value` pairs. */
@@ -26,7 +25,6 @@ export type Body =
 /** The request of a profile with placeholders for its masked values. */
 export interface StoredRequest {
   method: string
-  /** Scheme and authority. */
   origin: string
   /** Percent-encoded. */
   path: string
@@ -126,12 +124,11 @@ class Placeholders {
     return text.replaceAll(MASKED, placeholderOf(env))
   }
 
-  /** The same for `name=value`. */
   replaceInPair (pair: string, kind: string): string {
-    return this.replace(pair, `${kind}.${decoded(pair.split('=', 1).join())}`)
+    const [name = ''] = pair.split('=', 1)
+    return this.replace(pair, `${kind}.${percentDecoded(name) ?? name}`)
   }
 
-  /** The same for the texts of a body. */
   replaceInBody (value: unknown, path = 'body'): unknown {
     if (typeof value === 'string') return this.replace(value, path)
     if (Array.isArray(value)) return value.map((item, i) => this.replaceInBody(item, `${path}[${i}]`))
@@ -209,11 +206,6 @@ function bodyProblemOf ({ body, bodyNote }: Data): string | undefined {
 
 function isForm (value: unknown): value is Data {
   return isObject(value) && Object.values(value).every((item) => [item].flat().every((one) => !isObject(one)))
-}
-
-/** A text without its percent-encoding; unchanged if that is invalid. */
-function decoded (text: string): string {
-  return percentDecoded(text) ?? text
 }
 
 // Encodes white space, the quotes of shells, and the braces of templates.
