@@ -83,19 +83,17 @@ export function matcher (criteria: Criteria): (entry: IndexEntry) => boolean {
     const columns = columnsOf(entry)
     return conditions.every(([column, operator, wanted]) => {
       const value = columns[column]
-      return value !== null && isTrue(value, operator, wanted)
+      return value !== null && TESTS[operator](value, wanted)
     })
   }
 }
 
-function isTrue (value: string | number, operator: Operator, wanted: string | number): boolean {
-  switch (operator) {
-    case '=': return value === wanted
-    case '>=': return value >= wanted
-    case '<=': return value <= wanted
-    case 'contains': return lowerCase(value).includes(lowerCase(wanted))
-    case 'matches': return matchesPattern(lowerCase(value), lowerCase(wanted))
-  }
+const TESTS: Record<Operator, (value: string | number, wanted: string | number) => boolean> = {
+  '=': (value, wanted) => value === wanted,
+  '>=': (value, wanted) => value >= wanted,
+  '<=': (value, wanted) => value <= wanted,
+  contains: (value, wanted) => lowerCase(value).includes(lowerCase(wanted)),
+  matches: (value, wanted) => matchesPattern(lowerCase(value), lowerCase(wanted))
 }
 
 function lowerCase (value: string | number): string {

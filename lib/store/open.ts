@@ -8,10 +8,8 @@ export interface OpenStorageOptions extends Partial<StorageBounds> {
   dataDir?: string
   /** Whether a SQLite file that cannot be written is an error at once, not with the first profile; default: true. */
   checkPlace?: boolean
-  /** Whether a damaged SQLite file is set aside and a new one created; default: true. */
+  /** Whether a damaged SQLite file is replaced, and memory used where its thread does not start; default: true. */
   mayReplace?: boolean
-  /** Whether profiles are kept in memory where the thread of SQLite does not start; default: false. */
-  mayUseMemory?: boolean
   /** Receives messages for operators, such as that a damaged file was set aside. */
   warn?: (message: string, error?: unknown) => void
 }
@@ -47,7 +45,7 @@ function isPostgresAddress (text: string): boolean {
 /** Returns the store that the options name. Only its engine is loaded; nothing is opened before the first use. */
 export async function openStorage (options: OpenStorageOptions): Promise<ProfileStorage> {
   const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, warn = process.emitWarning } = options
-  const { checkPlace = true, mayReplace = true, mayUseMemory = false } = options
+  const { checkPlace = true, mayReplace = true } = options
   const { maxProfiles = DEFAULT_BOUNDS.maxProfiles, maxBytes = DEFAULT_BOUNDS.maxBytes } = options
   const bounds = { maxProfiles, maxBytes }
   checkStorageSetting(storage)
@@ -64,9 +62,8 @@ export async function openStorage (options: OpenStorageOptions): Promise<Profile
   const { SqliteStorage } = await import('./sqlite.js')
   const path = join(dataDir, STORE_FILE)
   if (checkPlace) checkWritable(path)
-  return new SqliteStorage({
-    ...bounds, path, mayReplace, warn, ...mayUseMemory && { memory: new MemoryStorage(bounds) }
-  })
+  const memory = mayReplace ? { memory: new MemoryStorage(bounds) } : {}
+  return new SqliteStorage({ ...bounds, ...memory, path, mayReplace, warn })
 }
 
 async function openPostgres (url: string, bounds: StorageBounds): Promise<ProfileStorage> {

@@ -2,10 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Profile, ProfileSummary } from './profile.js'
 import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
-import { cursorOf, DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
-import type {
-  Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
-} from './storage.js'
+import { DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
+import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
 import type { ProfileRecord } from './summary.js'
 
 export type Value = string | number | null
@@ -77,8 +75,7 @@ export class SqlStorage implements ProfileStorage {
     const { criteria = {}, limit } = options
     return await this.#database.read(async (query) => {
       const head = await this.#head(query)
-      const range = rangeOf(options, head)
-      const { seq, column, isDescending } = range
+      const { seq, column, isDescending, mayContinue } = rangeOf(options, head)
       const { conditions, values } = this.#where(criteria)
       conditions.push('seq > ?', 'seq < ?')
       values.push(...seq)
@@ -87,7 +84,7 @@ export class SqlStorage implements ProfileStorage {
       const sql = `select ${SUMMARY} from ${this.#profiles} where ${conditions.join(' and ')} ${order} limit ?`
       const found = await query(sql, [...values, limit + 1])
       const page = found.slice(0, limit)
-      const next = found.length > limit ? cursorOf(range, Number(page.at(-1)?.seq)) : null
+      const next = mayContinue && found.length > limit ? String(page.at(-1)?.seq) : null
       return { profiles: page.map(summaryOf), next, head: String(head) }
     })
   }
@@ -103,12 +100,11 @@ export class SqlStorage implements ProfileStorage {
     })
   }
 
-  async purge (criteria: Criteria = {}, { pinned = false }: PurgeOptions = {}): Promise<number> {
+  async purge (criteria: Criteria = {}): Promise<number> {
     const { conditions, values } = this.#where(criteria)
     // Profiles that are stored during the purge are kept.
-    conditions.push('seq <= ?')
+    conditions.push('pinned = 0', 'seq <= ?')
     values.push(await this.#database.read(async (query) => await this.#head(query)))
-    if (!pinned) conditions.push('pinned = 0')
     const step = `select seq from ${this.#profiles} where ${conditions.join(' and ')} order by seq limit ${STEP}`
     const sql = `delete from ${this.#profiles} where seq in (${step}) returning seq`
     for (let purged = 0; ;) {

@@ -32,7 +32,7 @@ class DatabaseThread {
   async remove (store: SqliteStorage): Promise<void> {
     const { path, mayReplace } = store
     this.stores.delete(store)
-    if (this.#worker === null || this.#firstOf(path) !== undefined) return
+    if (this.#worker === null || this.#firstOf(store) !== undefined) return
     await this.call({ path, mayReplace, bounds: {}, method: 'close', args: [] })
   }
 
@@ -84,7 +84,7 @@ class DatabaseThread {
 
   #receive (reply: Reply): void {
     this.hasStarted = true
-    if ('warning' in reply) return this.#firstOf(reply.path)?.warn(reply.warning)
+    if ('warning' in reply) return this.#firstOf(reply)?.warn(reply.warning)
     const pending = this.#pending.get(reply.id)
     this.#pending.delete(reply.id)
     if (this.#pending.size === 0) this.#worker?.unref()
@@ -92,8 +92,8 @@ class DatabaseThread {
     else pending?.reject(Object.assign(new Error(reply.error.message), reply.error))
   }
 
-  #firstOf (path: string): SqliteStorage | undefined {
-    return [...this.stores].find((store) => store.path === path)
+  #firstOf ({ path, mayReplace }: Pick<Call, 'path' | 'mayReplace'>): SqliteStorage | undefined {
+    return [...this.stores].find((store) => store.path === path && store.mayReplace === mayReplace)
   }
 
   // The next call starts another worker.

@@ -98,13 +98,8 @@ async function sendDifferences (request: FastifyRequest, reply: FastifyReply): P
 
 /** Sends the request of a profile as a command, source, an archive or a test. */
 async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { format: name } = request.params as { format: string }
-  const { FORMATS, writeAs } = await import('../../lib/reading/formats/formats.js')
-  const format = FORMATS.find((one) => one.name === name)
-  if (format === undefined) {
-    const names = FORMATS.map(({ name }) => name).join(', ')
-    throw new NotAvailableError(`A profile is not available as "${name}"; the formats are: ${names}.`)
-  }
+  const { format } = request.params as { format: string }
+  const { writeAs } = await import('../../lib/reading/formats/formats.js')
   const { file, type, text } = writeAs(format, await profileOf(request))
   return sendFile(reply, file, type, text)
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { MASKED } from '../../lib/mask/mask.js'
 import { replayContext } from '../../lib/lifecycle/request-state.js'
 import { CPU_HEADER } from '../../lib/parts/cpu/record.js'
 import type { ReplayView } from '../../lib/reading/pages/replay.js'
@@ -18,7 +19,7 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
 
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
-  const { maskedRequest } = await import('../../lib/reading/replay/fill.js')
+  const { fillRequest } = await import('../../lib/reading/replay/fill.js')
   const { replayProblem } = await import('../../lib/reading/replay/replay.js')
   const profile = await profileOf(request)
   const stored = storedRequest(profile)
@@ -26,7 +27,8 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
   const view: ReplayView = {
     token: profile.token,
     formToken: await formTokenOf(request),
-    request: maskedRequest(stored),
+    // Masked values stay masked.
+    request: fillRequest(stored, () => MASKED),
     safe: isSafe(stored.method),
     masked: stored.masked,
     notes: stored.notes,

@@ -434,7 +434,7 @@ t.test('the request of a profile is printed in other formats', async (t) => {
   const { out: expected } = await hindsight(dataDir, ['to', 'curl', '3fa94c'])
   t.match(await hindsight(dataDir, ['to', 'curl', 'latest', '--error', '1']), { code: 0, out: expected })
   for (const [args, message] of [
-    [['python', '3fa94c'], '"python" is not a format; the formats are curl, fetch, http, har, test.'],
+    [['python', '3fa94c'], 'A profile is not available as "python"; the formats are: curl, fetch, http, har, test.'],
     [['curl', 'x'], '"x" is neither a token of six hexadecimal digits nor "latest".'],
     [['curl', '00000f'], 'Token "00000f" was not found.'],
     [['curl', '000001'], 'Its method cannot be sent.']

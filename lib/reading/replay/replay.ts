@@ -30,7 +30,7 @@ export async function replay (
 ): Promise<Profile> {
   const problem = replayProblem(request, app.hindsight.base)
   if (problem !== undefined) throw new NotSendableError(problem)
-  const { method, target, headers, body } = fillRequest(request, values)
+  const { method, target, headers, body } = fillRequest(request, ({ name }) => values.get(name))
   const token = await send(app, {
     method: method as NonNullable<InjectOptions['method']>,
     url: target,

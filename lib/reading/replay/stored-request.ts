@@ -147,9 +147,7 @@ function readHeaders (
 ): Pick<StoredRequest, 'headers' | 'cookies'> {
   const headers: StoredRequest['headers'] = []
   const cookies: string[] = []
-  const given = Object.entries(isObject(data) ? data : {}).flatMap(([name, values]) =>
-    [values].flat().map((value): [string, unknown] => [name.toLowerCase(), value]))
-  for (const [name, value] of given.filter(([name]) => !CONNECTION_HEADERS.has(name))) {
+  for (const [name, value] of headerPairs(data).filter(([name]) => !CONNECTION_HEADERS.has(name))) {
     const problem = headerProblem(name, value)
     const text = String(value)
     if (problem !== undefined) notes.push(`The header ${name.slice(0, 60)} ${problem}.`)
@@ -157,6 +155,12 @@ function readHeaders (
     else cookies.push(...text.split(/; */).filter(Boolean).map((pair) => placeholders.replaceInPair(pair, 'cookie')))
   }
   return { headers, cookies }
+}
+
+/** The headers of a message as pairs, with their names in lower case; a repeated one has several. */
+export function headerPairs (data: unknown): Array<[name: string, value: unknown]> {
+  return Object.entries(isObject(data) ? data : {}).flatMap(([name, values]) =>
+    [values].flat().map((value): [string, unknown] => [name.toLowerCase(), value]))
 }
 
 function headerProblem (name: string, value: unknown): string | undefined {

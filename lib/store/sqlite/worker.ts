@@ -17,20 +17,21 @@ export interface Call {
 export type Reply =
   { id: number, value: unknown } |
   { id: number, error: { message: string, code?: unknown, statusCode?: unknown } } |
-  { path: string, warning: string }
+  { path: string, mayReplace: boolean, warning: string }
 
 type Methods = Record<string, (...args: readonly unknown[]) => unknown>
 
-/** Databases by their paths, with their pending calls. */
+/** Databases by their paths and whether they may be replaced, with their pending calls. */
 const stores = new Map<string, { database: SqliteDatabase, calls: Set<Promise<unknown>> }>()
 
 async function run ({ path, mayReplace, bounds, method, args }: Call): Promise<unknown> {
-  const warn = (warning: string): void => { parentPort?.postMessage({ path, warning } satisfies Reply) }
-  const opened = stores.get(path)
+  const key = `${mayReplace} ${path}`
+  const warn = (warning: string): void => { parentPort?.postMessage({ path, mayReplace, warning } satisfies Reply) }
+  const opened = stores.get(key)
   const { database, calls } = opened ?? { database: new SqliteDatabase(path, mayReplace, warn), calls: new Set() }
-  stores.set(path, { database, calls })
+  stores.set(key, { database, calls })
   if (method === 'close') {
-    stores.delete(path)
+    stores.delete(key)
     // A call of several transactions would open the file again.
     await Promise.allSettled(calls)
   }
