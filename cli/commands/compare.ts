@@ -10,7 +10,6 @@ import { requestLines, shorten, type Formatter } from '../terminal.js'
 const MAX_VALUE = 1_000
 const MAX_SHOWN = 20
 const DEFAULT_URL = 'http://127.0.0.1:3000'
-/** Milliseconds. */
 const TIMEOUT = 60_000
 
 export const compare: Command = {

@@ -120,7 +120,6 @@ const ORDER = [
 ] as const
 
 type HookName = typeof ORDER[number]
-
 type Hook = (...args: never[]) => unknown
 
 interface DeclaredRoute {

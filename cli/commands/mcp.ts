@@ -25,7 +25,6 @@ const PLAIN: Formatter = { columns: 200, style: (_, text) => visibleLine(text) }
 
 type Arguments = Readonly<Record<string, unknown>>
 
-/** A tool for models. It only reads. */
 interface ProfileTool {
   name: string
   description: string

@@ -4,7 +4,6 @@ import type { ProfileStorage } from './storage.js'
 import type { ProfileSummary } from './profile.js'
 import { isNoise } from './summary.js'
 
-/** The profiler of an application, or a store. */
 type Searchable = Pick<ProfileStorage, 'search'>
 
 export interface FollowOptions {

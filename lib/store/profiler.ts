@@ -23,7 +23,6 @@ export interface ProfilerOptions {
   storage: ProfileStorage
   /** The number of profiles that may wait to be written; further ones are dropped and counted. */
   maxQueue?: number | undefined
-  /** Bytes of one profile as JSON. */
   maxProfileBytes?: number | undefined
   /** Called when profiles begin to be lost, and when they are written again. */
   warn?: Warn
@@ -47,14 +46,12 @@ const FORM_TOKENS = new Tokens({ validity: 12 * 60 * 60 * 1_000, userInfo: true 
 const MAX_CHANGED = 1_000
 const CHANGE_LIFETIME = 60_000
 
-/** The store of profiles failed (RFC 9110, section 15.6.4). */
 class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
 
 /** Stores profiles and finds them. A failure or delay of the store affects no response. */
 export class Profiler {
   readonly role: string | undefined
   readonly trace: ((profile: Profile) => void) | undefined
-  /** Bytes of one profile as JSON. */
   readonly maxProfileBytes: number
   readonly #parts: readonly Part[] | undefined
   readonly #storage: ProfileStorage
@@ -99,12 +96,10 @@ export class Profiler {
     return createHash('sha256').update(`profiler forms\n${this.#secret ?? this.#ownSecret}`).digest('hex')
   }
 
-  /** The numbers of profiles that were written and lost. */
   get counters (): Readonly<WriteCounters> {
     return this.#queue.counters
   }
 
-  /** The reason of the last loss; empty where there was none. */
   get lastLoss (): string {
     return this.#queue.lastLoss
   }
@@ -142,12 +137,10 @@ export class Profiler {
     return await this.#query(() => this.#storage.get(token))
   }
 
-  /** The newest profile that matches; see `newestOf`. */
   async latest (criteria: Criteria = {}): Promise<ProfileSummary | undefined> {
     return await newestOf(this, criteria)
   }
 
-  /** A page of summaries, newest first. */
   async search (options: SearchOptions): Promise<ProfilePage> {
     return await this.#queryAll(() => this.#storage.search(options))
   }
@@ -190,7 +183,6 @@ export class Profiler {
     }
   }
 
-  /** Writes the queued profiles and closes the store. */
   async close (): Promise<void> {
     if (this.#closed) return
     const until = performance.now() + CLOSE_TIMEOUT

@@ -9,13 +9,10 @@ interface Amount {
   bytes: number
 }
 
-/** The number and bytes of the profiles in a store, by group. */
 export type Totals = Record<RetentionGroup, Amount>
 
 /** The share of each bound that failures may fill, so that a service which always fails still shows a success. */
 const FAILURE_SHARE = 0.8
-
-/** The share of each bound that may be pinned. */
 const PINNED_SHARE = 0.5
 
 export function emptyTotals (): Totals {

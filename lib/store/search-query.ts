@@ -15,7 +15,6 @@ export const MAX_LIMIT = 500
 export type SearchQuery = SearchOptions & { criteria: Criteria }
 
 interface Field {
-  /** By default that of the field. */
   key?: keyof Criteria
   /** Undefined: the text is invalid. Without it, each text is valid. */
   read?: (text: string) => unknown
@@ -30,8 +29,7 @@ const MAX_TEXT = 500
 const WORDS = /(?:[^\s"]|"[^"]*")+/g
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,50}$/
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/
-/** Milliseconds from the beginning of a day to its end. */
-const REST_OF_DAY = 86_399_999
+const REST_OF_DAY = 24 * 60 * 60 * 1_000 - 1
 
 const TOKEN = {
   read: (text: string) => matching(TOKEN_PATTERN, text.toLowerCase()),
@@ -40,7 +38,6 @@ const TOKEN = {
 const DURATION = { key: 'minDuration', read: readDuration, problem: 'not a duration such as >200ms or >1.5s' } as const
 const TIME_PROBLEM = 'neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h'
 
-/** The criteria of Hindsight by the names of their fields. */
 export const CRITERIA: Readonly<Record<string, Field>> = {
   token: { ...TOKEN, help: 'token' },
   ip: { read: readIp, problem: 'not an IP address', help: 'IP address' },
@@ -83,7 +80,6 @@ export const CRITERIA: Readonly<Record<string, Field>> = {
 
 const OTHER_FIELDS = ['q', 'sort', 'limit', 'cursor']
 
-/** The criteria of the parts of an application. */
 export function criteriaOf (parts: readonly Part[]): string[] {
   return parts.flatMap(({ search = {} }) => Object.keys(search)).filter((name) => !Object.hasOwn(CRITERIA, name))
 }

@@ -136,7 +136,7 @@ export class SqlStorage implements ProfileStorage {
   }
 
   /** Stores profiles in place of those with the same tokens, but for pinned ones of another time. */
-  async #insert (query: Query, rows: readonly Inserted[]): Promise<void> {
+  async #insert (query: Query, rows: ReadonlyArray<ReturnType<typeof rowOf>>): Promise<void> {
     const [first] = rows
     if (first === undefined) return
     const tokens = rows.map(({ token }) => token)
@@ -209,8 +209,6 @@ function escapeLike (text: string): string {
 function listOf (items: readonly unknown[], each: string): string {
   return items.map(() => each).join()
 }
-
-type Inserted = ReturnType<typeof rowOf>
 
 function rowOf (record: ProfileRecord) {
   const { summary: { exception, warnings }, json } = record

@@ -68,14 +68,10 @@ export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusC
   409
 )
 
-type StorageError = FastifyErrorConstructor<{ code: string, statusCode: 503 }>
-
-/** The store was closed. */
-export const StorageClosedError: StorageError =
-  createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
+export const StorageClosedError = createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
 
 /** The store cannot be opened, read or written. */
-export const StorageUnusableError: StorageError =
+export const StorageUnusableError =
   createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
 
 /** Where a page is, and its order: `seq` is above the first number and below the second. */

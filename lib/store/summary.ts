@@ -16,7 +16,6 @@ export interface ProfileRecord extends IndexEntry {
   json: string
 }
 
-/** The criterion whose values are searched as texts, and not shown. */
 const EXCEPTION = 'exception'
 const MAX_URL = 2_000
 const MAX_LINE = 300

@@ -96,7 +96,6 @@ async function sendDifferences (request: FastifyRequest, reply: FastifyReply): P
   return reply.type('text/html; charset=utf-8').send(renderDifferences(found, baseOf(request), debug))
 }
 
-/** Sends the request of a profile as a command, source, an archive or a test. */
 async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { format } = request.params as { format: string }
   const { writeAs } = await import('../../lib/reading/formats/formats.js')

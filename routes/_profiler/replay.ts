@@ -62,7 +62,6 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   return { token: newToken, replayOf: token, status, comparison: compareProfiles(profile, again, app.hindsight.parts) }
 }
 
-/** The values of the fields `value.<name>`. */
 function valuesOf (fields: Fields, masked: readonly MaskedValue[]): Map<string, string> {
   const names = masked.map(({ name }) => VALUE + name)
   const values = new Map<string, string>()

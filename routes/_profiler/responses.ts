@@ -106,7 +106,6 @@ export function tokenOf (request: FastifyRequest, name = 'token'): string {
   return String((request.params as Fields)[name]).replace(/\.(?:json|md)$/, '')
 }
 
-/** The token of the forms of a page, for the user who requests it. */
 export async function formTokenOf (request: FastifyRequest): Promise<string> {
   return await request.server.hindsight.profiler.formToken(userOf(request)?.identifier)
 }

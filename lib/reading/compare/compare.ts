@@ -8,13 +8,11 @@ import type { Profile, ProfileSummary } from '../../store/profile.js'
 export type Compared =
   Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'status' | 'duration' | 'route' | 'exception'>
 
-/** Two profiles side by side, as plain data. */
 export interface Comparison {
   a: Compared
   b: Compared
   /** The number of differences, without those of volatile values. */
   differences: number
-  /** The number of equal values. */
   equal: number
   /** Those with differences first. */
   sections: Section[]

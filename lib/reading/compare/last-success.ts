@@ -85,7 +85,6 @@ function shown (text: string): string {
   return visibleLine(cut(text, MAX_VALUE))
 }
 
-/** A difference of a failure from a success, as it is shown. */
 export type ShownDifference = Record<'what' | 'before' | 'now', string>
 
 const ABSENT = 'absent'

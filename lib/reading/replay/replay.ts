@@ -12,7 +12,6 @@ const RESPONSE_TIMEOUT = 30_000
 const PROFILE_TIMEOUT = 5_000
 const POLL_INTERVAL = 20
 
-/** The request had no response, or one without a profile. */
 const ReplayFailedError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay failed: %s', 502)
 
 /** Why the request cannot be replayed; `base`: the prefix of the application. */

@@ -10,7 +10,6 @@ import type { Profile } from '../../store/profile.js'
 export interface MaskedValue {
   /** Its place, unique within the request: `authorization`, `cookie.sid`, `query.key`, `body.user.password`. */
   name: string
-  /** The name as an environment variable. */
   env: string
   /** Whether the request cannot be sent without it. Other parts of a request are left out instead. */
   required: boolean
@@ -109,7 +108,6 @@ export function splitAtPlaceholders (text: string): string[] {
   return text.split(PLACEHOLDER)
 }
 
-/** Replaces masked values by placeholders. */
 class Placeholders {
   readonly masked: MaskedValue[] = []
 

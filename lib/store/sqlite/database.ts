@@ -237,7 +237,6 @@ function checkFile (file: string, path: string): void {
   throw new Error(`${file === path ? 'it' : `"${file}"`} is not a file`)
 }
 
-/** The device and inode of a file; null if it does not exist. */
 function identityOf (path: string): string | null {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false })
   return found === undefined ? null : `${found.dev}:${found.ino}`

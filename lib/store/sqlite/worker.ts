@@ -3,7 +3,6 @@ import { SqlStorage } from '../sql.js'
 import type { ProfileStorage, StorageBounds } from '../storage.js'
 import { SqliteDatabase } from './database.js'
 
-/** A message of the main thread: the call of a method, on the store of a path. */
 export interface Call {
   id: number
   path: string
