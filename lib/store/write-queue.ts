@@ -38,7 +38,7 @@ export class WriteQueue {
   /** The reason of the last loss; empty where there was none. */
   lastLoss = ''
   readonly #options: WriteQueueOptions
-  /** What is built in the turn of the event loop after its response: the records wait longer. */
+  /** Separate from the records, which wait longer and do not reference requests. */
   #unbuilt = new Map<string, () => ProfileRecord>()
   /** By token, oldest first; those that are being written, too. */
   #waiting = new Map<string, ProfileRecord>()
