@@ -52,7 +52,7 @@ export async function openProfiler (app: FastifyInstance, { options, settings }:
       'profiler for profiler.role (PROFILER_ROLE)')
   }
   // An application that is only observed starts whether or not its profiles can be stored.
-  const storage = await openStorage({ ...others, checkPlace: app.hindsight.mode === 'full', mayUseMemory: true, warn })
+  const storage = await openStorage({ ...others, checkPlace: app.hindsight.mode === 'full', warn })
   const trace = settings?.openTelemetry === true ? await openTracing(warn, parts) : undefined
   const secret = session === false ? undefined : [session?.secret].flat()[0]
   const profiler = new Profiler({ storage, parts, warn, trace, role, maxQueue, maxProfileBytes, secret })

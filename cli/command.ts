@@ -1,21 +1,18 @@
 import type { ParseArgsConfig } from 'node:util'
 import { newestOf } from '../lib/store/follow.js'
-import type { Profile } from '../lib/store/profile.js'
-import { readSearch, type SearchQuery } from '../lib/store/search-query.js'
+import { TOKEN_PATTERN, type Profile } from '../lib/store/profile.js'
+import { CRITERIA as FIELDS, readSearch, type SearchQuery } from '../lib/store/search-query.js'
 import type { Criteria } from '../lib/store/criteria.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
-import { readProfile } from '../lib/store/stored-events.js'
-import { TOKEN_PATTERN } from '../lib/store/token.js'
+import { readProfile } from '../lib/store/read-profile.js'
 import type { Terminal } from './terminal.js'
 
-/** The options of a command line, by name. */
 export type Flags = Readonly<Record<string, string | boolean | string[] | undefined>>
 
 /** The options of a command, as `parseArgs` of Node.js takes them, each with its line of the help. */
 export type CommandOptions =
   Readonly<Record<string, NonNullable<ParseArgsConfig['options']>[string] & { help: string }>>
 
-/** What a command receives. */
 export interface CommandContext {
   args: readonly string[]
   flags: Flags
@@ -26,7 +23,6 @@ export interface CommandContext {
   open: () => Promise<ProfileStorage>
 }
 
-/** One command. */
 export interface Command {
   /** The arguments as the help shows them: `<required>` and `[optional]`. Their number is checked. */
   args: string
@@ -35,23 +31,9 @@ export interface Command {
   run: (context: CommandContext) => Promise<void>
 }
 
-/** The criteria of a search as options. */
-export const CRITERIA: CommandOptions = {
-  url: { type: 'string', help: 'parts of the URL, separated by blanks' },
-  status: { type: 'string', help: '404, or a class such as 4xx' },
-  method: { type: 'string', help: 'GET, POST, …' },
-  route: { type: 'string', help: 'name of the route; * for any part of it' },
-  exception: { type: 'string', help: 'text in the name or message of an exception' },
-  ip: { type: 'string', help: 'IP address' },
-  slow: { type: 'string', help: 'minimum duration, such as 200ms' },
-  from: { type: 'string', help: 'time in ISO 8601 (UTC without a zone), or an age such as 1h' },
-  until: { type: 'string', help: 'time in ISO 8601, or an age such as 1h' },
-  error: { type: 'string', help: '1: failures only; 0: successes only' },
-  parent: { type: 'string', help: 'token of the parent request' },
-  token: { type: 'string', help: 'token' }
-}
+export const CRITERIA: CommandOptions = Object.fromEntries(Object.entries(FIELDS).flatMap(([name, { help }]) =>
+  help === undefined ? [] : [[name, { type: 'string', help }]]))
 
-/** The criteria, the order and the page of a search as options. */
 export const SEARCH: CommandOptions = {
   ...CRITERIA,
   sort: { type: 'string', help: 'time, duration or status; -time (descending) by default' },
@@ -59,10 +41,8 @@ export const SEARCH: CommandOptions = {
   cursor: { type: 'string', help: 'the cursor of the previous page' }
 }
 
-/** The greatest `--limit`. */
 export const MAX_LIMIT = 1_000_000
 
-/** Reads the search that options describe. */
 export function searchOf (flags: Flags): SearchQuery {
   return readSearch(Object.fromEntries(Object.entries(flags).filter(([name]) => name in SEARCH)), MAX_LIMIT)
 }

@@ -12,20 +12,8 @@ import { headers, list, purge, show, tail } from './commands/profiles.js'
 import { exportCommand, importCommand } from './commands/transfer.js'
 import { Terminal, type Output } from './terminal.js'
 
-/** The commands in the order of the help. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
-  list,
-  tail,
-  show,
-  headers,
-  compare,
-  replay,
-  to,
-  export: exportCommand,
-  import: importCommand,
-  purge,
-  mcp,
-  lifecycle
+  list, tail, show, headers, compare, replay, to, export: exportCommand, import: importCommand, purge, mcp, lifecycle
 }
 
 const COMMON: CommandOptions = {

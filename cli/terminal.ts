@@ -7,14 +7,12 @@ import { visibleLine } from '../lib/view/visible.js'
 
 export type Style = Parameters<typeof styleText>[0]
 
-/** A stream that may be a terminal. */
 export interface Output extends NodeJS.WritableStream {
   isTTY?: boolean
   columns?: number
   hasColors?: () => boolean
 }
 
-/** How lines are formatted. */
 export type Formatter = Pick<Terminal, 'columns' | 'style'>
 
 /** Writes lines or JSON to a stream. Control characters in text of requests are made visible. */
@@ -44,7 +42,6 @@ export class Terminal {
     }
   }
 
-  /** Writes data as JSON. */
   async json (value: unknown, indent?: number): Promise<void> {
     await this.lines([visibleJson(value, indent)])
   }

@@ -8,14 +8,12 @@ const CREATE_LOCK = 0x48696E65
 const INSUFFICIENT_PRIVILEGE = '42501'
 /** The tables, indexes and triggers that SQL creates. */
 const CREATED = /^create (?:or replace |unique )?(?:table|index|trigger) (?:if not exists )?(?:hindsight\.)?(\w+)/gm
-/** Counts those that exist. */
 const COUNT = `select count(*) from (
   select relname from pg_class where relnamespace = to_regnamespace('hindsight')
   union select tgname from pg_trigger join pg_class c on c.oid = tgrelid
   where relnamespace = to_regnamespace('hindsight') and tgenabled <> 'D'
 ) names where relname = any($1)`
 
-/** Connections to a server; the first query connects. */
 export function openPool (connectionString: string, max: number): pg.Pool {
   const { Pool } = require('pg') as typeof pg
   const pool = new Pool({

@@ -230,8 +230,8 @@ t.test('each rule can fail', async (t) => {
       ['lib/store/memory.ts', 'lib/store/profile.ts'],
       ['lib/store/memory.ts', 'lib/store/storage.ts']
     ], []],
-    ['storage and more of the profiler', [['lib/store/memory.ts', 'lib/store/token.ts']],
-      ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/store/memory.ts > lib/store/token.ts']],
+    ['storage and more of the profiler', [['lib/store/memory.ts', 'lib/store/follow.ts']],
+      ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/store/memory.ts > lib/store/follow.ts']],
     ['storage and a lower layer', [['lib/store/memory.ts', 'lib/lifecycle/lifecycle.ts']],
       ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/store/memory.ts > lib/lifecycle/lifecycle.ts']],
     ['a listener and a panel', [['plugins/toolbar.ts', 'lib/parts/logs/index.ts']],

@@ -8,11 +8,8 @@ import { CRITERIA, findProfile, searchOf, type Command } from '../command.js'
 import { requestLines, shorten, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
-/** Differences of a section. */
 const MAX_SHOWN = 20
-const NAMES = FORMATS.map(({ name }) => name).join(', ')
 const DEFAULT_URL = 'http://127.0.0.1:3000'
-/** Milliseconds. */
 const TIMEOUT = 60_000
 
 export const compare: Command = {
@@ -63,11 +60,9 @@ function textOf (value: unknown): string {
 
 export const to: Command = {
   args: '<format> <token | latest>',
-  summary: `write a request as ${NAMES}`,
+  summary: `write a request as ${FORMATS.map(({ name }) => name).join(', ')}`,
   options: CRITERIA,
-  run: async ({ args: [wanted = '', token = ''], flags, terminal, open }) => {
-    const format = FORMATS.find(({ name }) => name === wanted)
-    if (format === undefined) throw new Error(`"${wanted}" is not a format; the formats are ${NAMES}.`)
+  run: async ({ args: [format = '', token = ''], flags, terminal, open }) => {
     const profile = await findProfile(await open(), token, searchOf(flags).criteria)
     await terminal.lines([writeAs(format, profile).text.trimEnd()])
   }

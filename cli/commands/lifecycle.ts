@@ -51,7 +51,6 @@ async function orderOf (file: string, route: string | undefined): Promise<string
   }
 }
 
-/** Prints the differences from the file, and throws when there are any. */
 async function compare (file: string, lines: readonly string[], terminal: Terminal): Promise<void> {
   const stored = await readFile(file, 'utf8')
   // Git may have changed the line ends.
@@ -75,7 +74,6 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
     const { fastify: app } = message as { fastify: FastifyInstance }
     const order = new HookOrder(app)
     made.push(order)
-    // The output of the command may be redirected to a file.
     if (app.log.level !== undefined) app.log.level = 'silent'
     // All routes are declared. What the file does after it has begun to listen does not run.
     app.listen = () => {
@@ -108,7 +106,6 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
   }
 }
 
-/** The default export of a file. */
 async function importFile (file: string): Promise<unknown> {
   const { default: exported } = await import(pathToFileURL(resolve(file)).href) as { default?: unknown }
   // In a CommonJS module that was compiled from an ECMAScript module, the default export is a property.
@@ -123,10 +120,8 @@ const ORDER = [
 ] as const
 
 type HookName = typeof ORDER[number]
-
 type Hook = (...args: never[]) => unknown
 
-/** A route that the application declares. */
 interface DeclaredRoute {
   instance: FastifyInstance
   route: RouteOptions
@@ -139,7 +134,6 @@ interface DeclaredRoute {
 /** Records the hooks and routes of an application. Create it before the first of them is added. */
 class HookOrder {
   readonly app: FastifyInstance
-  /** In the order in which Fastify runs them. */
   readonly #hooks: Array<{ instance: FastifyInstance, name: string, text: string }> = []
   readonly #routes: DeclaredRoute[] = []
 

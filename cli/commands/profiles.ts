@@ -2,7 +2,7 @@ import { successOf } from '../../lib/reading/compare/last-success.js'
 import { follow } from '../../lib/store/follow.js'
 import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/index.js'
-import { type Profile, type ProfileSummary } from '../../lib/store/profile.js'
+import type { Profile, ProfileSummary } from '../../lib/store/profile.js'
 import type { ProfilePage } from '../../lib/store/storage.js'
 import { summarize } from '../../lib/store/summary.js'
 import {
@@ -43,7 +43,6 @@ export const tail: Command = {
   }
 }
 
-/** A page of profiles as a table. */
 export function listLines ({ profiles, next }: Pick<ProfilePage, 'profiles' | 'next'>, format: Formatter): string[] {
   if (profiles.length === 0) return [NOTHING_FOUND]
   return [
@@ -57,7 +56,6 @@ function summaryLines (summary: ProfileSummary, format: Formatter): string[] {
   return requestLines(error ? '●' : warnings > 0 ? '▲' : pinned ? '★' : ' ', summary, format)
 }
 
-/** The profile that the first argument and the criteria name. */
 async function profileOf ({ args: [wanted = ''], flags, open }: CommandContext): Promise<Profile> {
   return await findProfile(await open(), wanted, searchOf(flags).criteria)
 }

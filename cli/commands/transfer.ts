@@ -1,18 +1,12 @@
 import { open as openFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { Ajv, type ValidateFunction } from 'ajv'
-import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { boundedRecord } from '../../lib/store/bounds.js'
-import type { Profile } from '../../lib/store/profile.js'
-import { withEvents } from '../../lib/store/stored-events.js'
-import { require } from '../../lib/require.js'
-import { visibleJson } from '../../lib/view/json.js'
+import { PROFILE_VERSION, TOKEN_PATTERN, type Profile } from '../../lib/store/profile.js'
+import { readProfile } from '../../lib/store/read-profile.js'
 import { MAX_LIMIT, SEARCH, searchOf, type Command } from '../command.js'
 
 /** Bytes of a stored profile. */
 const MAX_PROFILE = 4 * 1024 * 1024
 
-/** A line of an export. */
 interface Line {
   profile: Profile
   pinned: boolean
@@ -29,8 +23,7 @@ export const exportCommand: Command = {
     for (const { token, pinned } of profiles.toReversed()) {
       const profile = await store.get(token)
       // The store may have evicted it since the search.
-      if (profile === undefined) continue
-      await terminal.lines([visibleJson({ profile: withEvents(profile), pinned } satisfies Line)])
+      if (profile !== undefined) await terminal.json({ profile, pinned } satisfies Line)
     }
   }
 }
@@ -39,14 +32,13 @@ export const importCommand: Command = {
   args: '<file>',
   summary: 'import the profiles of an exported file',
   run: async ({ args: [path = ''], print, open }) => {
-    const isLine = lineCheck()
     const file = await openFile(path)
     let imported = 0
     let number = 0
     try {
       for await (const line of file.readLines()) {
         number++
-        const { profile, pinned } = readLine(line, isLine, `${path}, line ${number}`)
+        const { profile, pinned } = readLine(line, `${path}, line ${number}`)
         const store = await open()
         if (await store.get(profile.token) !== undefined) continue
         await store.put([boundedRecord(profile, MAX_PROFILE)])
@@ -61,25 +53,15 @@ export const importCommand: Command = {
   }
 }
 
-function lineCheck (): ValidateFunction<Line> {
-  const root = dirname(require.resolve('fastify-hindsight/package.json'))
-  const schema = require(join(root, 'docs/reference/profile.schema.json')) as object
-  return new Ajv({ removeAdditional: true, formats: fullFormats }).addSchema(schema, 'profile').compile({
-    type: 'object',
-    required: ['profile', 'pinned'],
-    properties: { profile: { $ref: 'profile' }, pinned: { type: 'boolean' } }
-  })
-}
-
-// Throws an error that names what is invalid.
-function readLine (line: string, isLine: ValidateFunction<Line>, place: string): Line {
-  let value: unknown
+function readLine (line: string, place: string): Line {
   try {
-    value = JSON.parse(line)
-  } catch {
-    throw new Error(`${place}: This is not JSON.`)
+    const { profile, pinned } = Object(JSON.parse(line)) as Line
+    const { version, token, time } = readProfile(Object(profile) as Profile)
+    if (version !== PROFILE_VERSION) throw new Error(`"version" must be ${PROFILE_VERSION}.`)
+    if (!TOKEN_PATTERN.test(token)) throw new Error('"token" must be six hexadecimal digits.')
+    if (Number.isNaN(Date.parse(time))) throw new Error('"time" must be a date.')
+    return { profile, pinned }
+  } catch (error) {
+    throw new Error(`${place}: ${(error as Error).message}`)
   }
-  if (isLine(value)) return value
-  const { instancePath = '', message = '' } = isLine.errors?.[0] ?? {}
-  throw new Error(`${place}: ${instancePath.slice(1) || 'It'} ${message}.`)
 }

@@ -8,7 +8,6 @@ import { code, escapeMarkdown, fence } from '../view/markdown.js'
 import { cut } from '../view/visible.js'
 import { NO_DIFFERENCE, type LastSuccess } from './compare/last-success.js'
 
-/** Characters. */
 const MAX_NAME = 300
 const MAX_TITLE = 500
 const MAX_TEXT = 1_500

@@ -11,8 +11,7 @@ import type { Mask } from '../mask/mask.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
 import { openConfiguration } from '../parts/config/index.js'
-import { EXIT_TIMEOUT } from '../store/profiler.js'
-import { newToken } from '../store/token.js'
+import { newToken } from '../store/profile.js'
 import { buildProfile, withError } from './build-profile.js'
 import { collectPolicy } from './collect-policy.js'
 import { Redirects } from './redirects.js'
@@ -29,6 +28,8 @@ declare module './recording.js' {
   }
 }
 
+/** Milliseconds that an exiting process waits for its last profiles, of all its applications together. */
+const EXIT_TIMEOUT = 500
 /** Errors that are added to a stored profile when its request is no longer in memory. */
 const MAX_LATE_ERRORS = 25
 

@@ -32,7 +32,6 @@ export interface Criteria {
 type Operator = '=' | '>=' | '<=' | 'contains' | 'matches'
 export type Condition = [column: keyof ReturnType<typeof columnsOf>, operator: Operator, value: string | number]
 
-/** The comparisons that all have to be true. */
 export function conditionsOf (criteria: Criteria): Condition[] {
   const { token, parent, error, method, status, minDuration, from, until, ip, route, url, exception } = criteria
   const { values = {} } = criteria
@@ -84,19 +83,17 @@ export function matcher (criteria: Criteria): (entry: IndexEntry) => boolean {
     const columns = columnsOf(entry)
     return conditions.every(([column, operator, wanted]) => {
       const value = columns[column]
-      return value !== null && isTrue(value, operator, wanted)
+      return value !== null && TESTS[operator](value, wanted)
     })
   }
 }
 
-function isTrue (value: string | number, operator: Operator, wanted: string | number): boolean {
-  switch (operator) {
-    case '=': return value === wanted
-    case '>=': return value >= wanted
-    case '<=': return value <= wanted
-    case 'contains': return lowerCase(value).includes(lowerCase(wanted))
-    case 'matches': return matchesPattern(lowerCase(value), lowerCase(wanted))
-  }
+const TESTS: Record<Operator, (value: string | number, wanted: string | number) => boolean> = {
+  '=': (value, wanted) => value === wanted,
+  '>=': (value, wanted) => value >= wanted,
+  '<=': (value, wanted) => value <= wanted,
+  contains: (value, wanted) => lowerCase(value).includes(lowerCase(wanted)),
+  matches: (value, wanted) => matchesPattern(lowerCase(value), lowerCase(wanted))
 }
 
 function lowerCase (value: string | number): string {

@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Criteria } from './criteria.js'
-import type { Awaitable, ProfilePage, SearchOptions } from './storage.js'
+import type { ProfileStorage } from './storage.js'
 import type { ProfileSummary } from './profile.js'
 import { isNoise } from './summary.js'
 
-/** The profiler of an application, or a store. */
-interface Searchable {
-  search (options: SearchOptions): Awaitable<ProfilePage>
-}
+type Searchable = Pick<ProfileStorage, 'search'>
 
 export interface FollowOptions {
   criteria?: Criteria

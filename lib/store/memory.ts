@@ -1,10 +1,8 @@
 import type { Profile } from './profile.js'
 import { matcher, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup, type Totals } from './retention.js'
-import { cursorOf, DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
-import type {
-  ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
-} from './storage.js'
+import { DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
+import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
 import type { ProfileRecord } from './summary.js'
 
 interface Entry extends ProfileRecord {
@@ -42,8 +40,7 @@ export class MemoryStorage implements ProfileStorage {
 
   search (options: SearchOptions): ProfilePage {
     const { criteria = {}, limit } = options
-    const range = rangeOf(options, this.#head)
-    const { seq: [above, below], column, isDescending } = range
+    const { seq: [above, below], column, isDescending, mayContinue } = rangeOf(options, this.#head)
     const matches = matcher(criteria)
     const valueOf = (entry: Entry): number => column === 'seq' ? entry.seq : entry.summary[column]
     const found = [...this.#entries.values()]
@@ -51,7 +48,7 @@ export class MemoryStorage implements ProfileStorage {
       .sort((a, b) => valueOf(a) - valueOf(b) || a.seq - b.seq)
     if (isDescending) found.reverse()
     const page = found.slice(0, limit)
-    const next = found.length > limit ? cursorOf(range, page.at(-1)?.seq ?? 0) : null
+    const next = mayContinue && found.length > limit ? String(page.at(-1)?.seq) : null
     return { profiles: page.map(({ summary }) => ({ ...summary })), next, head: String(this.#head) }
   }
 
@@ -63,10 +60,9 @@ export class MemoryStorage implements ProfileStorage {
     return true
   }
 
-  purge (criteria: Criteria = {}, { pinned = false }: PurgeOptions = {}): number {
+  purge (criteria: Criteria = {}): number {
     const matches = matcher(criteria)
-    const found = [...this.#entries.values()]
-      .filter((entry) => (pinned || !entry.summary.pinned) && matches(entry))
+    const found = [...this.#entries.values()].filter((entry) => !entry.summary.pinned && matches(entry))
     for (const { summary } of found) this.#entries.delete(summary.token)
     return found.length
   }

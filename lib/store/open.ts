@@ -5,14 +5,11 @@ import { DEFAULT_BOUNDS, type ProfileStorage, type StorageBounds } from './stora
 export interface OpenStorageOptions extends Partial<StorageBounds> {
   /** `sqlite` (default), `memory`, `postgres://…`, or a store of the application. */
   storage?: string | ProfileStorage
-  /** The folder of the SQLite file. */
   dataDir?: string
   /** Whether a SQLite file that cannot be written is an error at once, not with the first profile; default: true. */
   checkPlace?: boolean
-  /** Whether a damaged SQLite file is set aside and a new one created; default: true. */
+  /** Whether a damaged SQLite file is replaced, and memory used where its thread does not start; default: true. */
   mayReplace?: boolean
-  /** Whether profiles are kept in memory where the thread of SQLite does not start; default: false. */
-  mayUseMemory?: boolean
   /** Receives messages for operators, such as that a damaged file was set aside. */
   warn?: (message: string, error?: unknown) => void
 }
@@ -20,7 +17,6 @@ export interface OpenStorageOptions extends Partial<StorageBounds> {
 /** The folder of the SQLite file by default, relative to the working directory. */
 export const DEFAULT_DATA_DIR = 'node_modules/.cache/hindsight'
 
-/** The name of the SQLite file in its folder. */
 export const STORE_FILE = 'profiles.db'
 
 export const NO_SQLITE =
@@ -49,7 +45,7 @@ function isPostgresAddress (text: string): boolean {
 /** Returns the store that the options name. Only its engine is loaded; nothing is opened before the first use. */
 export async function openStorage (options: OpenStorageOptions): Promise<ProfileStorage> {
   const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, warn = process.emitWarning } = options
-  const { checkPlace = true, mayReplace = true, mayUseMemory = false } = options
+  const { checkPlace = true, mayReplace = true } = options
   const { maxProfiles = DEFAULT_BOUNDS.maxProfiles, maxBytes = DEFAULT_BOUNDS.maxBytes } = options
   const bounds = { maxProfiles, maxBytes }
   checkStorageSetting(storage)
@@ -66,9 +62,8 @@ export async function openStorage (options: OpenStorageOptions): Promise<Profile
   const { SqliteStorage } = await import('./sqlite.js')
   const path = join(dataDir, STORE_FILE)
   if (checkPlace) checkWritable(path)
-  return new SqliteStorage({
-    ...bounds, path, mayReplace, warn, ...mayUseMemory && { memory: new MemoryStorage(bounds) }
-  })
+  const memory = mayReplace ? { memory: new MemoryStorage(bounds) } : {}
+  return new SqliteStorage({ ...bounds, ...memory, path, mayReplace, warn })
 }
 
 async function openPostgres (url: string, bounds: StorageBounds): Promise<ProfileStorage> {

@@ -1,8 +1,12 @@
+import { randomInt } from 'node:crypto'
 import type { FlattenedException } from '../errors/exception.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 
 export const PROFILE_VERSION = 1
+
+/** The form of a profile's token: six lower-case hexadecimal digits. */
+export const TOKEN_PATTERN = /^[0-9a-f]{6}$/
 
 /** The route that matched. */
 export interface ProfiledRoute {
@@ -69,7 +73,17 @@ export interface ProfileSummary {
   values?: Record<string, string>
 }
 
+/** Whether nothing was thrown, and the status is below 400. A 4xx that nothing threw is neither success nor failure. */
+export function isSuccess (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {
+  return profile.status < 400 && !isFailure(profile)
+}
+
 /** Whether something was thrown, or the response was a server error. */
 export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {
   return profile.exceptions.length > 0 || profile.status >= 500
+}
+
+/** A random token. With 10,000 stored profiles, about one request in 1,700 replaces an older profile. */
+export function newToken (): string {
+  return randomInt(0x1000000).toString(16).padStart(6, '0')
 }

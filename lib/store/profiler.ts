@@ -6,13 +6,10 @@ import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './bounds.js'
 import { newestOf } from './follow.js'
-import type { Profile, ProfileSummary } from './profile.js'
+import { TOKEN_PATTERN, type Profile, type ProfileSummary } from './profile.js'
 import type { Criteria } from './criteria.js'
-import type {
-  Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats
-} from './storage.js'
-import { TOKEN_PATTERN } from './token.js'
-import { readProfile } from './stored-events.js'
+import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage.js'
+import { readProfile } from './read-profile.js'
 import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
 
 declare module '../lifecycle/services.js' {
@@ -26,7 +23,6 @@ export interface ProfilerOptions {
   storage: ProfileStorage
   /** The number of profiles that may wait to be written; further ones are dropped and counted. */
   maxQueue?: number | undefined
-  /** Bytes of one profile as JSON. */
   maxProfileBytes?: number | undefined
   /** Called when profiles begin to be lost, and when they are written again. */
   warn?: Warn
@@ -44,22 +40,18 @@ export interface ProfilerOptions {
 const READ_TIMEOUT = 1_000
 /** Milliseconds for the last profiles to be written and the store to be closed, together. */
 const CLOSE_TIMEOUT = 5_000
-/** Milliseconds in which a form of a page can be sent. */
-const FORM_VALIDITY = 12 * 60 * 60 * 1_000
-/** Milliseconds that an exiting process waits for its last profiles, of all its applications together. */
-export const EXIT_TIMEOUT = 500
+/** Tokens of the forms that change profiles, valid for 12 hours (ms): pages of another origin cannot read them. */
+const FORM_TOKENS = new Tokens({ validity: 12 * 60 * 60 * 1_000, userInfo: true })
 /** How many profiles have changes that are kept, and for how long (ms). */
 const MAX_CHANGED = 1_000
 const CHANGE_LIFETIME = 60_000
 
-/** The store of profiles failed (RFC 9110, section 15.6.4). */
 class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
 
 /** Stores profiles and finds them. A failure or delay of the store affects no response. */
 export class Profiler {
   readonly role: string | undefined
   readonly trace: ((profile: Profile) => void) | undefined
-  /** Bytes of one profile as JSON. */
   readonly maxProfileBytes: number
   readonly #parts: readonly Part[] | undefined
   readonly #storage: ProfileStorage
@@ -73,9 +65,9 @@ export class Profiler {
   readonly #ownSecret = randomBytes(32).toString('hex')
   #closed = false
 
-  constructor (options: ProfilerOptions) {
-    const { storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {} } = options
-    const { secret, role, trace, parts } = options
+  constructor ({
+    storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, secret, role, trace, parts
+  }: ProfilerOptions) {
     this.#secret = secret
     this.role = role
     this.trace = trace
@@ -83,29 +75,31 @@ export class Profiler {
     this.#storage = storage
     this.maxProfileBytes = maxProfileBytes
     this.#warn = warn
-    this.#queue = new WriteQueue({
-      maxWaiting: maxQueue,
-      warn,
-      put: async (records) => await storage.put(records)
-    })
+    this.#queue = new WriteQueue({ maxWaiting: maxQueue, warn, put: (records) => storage.put(records) })
   }
 
-  /** The tokens of forms. Processes with the same store accept each other's, also after a restart. */
-  async formTokens (): Promise<FormTokens> {
+  /** A token of the forms of a user, or of all without a login. Processes with the same store accept each other's. */
+  async formToken (user?: string): Promise<string> {
+    return FORM_TOKENS.create(await this.#formSecret(), ownerOf(user))
+  }
+
+  async acceptsForm (token: unknown, user?: string): Promise<boolean> {
+    return typeof token === 'string' && FORM_TOKENS.verify(await this.#formSecret(), token, ownerOf(user))
+  }
+
+  async #formSecret (): Promise<string> {
     try {
       this.#secret ??= await this.#storage.secret?.()
     } catch {
       // A form changes a stored profile: it is of no use before the store is available.
     }
-    return new FormTokens(this.#secret ?? this.#ownSecret)
+    return createHash('sha256').update(`profiler forms\n${this.#secret ?? this.#ownSecret}`).digest('hex')
   }
 
-  /** The numbers of profiles that were written and lost. */
   get counters (): Readonly<WriteCounters> {
     return this.#queue.counters
   }
 
-  /** The reason of the last loss; empty where there was none. */
   get lastLoss (): string {
     return this.#queue.lastLoss
   }
@@ -143,12 +137,10 @@ export class Profiler {
     return await this.#query(() => this.#storage.get(token))
   }
 
-  /** The newest profile that matches; see `newestOf`. */
   async latest (criteria: Criteria = {}): Promise<ProfileSummary | undefined> {
     return await newestOf(this, criteria)
   }
 
-  /** A page of summaries, newest first. */
   async search (options: SearchOptions): Promise<ProfilePage> {
     return await this.#queryAll(() => this.#storage.search(options))
   }
@@ -179,7 +171,7 @@ export class Profiler {
   }
 
   /** Writes the queued profiles in a process that exits; blocks until `deadline` (of `performance.now()`) at most. */
-  exit (deadline = performance.now() + EXIT_TIMEOUT): void {
+  exit (deadline: number): void {
     const records = this.#queue.drain()
     // A store of the application may throw synchronously.
     const put = async (): Promise<void> => await this.#storage.put(records)
@@ -191,7 +183,6 @@ export class Profiler {
     }
   }
 
-  /** Writes the queued profiles and closes the store. */
   async close (): Promise<void> {
     if (this.#closed) return
     const until = performance.now() + CLOSE_TIMEOUT
@@ -222,25 +213,6 @@ export class Profiler {
       if (typeof error === 'object' && error !== null && 'statusCode' in error) throw error
       throw new ProfileStoreError(`The store of profiles failed: ${messageOf(error)}`, { cause: error })
     }
-  }
-}
-
-/** Tokens of the forms that change profiles, each for one user: pages of another origin cannot read them. */
-class FormTokens {
-  readonly #tokens = new Tokens({ validity: FORM_VALIDITY, userInfo: true })
-  readonly #secret: string
-
-  constructor (secret: string) {
-    this.#secret = createHash('sha256').update(`profiler forms\n${secret}`).digest('hex')
-  }
-
-  /** `user`: the identifier of the user who receives the form; none where no user is logged in. */
-  create (user?: string): string {
-    return this.#tokens.create(this.#secret, ownerOf(user))
-  }
-
-  accepts (token: unknown, user?: string): boolean {
-    return typeof token === 'string' && this.#tokens.verify(this.#secret, token, ownerOf(user))
   }
 }
 

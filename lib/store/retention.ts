@@ -9,21 +9,16 @@ interface Amount {
   bytes: number
 }
 
-/** The number and bytes of the profiles in a store, by group. */
 export type Totals = Record<RetentionGroup, Amount>
 
 /** The share of each bound that failures may fill, so that a service which always fails still shows a success. */
 const FAILURE_SHARE = 0.8
-
-/** The share of each bound that may be pinned. */
 const PINNED_SHARE = 0.5
 
-/** Totals of an empty store. */
 export function emptyTotals (): Totals {
   return { success: { profiles: 0, bytes: 0 }, failure: { profiles: 0, bytes: 0 }, pinned: { profiles: 0, bytes: 0 } }
 }
 
-/** The sum of all groups. */
 export function sumOf ({ success, failure, pinned }: Totals): Amount {
   return {
     profiles: success.profiles + failure.profiles + pinned.profiles,

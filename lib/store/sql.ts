@@ -2,10 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Profile, ProfileSummary } from './profile.js'
 import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
-import { cursorOf, DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
-import type {
-  Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
-} from './storage.js'
+import { DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
+import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
 import type { ProfileRecord } from './summary.js'
 
 export type Value = string | number | null
@@ -77,8 +75,7 @@ export class SqlStorage implements ProfileStorage {
     const { criteria = {}, limit } = options
     return await this.#database.read(async (query) => {
       const head = await this.#head(query)
-      const range = rangeOf(options, head)
-      const { seq, column, isDescending } = range
+      const { seq, column, isDescending, mayContinue } = rangeOf(options, head)
       const { conditions, values } = this.#where(criteria)
       conditions.push('seq > ?', 'seq < ?')
       values.push(...seq)
@@ -87,7 +84,7 @@ export class SqlStorage implements ProfileStorage {
       const sql = `select ${SUMMARY} from ${this.#profiles} where ${conditions.join(' and ')} ${order} limit ?`
       const found = await query(sql, [...values, limit + 1])
       const page = found.slice(0, limit)
-      const next = found.length > limit ? cursorOf(range, Number(page.at(-1)?.seq)) : null
+      const next = mayContinue && found.length > limit ? String(page.at(-1)?.seq) : null
       return { profiles: page.map(summaryOf), next, head: String(head) }
     })
   }
@@ -103,12 +100,11 @@ export class SqlStorage implements ProfileStorage {
     })
   }
 
-  async purge (criteria: Criteria = {}, { pinned = false }: PurgeOptions = {}): Promise<number> {
+  async purge (criteria: Criteria = {}): Promise<number> {
     const { conditions, values } = this.#where(criteria)
     // Profiles that are stored during the purge are kept.
-    conditions.push('seq <= ?')
+    conditions.push('pinned = 0', 'seq <= ?')
     values.push(await this.#database.read(async (query) => await this.#head(query)))
-    if (!pinned) conditions.push('pinned = 0')
     const step = `select seq from ${this.#profiles} where ${conditions.join(' and ')} order by seq limit ${STEP}`
     const sql = `delete from ${this.#profiles} where seq in (${step}) returning seq`
     for (let purged = 0; ;) {
@@ -140,7 +136,7 @@ export class SqlStorage implements ProfileStorage {
   }
 
   /** Stores profiles in place of those with the same tokens, but for pinned ones of another time. */
-  async #insert (query: Query, rows: readonly Inserted[]): Promise<void> {
+  async #insert (query: Query, rows: ReadonlyArray<ReturnType<typeof rowOf>>): Promise<void> {
     const [first] = rows
     if (first === undefined) return
     const tokens = rows.map(({ token }) => token)
@@ -166,7 +162,13 @@ export class SqlStorage implements ProfileStorage {
       const error = group === 'failure' ? 1 : 0
       const ofGroup = `from ${this.#profiles} where pinned = 0 and error = ?`
       const oldest = await query(`select seq, bytes ${ofGroup} order by seq limit ${STEP}`, [error])
-      const last = lastToEvict(oldest, group, totals, this.#bounds)
+      let last = 0
+      for (const { seq, bytes } of oldest) {
+        if (groupToEvict(totals, this.#bounds) !== group) break
+        totals[group].profiles--
+        totals[group].bytes -= Number(bytes)
+        last = Number(seq)
+      }
       await query(`delete ${ofGroup} and seq <= ?`, [error, last])
     }
   }
@@ -183,7 +185,6 @@ export class SqlStorage implements ProfileStorage {
     return { conditions, values }
   }
 
-  /** The highest `seq`. */
   async #head (query: Query): Promise<number> {
     const [row] = await query(`select max(seq) as head from ${this.#profiles}`)
     return Number(row?.head ?? 0)
@@ -200,20 +201,6 @@ function totalsOf (rows: readonly Row[]): Totals {
   return totals
 }
 
-/** Subtracts the profiles of a group that are to be evicted from the totals; returns the `seq` of the last one. */
-function lastToEvict (
-  oldest: readonly Row[], group: keyof Totals, totals: Totals, bounds: StorageBounds
-): number {
-  let last = 0
-  for (const { seq, bytes } of oldest) {
-    if (groupToEvict(totals, bounds) !== group) break
-    totals[group].profiles--
-    totals[group].bytes -= Number(bytes)
-    last = Number(seq)
-  }
-  return last
-}
-
 /** Escapes text for `like … escape '!'`. */
 function escapeLike (text: string): string {
   return text.replace(/[!%_]/g, '!$&')
@@ -223,9 +210,6 @@ function listOf (items: readonly unknown[], each: string): string {
   return items.map(() => each).join()
 }
 
-type Inserted = ReturnType<typeof rowOf>
-
-/** The columns of a profile. */
 function rowOf (record: ProfileRecord) {
   const { summary: { exception, warnings }, json } = record
   return { ...columnsOf(record), exception, warnings, bytes: Buffer.byteLength(json), json }

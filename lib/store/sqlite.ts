@@ -2,14 +2,10 @@ import { isBuiltin } from 'node:module'
 import { resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { extension } from '../require.js'
-import type { Profile } from './profile.js'
-import type { Criteria } from './criteria.js'
-import { StorageClosedError, StorageUnusableError } from './storage.js'
-import type {
-  ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
-} from './storage.js'
+import { StorageClosedError, StorageUnusableError, type ProfileStorage, type StorageBounds } from './storage.js'
 import type { Call, Reply } from './sqlite/worker.js'
-import type { ProfileRecord } from './summary.js'
+
+type Methods = Required<ProfileStorage>
 
 interface Pending {
   path: string
@@ -36,8 +32,8 @@ class DatabaseThread {
   async remove (store: SqliteStorage): Promise<void> {
     const { path, mayReplace } = store
     this.stores.delete(store)
-    const isUsed = this.#firstOf(store) !== undefined
-    if (this.#worker !== null && !isUsed) await this.call({ path, mayReplace, bounds: {}, method: 'close', args: [] })
+    if (this.#worker === null || this.#firstOf(store) !== undefined) return
+    await this.call({ path, mayReplace, bounds: {}, method: 'close', args: [] })
   }
 
   async call (call: Omit<Call, 'id'>): Promise<unknown> {
@@ -88,9 +84,7 @@ class DatabaseThread {
 
   #receive (reply: Reply): void {
     this.hasStarted = true
-    if ('warning' in reply) {
-      return this.#firstOf(reply)?.warn(reply.warning)
-    }
+    if ('warning' in reply) return this.#firstOf(reply)?.warn(reply.warning)
     const pending = this.#pending.get(reply.id)
     this.#pending.delete(reply.id)
     if (this.#pending.size === 0) this.#worker?.unref()
@@ -112,7 +106,6 @@ class DatabaseThread {
   }
 }
 
-/** The thread of this process. */
 const databaseThread = new DatabaseThread()
 process.on('exit', () => databaseThread.stop())
 
@@ -146,15 +139,20 @@ export class SqliteStorage implements ProfileStorage {
     databaseThread.stores.add(this)
   }
 
-  put = async (records: readonly ProfileRecord[]): Promise<void> => { await this.#call('put', records) }
-  get = async (token: string): Promise<Profile | undefined> => await this.#call('get', token) as Profile | undefined
-  search = async (options: SearchOptions): Promise<ProfilePage> => await this.#call('search', options) as ProfilePage
-  pin = async (token: string, pinned: boolean): Promise<boolean> => await this.#call('pin', token, pinned) as boolean
-  purge = async (...args: [Criteria?, PurgeOptions?]): Promise<number> => await this.#call('purge', ...args) as number
-  stats = async (): Promise<StorageStats> => await this.#call('stats') as StorageStats
-  secret = async (): Promise<string> => await this.#call('secret') as string
+  put = this.#method('put')
+  get = this.#method('get')
+  search = this.#method('search')
+  pin = this.#method('pin')
+  purge = this.#method('purge')
+  stats = this.#method('stats')
+  secret = this.#method('secret')
   close = async (): Promise<void> => await (this.#closing ??= databaseThread.remove(this))
   settle = (timeout: number): void => databaseThread.settle(timeout)
+
+  #method<Name extends Call['method']> (name: Name) {
+    return async (...args: Parameters<Methods[Name]>): Promise<Awaited<ReturnType<Methods[Name]>>> =>
+      await this.#call(name, ...args) as never
+  }
 
   async #call (method: Call['method'], ...args: unknown[]): Promise<unknown> {
     const { path, mayReplace } = this

@@ -68,44 +68,37 @@ export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusC
   409
 )
 
-type StorageError = FastifyErrorConstructor<{ code: string, statusCode: 503 }>
-
-/** The store was closed. */
-export const StorageClosedError: StorageError =
-  createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
+export const StorageClosedError = createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
 
 /** The store cannot be opened, read or written. */
-export const StorageUnusableError: StorageError =
+export const StorageUnusableError =
   createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
 
 /** Where a page is, and its order: `seq` is above the first number and below the second. */
-export interface PageRange {
+interface PageRange {
   seq: [above: number, below: number]
   column: 'seq' | 'duration' | 'status'
   isDescending: boolean
+  /** Whether a further page can be requested. */
+  mayContinue: boolean
 }
 
 /** The range of a page. `head`: the highest `seq` of the store. */
 export function rangeOf ({ cursor, after = '0', sort = '-time' }: SearchOptions, head: number): PageRange {
   const name = sort.replace('-', '') as 'time' | 'duration' | 'status'
   const below = cursor === undefined ? head + 1 : seqOf(cursor)
-  return { seq: [seqOf(after), below], column: name === 'time' ? 'seq' : name, isDescending: sort.startsWith('-') }
-}
-
-/** The cursor of the page after the one that ends with this `seq`; null where another order than `-time` has none. */
-export function cursorOf ({ column, isDescending }: PageRange, seq: number): string | null {
-  return column === 'seq' && isDescending ? String(seq) : null
+  return {
+    seq: [seqOf(after), below],
+    column: name === 'time' ? 'seq' : name,
+    isDescending: sort.startsWith('-'),
+    mayContinue: sort === '-time'
+  }
 }
 
 // It may be above the highest `seq`: the newest profiles may have been removed.
 function seqOf (position: string): number {
   if (!/^(?:0|[1-9]\d{0,14})$/.test(position)) throw new InvalidCursorError(position)
   return Number(position)
-}
-
-export interface PurgeOptions {
-  /** Whether pinned profiles are removed, too. */
-  pinned?: boolean
 }
 
 /**
@@ -121,8 +114,8 @@ export interface ProfileStorage {
   search (options: SearchOptions): Awaitable<ProfilePage>
   /** Protects a profile from eviction and purge, or no longer; false where there is none. */
   pin (token: string, pinned: boolean): Awaitable<boolean>
-  /** Removes the profiles that match and are not pinned (with `pinned`: those too); returns how many. */
-  purge (criteria?: Criteria, options?: PurgeOptions): Awaitable<number>
+  /** Removes the profiles that match and are not pinned; returns how many. */
+  purge (criteria?: Criteria): Awaitable<number>
   stats (): Awaitable<StorageStats>
   close (): Awaitable<void>
   /** Optional. A random text that all processes with this store share: it signs the forms of the pages. */

@@ -3,7 +3,6 @@ import { parts as ownParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
 import { valuesOf } from '../parts/read.js'
 import { isFailure, type Profile, type ProfileSummary } from './profile.js'
-import { storedJson } from './stored-events.js'
 
 /** The indexed data of a profile: its summary, and text that is searched but not shown. */
 export interface IndexEntry {
@@ -17,7 +16,6 @@ export interface ProfileRecord extends IndexEntry {
   json: string
 }
 
-/** The criterion whose values are searched as texts, and not shown. */
 const EXCEPTION = 'exception'
 const MAX_URL = 2_000
 const MAX_LINE = 300
@@ -68,10 +66,9 @@ export function recordWith (parts: readonly Part[], profile: Profile): ProfileRe
   const values = Object.fromEntries(found.flatMap(([name, lines]) =>
     name === EXCEPTION || lines.length === 0 ? [] : [[name, lines.join(', ').slice(0, MAX_LINE)]]))
   const summary = { ...summarize(profile), ...Object.keys(values).length > 0 && { values } }
-  return { summary, exceptions, json: storedJson(profile) }
+  return { summary, exceptions, json: JSON.stringify(profile) }
 }
 
-/** A text on one line. */
 function lineOf (text: string): string {
   return text.replace(/\s+/g, ' ').slice(0, MAX_LINE)
 }

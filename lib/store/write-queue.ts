@@ -15,7 +15,6 @@ export interface WriteCounters {
 export type Warn = (message: string, error?: unknown) => void
 
 export interface WriteQueueOptions {
-  /** Writes a batch. */
   put: (records: readonly ProfileRecord[]) => Promise<void> | void
   /** The number of profiles that may wait; further ones are dropped and counted. */
   maxWaiting: number
@@ -33,12 +32,6 @@ const BATCH = 256
 const MAX_BUILDING = 50
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
-/** A profile whose record is built in the turn of the event loop after its response. */
-interface PendingProfile {
-  token: string
-  build: () => ProfileRecord
-}
-
 /** A queue that builds the records of profiles after the responses, and writes them in batches. */
 export class WriteQueue {
   readonly counters: WriteCounters = { written: 0, dropped: 0, failed: 0 }
@@ -46,14 +39,12 @@ export class WriteQueue {
   lastLoss = ''
   readonly #options: WriteQueueOptions
   /** Separate from the records, which wait longer and do not reference requests. */
-  readonly #unbuilt: PendingProfile[] = []
-  /** By token, oldest first. */
+  #unbuilt = new Map<string, () => ProfileRecord>()
+  /** By token, oldest first; those that are being written, too. */
   #waiting = new Map<string, ProfileRecord>()
-  /** What is being written. */
-  #batch = new Map<string, ProfileRecord>()
   #writing: Promise<void> | undefined
   #isScheduled = false
-  /** Bytes of the JSON that waits or is being written. */
+  /** Characters of the JSON that waits. */
   #bytes = 0
   /** Losses since the last batch that was written. */
   #lost = 0
@@ -64,31 +55,28 @@ export class WriteQueue {
     this.#options = options
   }
 
-  /** The number of profiles that are not written yet. */
   get waiting (): number {
-    return this.#unbuilt.length + this.#waiting.size + this.#batch.size
+    return this.#unbuilt.size + this.#waiting.size
   }
 
   /** Adds a function that builds a record; false when the queue is full. */
   add (token: string, build: () => ProfileRecord): boolean {
     const { maxWaiting, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
-    const isFull = this.waiting >= maxWaiting &&
-      !this.#waiting.has(token) && !this.#unbuilt.some((one) => one.token === token)
+    const isFull = this.waiting >= maxWaiting && !this.#waiting.has(token) && !this.#unbuilt.has(token)
     if (isFull || this.#bytes > maxWaitingBytes) {
       this.counters.dropped++
       const what = isFull ? 'as many as profiler.maxQueue allows' : `more than ${maxWaitingBytes} bytes`
       this.#countLost(`${what} are waiting to be written; the store is too slow`)
       return false
     }
-    if (this.#unbuilt.length === 0) this.#buildNext()
-    this.#unbuilt.push({ token, build })
+    if (this.#unbuilt.size === 0) this.#buildNext()
+    this.#unbuilt.set(token, build)
     return true
   }
 
-  /** The record of a profile that is not written yet. */
   get (token: string): ProfileRecord | undefined {
     this.#build()
-    return this.#waiting.get(token) ?? this.#batch.get(token)
+    return this.#waiting.get(token)
   }
 
   /** Resolves when all that was added before is written or lost, or when the time (ms) is over. */
@@ -101,11 +89,12 @@ export class WriteQueue {
     await settlesWithin(written(), timeout)
   }
 
-  /** Removes and returns the records of all profiles that wait, for a process that exits. */
+  /** Removes and returns the records of all profiles that are not written yet, for a process that exits. */
   drain (): ProfileRecord[] {
     this.#build()
     const records = [...this.#waiting.values()]
     this.#waiting.clear()
+    this.#bytes = 0
     return records
   }
 
@@ -113,25 +102,26 @@ export class WriteQueue {
   #buildNext (): void {
     setImmediate(() => {
       this.#build(performance.now() + MAX_BUILDING)
-      if (this.#unbuilt.length > 0) this.#buildNext()
+      if (this.#unbuilt.size > 0) this.#buildNext()
     })
   }
 
   #build (until = Infinity): void {
-    let pending: PendingProfile | undefined
-    while (performance.now() < until && (pending = this.#unbuilt.shift()) !== undefined) {
-      const { token, build } = pending
+    for (const [token, build] of this.#unbuilt) {
+      if (performance.now() >= until) break
+      this.#unbuilt.delete(token)
       try {
         const record = build()
-        this.#bytes += record.json.length - (this.#waiting.get(token)?.json.length ?? 0)
         // It becomes the newest.
-        this.#waiting.delete(token)
+        this.#remove(token)
         this.#waiting.set(token, record)
+        this.#bytes += record.json.length
       } catch (error) {
         this.counters.failed++
         this.#countLost('one could not be built', error)
       }
     }
+    if (this.#unbuilt.size === 0) this.#unbuilt = new Map()
     this.#schedule()
   }
 
@@ -154,25 +144,24 @@ export class WriteQueue {
   }
 
   async #writeBatch (): Promise<void> {
-    for (const [token, record] of this.#waiting) {
-      if (this.#batch.size >= BATCH) break
-      this.#batch.set(token, record)
-      this.#waiting.delete(token)
-    }
-    // V8 keeps the deleted entries of a map that is used for long, until a full garbage collection.
-    if (this.#waiting.size === 0) this.#waiting = new Map()
-    const records = [...this.#batch.values()]
-    if (records.length === 0) return
+    const batch = [...this.#waiting].slice(0, BATCH)
+    if (batch.length === 0) return
     try {
-      await this.#options.put(records)
-      this.#wrote(records.length)
+      await this.#options.put(batch.map(([, record]) => record))
+      this.#wrote(batch.length)
     } catch (error) {
-      this.counters.failed += records.length
-      this.#countLost('the store failed', error, records.length)
+      this.counters.failed += batch.length
+      this.#countLost('the store failed', error, batch.length)
     } finally {
-      for (const { json } of records) this.#bytes -= json.length
-      this.#batch = new Map()
+      for (const [token, record] of batch) if (this.#waiting.get(token) === record) this.#remove(token)
+      // V8 keeps the deleted entries of a map that is used for long, until a full garbage collection.
+      if (this.#waiting.size === 0) this.#waiting = new Map()
     }
+  }
+
+  #remove (token: string): void {
+    this.#bytes -= this.#waiting.get(token)?.json.length ?? 0
+    this.#waiting.delete(token)
   }
 
   #wrote (count: number): void {

@@ -52,7 +52,6 @@ async function sendStoreError (error: Error, request: FastifyRequest, reply: Fas
   return await sendPage(request, reply, (options) => searchPage({ problem, counters, lastLoss }, options))
 }
 
-/** Sends a stylesheet or a script of the toolbar or of the pages. */
 async function sendAsset (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { name } = request.params as { name: string }
   const asset = assets.find((asset) => asset.name === name)

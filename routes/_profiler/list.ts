@@ -68,7 +68,6 @@ function searchOf (request: FastifyRequest, fields = request.query as Fields): S
   return readSearch(fields, MAX_LIMIT, criteriaOf(request.server.hindsight.parts))
 }
 
-/** Adds the route of new profiles, as server-sent events (HTML Standard, section 9.2). */
 function addStream (app: FastifyInstance): void {
   const followers = new Set<AbortController>()
   app.addHook('preClose', async function endStreams () {

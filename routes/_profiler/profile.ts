@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
 import type { Criteria } from '../../lib/store/criteria.js'
-import type { ProfileSummary } from '../../lib/store/profile.js'
+import { isSuccess, type ProfileSummary } from '../../lib/store/profile.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -47,7 +47,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   }
   const format = formatOf(request, reply)
   if (format === 'json') return profile
-  const { hasFailed, renderDifferences, successOf } = await import('../../lib/reading/compare/last-success.js')
+  const { renderDifferences, successOf } = await import('../../lib/reading/compare/last-success.js')
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/reading/profile-markdown.js')
     return reply.type('text/markdown; charset=utf-8')
@@ -57,7 +57,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     (await profiler.search({ criteria, limit })).profiles
   // A profile of an application's own store may have an invalid time, by which no success can be found.
   const isDated = !Number.isNaN(Date.parse(profile.time))
-  const showsDifferences = isDated && hasFailed(profile) && panel.name === FIRST_PANEL
+  const showsDifferences = isDated && !isSuccess(profile) && panel.name === FIRST_PANEL
   const [[summary], [parent = null], children, success] = await Promise.all([
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),
@@ -96,15 +96,9 @@ async function sendDifferences (request: FastifyRequest, reply: FastifyReply): P
   return reply.type('text/html; charset=utf-8').send(renderDifferences(found, baseOf(request), debug))
 }
 
-/** Sends the request of a profile as a command, source, an archive or a test. */
 async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { format: name } = request.params as { format: string }
-  const { FORMATS, writeAs } = await import('../../lib/reading/formats/formats.js')
-  const format = FORMATS.find((one) => one.name === name)
-  if (format === undefined) {
-    const names = FORMATS.map(({ name }) => name).join(', ')
-    throw new NotAvailableError(`A profile is not available as "${name}"; the formats are: ${names}.`)
-  }
+  const { format } = request.params as { format: string }
+  const { writeAs } = await import('../../lib/reading/formats/formats.js')
   const { file, type, text } = writeAs(format, await profileOf(request))
   return sendFile(reply, file, type, text)
 }

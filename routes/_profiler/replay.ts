@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { MASKED } from '../../lib/mask/mask.js'
 import { replayContext } from '../../lib/lifecycle/request-state.js'
 import { CPU_HEADER } from '../../lib/parts/cpu/index.js'
 import type { ReplayView } from '../../lib/reading/pages/replay.js'
@@ -18,15 +19,16 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
 
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
-  const { maskedRequest } = await import('../../lib/reading/replay/fill.js')
+  const { fillRequest } = await import('../../lib/reading/replay/fill.js')
   const { replayProblem } = await import('../../lib/reading/replay/replay.js')
   const profile = await profileOf(request)
   const stored = storedRequest(profile)
-  const problem = replayProblem(stored)
+  const problem = replayProblem(stored, request.server.hindsight.base)
   const view: ReplayView = {
     token: profile.token,
     formToken: await formTokenOf(request),
-    request: maskedRequest(stored),
+    // Masked values stay masked.
+    request: fillRequest(stored, () => MASKED),
     safe: isSafe(stored.method),
     masked: stored.masked,
     notes: stored.notes,
@@ -60,7 +62,6 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   return { token: newToken, replayOf: token, status, comparison: compareProfiles(profile, again, app.hindsight.parts) }
 }
 
-/** The values of the fields `value.<name>`. */
 function valuesOf (fields: Fields, masked: readonly MaskedValue[]): Map<string, string> {
   const names = masked.map(({ name }) => VALUE + name)
   const values = new Map<string, string>()

@@ -56,14 +56,12 @@ export function suffixOf (request: FastifyRequest): string | undefined {
   return /\.(?:json|md)$/.exec(pathnameOf(request))?.[0]
 }
 
-/** The format of the response. */
 export function formatOf (request: FastifyRequest, reply: FastifyReply): 'html' | 'json' | 'markdown' {
   if (suffixOf(request) === undefined) reply.header('vary', 'accept')
   const { type } = representation(request.headers.accept)
   return type === 'text' ? 'html' : type
 }
 
-/** Sends markup with a policy of its own. */
 export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => string): FastifyReply {
   const { script, style } = noncesOf(stateOf(reply.request))
   return reply
@@ -105,17 +103,15 @@ export function tokenOf (request: FastifyRequest, name = 'token'): string {
   return String((request.params as Fields)[name]).replace(/\.(?:json|md)$/, '')
 }
 
-/** The token of the forms of a page, for the user who requests it. */
 export async function formTokenOf (request: FastifyRequest): Promise<string> {
-  const tokens = await request.server.hindsight.profiler.formTokens()
-  return tokens.create(userOf(request)?.identifier)
+  return await request.server.hindsight.profiler.formToken(userOf(request)?.identifier)
 }
 
 /** The fields of a form of the profiler's own pages; throws for any other form. */
 export async function formOf (request: FastifyRequest): Promise<Fields> {
   const { body } = request
   const fields = typeof body === 'object' && body !== null ? body as Fields : {}
-  const tokens = await request.server.hindsight.profiler.formTokens()
-  if (!tokens.accepts(fields.form_token, userOf(request)?.identifier)) throw new ForeignFormError()
+  const { profiler } = request.server.hindsight
+  if (!await profiler.acceptsForm(fields.form_token, userOf(request)?.identifier)) throw new ForeignFormError()
   return fields
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { absoluteUrl } from '../../lib/http/origin.js'
-import { TOKEN_PATTERN } from '../../lib/store/token.js'
+import { TOKEN_PATTERN } from '../../lib/store/profile.js'
 import { toolbar, toolbarOf } from '../../lib/reading/pages/toolbar/toolbar.js'
 import { formatOf, isolate, sendHtml, suffixOf, TokenNotFoundError } from '../_profiler/responses.js'
 

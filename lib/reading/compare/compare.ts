@@ -4,17 +4,14 @@ import type { ComparedSection, Part } from '../../parts/part.js'
 import { flattenPaths, Section, type Values } from '../../parts/section.js'
 import type { Profile, ProfileSummary } from '../../store/profile.js'
 
-/** One of two profiles that are compared. */
 export type Compared =
   Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'status' | 'duration' | 'route' | 'exception'>
 
-/** Two profiles side by side, as plain data. */
 export interface Comparison {
   a: Compared
   b: Compared
   /** The number of differences, without those of volatile values. */
   differences: number
-  /** The number of equal values. */
   equal: number
   /** Those with differences first. */
   sections: Section[]
@@ -22,23 +19,20 @@ export interface Comparison {
 
 /** Compares two profiles, section by section: those that are in each comparison first, then those of other data. */
 export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] = ownParts): Comparison {
-  const names = new Set([...Object.keys(a.collectors), ...Object.keys(b.collectors)])
-  const all = parts.flatMap((part) => (part.comparison ?? [{}]).map((section) => ({ part, section })))
-  const others = [...names].flatMap((name) => {
-    const isKnown = parts.some((part) => part.name === name)
-    return isKnown ? all.filter(({ part }) => part.name === name) : [{ part: { name }, section: {} }]
-  })
-  const ordered = all.filter(({ section }) => section.order !== undefined)
+  const names = [...new Set([...Object.keys(a.collectors), ...Object.keys(b.collectors)])]
+  const others = names.filter((name) => !parts.some((part) => part.name === name)).map((name): Part => ({ name }))
+  const sections = [...parts, ...others]
+    .flatMap((part) => (part.comparison ?? [{}]).map((section) => ({ part, section })))
+    .filter(({ part, section }) => section.order !== undefined || names.includes(part.name))
     .sort((one, other) => byOrder(one.section, other.section))
-  const sections = [...ordered, ...others.filter(({ section }) => section.order === undefined)]
     .map(({ part, section }) => compareSection(part, section, a, b))
+    .sort((one, other) => Number(one.differences.length === 0) - Number(other.differences.length === 0))
   return {
     a: comparedOf(a),
     b: comparedOf(b),
     differences: sections.reduce((sum, { differences }) => sum + differences.length, 0),
     equal: sections.reduce((sum, { equal }) => sum + equal, 0),
-    sections: sections.toSorted((one, other) =>
-      Number(one.differences.length === 0) - Number(other.differences.length === 0))
+    sections
   }
 }
 

@@ -5,12 +5,11 @@ import { byOrder, listOf, resultsOf, splitUrl } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { DifferenceGroup, Part } from '../../parts/part.js'
 import { Section, type Values } from '../../parts/section.js'
-import type { Profile, ProfileSummary } from '../../store/profile.js'
+import { isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import type { ProfileStorage } from '../../store/storage.js'
 
 /** The last success of the route of a failure, and how the failure differs from it. */
 export interface LastSuccess {
-  /** The token of the failure. */
   token: string
   summary: ProfileSummary
   /** The most important first; at most five. */
@@ -29,11 +28,6 @@ const MAX_VALUE = 200
 const MAX_SHARED = 40
 export const NO_DIFFERENCE =
   'Request, session, user, outgoing calls, code revision, configuration and versions are the same.'
-
-/** Whether a request failed: something was thrown, or the status is that of an error. */
-export function hasFailed ({ exceptions, status }: Profile): boolean {
-  return status >= 400 || listOf(exceptions).length > 0
-}
 
 /**
  * Compares a profile with the newest success of the same route and method before it; null where none is stored. Where
@@ -67,7 +61,7 @@ export async function lastSuccess (
 export async function successOf (
   source: ProfileSource, profile: Profile, parts?: readonly Part[]
 ): Promise<LastSuccess | null> {
-  return hasFailed(profile) ? await lastSuccess(source, profile, parts) : null
+  return isSuccess(profile) ? null : await lastSuccess(source, profile, parts)
 }
 
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
@@ -90,7 +84,6 @@ function shown (text: string): string {
   return visibleLine(cut(text, MAX_VALUE))
 }
 
-/** A difference of a failure from a success, as it is shown. */
 export type ShownDifference = Record<'what' | 'before' | 'now', string>
 
 const ABSENT = 'absent'

@@ -16,13 +16,12 @@ import { cut } from '../../view/visible.js'
 const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags } =
   require('@opentelemetry/api') as typeof import('@opentelemetry/api')
 
-/** The name of the tracer. */
 export const SCOPE = 'fastify-hindsight'
 
 const MAX_TEXT = 4_000
+const MAX_NAME = 500
 const MAX_EXCEPTIONS = 20
 
-/** A span below that of the request. */
 type Child = Pick<Entry, 'name' | 'start' | 'duration' | 'failed'> & Required<Pick<SpanOptions, 'kind'>> & {
   attributes: Attributes
 }
@@ -38,14 +37,15 @@ export function createSpans (profile: Profile, parts: readonly Part[] = ownParts
   // The span processor of Hindsight must not attribute these spans to the request.
   requestContext.run(undefined, () => {
     const options = { kind: SpanKind.SERVER, startTime: at(0), attributes: serverAttributes(profile) }
-    const root = tracer.startSpan(nameOf(`${method} ${route?.pattern ?? ''}`.trim()), options, parentOf(profile))
+    const name = textOf(`${method} ${route?.pattern ?? ''}`.trim(), MAX_NAME)
+    const root = tracer.startSpan(name, options, parentOf(profile))
     if (!root.isRecording()) return
     addExceptions(root, profile, at)
     // A client error is not an error of the server's span.
     if (status >= 500) root.setStatus({ code: SpanStatusCode.ERROR })
     const context = trace.setSpan(ROOT_CONTEXT, root)
     for (const { name, kind, attributes, start, duration, failed } of childrenOf(profile, parts)) {
-      const span = tracer.startSpan(nameOf(name), { kind, attributes, startTime: at(start) }, context)
+      const span = tracer.startSpan(textOf(name, MAX_NAME), { kind, attributes, startTime: at(start) }, context)
       if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
       span.end(at(start + (duration ?? Math.max(0, whole - start))))
     }
@@ -104,7 +104,6 @@ function childrenOf (profile: Profile, parts: readonly Part[]): Child[] {
   return [...steps, ...work]
 }
 
-/** Adds the exceptions as events. */
 function addExceptions (root: Span, profile: Profile, at: (milliseconds: number) => number): void {
   const raised = profile.events.find(({ outcome }) => outcome === 'raised')
   const raisedAt = at(raised === undefined ? profile.duration : raised.start + raised.duration)
@@ -114,12 +113,8 @@ function addExceptions (root: Span, profile: Profile, at: (milliseconds: number)
 }
 
 // Exporters fail for a lone surrogate, which UTF-8 cannot encode.
-function nameOf (text: string): string {
-  return cut(text, 500).toWellFormed()
-}
-
-function textOf (text: string): string {
-  return cut(text, MAX_TEXT).toWellFormed()
+function textOf (text: string, max = MAX_TEXT): string {
+  return cut(text, max).toWellFormed()
 }
 
 function attributesOf (values: Readonly<Record<string, unknown>>): Attributes {

@@ -1,10 +1,11 @@
 import { STATUS_CODES } from 'node:http'
+import createError from '@fastify/error'
+import { MASKED } from '../../mask/mask.js'
 import { visibleJson } from '../../view/json.js'
-import { isObject } from '../../parts/read.js'
 import { requestOf, responseOf } from '../../parts/request/index.js'
 import type { Profile } from '../../store/profile.js'
-import { maskedRequest, requestWithPlaceholders } from '../replay/fill.js'
-import { storedRequest } from '../replay/stored-request.js'
+import { fillRequest } from '../replay/fill.js'
+import { headerPairs, placeholderOf, storedRequest } from '../replay/stored-request.js'
 import { commentText, curl, fetchFormat, httpFile, test, type Format } from './snippets.js'
 
 type NamedValue = Record<'name' | 'value', string>
@@ -15,7 +16,7 @@ export const har: Format = {
   extension: '.har',
   type: 'application/json; charset=utf-8',
   write: ({ request, profile, head }) => {
-    const { method, target, headers: sent, body } = maskedRequest(request)
+    const { method, target, headers: sent, body } = fillRequest(request, () => MASKED)
     const headers = namedValues(sent)
     const data = responseOf(profile)
     const size = typeof data.size === 'number' ? data.size : undefined
@@ -62,21 +63,24 @@ function uriText (target: string): string {
 }
 
 function namedValues (headers: unknown): NamedValue[] {
-  return Object.entries(isObject(headers) ? headers : {}).flatMap(([name, values]) =>
-    [values].flat().map((value) => ({ name: name.toLowerCase(), value: String(value) })))
+  return headerPairs(headers).map(([name, value]) => ({ name, value: String(value) }))
 }
 
 function valueOf (headers: readonly NamedValue[], wanted: string): string {
   return headers.find(({ name }) => name === wanted)?.value ?? ''
 }
 
-/** In the order of the menu. */
 export const FORMATS: readonly Format[] = [curl, fetchFormat, httpFile, har, test]
 
+const UnknownFormatError = createError('HINDSIGHT_NOT_AVAILABLE',
+  `A profile is not available as "%s"; the formats are: ${FORMATS.map(({ name }) => name).join(', ')}.`, 404)
+
 /** Writes the request of a profile in a format; throws a `NotSendableError` if the profile has no such request. */
-export function writeAs (format: Format, profile: Profile): { file: string, type: string, text: string } {
+export function writeAs (wanted: string, profile: Profile): { file: string, type: string, text: string } {
+  const format = FORMATS.find(({ name }) => name === wanted)
+  if (format === undefined) throw new UnknownFormatError(wanted)
   const request = storedRequest(profile)
-  const message = requestWithPlaceholders(request)
+  const message = fillRequest(request, ({ env }) => placeholderOf(env))
   const { origin, bodyProblem, notes } = request
   const { token, status, method, url, time } = profile
   const head = [
@@ -85,8 +89,7 @@ export function writeAs (format: Format, profile: Profile): { file: string, type
     ...notes.map(commentText)
   ]
   const impliedHost = origin.replace(/^https?:\/\//i, '')
-  const headers = Object.entries(message.headers)
-    .flatMap(([name, values]) => [values].flat().map((value) => [name, value] as const))
+  const headers = headerPairs(message.headers).map(([name, value]) => [name, String(value)] as const)
     .filter(([name, value]) => name !== 'host' || value !== impliedHost)
   const text = format.write({ request, message, url: origin + message.target, headers, profile, head })
   return { file: `hindsight-${token}${format.extension}`, type: format.type ?? 'text/plain; charset=utf-8', text }

@@ -7,7 +7,6 @@ import {
 } from '../replay/stored-request.js'
 import { isFailure } from '../../store/profile.js'
 
-/** A request as a format receives it. */
 export interface FormatInput {
   request: StoredRequest
   /** The request with placeholders for the values that are masked. */
@@ -21,17 +20,14 @@ export interface FormatInput {
   head: string[]
 }
 
-/** A format in which a request is written. */
 export interface Format {
   name: string
-  /** The end of the file's name. */
   extension: string
   /** The media type; plain text without one. */
   type?: string
   write: (input: FormatInput) => string
 }
 
-/** A command for POSIX shells. */
 export const curl: Format = {
   name: 'curl',
   extension: '.sh',
@@ -67,7 +63,6 @@ function shellWord (text: string): string {
   return parts.join('') || "''"
 }
 
-/** A module for Node.js. */
 export const fetchFormat: Format = {
   name: 'fetch',
   extension: '.mjs',
@@ -89,7 +84,6 @@ export const fetchFormat: Format = {
   ].join('\n')
 }
 
-/** A regression test for node:test. */
 export const test: Format = {
   name: 'test',
   extension: '.test.mjs',
@@ -130,7 +124,6 @@ export const test: Format = {
   }
 }
 
-/** A file for the HTTP clients of editors. */
 export const httpFile: Format = {
   name: 'http',
   extension: '.http',

@@ -1,7 +1,5 @@
-import { MASKED } from '../../mask/mask.js'
-import { placeholderOf, splitAtPlaceholders, type Body, type StoredRequest } from './stored-request.js'
+import { splitAtPlaceholders, type Body, type MaskedValue, type StoredRequest } from './stored-request.js'
 
-/** A request as it is sent. */
 export interface FilledRequest {
   method: string
   target: string
@@ -13,9 +11,14 @@ export interface FilledRequest {
 /** Replaces the placeholders of a text by encoded values; undefined if a value is missing. */
 type Fill = (text: string, encode?: (value: string) => string) => string | undefined
 
-/** Replaces the placeholders of a request by values, which are found by name. Parts without a value are left out. */
-export function fillRequest (request: StoredRequest, values: ReadonlyMap<string, string>): FilledRequest {
-  const byEnv = new Map(request.masked.map(({ name, env }) => [env, values.get(name) ?? '']))
+/**
+ * Replaces the placeholders of a request by the values that `valueOf` returns for them. Parts without a value are left
+ * out.
+ */
+export function fillRequest (
+  request: StoredRequest, valueOf: (masked: MaskedValue) => string | undefined = () => undefined
+): FilledRequest {
+  const byEnv = new Map(request.masked.map((masked) => [masked.env, valueOf(masked) ?? '']))
   const fill: Fill = (text, encode = (value) => value) => {
     const parts = splitAtPlaceholders(text).map((part, i) => i % 2 === 0 ? part : byEnv.get(part) ?? '')
     if (parts.some((part, i) => i % 2 === 1 && part === '')) return undefined
@@ -36,16 +39,6 @@ export function fillRequest (request: StoredRequest, values: ReadonlyMap<string,
     headers: Object.fromEntries(headers),
     ...(body !== undefined && { body })
   }
-}
-
-/** The request for people to read: masked values stay masked. */
-export function maskedRequest (request: StoredRequest): FilledRequest {
-  return fillRequest(request, new Map(request.masked.map(({ name }) => [name, MASKED])))
-}
-
-/** The request with the placeholders in it, for formats that write them in their own way. */
-export function requestWithPlaceholders (request: StoredRequest): FilledRequest {
-  return fillRequest(request, new Map(request.masked.map(({ name, env }) => [name, placeholderOf(env)])))
 }
 
 function bodyText (body: Body, fill: Fill): string | undefined {

@@ -8,18 +8,16 @@ import type { Profile } from '../../store/profile.js'
 import { fillRequest } from './fill.js'
 import { NotSendableError, type StoredRequest } from './stored-request.js'
 
-/** Milliseconds. */
 const RESPONSE_TIMEOUT = 30_000
 const PROFILE_TIMEOUT = 5_000
 const POLL_INTERVAL = 20
 
-/** The request had no response, or one without a profile. */
 const ReplayFailedError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay failed: %s', 502)
 
-/** Why the request cannot be replayed. */
-export function replayProblem ({ bodyProblem, path }: StoredRequest): string | undefined {
+/** Why the request cannot be replayed; `base`: the prefix of the application. */
+export function replayProblem ({ bodyProblem, path }: StoredRequest, base: string): string | undefined {
   if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
-  return isOwnPath(path) ? 'It is a request of the profiler itself.' : undefined
+  return isOwnPath(path, base) ? 'It is a request of the profiler itself.' : undefined
 }
 
 /**
@@ -29,9 +27,9 @@ export function replayProblem ({ bodyProblem, path }: StoredRequest): string | u
 export async function replay (
   app: FastifyInstance, request: StoredRequest, values: ReadonlyMap<string, string>, timeout = RESPONSE_TIMEOUT
 ): Promise<Profile> {
-  const problem = replayProblem(request)
+  const problem = replayProblem(request, app.hindsight.base)
   if (problem !== undefined) throw new NotSendableError(problem)
-  const { method, target, headers, body } = fillRequest(request, values)
+  const { method, target, headers, body } = fillRequest(request, ({ name }) => values.get(name))
   const token = await send(app, {
     method: method as NonNullable<InjectOptions['method']>,
     url: target,

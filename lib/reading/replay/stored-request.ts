@@ -10,13 +10,11 @@ import type { Profile } from '../../store/profile.js'
 export interface MaskedValue {
   /** Its place, unique within the request: `authorization`, `cookie.sid`, `query.key`, `body.user.password`. */
   name: string
-  /** The name as an environment variable. */
   env: string
   /** Whether the request cannot be sent without it. Other parts of a request are left out instead. */
   required: boolean
 }
 
-/** A body before it is serialized. */
 export type Body =
   | { kind: 'json', value: unknown }
   /** Encoded `name=value` pairs. */
@@ -26,7 +24,6 @@ export type Body =
 /** The request of a profile with placeholders for its masked values. */
 export interface StoredRequest {
   method: string
-  /** Scheme and authority. */
   origin: string
   /** Percent-encoded. */
   path: string
@@ -111,7 +108,6 @@ export function splitAtPlaceholders (text: string): string[] {
   return text.split(PLACEHOLDER)
 }
 
-/** Replaces masked values by placeholders. */
 class Placeholders {
   readonly masked: MaskedValue[] = []
 
@@ -126,12 +122,11 @@ class Placeholders {
     return text.replaceAll(MASKED, placeholderOf(env))
   }
 
-  /** The same for `name=value`. */
   replaceInPair (pair: string, kind: string): string {
-    return this.replace(pair, `${kind}.${decoded(pair.split('=', 1).join())}`)
+    const [name = ''] = pair.split('=', 1)
+    return this.replace(pair, `${kind}.${percentDecoded(name) ?? name}`)
   }
 
-  /** The same for the texts of a body. */
   replaceInBody (value: unknown, path = 'body'): unknown {
     if (typeof value === 'string') return this.replace(value, path)
     if (Array.isArray(value)) return value.map((item, i) => this.replaceInBody(item, `${path}[${i}]`))
@@ -150,9 +145,7 @@ function readHeaders (
 ): Pick<StoredRequest, 'headers' | 'cookies'> {
   const headers: StoredRequest['headers'] = []
   const cookies: string[] = []
-  const given = Object.entries(isObject(data) ? data : {}).flatMap(([name, values]) =>
-    [values].flat().map((value): [string, unknown] => [name.toLowerCase(), value]))
-  for (const [name, value] of given.filter(([name]) => !CONNECTION_HEADERS.has(name))) {
+  for (const [name, value] of headerPairs(data).filter(([name]) => !CONNECTION_HEADERS.has(name))) {
     const problem = headerProblem(name, value)
     const text = String(value)
     if (problem !== undefined) notes.push(`The header ${name.slice(0, 60)} ${problem}.`)
@@ -160,6 +153,12 @@ function readHeaders (
     else cookies.push(...text.split(/; */).filter(Boolean).map((pair) => placeholders.replaceInPair(pair, 'cookie')))
   }
   return { headers, cookies }
+}
+
+/** The headers of a message as pairs, with their names in lower case; a repeated one has several. */
+export function headerPairs (data: unknown): Array<[name: string, value: unknown]> {
+  return Object.entries(isObject(data) ? data : {}).flatMap(([name, values]) =>
+    [values].flat().map((value): [string, unknown] => [name.toLowerCase(), value]))
 }
 
 function headerProblem (name: string, value: unknown): string | undefined {
@@ -209,11 +208,6 @@ function bodyProblemOf ({ body, bodyNote }: Data): string | undefined {
 
 function isForm (value: unknown): value is Data {
   return isObject(value) && Object.values(value).every((item) => [item].flat().every((one) => !isObject(one)))
-}
-
-/** A text without its percent-encoding; unchanged if that is invalid. */
-function decoded (text: string): string {
-  return percentDecoded(text) ?? text
 }
 
 // Encodes white space, the quotes of shells, and the braces of templates.

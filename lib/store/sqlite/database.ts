@@ -10,10 +10,8 @@ import { readText, require } from '../../require.js'
 import { withoutNul, type Query, type Row, type SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
 
-/** `pragma user_version` of a store. */
 export const SCHEMA_VERSION = 2
 const SCHEMA = readText(import.meta.url, './schema.sql')
-/** The names of its tables, index and triggers. */
 const NAMES = Array.from(SCHEMA.matchAll(/^create \w+ if not exists (\w+)/gm), ([, name]) => `'${name}'`)
 
 /** Pages (4 KiB) in the write-ahead log before a checkpoint, more than the default; and KiB of cache. */
@@ -69,7 +67,6 @@ export class SqliteDatabase implements SqlDatabase {
   /** Whether a damaged file is set aside and a new one created: by applications, and not by commands that read it. */
   readonly #mayReplace: boolean
   #connection: DatabaseSyncInstance | null = null
-  /** The file of the connection. */
   #identity: string | null = null
   /** The last transaction: they follow each other, in the order in which they were called. */
   #writing: Promise<unknown> = Promise.resolve()
@@ -164,8 +161,8 @@ export class SqliteDatabase implements SqlDatabase {
     for (let i = 2; existsSync(aside) || existsSync(`${aside}-wal`); i++) aside = `${first}-${i}`
     renameSync(this.place, aside)
     if (existsSync(`${this.place}-wal`)) renameSync(`${this.place}-wal`, `${aside}-wal`)
-    const reaction = `It was set aside as "${aside}"; a new one is created.`
-    this.#warn(`The store "${this.place}" cannot be read (${reason}). ${reaction}`)
+    this.#warn(`The store "${this.place}" cannot be read (${reason}). ` +
+      `It was set aside as "${aside}"; a new one is created.`)
   }
 }
 
@@ -240,7 +237,6 @@ function checkFile (file: string, path: string): void {
   throw new Error(`${file === path ? 'it' : `"${file}"`} is not a file`)
 }
 
-/** The device and inode of a file; null if it does not exist. */
 function identityOf (path: string): string | null {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false })
   return found === undefined ? null : `${found.dev}:${found.ino}`

@@ -3,11 +3,9 @@ import { SqlStorage } from '../sql.js'
 import type { ProfileStorage, StorageBounds } from '../storage.js'
 import { SqliteDatabase } from './database.js'
 
-/** A message of the main thread: the call of a method, on the store of a path. */
 export interface Call {
   id: number
   path: string
-  /** Whether a damaged file may be set aside. */
   mayReplace: boolean
   bounds: Partial<StorageBounds>
   method: Exclude<keyof ProfileStorage, 'settle'>

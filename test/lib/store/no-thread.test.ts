@@ -36,7 +36,7 @@ for (const [name, Replaced, reason] of [
     t.teardown(() => { replaceWorker(RealWorker) })
     const warnings: string[] = []
     const options = { dataDir: testdir(t), maxProfiles: 9, warn: (message: string) => warnings.push(message) }
-    const opened = await openStorage({ ...options, mayUseMemory: true })
+    const opened = await openStorage(options)
     await Promise.all(['000001', '000002'].map(async (token) => await opened.put([recordOf(profile(token))])))
     t.match(await opened.get('000001'), { token: '000001' })
     t.match(await opened.stats(), { engine: 'memory', profiles: 2, maxProfiles: 9 })
@@ -45,7 +45,7 @@ for (const [name, Replaced, reason] of [
     t.match(warnings, [reason])
     t.equal(warnings.length, 1)
     // A command of the terminal reports it.
-    const read = await openStorage(options)
+    const read = await openStorage({ ...options, mayReplace: false })
     await t.rejects(async () => await read.get('000001'), { message: reason })
     await read.close()
   })

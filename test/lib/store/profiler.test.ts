@@ -157,11 +157,11 @@ t.test('close() writes queued profiles, and then nothing is saved', async t => {
 t.test('exit() puts the queued profiles and waits for the store', async t => {
   const storage = new Puppet()
   const profiler = new Profiler({ storage })
-  profiler.exit()
+  profiler.exit(performance.now() + 500)
   t.same([storage.batches, storage.settled.map(Math.round)], [[], [500]])
   profiler.save(profile('000001'))
   profiler.save(profile('000002'))
-  profiler.exit()
+  profiler.exit(performance.now() + 500)
   t.same([storage.batches, storage.settled.map(Math.round)], [[['000001', '000002']], [500, 500]])
   await profiler.close()
   t.same(storage.batches.length, 1, 'once')
@@ -171,7 +171,7 @@ t.test('a store that fails or cannot wait does not disturb the exit of the proce
   for (const put of [() => { throw new Error('unavailable') }, async () => await Promise.reject(new Error('unavailable')), () => {}]) {
     const profiler = new Profiler({ storage: Object.assign(new MemoryStorage(), { put }) })
     profiler.save(profile('000001'))
-    t.doesNotThrow(() => profiler.exit())
+    t.doesNotThrow(() => profiler.exit(performance.now() + 500))
   }
 })
 

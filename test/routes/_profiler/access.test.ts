@@ -278,7 +278,7 @@ inBothModes('CORS rules of the application do not open debug pages to other orig
 inBothModes('changes need a token of the page', async (t, build) => {
   const app = await build(routes, ANYBODY)
   const port = await listen(app)
-  const token = (await app.hindsight.profiler.formTokens()).create()
+  const token = await app.hindsight.profiler.formToken()
   type Fields = Record<string, string>
   const post = async (path: string, fields: Fields, headers: Fields = {}, type = 'application/x-www-form-urlencoded'): Promise<number> => {
     const body = type.endsWith('urlencoded')

@@ -26,7 +26,7 @@ async function start (build: Build): Promise<{ app: FastifyInstance, seen: Seen[
 }
 
 async function replay (app: FastifyInstance, token: string, fields: Record<string, string> = {}) {
-  const form = { form_token: (await app.hindsight.profiler.formTokens()).create(), ...fields }
+  const form = { form_token: await app.hindsight.profiler.formToken(), ...fields }
   return await app.inject(
     { method: 'POST', url: `/_profiler/${token}/replay`, headers: { ...FORM, accept: 'text/html' }, payload: new URLSearchParams(form).toString() }
   )

@@ -192,6 +192,29 @@ inBothModes('a request that cannot be sent, or an invalid field, is an error', a
   t.equal(orders.length, 0)
 })
 
+t.test('requests of the profiler are not replayed below a prefix of the application either', async (t) => {
+  for (const mode of ['observe', 'full'] as const) {
+    const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
+    t.teardown(() => app.close())
+    let profiler: FastifyInstance['hindsight']['profiler'] | undefined
+    await app.register(async (scope) => {
+      await scope.register(hindsight, { lifecycle: mode, debug: true, profiler: { storage: 'memory' } })
+      scope.get('/_errors', () => 'of the application')
+      profiler = scope.hindsight.profiler
+    }, { prefix: '/api' })
+    for (const [target, problem] of [['/api/_error/500', 'It is a request of the profiler itself.'], ['/api/_errors', undefined]] as const) {
+      profiler?.save(requested({ target }))
+      const view = (await app.inject({ url: '/api/_profiler/3fa94c/replay', headers: json })).json()
+      t.equal(view.problem, problem, `${mode} ${target}`)
+      const form = new URLSearchParams({ form_token: view.formToken }).toString()
+      const { statusCode } = await app.inject({
+        method: 'POST', url: '/api/_profiler/3fa94c/replay', headers: { ...json, 'content-type': 'application/x-www-form-urlencoded' }, payload: form
+      })
+      t.equal(statusCode, problem === undefined ? 200 : 409)
+    }
+  }
+})
+
 inBothModes('a response that does not end is aborted', async (t, build) => {
   const app = await build(declare)
   // The timeout does not keep a process running.

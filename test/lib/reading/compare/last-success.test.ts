@@ -1,7 +1,7 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { hasFailed, lastSuccess, renderDifferences, type ShownDifference } from '../../../../lib/reading/compare/last-success.js'
-import type { Profile } from '../../../../lib/store/profile.js'
+import { lastSuccess, renderDifferences, type ShownDifference } from '../../../../lib/reading/compare/last-success.js'
+import { isSuccess, type Profile } from '../../../../lib/store/profile.js'
 import { MemoryStorage } from '../../../../lib/store/memory.js'
 import { recordOf } from '../../../../lib/store/summary.js'
 import { profile } from '../../parts/fixture.js'
@@ -178,7 +178,7 @@ t.test('the last success is of the same route and method, before the failure, wi
   t.equal((await lastSuccess(store, now))?.summary.token, '00000b')
   t.equal(await lastSuccess(store, order('00000a', at(1))), null)
   t.equal(await lastSuccess({ search: (options) => store.search(options), get: () => undefined }, now), null, 'evicted since the search')
-  t.same([order('1'), now, order('1', { profile: { status: 400 } }), profile('1', { exceptions: null as never })].map(hasFailed), [false, true, true, false])
+  t.same([order('1'), now, order('1', { profile: { status: 400 } })].map(isSuccess), [true, false, false])
 })
 
 t.test('where no route matched, it is the last success of the path', async (t) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Profile } from '../../../../lib/store/profile.js'
-import { FORMATS, writeAs } from '../../../../lib/reading/formats/formats.js'
+import { writeAs } from '../../../../lib/reading/formats/formats.js'
 import { profile } from '../../parts/fixture.js'
 
 /** A profile of a request with these parts. */
@@ -10,9 +10,7 @@ export function requested (request: object, changes: Partial<Profile> = {}): Pro
 
 /** The request of a profile in one form. */
 export function written (name: string, of: Profile): string {
-  const format = FORMATS.find((one) => one.name === name)
-  if (format === undefined) throw new Error(name)
-  return writeAs(format, of).text
+  return writeAs(name, of).text
 }
 
 const NASTY = [

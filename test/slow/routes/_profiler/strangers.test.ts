@@ -234,7 +234,7 @@ for (const mode of [...MODES, 'preload'] as const) {
     if (!modes.includes(mode)) continue
     t.test(`${mode}, ${name}: no debug route answers clients without access`, async (t) => {
       const site = await start(t, mode, way)
-      const token = (await site.hindsight.profiler.formTokens()).create()
+      const token = await site.hindsight.profiler.formToken()
       t.ok(site.ours.length > 20, 'they are enumerated')
       const form = { form_token: token, pinned: '1', confirm: '1' }
       // Who is new to a route, its method and a form is asked in turns; all of them where nothing is set.
@@ -377,7 +377,7 @@ t.test('in production only users with the role see the pages, from any address',
       for (const { method, path } of site.ours) {
         for (const [who, Authorization] of [['nobody', null], ['a guest', 'Bearer guest'], ['somebody else', 'Bearer other']] as const) {
           const [Accept = '*/*'] = inTurn(ACCEPTS, turn++, 1)
-          const form = { form_token: (await site.hindsight.profiler.formTokens()).create(who === 'a guest' ? 'guest' : undefined), pinned: '1' }
+          const form = { form_token: await site.hindsight.profiler.formToken(who === 'a guest' ? 'guest' : undefined), pinned: '1' }
           const answer = await ask(site.port, { method, path, form, headers: { Accept, Authorization } })
           t.same(
             [secretIn({ ...answer, head: '' }), [401, 403].includes(answer.status)], [null, true],
@@ -410,7 +410,7 @@ t.test('in production no listener that is left to the application opens pages th
       const answer = await ask(site.port, {
         method,
         path,
-        form: { form_token: (await site.hindsight.profiler.formTokens()).create('guest'), pinned: '1' },
+        form: { form_token: await site.hindsight.profiler.formToken('guest'), pinned: '1' },
         headers: { Authorization: method === 'HEAD' ? null : 'Bearer guest' }
       })
       if (answer.status < 400 || answer.status > 403 || secretIn({ ...answer, head: '' }) !== null) t.fail(`${left}: ${method} ${path} is ${answer.status}`)

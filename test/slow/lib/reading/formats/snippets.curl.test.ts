@@ -42,7 +42,7 @@ function argument (args: readonly string[], name: string): string | undefined {
 t.test('a shell sends exactly the stored request, for any profile', async (t) => {
   fc.assert(fc.property(hostileProfile, (profile) => {
     const stored = storedRequest(profile)
-    const { target, headers, body } = fillRequest(stored, new Map())
+    const { target, headers, body } = fillRequest(stored)
     const command = written('curl', profile)
     const args = called(command)
     const sent = argument(args, '--data-raw')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { newToken, TOKEN_PATTERN } from '../../../lib/store/token.js'
+import { newToken, TOKEN_PATTERN } from '../../../lib/store/profile.js'
 
 t.test('a token has six lower-case hexadecimal digits', async (t) => {
   for (const [text, expected] of [
