@@ -13,6 +13,7 @@ import type { Profile } from '../../../lib/store/profile.js'
 import { testdir } from '../../support/folder.js'
 import { newest } from '../../support/app.js'
 import { snippetsOf } from '../../support/snippets.js'
+import { endLimits } from '../../support/timers.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const NEVER = 60_000
@@ -285,7 +286,9 @@ t.test('a file exports a plugin, an application or a function, or listens itself
 
 t.test('an application that does not close is abandoned after the timeout', async (t) => {
   const path = file(t, 'a.mjs', 'export default async function (app) { app.addHook("onClose", () => new Promise(() => {})); app.get("/", async () => 1) }')
+  const limits = endLimits(t, 5_000)
   t.match(await lifecycle(path), { code: 0, out: /^GET \/\n/ })
+  t.ok(limits.includes(5_000))
 })
 
 t.test('a process ends with pending timers, prints only the order, and gets no hook from the preload', async (t) => {
