@@ -50,25 +50,29 @@ ${variables(SERVER_OPTIONS).join('\n')}
 
 function variables (schemas: OptionSchemas, withOption = false, path = ''): string[] {
   return Object.entries(schemas).flatMap(([name, schema]) => {
-    const { env, description = '', properties = {} } = schema
+    const { env, properties = {} } = schema
     const option = withOption ? ` \`${path}${name}\` |` : ''
-    const row = `| \`${env}\` |${option} ${presetOf(schema)} | ${description.replaceAll('|', '\\|')} |`
+    const row = `| \`${env}\` |${option} ${presetOf(schema)} | ${textOf(name, schema)} |`
     return [...env === undefined ? [] : [row], ...variables(properties, withOption, `${path}${name}.`)]
   })
 }
 
 function rows (schemas: OptionSchemas, path = ''): string[] {
   return Object.entries(schemas).flatMap(([name, schema]) => {
-    const { types, env, description, properties = {}, additionalProperties: others, items } = schema
+    const { types, env, properties = {}, additionalProperties: others, items } = schema
     const variable = env === undefined ? '' : `\`${env}\``
-    const text = description?.replaceAll('|', '\\|')
     return [
-      `| \`${path}${name}\` | ${variable} | ${types.join(', ')} | ${presetOf(schema)} | ${text} |`,
+      `| \`${path}${name}\` | ${variable} | ${types.join(', ')} | ${presetOf(schema)} | ${textOf(`${path}${name}`, schema)} |`,
       ...rows(properties, `${path}${name}.`),
       ...others === undefined ? [] : rows({ '*': others }, `${path}${name}.`),
       ...rows(items?.properties ?? {}, `${path}${name}[].`)
     ]
   })
+}
+
+function textOf (name: string, { description }: OptionSchema): string {
+  if (!description) throw new Error(`The option ${name} has no description`)
+  return description.replaceAll('|', '\\|')
 }
 
 function presetOf ({ without, default: preset, env }: OptionSchema): string {

@@ -3,6 +3,7 @@ import t from 'tap'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { HindsightOptions } from '../../lib/options.js'
 import { build, raw, listen, refusal } from '../support/app.js'
+import { endLimits } from '../support/timers.js'
 
 async function health (app: FastifyInstance, url: string, headers = {}): Promise<[status: number, body: string]> {
   const { statusCode, body } = await app.inject({ url, headers })
@@ -62,6 +63,7 @@ t.test('a service is not ready while its store of sessions is unavailable, and w
   const app = await build({ health: true, session: { secret: 'x'.repeat(32), store } })
   t.teardown(() => app.close())
   t.same(await health(app, '/readyz'), [200, 'ok\n'])
+  const limits = endLimits(t, 2_000)
   for (const [name, unavailable] of [
     ['rejects', async () => { throw new Error('the password is hunter2') }], ['does not answer', () => new Promise(() => {})]
   ] as Array<[string, () => unknown]>) {
@@ -72,6 +74,7 @@ t.test('a service is not ready while its store of sessions is unavailable, and w
     read = () => 'there'
     while ((await health(app, '/readyz'))[0] === 503) await sleep(50)
   }
+  t.ok(limits.every((limit) => limit === 2_000), 'the limit of each check')
   app.hindsight.isClosing = true
   t.same(await health(app, '/readyz'), [503, 'unavailable\n'])
   t.same(await health(app, '/livez'), [200, 'ok\n'])

@@ -12,6 +12,7 @@ import { expected, OPTIONS } from '../../lib/check-options.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import { asides, connection, place } from '../lib/store/support.js'
 import { profileOf } from '../support/app.js'
+import { inBothModes } from '../support/modes.js'
 
 /** The names of the listeners that can be left to the application. */
 const OPTIONAL_LISTENERS = OPTIONS.leave?.items?.enum ?? []
@@ -45,26 +46,24 @@ t.test('the plugin needs no option: pages, profiles, toolbar', async (t) => {
   t.equal((await reasonsOf(app)).get('kernel.request session'), 'not configured')
 })
 
-t.test('clients that may not see the debug surface receive no debug page in any format', async (t) => {
-  for (const lifecycle of ['observe', 'full'] as const) {
-    const app = await application(t, (app) => { app.get('/', async () => 'x') }, { lifecycle })
-    const token = String((await app.inject('/')).headers['x-debug-token'])
-    await profileOf(app, await app.inject('/'))
-    const origin = await app.listen({ host: '127.0.0.1', port: 0 })
-    const statusOf = async (path: string, headers: Record<string, string>): Promise<number | undefined> => await new Promise((resolve, reject) => {
-      get(`${origin}${path}`, { headers }, (response) => { response.resume().once('close', () => { resolve(response.statusCode) }) }).once('error', reject)
-    })
-    const paths = [
-      '/_profiler/', '/_profiler/search.json', '/_profiler/latest', `/_profiler/${token}`, `/_profiler/${token}.md`, `/_profiler/${token}/as/curl`,
-      `/_profiler/${token}/replay`, `/_profiler/${token}/compare/${token}`, `/_wdt/${token}`, '/_error/500'
-    ]
-    for (const path of paths) {
-      for (const accept of [{}, { accept: '*/*' }, { accept: 'application/json' }, { accept: 'text/html' }]) {
-        t.equal(await statusOf(path, { host: 'evil.example', ...accept }), 404, `${path} ${JSON.stringify(accept)}`)
-      }
+inBothModes('clients that may not see the debug surface receive no debug page in any format', async (t, _build, lifecycle) => {
+  const app = await application(t, (app) => { app.get('/', async () => 'x') }, { lifecycle })
+  const token = String((await app.inject('/')).headers['x-debug-token'])
+  await profileOf(app, await app.inject('/'))
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+  const statusOf = async (path: string, headers: Record<string, string>): Promise<number | undefined> => await new Promise((resolve, reject) => {
+    get(`${origin}${path}`, { headers }, (response) => { response.resume().once('close', () => { resolve(response.statusCode) }) }).once('error', reject)
+  })
+  const paths = [
+    '/_profiler/', '/_profiler/search.json', '/_profiler/latest', `/_profiler/${token}`, `/_profiler/${token}.md`, `/_profiler/${token}/as/curl`,
+    `/_profiler/${token}/replay`, `/_profiler/${token}/compare/${token}`, `/_wdt/${token}`, '/_error/500'
+  ]
+  for (const path of paths) {
+    for (const accept of [{}, { accept: '*/*' }, { accept: 'application/json' }, { accept: 'text/html' }]) {
+      t.equal(await statusOf(path, { host: 'evil.example', ...accept }), 404, `${path} ${JSON.stringify(accept)}`)
     }
-    t.equal(await statusOf('/_profiler/', {}), 200)
   }
+  t.equal(await statusOf('/_profiler/', {}), 200)
 })
 
 t.test('the listener that restricts the pages to a role cannot be left to the application', async (t) => {
@@ -96,26 +95,24 @@ t.test('below a prefix the pages and all links have the prefix', async (t) => {
   t.notOk((await app.inject('/shop/_profiler/nowhere/at/all')).headers['x-debug-token'], 'its own pages leave no profiles')
 })
 
-t.test('below a prefix, callNotFound() reaches the not-found handler of the outer application', async (t) => {
-  for (const lifecycle of ['observe', 'full'] as const) {
-    for (const debug of [true, false]) {
-      const app = Fastify({ pluginTimeout: 60_000 })
-      t.teardown(() => app.close())
-      let part: FastifyInstance | undefined
-      await app.register(async (child) => {
-        part = child
-        await child.register(hindsight, { lifecycle, debug, profiler: { storage: 'memory', production: true } })
-        child.get('/missed', (_request, reply) => { reply.callNotFound() })
-        child.get('/', async () => 'x')
-      }, { prefix: '/shop' })
-      const origin = await app.listen({ host: '127.0.0.1', port: 0 })
-      for (const accept of ['text/html', 'application/json']) {
-        t.equal((await fetch(`${origin}/shop/missed`, { headers: { accept } })).status, 404, `${lifecycle} ${accept}`)
-      }
-      t.equal((await fetch(`${origin}/shop/`)).status, 200)
-      const { profiles } = await part?.hindsight.profiler.search({ limit: 9 }) ?? {}
-      t.same(profiles?.map(({ status }) => status), [200, 404, 404], `${lifecycle} ${debug ? 'in debug mode' : 'in production'}`)
+inBothModes('below a prefix, callNotFound() reaches the not-found handler of the outer application', async (t, _build, lifecycle) => {
+  for (const debug of [true, false]) {
+    const app = Fastify({ pluginTimeout: 60_000 })
+    t.teardown(() => app.close())
+    let part: FastifyInstance | undefined
+    await app.register(async (child) => {
+      part = child
+      await child.register(hindsight, { lifecycle, debug, profiler: { storage: 'memory', production: true } })
+      child.get('/missed', (_request, reply) => { reply.callNotFound() })
+      child.get('/', async () => 'x')
+    }, { prefix: '/shop' })
+    const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+    for (const accept of ['text/html', 'application/json']) {
+      t.equal((await fetch(`${origin}/shop/missed`, { headers: { accept } })).status, 404, `${lifecycle} ${accept}`)
     }
+    t.equal((await fetch(`${origin}/shop/`)).status, 200)
+    const { profiles } = await part?.hindsight.profiler.search({ limit: 9 }) ?? {}
+    t.same(profiles?.map(({ status }) => status), [200, 404, 404], `${lifecycle} ${debug ? 'in debug mode' : 'in production'}`)
   }
 })
 
@@ -294,24 +291,22 @@ t.test('a storage that names no store stops the start in both modes, also with a
   await t.rejects(async () => { await preloaded.ready() }, { message }, 'the preload')
 })
 
-t.test('with a store of another version requests are answered, and the page of the profiler has the reason', async (t) => {
-  for (const lifecycle of ['observe', 'full'] as const) {
-    const path = place(t)
-    const other = connection(t, path)
-    other.exec('create table profiles (token text); pragma user_version = 99')
-    other.close()
-    const warnings: string[] = []
-    const onWarning = ({ message }: Error): void => { if (message.includes(path)) warnings.push(message) }
-    process.on('warning', onWarning)
-    const app = await application(t, (app) => { app.get('/', async () => 'hello') }, { lifecycle, profiler: { dataDir: dirname(path) } })
-    t.equal((await app.inject('/')).body, 'hello')
-    await app.hindsight.profiler.flush()
-    const page = await app.inject({ url: '/_profiler/', headers: HTML })
-    t.equal(page.statusCode, 503)
-    t.match(page.body, 'its schema has version 99, and this version of fastify-hindsight supports 2; use another folder')
-    await new Promise((resolve) => setImmediate(resolve))
-    process.off('warning', onWarning)
-    if (lifecycle === 'observe') t.match(warnings, [`Profiles are lost: the store failed: The store "${path}" cannot be used: its schema has version 99`])
-    t.same(asides(path), [])
-  }
+inBothModes('with a store of another version requests are answered, and the page of the profiler has the reason', async (t, _build, lifecycle) => {
+  const path = place(t)
+  const other = connection(t, path)
+  other.exec('create table profiles (token text); pragma user_version = 99')
+  other.close()
+  const warnings: string[] = []
+  const onWarning = ({ message }: Error): void => { if (message.includes(path)) warnings.push(message) }
+  process.on('warning', onWarning)
+  const app = await application(t, (app) => { app.get('/', async () => 'hello') }, { lifecycle, profiler: { dataDir: dirname(path) } })
+  t.equal((await app.inject('/')).body, 'hello')
+  await app.hindsight.profiler.flush()
+  const page = await app.inject({ url: '/_profiler/', headers: HTML })
+  t.equal(page.statusCode, 503)
+  t.match(page.body, 'its schema has version 99, and this version of fastify-hindsight supports 2; use another folder')
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('warning', onWarning)
+  if (lifecycle === 'observe') t.match(warnings, [`Profiles are lost: the store failed: The store "${path}" cannot be used: its schema has version 99`])
+  t.same(asides(path), [])
 })

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -323,34 +322,6 @@ t.test('no line of a table is longer than the terminal', async (t) => {
   t.match(shown, /GET \/ord[^ \n]*…[^ \n]*page=7/, 'a URL is shortened in the middle')
   const { out: listed } = await hindsight(dataDir, ['list'])
   t.match(listed, url.slice('http://127.0.0.1:3000'.length), 'a file has the whole URL')
-})
-
-t.test('tail follows the profiles of another process', async (t) => {
-  const dataDir = await stored(t, [profile('000001')])
-  const child = spawn(
-    process.execPath, [join(import.meta.dirname, '../../bin/fastify-hindsight.js'), 'tail', '--json', '--error', '1', '--data-dir', dataDir],
-    { stdio: ['ignore', 'pipe', 'inherit'] }
-  )
-  t.teardown(() => child.kill('SIGKILL'))
-  const store = await openStorage({ dataDir })
-  t.teardown(() => store.close())
-  let printed = ''
-  let count = 1
-  const more = setInterval(() => {
-    store.put([failure(String(++count).padStart(6, '0')), profile(`0000${10 + count}`)].map((one) => recordOf(one)))
-  }, 200)
-  t.teardown(() => clearInterval(more))
-  // The pipe stays open: the command ends by itself where it is closed.
-  await new Promise<void>((resolve) => {
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      printed += chunk
-      if (printed.split('\n').length > 2) resolve()
-    })
-  })
-  for (const line of printed.split('\n').slice(0, 2)) t.match(JSON.parse(line), { error: true, token: String })
-  const ended = new Promise((resolve) => child.once('exit', (_code, signal) => resolve(signal)))
-  child.kill('SIGINT')
-  t.equal(await ended, 'SIGINT')
 })
 
 t.test('compare prints two profiles side by side', async (t) => {

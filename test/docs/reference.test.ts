@@ -4,7 +4,9 @@ import addFormats from 'ajv-formats'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
+import { OPTIONS } from '../../lib/check-options.js'
 import type { HindsightOptions } from '../../lib/options.js'
+import { environmentPage, optionsPage } from '../../docs/scripts/options.js'
 import { committed, GENERATED, generated } from '../../docs/scripts/reference.js'
 import { PROFILE_SCHEMA } from '../../docs/scripts/profile.js'
 
@@ -13,6 +15,16 @@ for (const path of Object.keys(GENERATED)) {
     t.equal(committed(path), await generated(path), 'npm run docs:reference writes it')
   })
 }
+
+t.test('an option or variable without a description is an error', async (t) => {
+  const { debug } = OPTIONS
+  for (const description of [undefined, '']) {
+    Object.assign(OPTIONS, { debug: { ...debug, description } })
+    t.throws(optionsPage, { message: 'The option debug has no description' })
+    t.throws(environmentPage, { message: 'The option debug has no description' })
+  }
+  Object.assign(OPTIONS, { debug })
+})
 
 t.test('the JSON Schema of profiles validates real profiles', async (t) => {
   const ajv = new Ajv({ strict: true, allowUnionTypes: true, allErrors: true })

@@ -1,7 +1,5 @@
-import { join } from 'node:path'
 import t from 'tap'
 import Fastify from 'fastify'
-import ts from 'typescript'
 import { hindsight } from '../../app/hindsight.js'
 import type { RouteAttributes } from '../../lib/options.js'
 import { build, profileOf } from '../support/app.js'
@@ -128,60 +126,4 @@ t.test('the profile has the attributes of the route', async (t) => {
   t.strictSame(await told('/none'), [['main', 'skipped', 'not configured']])
   t.strictSame(await told('/boom'), [['main', 'ran', undefined], ['error', 'skipped', 'the diagnostic handler declares no attributes']])
   t.strictSame(await told('/nowhere'), [['error', 'skipped', 'not configured']])
-})
-
-/** Lines that compile, and lines that must not; each is compiled by the project's own settings. */
-const RIGHT = [
-  "app.get('/a', { config: { template: 'home', cache: { maxAge: '1 hour', etag: async () => 'x' }, security: 'true', isGranted: ['A', { attribute: 'B' }], " +
-    "links: [{ rel: 'next', href: '/' }] } }, async () => ({}))",
-  "app.get('/b/:id', { config: { params: { id: 'int' } } }, async () => ({}))",
-  "app.get('/c/:id', { config: { params: { id: { enum: ['a', 'b'] } } } }, async () => ({}))",
-  "app.get('/e', { config: { cache: { etag: (request: FastifyRequest<{ Params: { id: number } }>) => String(request.params.id) } } }, async () => ({}))",
-  "const config = { params: { id: 'int', day: 'date', state: { enum: ['a', 'b'] } } } as const satisfies RouteAttributes",
-  "app.get<{ Params: ConvertedParams<typeof config> }>('/f/:id/:day/:state', { config }, async ({ params }) => { const id: number = params.id; const day: " +
-    "Date = params.day; const state: 'a' | 'b' = params.state; return { id, day, state } })"
-]
-const WRONG = [
-  "app.get('/a', { config: { template: 3 } }, async () => ({}))",
-  "app.get('/a', { config: { cache: { maxAge: true } } }, async () => ({}))",
-  "app.get('/a', { config: { cache: { vary: 'Accept' } } }, async () => ({}))",
-  "app.get('/a', { config: { cache: { etag: () => 3 } } }, async () => ({}))",
-  "app.get('/a', { config: { params: { id: 'itn' } } }, async () => ({}))",
-  "app.get('/a', { config: { params: { id: { enum: 'a' } } } }, async () => ({}))",
-  "app.get('/a', { config: { params: { id: 'itn' } } }, async () => ({}))",
-  "app.get('/a', { config: { security: true } }, async () => ({}))",
-  "app.get('/a', { config: { isGranted: { role: 'A' } } }, async () => ({}))",
-  "app.get('/a', { config: { links: [{ rel: 'next' }] } }, async () => ({}))",
-  "app.route({ method: 'GET', url: '/a', config: { template: 3 }, handler: async () => ({}) })",
-  "app.get<{ Params: unknown }>('/a', { config: { tempalte: 'home' } }, async () => ({}))",
-  "const config = { tempalte: 'home' } satisfies RouteAttributes; app.get('/a', { config }, async () => ({}))",
-  "app.get<{ Params: ConvertedParams<{ params: { id: 'int' } }> }>('/a/:id', { config: { params: { id: 'int' } } }, async ({ params }) => { const id: string " +
-    '= params.id; return id })'
-]
-
-t.test('a mistyped attribute does not compile', async (t) => {
-  const root = join(import.meta.dirname, '../..')
-  const head = ["import type {} from '../app/full-mode.js'", "import type { FastifyInstance, FastifyRequest } from 'fastify'",
-    "import type { RouteAttributes } from '../lib/options.js'", "import type { ConvertedParams } from '../lib/routing/attributes.js'"]
-  const files = new Map([RIGHT, ...WRONG.map((line) => [line])].map((lines, i) => [
-    join(root, 'test', `compiled-${i}.ts`),
-    [
-      ...head, 'export function declare (app: FastifyInstance, _types?: [FastifyRequest, ConvertedParams<{ params: {} }>, RouteAttributes]): void {', ...lines,
-      '}'
-    ].join('\n')
-  ]))
-  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile) as { config: { compilerOptions: object } }
-  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
-  const host = ts.createCompilerHost(options)
-  const { readFile, fileExists, getSourceFile } = host
-  host.readFile = (name) => files.get(name) ?? readFile(name)
-  host.fileExists = (name) => files.has(name) || fileExists(name)
-  host.getSourceFile = (name, target, ...rest) =>
-    files.has(name) ? ts.createSourceFile(name, files.get(name) as string, target) : getSourceFile(name, target, ...rest)
-  const program = ts.createProgram([...files.keys()], options, host)
-  for (const [i, name] of [...files.keys()].entries()) {
-    const found = ts.getPreEmitDiagnostics(program, program.getSourceFile(name)).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '))
-    if (i === 0) t.strictSame(found, [], 'valid attributes compile')
-    else t.ok(found.length > 0, WRONG[i - 1] ?? name)
-  }
 })

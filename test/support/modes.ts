@@ -11,10 +11,10 @@ export type TestedMode = typeof MODES[number]
 /** Makes an application with the plugin in one mode, in debug mode with profiles in memory; it is closed after the test. */
 export type Build = (declare?: (app: FastifyInstance) => unknown, options?: HindsightOptions, server?: object) => Promise<FastifyInstance>
 
-/** Runs a test of what both modes have, once in each. */
-export function inBothModes (name: string, test: (t: Test, build: Build, mode: TestedMode) => unknown): void {
+/** Runs a test of what both modes have, once in each; `parent` is the test that it is a part of. */
+export function inBothModes (name: string, test: (t: Test, build: Build, mode: TestedMode) => unknown, parent: Pick<Test, 'test'> = t): void {
   for (const mode of MODES) {
-    t.test(`${name} (${mode})`, async (t) => {
+    parent.test(`${name} (${mode})`, async (t) => {
       const build: Build = async (declare, { profiler, ...options } = {}, server = {}) => {
         const app = Fastify(
           { logger: { level: 'info', stream: { write () {} } }, pluginTimeout: 60_000, ...server } as FastifyServerOptions

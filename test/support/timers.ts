@@ -1,3 +1,7 @@
+import { syncBuiltinESMExports } from 'node:module'
+import timers from 'node:timers'
+import type { Test } from 'tap'
+
 const { setTimeout: start, clearTimeout: stop } = globalThis
 
 /** In place of `setTimeout`: the limits of so many milliseconds come, one after the other, when these moments do; all other timers are as they are. */
@@ -19,3 +23,23 @@ export function limitsAt (
 
 /** What does not come within its limit's time. */
 export const NEVER = new Promise<never>(() => {})
+
+/**
+ * Until the end of the test, limits of `node:timers` of at least so many milliseconds end with the next turn of the event
+ * loop. Returns the list of those that were set.
+ */
+export function endLimits (t: Pick<Test, 'teardown'>, from: number): number[] {
+  const { setTimeout } = timers
+  const limits: number[] = []
+  const replace = (replacement: unknown): void => {
+    Object.assign(timers, { setTimeout: replacement })
+    syncBuiltinESMExports()
+  }
+  t.teardown(() => { replace(setTimeout) })
+  replace((call: (...args: unknown[]) => void, milliseconds: number, ...args: unknown[]): NodeJS.Timeout => {
+    if (milliseconds < from) return setTimeout(call, milliseconds, ...args)
+    limits.push(milliseconds)
+    return setTimeout(call, 0, ...args)
+  })
+  return limits
+}

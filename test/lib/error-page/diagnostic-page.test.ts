@@ -375,47 +375,45 @@ t.test('odd values are serialized safely in the problem document', async (t) => 
   t.equal(JSON.parse(problemOf({ logsOmitted: 500 })).logsOmitted, 500)
 })
 
-for (const lifecycle of ['observe', 'full'] as const) {
-  t.test(`the page is not cached, and says that its form depends on Accept, in ${lifecycle} mode`, async (t) => {
-    const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
-    t.teardown(() => app.close())
-    await app.register(hindsight, { lifecycle, debug: true, profiler: { storage: 'memory' } })
-    const policy = { 'content-security-policy-report-only': "default-src 'none'; report-uri /reports" }
-    const cacheable = {
-      'cache-control': 'public, max-age=600',
-      expires: 'Fri, 01 Jan 2027 00:00:00 GMT',
-      'cdn-cache-control': 'max-age=600',
-      vary: 'Origin',
-      'x-accel-expires': '600',
-      'akamai-cache-control': 'max-age=600',
-      'edge-control': 'max-age=600'
-    }
-    const absent = {
-      expires: undefined,
-      'cdn-cache-control': undefined,
-      'x-accel-expires': undefined,
-      'akamai-cache-control': undefined,
-      'edge-control': undefined
-    }
-    app.addHook('onRequest', async (_request, reply) => { reply.headers({ ...cacheable, ...policy }) })
-    app.get('/boom', async () => { throw new Error('boom') })
-    app.get('/own', async () => { throw Object.assign(new Error('boom'), { headers: { 'cache-control': 'public, max-age=60' } }) })
-    for (const url of ['/boom', '/own', '/missing']) {
-      const { headers, body } = await app.inject({ url, headers: { accept: 'text/html' } })
-      t.match(body, /<!doctype html>/i)
-      t.equal(headers['cache-control'], 'no-store', url)
-      // Without a route, `full` mode runs no hook of the application.
-      t.equal(headers.vary, lifecycle === 'full' && url === '/missing' ? 'Accept' : 'Origin, Accept', url)
-      t.match(headers, { ...absent, 'content-security-policy-report-only': undefined }, url)
-      if (lifecycle === 'full') continue
-      const json = await app.inject({ url, headers: { accept: 'application/json' } })
-      t.match(json.headers, { ...cacheable, ...policy, 'cache-control': /^public, max-age=60/ }, 'what is not replaced is unchanged')
-    }
-    for (const url of ['/_profiler/', '/_profiler/latest', '/_profiler/latest.json', '/_profiler/000000', '/_wdt/000000']) {
-      t.match((await app.inject(url)).headers, { ...absent, 'cache-control': 'no-store' }, url)
-    }
-    const { body } = await app.inject({ url: '/_profiler/', headers: { accept: 'text/html' } })
-    const asset = await app.inject(/(?<=(?:href|src)=")[^"]*\/assets\/[^"]+/.exec(body)?.[0] ?? '')
-    t.equal(asset.headers['cache-control'], 'private, max-age=31536000, immutable', 'stylesheets and scripts')
-  })
-}
+inBothModes('the page is not cached, and says that its form depends on Accept', async (t, _build, lifecycle) => {
+  const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
+  t.teardown(() => app.close())
+  await app.register(hindsight, { lifecycle, debug: true, profiler: { storage: 'memory' } })
+  const policy = { 'content-security-policy-report-only': "default-src 'none'; report-uri /reports" }
+  const cacheable = {
+    'cache-control': 'public, max-age=600',
+    expires: 'Fri, 01 Jan 2027 00:00:00 GMT',
+    'cdn-cache-control': 'max-age=600',
+    vary: 'Origin',
+    'x-accel-expires': '600',
+    'akamai-cache-control': 'max-age=600',
+    'edge-control': 'max-age=600'
+  }
+  const absent = {
+    expires: undefined,
+    'cdn-cache-control': undefined,
+    'x-accel-expires': undefined,
+    'akamai-cache-control': undefined,
+    'edge-control': undefined
+  }
+  app.addHook('onRequest', async (_request, reply) => { reply.headers({ ...cacheable, ...policy }) })
+  app.get('/boom', async () => { throw new Error('boom') })
+  app.get('/own', async () => { throw Object.assign(new Error('boom'), { headers: { 'cache-control': 'public, max-age=60' } }) })
+  for (const url of ['/boom', '/own', '/missing']) {
+    const { headers, body } = await app.inject({ url, headers: { accept: 'text/html' } })
+    t.match(body, /<!doctype html>/i)
+    t.equal(headers['cache-control'], 'no-store', url)
+    // Without a route, `full` mode runs no hook of the application.
+    t.equal(headers.vary, lifecycle === 'full' && url === '/missing' ? 'Accept' : 'Origin, Accept', url)
+    t.match(headers, { ...absent, 'content-security-policy-report-only': undefined }, url)
+    if (lifecycle === 'full') continue
+    const json = await app.inject({ url, headers: { accept: 'application/json' } })
+    t.match(json.headers, { ...cacheable, ...policy, 'cache-control': /^public, max-age=60/ }, 'what is not replaced is unchanged')
+  }
+  for (const url of ['/_profiler/', '/_profiler/latest', '/_profiler/latest.json', '/_profiler/000000', '/_wdt/000000']) {
+    t.match((await app.inject(url)).headers, { ...absent, 'cache-control': 'no-store' }, url)
+  }
+  const { body } = await app.inject({ url: '/_profiler/', headers: { accept: 'text/html' } })
+  const asset = await app.inject(/(?<=(?:href|src)=")[^"]*\/assets\/[^"]+/.exec(body)?.[0] ?? '')
+  t.equal(asset.headers['cache-control'], 'private, max-age=31536000, immutable', 'stylesheets and scripts')
+})

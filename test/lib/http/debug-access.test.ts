@@ -7,6 +7,7 @@ import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
 import type { HindsightOptions } from '../../../lib/options.js'
 import { build, get, headerOf, listen, newest, rawText as raw, refusal, statusOf } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 const HTML = { accept: 'text/html' }
 
@@ -33,7 +34,19 @@ async function failure (t: Test, port: number, headers: Record<string, string>, 
   t.equal(statusOf(surface) === 200, expected, `${name}: the profiler's pages`)
 }
 
+/** Returns the function that gives the port of an application with some options: one application for equal options. */
+function applications (t: Test): (options: HindsightOptions) => Promise<number> {
+  const ports = new Map<string, Promise<number>>()
+  return async (options) => {
+    const key = JSON.stringify(options)
+    const port = ports.get(key) ?? build(t, options, routes).then(async (app) => await listen(app))
+    ports.set(key, port)
+    return await port
+  }
+}
+
 t.test('access depends on the address of the client', async t => {
+  const portFor = applications(t)
   for (const [name, options, client, expected] of [
     ['loopback', {}, '127.0.0.1', true],
     ['all of loopback', {}, '127.8.9.10', true],
@@ -52,10 +65,7 @@ t.test('access depends on the address of the client', async t => {
     ['outside of the range', { debugClients: ['203.0.113.0/24'] }, '203.0.114.1', false],
     ['named IPv6', { debugClients: ['2001:db8::/32'] }, '2001:db8:1::1', true]
   ] as Array<[string, HindsightOptions, string, boolean]>) {
-    const app = await build(t, { trustedProxies: ['127.0.0.1'], ...options }, routes)
-    const port = await listen(app)
-    await failure(t, port, { 'X-Forwarded-For': client }, expected, name)
-    await app.close()
+    await failure(t, await portFor({ trustedProxies: ['127.0.0.1'], ...options }), { 'X-Forwarded-For': client }, expected, name)
   }
 })
 
@@ -239,6 +249,7 @@ t.test('a tunnel has access if it forwards a local host, or a host of debugHosts
 })
 
 t.test('IP addresses, local names and the names of debugHosts have access, and other hosts do not', async t => {
+  const portFor = applications(t)
   for (const [options, host, expected] of [
     [{}, '127.0.0.1', true],
     [{}, '127.0.0.1:3000', true],
@@ -282,10 +293,7 @@ t.test('IP addresses, local names and the names of debugHosts have access, and o
     [{ debugHosts: ['example.com'] }, 'a.example.com', false],
     [{ debugHosts: ['*'] }, 'anything.example', true]
   ] as Array<[HindsightOptions, string, boolean]>) {
-    const app = await build(t, options, routes)
-    const port = await listen(app)
-    await failure(t, port, { Host: host }, expected, host)
-    await app.close()
+    await failure(t, await portFor(options), { Host: host }, expected, host)
   }
 })
 
@@ -432,39 +440,37 @@ t.test('requests without access to the debug surface are profiled too', async t 
   t.match(await newest(app), { ip: '203.0.113.9', status: 500, exceptions: [{ message: 'the inner workings' }] })
 })
 
-for (const lifecycle of ['observe', 'full'] as const) {
-  t.test(`injected requests are judged like those of a socket, in ${lifecycle} mode`, async t => {
-    const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
-    t.teardown(() => app.close())
-    await app.register(hindsight, { lifecycle, debug: true, debugClients: ['198.51.100.7'], debugHosts: ['tools.example'], profiler: { storage: 'memory' } })
-    routes(app)
-    app.get('/inside', async () => (await app.inject({ url: '/boom', headers: HTML })).body)
-    const isDetailed = (body: string): boolean => body.includes('debug-access.test.ts')
-    for (const [name, request, expected] of [
-      ['the default', {}, true],
-      ['a listed client', { remoteAddress: '198.51.100.7' }, true],
-      ['a listed host', { headers: { host: 'tools.example' } }, true],
-      ['a public client', { remoteAddress: '203.0.113.9' }, false],
-      ['a private client', { remoteAddress: '10.0.0.7' }, false],
-      ['a public client in a header', { headers: { 'x-forwarded-for': '203.0.113.9' } }, false],
-      ['a proxy without a client', { headers: { 'x-forwarded-proto': 'https' } }, false],
-      ['a public host', { headers: { host: 'api.shop.example' } }, false],
-      ['a public host as authority', { authority: 'api.shop.example' }, false],
-      ['a public address as host', { headers: { host: '203.0.113.9' } }, false]
-    ] as Array<[string, InjectOptions, boolean]>) {
-      const given = { ...request, headers: { ...HTML, ...request.headers } }
-      const { headers, body } = await app.inject({ url: '/boom', ...given })
-      t.equal(headers['x-debug-token'] !== undefined, expected, name)
-      t.equal(isDetailed(body), expected, name)
-      t.equal((await app.inject({ url: '/_profiler/', ...given })).statusCode, expected ? 200 : 404, name)
-    }
-    const page = await app.inject({ url: '/boom', headers: { ...HTML, origin: 'https://evil.example' } })
-    t.ok(page.headers['x-debug-token'])
-    t.notOk(isDetailed(page.body), 'for a page of another site')
-    t.ok(isDetailed((await app.inject('/inside')).body))
-    t.notOk(isDetailed((await app.inject({ url: '/inside', remoteAddress: '203.0.113.9' })).body), 'of a handler, for its client')
-  })
-}
+inBothModes('injected requests are judged like those of a socket', async (t, _build, lifecycle) => {
+  const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
+  t.teardown(() => app.close())
+  await app.register(hindsight, { lifecycle, debug: true, debugClients: ['198.51.100.7'], debugHosts: ['tools.example'], profiler: { storage: 'memory' } })
+  routes(app)
+  app.get('/inside', async () => (await app.inject({ url: '/boom', headers: HTML })).body)
+  const isDetailed = (body: string): boolean => body.includes('debug-access.test.ts')
+  for (const [name, request, expected] of [
+    ['the default', {}, true],
+    ['a listed client', { remoteAddress: '198.51.100.7' }, true],
+    ['a listed host', { headers: { host: 'tools.example' } }, true],
+    ['a public client', { remoteAddress: '203.0.113.9' }, false],
+    ['a private client', { remoteAddress: '10.0.0.7' }, false],
+    ['a public client in a header', { headers: { 'x-forwarded-for': '203.0.113.9' } }, false],
+    ['a proxy without a client', { headers: { 'x-forwarded-proto': 'https' } }, false],
+    ['a public host', { headers: { host: 'api.shop.example' } }, false],
+    ['a public host as authority', { authority: 'api.shop.example' }, false],
+    ['a public address as host', { headers: { host: '203.0.113.9' } }, false]
+  ] as Array<[string, InjectOptions, boolean]>) {
+    const given = { ...request, headers: { ...HTML, ...request.headers } }
+    const { headers, body } = await app.inject({ url: '/boom', ...given })
+    t.equal(headers['x-debug-token'] !== undefined, expected, name)
+    t.equal(isDetailed(body), expected, name)
+    t.equal((await app.inject({ url: '/_profiler/', ...given })).statusCode, expected ? 200 : 404, name)
+  }
+  const page = await app.inject({ url: '/boom', headers: { ...HTML, origin: 'https://evil.example' } })
+  t.ok(page.headers['x-debug-token'])
+  t.notOk(isDetailed(page.body), 'for a page of another site')
+  t.ok(isDetailed((await app.inject('/inside')).body))
+  t.notOk(isDetailed((await app.inject({ url: '/inside', remoteAddress: '203.0.113.9' })).body), 'of a handler, for its client')
+})
 
 t.test('without debug mode injected requests receive no details', async t => {
   const production = await build(t, { debug: false }, routes)

@@ -281,7 +281,8 @@ t.test('a request that was answered before its body was refused has one answer',
 })
 
 t.test('a message that exceeds its timeout is answered with 408', async (t) => {
-  const { app, port, lines } = await service(t, {}, () => {}, serverOptions({ headersTimeout: 200, requestTimeout: 400 }))
+  const limits = serverOptions({ headersTimeout: 200, requestTimeout: 400 })
+  const { app, port, lines } = await service(t, {}, () => {}, { ...limits, http: { ...limits.http, connectionsCheckingInterval: 50 } })
   for (const [name, bytes] of [
     ['its header section', `GET / HTTP/1.1\r\n${HOST}X-Slow`],
     ['its body', `POST /body HTTP/1.1\r\n${HOST}Content-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc`],

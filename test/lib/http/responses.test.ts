@@ -18,7 +18,7 @@ const OF_BODY = {
 inBothModes('the page of an error has no header of the body that it replaces', async (t, build, mode) => {
   const app = await build((app) => {
     app.get('/set', async (_request, reply) => {
-      reply.headers({ ...OF_BODY, 'x-kept': '1' })
+      reply.headers({ ...OF_BODY, 'x-kept': '1', 'content-security-policy-report-only': "default-src 'none'" })
       throw new Error('boom')
     })
     app.get('/upstream', async () => {
@@ -38,6 +38,7 @@ inBothModes('the page of an error has no header of the body that it replaces', a
     for (const name of Object.keys(OF_BODY)) {
       if (name !== 'content-type') t.equal(response.headers.get(name), null, `${path}: ${name}`)
     }
+    t.equal(response.headers.get('content-security-policy-report-only'), null, 'the policy of the replaced page')
     t.equal(response.headers.get('x-kept'), '1', 'what says nothing of the body is kept')
   }
   // As Fastify does, where the application decides what an error sets.

@@ -15,7 +15,7 @@ import { capturing, output } from './capturing.js'
 import { Writable } from 'node:stream'
 import type { Profile } from '../../../lib/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes, MODES } from '../../support/modes.js'
 
 interface Line { level: number, msg: string, reqId?: string, [field: string]: unknown }
 
@@ -225,7 +225,6 @@ inBothModes('the first line of a request is not attributed to the previous reque
 })
 
 const CHANNEL = 'tracing:pino_asJson:end'
-const MODES = ['observe', 'full'] as const
 
 t.test('pino publishes its lines to the diagnostics channel', async (t) => {
   const published: unknown[] = []
@@ -247,41 +246,37 @@ t.test('pino publishes its lines to the diagnostics channel', async (t) => {
   t.equal(message.result, '{"level":40,"a":1,"msg":"said"}\n', `the "result" of "${CHANNEL}" is no longer the line`)
 })
 
-t.test('lines of a pino logger of the application and of its children are captured', async (t) => {
-  for (const mode of MODES) {
-    const { stream } = output()
-    const logger = pino({ level: 'info', base: { service: 'shop' } }, stream)
-    const { app, linesOf, messagesOf } = await capturing(t, { loggerInstance: logger }, (app) => app.get('/', (request) => {
-      request.log.debug('below the level')
-      request.log.info('own')
-      request.log.child({ part: 'child' }).child({ piece: 'grandchild' }).warn('of a child')
-      logger.error('of the instance that was given')
-      app.log.info('of the application')
-      pino({}, stream).info('of a module')
-      return 'x'
-    }), { mode })
-    const written = ['own', 'of a child', 'of the instance that was given', 'of the application', 'of a module']
-    await app.inject('/')
-    t.same(messagesOf('/'), written, mode)
-    t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { service: 'shop', part: 'child', piece: 'grandchild' })
-    t.same(linesOf('/').map(({ message }) => message).filter((message) => message.startsWith('request') || message.startsWith('incoming')),
-      ['incoming request', 'request completed'])
-    await app.close()
-  }
+inBothModes('lines of a pino logger of the application and of its children are captured', async (t, _build, mode) => {
+  const { stream } = output()
+  const logger = pino({ level: 'info', base: { service: 'shop' } }, stream)
+  const { app, linesOf, messagesOf } = await capturing(t, { loggerInstance: logger }, (app) => app.get('/', (request) => {
+    request.log.debug('below the level')
+    request.log.info('own')
+    request.log.child({ part: 'child' }).child({ piece: 'grandchild' }).warn('of a child')
+    logger.error('of the instance that was given')
+    app.log.info('of the application')
+    pino({}, stream).info('of a module')
+    return 'x'
+  }), { mode })
+  const written = ['own', 'of a child', 'of the instance that was given', 'of the application', 'of a module']
+  await app.inject('/')
+  t.same(messagesOf('/'), written, mode)
+  t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { service: 'shop', part: 'child', piece: 'grandchild' })
+  t.same(linesOf('/').map(({ message }) => message).filter((message) => message.startsWith('request') || message.startsWith('incoming')),
+    ['incoming request', 'request completed'])
+  await app.close()
 })
 
-t.test('a pino logger of the application keeps its identity and level', async (t) => {
-  for (const mode of MODES) {
-    const { stream } = output()
-    let seen: unknown
-    const { app } = await capturing(t, { logger: { level: 'warn', stream } }, (app) => app.get('/', (request) => {
-      t.equal(request.log, seen)
-      t.equal(request.log.level, 'warn')
-      return 'x'
-    }), { mode, before: (app) => app.addHook('onRequest', async (request) => { seen = request.log }) })
-    t.equal((await app.inject('/')).statusCode, 200)
-    await app.close()
-  }
+inBothModes('a pino logger of the application keeps its identity and level', async (t, _build, mode) => {
+  const { stream } = output()
+  let seen: unknown
+  const { app } = await capturing(t, { logger: { level: 'warn', stream } }, (app) => app.get('/', (request) => {
+    t.equal(request.log, seen)
+    t.equal(request.log.level, 'warn')
+    return 'x'
+  }), { mode, before: (app) => app.addHook('onRequest', async (request) => { seen = request.log }) })
+  t.equal((await app.inject('/')).statusCode, 200)
+  await app.close()
 })
 
 t.test('the lines of a request are captured before it fails', async (t) => {
@@ -320,50 +315,46 @@ class PrivateLogger {
   child (bindings: object): PrivateLogger { return new PrivateLogger(this.#pino.child(bindings)) }
 }
 
-t.test('a logger with private fields works, and its lines through pino are captured once', async (t) => {
-  for (const mode of MODES) {
-    const { stream, text } = output()
-    const {
-      app, linesOf, messagesOf
-    } = await capturing(t, { loggerInstance: new PrivateLogger(pino({ level: 'info' }, stream)) }, (app) => app.get('/', (request) => {
-      const { log } = request as unknown as { log: PrivateLogger }
-      const before = log.calls
-      log.debug('below the level')
-      log.info('own')
-      log.child({ part: 'child' }).info('of a child')
-      t.equal(log.calls, before + 2)
-      t.equal(log.level, 'info')
-      return 'x'
-    }), { mode })
-    t.equal((await app.inject('/')).statusCode, 200)
-    t.same(messagesOf('/'), ['own', 'of a child'], mode)
-    t.same(linesOf('/').map(({ message }) => message).filter((message) => / request$|^request /.test(message)), ['incoming request', 'request completed'])
-    t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { part: 'child' })
-    t.same(text().trim().split('\n').map((line) => (JSON.parse(line) as { msg: string }).msg), ['incoming request', 'own', 'of a child', 'request completed'])
-    await app.close()
-  }
+inBothModes('a logger with private fields works, and its lines through pino are captured once', async (t, _build, mode) => {
+  const { stream, text } = output()
+  const {
+    app, linesOf, messagesOf
+  } = await capturing(t, { loggerInstance: new PrivateLogger(pino({ level: 'info' }, stream)) }, (app) => app.get('/', (request) => {
+    const { log } = request as unknown as { log: PrivateLogger }
+    const before = log.calls
+    log.debug('below the level')
+    log.info('own')
+    log.child({ part: 'child' }).info('of a child')
+    t.equal(log.calls, before + 2)
+    t.equal(log.level, 'info')
+    return 'x'
+  }), { mode })
+  t.equal((await app.inject('/')).statusCode, 200)
+  t.same(messagesOf('/'), ['own', 'of a child'], mode)
+  t.same(linesOf('/').map(({ message }) => message).filter((message) => / request$|^request /.test(message)), ['incoming request', 'request completed'])
+  t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { part: 'child' })
+  t.same(text().trim().split('\n').map((line) => (JSON.parse(line) as { msg: string }).msg), ['incoming request', 'own', 'of a child', 'request completed'])
+  await app.close()
 })
 
-t.test('a logger other than pino is unchanged, and the profile has only lines of Hindsight', async (t) => {
+inBothModes('a logger other than pino is unchanged, and the profile has only lines of Hindsight', async (t, _build, mode) => {
   const calls: string[] = []
   const write = (text: string): void => { calls.push(text) }
   const plain = { level: 'info', trace: write, debug: write, info: write, warn: write, error: write, fatal: write, silent () {}, child () { return this } }
-  for (const mode of MODES) {
-    for (const server of [{ logger: false }, { loggerInstance: plain, disableRequestLogging: true }]) {
-      calls.length = 0
-      const { app, capture, linesOf } = await capturing(t, server, (app) => app.get('/', async (request) => {
-        if ('loggerInstance' in server) t.equal(request.log as unknown, plain)
-        for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) request.log[level](level)
-        request.log.child({ a: 1 }).info('of a child')
-        recordingOf(request).log?.debug(request.log, { channel: 'router', message: 'ours', context: {} })
-        return 'x'
-      }), { mode })
-      t.equal((await app.inject('/')).statusCode, 200)
-      t.notOk(capture.hasPinoLogger)
-      t.same(linesOf('/').map(({ message }) => message), ['ours'], mode)
-      t.same(calls, 'loggerInstance' in server ? ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'of a child'] : [])
-      await app.close()
-    }
+  for (const server of [{ logger: false }, { loggerInstance: plain, disableRequestLogging: true }]) {
+    calls.length = 0
+    const { app, capture, linesOf } = await capturing(t, server, (app) => app.get('/', async (request) => {
+      if ('loggerInstance' in server) t.equal(request.log as unknown, plain)
+      for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) request.log[level](level)
+      request.log.child({ a: 1 }).info('of a child')
+      recordingOf(request).log?.debug(request.log, { channel: 'router', message: 'ours', context: {} })
+      return 'x'
+    }), { mode })
+    t.equal((await app.inject('/')).statusCode, 200)
+    t.notOk(capture.hasPinoLogger)
+    t.same(linesOf('/').map(({ message }) => message), ['ours'], mode)
+    t.same(calls, 'loggerInstance' in server ? ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'of a child'] : [])
+    await app.close()
   }
 })
 
@@ -451,7 +442,7 @@ function fetchEach (port: number, paths: readonly string[], agent: Agent): Promi
   })), Promise.resolve())
 }
 
-t.test('on a persistent connection the first line of a request is attributed to that request', async (t) => {
+inBothModes('on a persistent connection the first line of a request is attributed to that request', async (t, _build, mode) => {
   const variants: Record<string, { server?: object, before?: (app: FastifyInstance) => unknown, first?: string }> = {
     'as Fastify comes': {},
     'a hook before ours that waits': { before: (app) => app.addHook('onRequest', async () => { await sleep(2) }) },
@@ -467,26 +458,24 @@ t.test('on a persistent connection the first line of a request is attributed to 
       first: 'came in'
     }
   }
-  for (const mode of MODES) {
-    for (const [name, { server = {}, before, first = 'incoming request' }] of Object.entries(variants)) {
-      const { stream } = output()
-      const { app, linesOf } = await capturing(t, { logger: { level: 'info', stream }, ...server }, (app) => app.get('/:n', async (request) => {
-        await sleep(1)
-        request.log.info(request.url)
-        return 'x'
-      }), { mode, ...(before !== undefined && { before }) })
-      await app.listen({ port: 0, host: '127.0.0.1' })
-      const { port } = app.server.address() as AddressInfo
-      const agents = [1, 2, 3].map(() => new Agent({ keepAlive: true, maxSockets: 1 }))
-      await Promise.all(agents.map((agent, i) => fetchEach(port, [1, 2, 3].map((n) => `/${i}${n}`), agent)))
-      for (const agent of agents) agent.destroy()
-      for (const url of agents.flatMap((_agent, i) => [1, 2, 3].map((n) => `/${i}${n}`))) {
-        const lines = linesOf(url)
-        t.same(lines.filter(({ message }) => message === first).map(({ context }) => (context.req as { url: string }).url), [url], `${name}, ${mode}: ${url}`)
-        t.same(lines.filter(({ message }) => message.startsWith('/')).map(({ message }) => message), [url])
-      }
-      await app.close()
+  for (const [name, { server = {}, before, first = 'incoming request' }] of Object.entries(variants)) {
+    const { stream } = output()
+    const { app, linesOf } = await capturing(t, { logger: { level: 'info', stream }, ...server }, (app) => app.get('/:n', async (request) => {
+      await sleep(1)
+      request.log.info(request.url)
+      return 'x'
+    }), { mode, ...(before !== undefined && { before }) })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = app.server.address() as AddressInfo
+    const agents = [1, 2, 3].map(() => new Agent({ keepAlive: true, maxSockets: 1 }))
+    await Promise.all(agents.map((agent, i) => fetchEach(port, [1, 2, 3].map((n) => `/${i}${n}`), agent)))
+    for (const agent of agents) agent.destroy()
+    for (const url of agents.flatMap((_agent, i) => [1, 2, 3].map((n) => `/${i}${n}`))) {
+      const lines = linesOf(url)
+      t.same(lines.filter(({ message }) => message === first).map(({ context }) => (context.req as { url: string }).url), [url], `${name}, ${mode}: ${url}`)
+      t.same(lines.filter(({ message }) => message.startsWith('/')).map(({ message }) => message), [url])
     }
+    await app.close()
   }
 })
 
@@ -538,20 +527,18 @@ t.test('a line of a shared logger is attributed to the request whose context is 
   }
 })
 
-t.test('a debug line of Hindsight is written only in full mode, if the logger has that level', async (t) => {
-  for (const mode of MODES) {
-    for (const level of ['debug', 'info']) {
-      const { stream, text } = output()
-      const { app, messagesOf, linesOf } = await capturing(t, { logger: { level, stream } }, (app) => app.get('/', (request) => {
-        recordingOf(request).log?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
-        return 'x'
-      }), { mode })
-      await app.inject('/')
-      t.match(linesOf('/').filter(({ channel }) => channel === 'router'), [{ level: 'debug', message: 'ours', context: { route: 'home' } }])
-      t.same(messagesOf('/'), [])
-      t.equal(text().includes('ours'), mode === 'full' && level === 'debug', `${mode}, ${level}`)
-      await app.close()
-    }
+inBothModes('a debug line of Hindsight is written only in full mode, if the logger has that level', async (t, _build, mode) => {
+  for (const level of ['debug', 'info']) {
+    const { stream, text } = output()
+    const { app, messagesOf, linesOf } = await capturing(t, { logger: { level, stream } }, (app) => app.get('/', (request) => {
+      recordingOf(request).log?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
+      return 'x'
+    }), { mode })
+    await app.inject('/')
+    t.match(linesOf('/').filter(({ channel }) => channel === 'router'), [{ level: 'debug', message: 'ours', context: { route: 'home' } }])
+    t.same(messagesOf('/'), [])
+    t.equal(text().includes('ours'), mode === 'full' && level === 'debug', `${mode}, ${level}`)
+    await app.close()
   }
 })
 

@@ -7,11 +7,10 @@ import { html } from '../../../lib/view/html.js'
 import { profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
 import { texts } from './support.js'
+import { inBothModes, type TestedMode } from '../../support/modes.js'
 
-type Mode = 'observe' | 'full'
 interface Tenant { of: string, rows: number, secret?: string }
 
-const MODES = ['observe', 'full'] as const
 const HTML = { accept: 'text/html', 'sec-fetch-dest': 'document' }
 
 /** A part with every ability; `calls` counts how often it is started and ended. */
@@ -45,7 +44,7 @@ function tenantPart (calls: string[] = []): Collector<Tenant> {
   }
 }
 
-async function start (t: Test, mode: Mode, collectors: Collector[], storage?: 'memory'): Promise<FastifyInstance> {
+async function start (t: Test, mode: TestedMode, collectors: Collector[], storage?: 'memory'): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   const profiler = { collectors, ...storage === undefined ? { dataDir: testdir(t) } : { storage } }
   await app.register(hindsight, { lifecycle: mode, debug: true, session: false, profiler })
@@ -63,105 +62,103 @@ async function page (app: FastifyInstance, url: string): Promise<DocumentFragmen
   return JSDOM.fragment((await app.inject({ url, headers: HTML })).body)
 }
 
-for (const mode of MODES) {
-  t.test(`${mode}: a part of an application is in each view of its profiles`, async (t) => {
-    const calls: string[] = []
-    const app = await start(t, mode, [tenantPart(calls)], mode === 'full' ? 'memory' : undefined)
-    t.same(calls, ['start'])
-    const { token: fine } = await profileOf(app, await app.inject({ url: '/?of=blue', headers: { authorization: 's3cret' } }))
-    const { token: failed, collectors } = await profileOf(app, await app.inject('/?of=none'))
-    t.match(collectors.tenant, { of: 'none', rows: 4 })
-    const profile = (await app.inject(`/_profiler/${fine}.json`)).body
-    t.match(JSON.parse(profile), { collectors: { tenant: { of: 'blue', rows: 4, secret: '******' } } })
-    t.notMatch(profile, 's3cret')
+inBothModes('a part of an application is in each view of its profiles', async (t, _build, mode) => {
+  const calls: string[] = []
+  const app = await start(t, mode, [tenantPart(calls)], mode === 'full' ? 'memory' : undefined)
+  t.same(calls, ['start'])
+  const { token: fine } = await profileOf(app, await app.inject({ url: '/?of=blue', headers: { authorization: 's3cret' } }))
+  const { token: failed, collectors } = await profileOf(app, await app.inject('/?of=none'))
+  t.match(collectors.tenant, { of: 'none', rows: 4 })
+  const profile = (await app.inject(`/_profiler/${fine}.json`)).body
+  t.match(JSON.parse(profile), { collectors: { tenant: { of: 'blue', rows: 4, secret: '******' } } })
+  t.notMatch(profile, 's3cret')
 
-    const panel = await page(app, `/_profiler/${failed}?panel=tenant`)
-    t.same(texts(panel, '.menu [aria-current]'), ['Tenant 1 error'])
-    t.same(texts(await page(app, `/_profiler/${fine}?panel=tenant`), '.menu [aria-current]'), ['Tenant 4 items'])
-    t.equal(panel.querySelector('.panel .tenant')?.textContent, 'of none')
-    t.same(texts(panel, '.summary .blocked'), ['Whose is it?Nobody <owns> it.'])
+  const panel = await page(app, `/_profiler/${failed}?panel=tenant`)
+  t.same(texts(panel, '.menu [aria-current]'), ['Tenant 1 error'])
+  t.same(texts(await page(app, `/_profiler/${fine}?panel=tenant`), '.menu [aria-current]'), ['Tenant 4 items'])
+  t.equal(panel.querySelector('.panel .tenant')?.textContent, 'of none')
+  t.same(texts(panel, '.summary .blocked'), ['Whose is it?Nobody <owns> it.'])
 
-    const waterfall = await page(app, `/_profiler/${failed}?panel=performance`)
-    t.equal(waterfall.querySelector('a.name[href="?panel=tenant"]')?.textContent, 'look up none')
-    t.ok((await page(app, `/_profiler/${fine}?panel=performance`)).querySelector('.waterfall .bar-own'))
-    t.ok(texts(await page(app, `/_profiler/${fine}?panel=performance`), '.legend li').includes('Tenant'))
+  const waterfall = await page(app, `/_profiler/${failed}?panel=performance`)
+  t.equal(waterfall.querySelector('a.name[href="?panel=tenant"]')?.textContent, 'look up none')
+  t.ok((await page(app, `/_profiler/${fine}?panel=performance`)).querySelector('.waterfall .bar-own'))
+  t.ok(texts(await page(app, `/_profiler/${fine}?panel=performance`), '.legend li').includes('Tenant'))
 
-    const overview = await page(app, `/_profiler/${failed}`)
-    t.ok(texts(overview, '.tiles > div').includes('Tenantnone, 4'))
-    t.match(texts(overview, '.tiles > div').find((text) => text.startsWith('Problems')), 'Tenant: 1 error')
-    t.ok(texts(overview, '.differences tbody tr').includes('tenant of the requestbluenone'))
+  const overview = await page(app, `/_profiler/${failed}`)
+  t.ok(texts(overview, '.tiles > div').includes('Tenantnone, 4'))
+  t.match(texts(overview, '.tiles > div').find((text) => text.startsWith('Problems')), 'Tenant: 1 error')
+  t.ok(texts(overview, '.differences tbody tr').includes('tenant of the requestbluenone'))
 
-    const bar = (root: DocumentFragment): string[] => texts((root.querySelector('hindsight-toolbar > template') as HTMLTemplateElement).content,
-      '.item.own .head')
-    t.same(bar(await page(app, '/page?of=blue')), ['Tenant: tenant blue'], 'before the response is sent')
-    t.same(bar(await page(app, `/_wdt/${failed}`)), ['Tenant: tenant none'])
+  const bar = (root: DocumentFragment): string[] => texts((root.querySelector('hindsight-toolbar > template') as HTMLTemplateElement).content,
+    '.item.own .head')
+  t.same(bar(await page(app, '/page?of=blue')), ['Tenant: tenant blue'], 'before the response is sent')
+  t.same(bar(await page(app, `/_wdt/${failed}`)), ['Tenant: tenant none'])
 
-    const markdown = (await app.inject(`/_profiler/${failed}.md`)).body
-    t.match(markdown, '## Tenant\n\n```text\nof none\n```')
-    t.match(markdown, '## Hint: No tenant\n\nSend ?of\\=blue\\.'.replaceAll('\\', ''))
-    t.match(markdown, 'tenant of the request: blue → none')
+  const markdown = (await app.inject(`/_profiler/${failed}.md`)).body
+  t.match(markdown, '## Tenant\n\n```text\nof none\n```')
+  t.match(markdown, '## Hint: No tenant\n\nSend ?of\\=blue\\.'.replaceAll('\\', ''))
+  t.match(markdown, 'tenant of the request: blue → none')
 
-    const comparison = (await app.inject(`/_profiler/${fine}/compare/${failed}.json`)).json<{ sections: Array<{ name: string, label: string }> }>()
-    t.match(comparison.sections.find(({ name }) => name === 'tenant'), { label: 'Tenant', differences: [{ what: 'tenant', a: 'blue', b: 'none' }], equal: 0 })
+  const comparison = (await app.inject(`/_profiler/${fine}/compare/${failed}.json`)).json<{ sections: Array<{ name: string, label: string }> }>()
+  t.match(comparison.sections.find(({ name }) => name === 'tenant'), { label: 'Tenant', differences: [{ what: 'tenant', a: 'blue', b: 'none' }], equal: 0 })
 
-    const search = async (query: string): Promise<unknown[]> => (await app.inject(`/_profiler/search.json?${query}`)).json<{
-      profiles: Array<{
-        token: string,
-        values: unknown
-      }>
-    }>().profiles
-    t.match(await search('q=tenant:blue+url:of'), [{ values: { tenant: 'blue' } }, { token: fine, values: { tenant: 'blue' } }])
-    t.match(await search('tenant=NO&error=1'), [{ token: failed, values: { tenant: 'none' } }])
-    t.same(await search('tenant=lue'), [])
-    const list = await page(app, '/_profiler/')
-    t.equal(texts(list, 'td .facts').filter((text) => text === 'tenant: none').length, 1)
-    t.ok(list.querySelector('.search [name=tenant]'))
-    t.match((await app.inject('/_profiler/search.json?nobody=1')).json(), { detail: /use one of .*parent, tenant, q/ })
-    await app.close()
-    t.same(calls, ['start', 'end'])
+  const search = async (query: string): Promise<unknown[]> => (await app.inject(`/_profiler/search.json?${query}`)).json<{
+    profiles: Array<{
+      token: string,
+      values: unknown
+    }>
+  }>().profiles
+  t.match(await search('q=tenant:blue+url:of'), [{ values: { tenant: 'blue' } }, { token: fine, values: { tenant: 'blue' } }])
+  t.match(await search('tenant=NO&error=1'), [{ token: failed, values: { tenant: 'none' } }])
+  t.same(await search('tenant=lue'), [])
+  const list = await page(app, '/_profiler/')
+  t.equal(texts(list, 'td .facts').filter((text) => text === 'tenant: none').length, 1)
+  t.ok(list.querySelector('.search [name=tenant]'))
+  t.match((await app.inject('/_profiler/search.json?nobody=1')).json(), { detail: /use one of .*parent, tenant, q/ })
+  await app.close()
+  t.same(calls, ['start', 'end'])
+})
+
+inBothModes('functions that throw affect no other part', async (t, _build, mode) => {
+  const fails = (): never => { throw new Error('no') }
+  const later = async (): Promise<never> => { throw new Error('later') }
+  const broken = (name: string, fails: () => never) => ({
+    name,
+    collect: () => ({ a: 1 }),
+    panel: { count: fails, problem: fails, warnings: fails, render: fails },
+    timeline: fails,
+    overview: fails,
+    notice: fails,
+    toolbar: fails,
+    markdown: fails,
+    hints: fails,
+    comparison: [{ values: fails }, { order: 1, compare: fails }],
+    differences: [{ values: fails }],
+    search: { broken: fails }
   })
+  const app = await start(t, mode, [broken('broken', fails), broken('late', later as never), tenantPart()] as Collector[], 'memory')
+  const { token } = await profileOf(app, await app.inject('/?of=none'))
+  for (const url of ['?panel=overview', '?panel=performance', '?panel=broken', '.md', `/compare/${token}`, '/differences']) {
+    t.equal((await app.inject({ url: `/_profiler/${token}${url}`, headers: HTML })).statusCode, 200, url)
+  }
+  t.match((await page(app, `/_profiler/${token}?panel=late`)).textContent, 'The panel failed: it returned a promise')
+  t.match((await page(app, '/page?of=a')).querySelector<HTMLTemplateElement>('hindsight-toolbar > template')?.content.textContent, 'tenant a')
+  t.match((await page(app, `/_profiler/${token}`)).textContent, 'Tenant')
+})
 
-  t.test(`${mode}: functions that throw affect no other part`, async (t) => {
-    const fails = (): never => { throw new Error('no') }
-    const later = async (): Promise<never> => { throw new Error('later') }
-    const broken = (name: string, fails: () => never) => ({
-      name,
-      collect: () => ({ a: 1 }),
-      panel: { count: fails, problem: fails, warnings: fails, render: fails },
-      timeline: fails,
-      overview: fails,
-      notice: fails,
-      toolbar: fails,
-      markdown: fails,
-      hints: fails,
-      comparison: [{ values: fails }, { order: 1, compare: fails }],
-      differences: [{ values: fails }],
-      search: { broken: fails }
-    })
-    const app = await start(t, mode, [broken('broken', fails), broken('late', later as never), tenantPart()] as Collector[], 'memory')
-    const { token } = await profileOf(app, await app.inject('/?of=none'))
-    for (const url of ['?panel=overview', '?panel=performance', '?panel=broken', '.md', `/compare/${token}`, '/differences']) {
-      t.equal((await app.inject({ url: `/_profiler/${token}${url}`, headers: HTML })).statusCode, 200, url)
-    }
-    t.match((await page(app, `/_profiler/${token}?panel=late`)).textContent, 'The panel failed: it returned a promise')
-    t.match((await page(app, '/page?of=a')).querySelector<HTMLTemplateElement>('hindsight-toolbar > template')?.content.textContent, 'tenant a')
-    t.match((await page(app, `/_profiler/${token}`)).textContent, 'Tenant')
-  })
-
-  t.test(`${mode}: applications with equal options have their own parts`, async (t) => {
-    const of = (name: string): Collector => ({ name: 'tenant', collect: () => 1, panel: { render: () => html`<p class="by">${name}</p>` } })
-    const [a, b] = [await start(t, mode, [of('a')], 'memory'), await start(t, mode, [of('b')], 'memory')]
-    const by = async (app: FastifyInstance): Promise<string | undefined | null> => {
-      const { token } = await profileOf(app, await app.inject('/'))
-      return (await page(app, `/_profiler/${token}?panel=tenant`)).querySelector('.by')?.textContent
-    }
-    t.equal(await by(a), 'a')
-    t.equal(await by(b), 'b')
-    t.equal(await by(a), 'a')
-    await b.close()
-    t.equal(await by(a), 'a')
-  })
-}
+inBothModes('applications with equal options have their own parts', async (t, _build, mode) => {
+  const of = (name: string): Collector => ({ name: 'tenant', collect: () => 1, panel: { render: () => html`<p class="by">${name}</p>` } })
+  const [a, b] = [await start(t, mode, [of('a')], 'memory'), await start(t, mode, [of('b')], 'memory')]
+  const by = async (app: FastifyInstance): Promise<string | undefined | null> => {
+    const { token } = await profileOf(app, await app.inject('/'))
+    return (await page(app, `/_profiler/${token}?panel=tenant`)).querySelector('.by')?.textContent
+  }
+  t.equal(await by(a), 'a')
+  t.equal(await by(b), 'b')
+  t.equal(await by(a), 'a')
+  await b.close()
+  t.equal(await by(a), 'a')
+})
 
 t.test('data of a part that an application does not have are JSON', async (t) => {
   const dataDir = testdir(t)

@@ -5,15 +5,14 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
-import { build } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes, type Build } from '../../support/modes.js'
 
 const HERE = /application-hooks\.test\.[tj]s:\d+$/
 
 async function hooksOf (
-  declare: (app: FastifyInstance) => unknown, url = '/'
+  build: Build, declare: (app: FastifyInstance) => unknown, url = '/'
 ): Promise<{ events: ListenerEvent[], all: ListenerEvent[], status: number, headers: Record<string, unknown> }> {
-  const app = await build({ declare: async (app) => { await declare(app) } })
+  const app = await build(declare)
   const response = await app.inject(url)
   // Its pages would pass the same hooks.
   let profile
@@ -23,8 +22,8 @@ async function hooksOf (
   return { events: events.filter(({ stage }) => !stage.startsWith('kernel.')), all: events, status: response.statusCode, headers: response.headers }
 }
 
-t.test('hooks of the application are listed among the listeners, with their owner and place', async (t) => {
-  const { events, all } = await hooksOf(async (app) => {
+inBothModes('hooks of the application are listed among the listeners, with their owner and place', async (t, build, mode) => {
+  const { events, all } = await hooksOf(build, async (app) => {
     app.addHook('onRequest', function checkKey (_request, _reply, done) { done() })
     app.addHook('preParsing', async function countBytes () {})
     app.addHook('preHandler', async function loadUser (_request, reply) { reply.header('x-user', 'ada') })
@@ -57,6 +56,8 @@ t.test('hooks of the application are listed among the listeners, with their owne
   )
   t.same(events.find(({ listener }) => listener === 'loadUser')?.changes?.headers, [{ name: 'x-user', from: null, to: 'ada' }])
   t.same(events.find(({ listener }) => listener === 'stamp')?.changes?.headers, [{ name: 'x-user', from: 'ada', to: 'grace' }])
+  for (const { start, duration } of events) t.ok(start >= 0 && duration >= 0)
+  if (mode === 'observe') return t.same(all, events)
   const places = all.map(({ stage, listener }) => `${stage} ${listener}`)
   t.ok(places.indexOf('kernel.request pagination') < places.indexOf('onRequest checkKey'), 'after the listeners that were skipped, too')
   t.ok(places.indexOf('preHandler loadUser') < places.indexOf('kernel.response cors'))
@@ -64,11 +65,10 @@ t.test('hooks of the application are listed among the listeners, with their owne
     all.filter(({ stage }) => stage.startsWith('kernel.')).length,
     new Set(all.filter(({ stage }) => stage.startsWith('kernel.')).map(({ stage, listener }) => stage + listener)).size, 'no listener occurs twice'
   )
-  for (const { start, duration } of events) t.ok(start >= 0 && duration >= 0)
 })
 
-t.test('a hook of a package has the name of the package', async (t) => {
-  const { events } = await hooksOf(async (app) => {
+inBothModes('a hook of a package has the name of the package', async (t, build) => {
+  const { events } = await hooksOf(build, async (app) => {
     await app.register(etag)
     app.get('/', async () => 'x')
   })
@@ -77,8 +77,8 @@ t.test('a hook of a package has the name of the package', async (t) => {
   }])
 })
 
-t.test('internal hooks of Hindsight are not listed', async (t) => {
-  const { events } = await hooksOf((app) => { app.get('/', async () => 'x') })
+inBothModes('internal hooks of Hindsight are not listed', async (t, build) => {
+  const { events } = await hooksOf(build, (app) => { app.get('/', async () => 'x') })
   t.same(events.map(({ stage, listener }) => `${stage} ${listener}`), [])
 })
 
@@ -113,9 +113,9 @@ function lazyThenable (): object {
 }
 
 for (const [name, declare, stage, outcome, status] of outcomes) {
-  t.test(name, async (t) => {
+  inBothModes(name, async (t, build) => {
     const before = begun
-    const { events, status: found } = await hooksOf((app) => {
+    const { events, status: found } = await hooksOf(build, (app) => {
       declare(app)
       app.get('/', async () => 'x')
     })
@@ -139,26 +139,24 @@ function framesOf (error: unknown): string[] {
   return String((error as Error).stack).split('\n').slice(1).map((line) => line.trim())
 }
 
-for (const lifecycle of ['observe', 'full'] as const) {
-  for (const stage of ['onRequest', 'preValidation', 'preHandler'] as const) {
-    t.test(`a stack has one function of Hindsight between a hook and Fastify: ${stage} in ${lifecycle} mode`, async (t) => {
-      const raised: unknown[] = []
-      const app = Fastify({ pluginTimeout: 60_000 })
-      t.teardown(() => app.close())
-      await app.register(hindsight, { lifecycle, debug: true, session: false, profiler: { storage: 'memory' } })
-      await app.register(async (app) => {
-        app.setErrorHandler((error, _request, reply) => { raised.push(error); return reply.send('') })
-        app.addHook(stage as 'preHandler', function own (_request, _reply, _done): void { throw new Error('no') })
-        app.post('/', async () => '')
-      })
-      // With a body, the parser leaves the asynchronous context of the request.
-      await app.inject({ method: 'POST', url: '/', payload: { a: 1 } })
-      const frames = framesOf(raised.pop())
-      t.match(frames[0], HERE_IN_FRAME)
-      const between = frames.slice(1, frames.findIndex((frame) => frame.includes('/fastify/')))
-      t.same(between.filter((frame) => !frame.includes('AsyncLocalStorage')).map((frame) => /application-hooks\.[jt]s/.test(frame)), [true])
+for (const stage of ['onRequest', 'preValidation', 'preHandler'] as const) {
+  inBothModes(`a stack has one function of Hindsight between a hook and Fastify: ${stage}`, async (t, _build, lifecycle) => {
+    const raised: unknown[] = []
+    const app = Fastify({ pluginTimeout: 60_000 })
+    t.teardown(() => app.close())
+    await app.register(hindsight, { lifecycle, debug: true, session: false, profiler: { storage: 'memory' } })
+    await app.register(async (app) => {
+      app.setErrorHandler((error, _request, reply) => { raised.push(error); return reply.send('') })
+      app.addHook(stage as 'preHandler', function own (_request, _reply, _done): void { throw new Error('no') })
+      app.post('/', async () => '')
     })
-  }
+    // With a body, the parser leaves the asynchronous context of the request.
+    await app.inject({ method: 'POST', url: '/', payload: { a: 1 } })
+    const frames = framesOf(raised.pop())
+    t.match(frames[0], HERE_IN_FRAME)
+    const between = frames.slice(1, frames.findIndex((frame) => frame.includes('/fastify/')))
+    t.same(between.filter((frame) => !frame.includes('AsyncLocalStorage')).map((frame) => /application-hooks\.[jt]s/.test(frame)), [true])
+  })
 }
 
 t.test('the functions of the application that called back remain in a stack of ten, in observe mode', async (t) => {

@@ -1,14 +1,12 @@
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
-import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
-import { hindsight } from '../../../app/hindsight.js'
+import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { ProfilerSettings } from '../../../lib/options.js'
-import { inMemory } from '../../support/app.js'
+import { listen } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
-async function build (profiler: false | ProfilerSettings): Promise<FastifyInstance> {
-  const app = Fastify()
-  await app.register(hindsight, { lifecycle: 'full', debug: true, session: { secret: 'x'.repeat(32) }, profiler: inMemory(profiler) })
+function declare (app: FastifyInstance): void {
   app.get('/ok', async () => 'ok')
   app.get('/api/ok', async () => 'ok')
   app.get('/boom', async () => { throw new Error('boom') })
@@ -17,7 +15,6 @@ async function build (profiler: false | ProfilerSettings): Promise<FastifyInstan
     reply.send('sent')
     throw new Error('late')
   })
-  return app
 }
 
 const cases: Array<[name: string, options: false | ProfilerSettings, request: InjectOptions, profiled: boolean]> = [
@@ -44,20 +41,19 @@ const cases: Array<[name: string, options: false | ProfilerSettings, request: In
   ['a failure only: an answer that says so', { onlyExceptions: true }, { url: '/unwell' }, true]
 ]
 
-for (const [name, options, request, profiled] of cases) {
-  t.test(name, async (t) => {
-    const app = await build(options)
-    t.teardown(() => app.close())
+for (const [name, profiler, request, profiled] of cases) {
+  inBothModes(name, async (t, build) => {
+    const app = await build(declare, { profiler })
     const { headers } = await app.inject(request)
     t.equal(headers['x-debug-token'] !== undefined, profiled)
     t.equal(headers['x-debug-token-link'] !== undefined, profiled)
-    t.equal((await app.hindsight.profiler.search({ limit: 10 })).profiles.length, profiled ? 1 : 0)
+    const { profiles } = 'profiler' in app.hindsight ? await app.hindsight.profiler.search({ limit: 10 }) : { profiles: [] }
+    t.equal(profiles.length, profiled ? 1 : 0)
   })
 }
 
-t.test('a failure after the response is stored, though its response has no token', async (t) => {
-  const app = await build({ onlyExceptions: true })
-  t.teardown(() => app.close())
+inBothModes('a failure after the response is stored, though its response has no token', async (t, build) => {
+  const app = await build(declare, { profiler: { onlyExceptions: true } })
   const { headers } = await app.inject('/late')
   t.equal(headers['x-debug-token'], undefined)
   const { profiles } = await app.hindsight.profiler.search({ limit: 10 })
@@ -71,13 +67,10 @@ const failures: Array<[name: string, path: string, wanted: object]> = [
   ['a client that closes the connection', '/slow', { status: 499, exceptions: [{ name: 'ClientGoneError' }] }]
 ]
 
-for (const lifecycle of ['full', 'observe'] as const) {
-  for (const [settings, text] of [[{ onlyExceptions: true }, 'only failures'], [{ errors: true, sampling: 0 }, 'no share, but failures']] as const) {
-    for (const [name, path, wanted] of failures) {
-      t.test(`${lifecycle} mode in production, ${text}: ${name} is profiled with its request`, async (t) => {
-        const app = Fastify({ logger: { level: 'info', stream: { write () {} } } }) as unknown as FastifyInstance
-        t.teardown(() => app.close())
-        await app.register(hindsight, { lifecycle, debug: false, profiler: inMemory({ production: true, ...settings }) })
+for (const [settings, text] of [[{ onlyExceptions: true }, 'only failures'], [{ errors: true, sampling: 0 }, 'no share, but failures']] as const) {
+  for (const [name, path, wanted] of failures) {
+    inBothModes(`in production, ${text}: ${name} is profiled with its request`, async (t, build) => {
+      const app = await build((app) => {
         app.get('/hijacked', (_request, reply) => {
           reply.hijack()
           reply.raw.writeHead(503).end('x')
@@ -96,23 +89,22 @@ for (const lifecycle of ['full', 'observe'] as const) {
           await sleep(100)
           return 'x'
         })
-        const address = await app.listen()
-        const signal = path === '/slow' ? AbortSignal.timeout(50) : null
-        await fetch(`${address}${path}`, { signal }).then((response) => response.text()).catch(() => {})
-        let token: string | undefined
-        while (token === undefined) {
-          await sleep(10)
-          token = (await app.hindsight.profiler.search({ limit: 10 })).profiles[0]?.token
-        }
-        t.match(await app.hindsight.profiler.find(token), { ...wanted, route: { name: `GET ${path}` }, collectors: { request: {} } })
-      })
-    }
+      }, { debug: false, profiler: { production: true, ...settings } })
+      const socket = connect(await listen(app), '127.0.0.1').on('error', () => {})
+      socket.resume().write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+      if (path === '/slow') setTimeout(() => socket.destroy(), 50)
+      let token: string | undefined
+      while (token === undefined) {
+        await sleep(10)
+        token = (await app.hindsight.profiler.search({ limit: 10 })).profiles[0]?.token
+      }
+      t.match(await app.hindsight.profiler.find(token), { ...wanted, route: { name: `GET ${path}` }, collectors: { request: {} } })
+    })
   }
 }
 
-t.test('the configured share of requests is profiled', async (t) => {
-  const app = await build({ sampling: 0.5 })
-  t.teardown(() => app.close())
+inBothModes('the configured share of requests is profiled', async (t, build) => {
+  const app = await build(declare, { profiler: { sampling: 0.5 } })
   const lots = [0.2, 0.7, 0.4, 0.9]
   t.intercept(Math, 'random', { value: () => lots.shift() ?? 0 })
   const tokens: boolean[] = []
@@ -137,7 +129,7 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
 ]
 
 for (const [name, options, message] of mistakes) {
-  t.test(`${name} stops the start`, async (t) => {
-    await t.rejects(build(options), { message })
+  inBothModes(`${name} stops the start`, async (t, build) => {
+    await t.rejects(build(declare, { profiler: options }), { message })
   })
 }

@@ -1,8 +1,9 @@
 import diagnostics from 'node:diagnostics_channel'
 import { mkdirSync, readdirSync } from 'node:fs'
+import nodeModule, { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { MemoryStorage } from '../../../lib/store/memory.js'
 import { DEFAULT_DATA_DIR, NO_SQLITE, openStorage, STORE_FILE, type OpenStorageOptions } from '../../../lib/store/open.js'
 import { recordOf } from '../../../lib/store/summary.js'
@@ -93,10 +94,25 @@ t.test('a folder that cannot be written is an error at once, or with the first p
   await t.rejects(openStorage({ dataDir: place, warn: unwanted }), { message: `The store "${join(place, STORE_FILE)}" cannot be used: it is not a file` })
 })
 
-t.test('without SQLite profiles are kept in memory, and one warning names the package to install', async (t) => {
-  const { openStorage } = await t.mockImport<typeof import('../../../lib/store/open.js')>('../../../lib/store/open.js', {
-    '../../../lib/store/sqlite/database.js': { findLibrary: () => undefined }
+const resolver = nodeModule as unknown as { _resolveFilename: (name: string, ...args: unknown[]) => string }
+
+/** Until the end of the test, neither Node.js nor a package has SQLite. */
+function hideSqlite (t: Test): void {
+  const { isBuiltin } = nodeModule
+  const { _resolveFilename } = resolver
+  const replace = (functions: object): void => {
+    Object.assign(nodeModule, functions)
+    syncBuiltinESMExports()
+  }
+  t.teardown(() => { replace({ isBuiltin, _resolveFilename }) })
+  replace({
+    isBuiltin: (name: string) => name !== 'node:sqlite' && isBuiltin(name),
+    _resolveFilename: (name: string, ...args: unknown[]) => _resolveFilename(name === '@photostructure/sqlite' ? 'missing-package' : name, ...args)
   })
+}
+
+t.test('without SQLite profiles are kept in memory, and one warning names the package to install', async (t) => {
+  hideSqlite(t)
   const dataDir = join(testdir(t), 'new')
   const warnings: string[] = []
   for (const storage of ['sqlite', 'memory', undefined]) {

@@ -1,11 +1,9 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import Fastify from 'fastify'
 import { JSDOM } from 'jsdom'
-import t, { type Test } from 'tap'
-import { hindsight } from '../../../app/hindsight.js'
 import { parts } from '../../../lib/parts/index.js'
 import { panelsOf } from '../../../lib/parts/read.js'
-import { build, profileOf } from '../../support/app.js'
+import { profileOf } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
 const marker = (): string => `zq${Math.random().toString(36).slice(2, 9)}7${Math.random().toString(36).slice(2, 9)}`
@@ -38,18 +36,6 @@ function declare (app: FastifyInstance): void {
   app.get('/forgot', async (request, reply) =>
     reply.redirect(`/verify/${(request.headers['x-marker'] as string)}`))
 }
-
-const modes: Array<[mode: string, start: (t: Test) => Promise<FastifyInstance>]> = [
-  ['full', async (t) => await build(t, {}, declare)],
-  ['observe', async (t) => {
-    const app = Fastify()
-    await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
-    declare(app)
-    t.teardown(() => app.close())
-    await app.ready()
-    return app
-  }]
-]
 
 const encoded = (s: string): string => [...s].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('')
 const requests: Array<[name: string, make: (s: string) => InjectOptions]> = [
@@ -86,75 +72,73 @@ async function outputs (app: FastifyInstance, token: string): Promise<string[]> 
   }))
 }
 
-for (const [mode, start] of modes) {
-  t.test(`${mode} mode: no output has the value of a path parameter with a secret name`, async (t) => {
-    const app = await start(t)
-    for (const [name, make] of requests) {
-      const secret = marker()
-      const { headers, ...given } = make(secret)
-      const response = await app.inject({ ...given, headers: { ...html, ...headers } })
-      const { token, url } = await profileOf(app, response)
-      if (!name.startsWith('the referer of')) t.match(url, /\*{6}/, `${name}: ${url}`)
-      for (const text of await outputs(app, token)) t.notOk(text.includes(secret), `${name}: ${text.split('\n', 1).join()}`)
-    }
-  })
-
-  t.test(`${mode} mode: a redirect to a path with a secret parameter`, async (t) => {
-    const app = await start(t)
+inBothModes('no output has the value of a path parameter with a secret name', async (t, build) => {
+  const app = await build(declare)
+  for (const [name, make] of requests) {
     const secret = marker()
-    const profile = await profileOf(app, await app.inject({ url: '/forgot', headers: { 'x-marker': secret } }))
-    const { headers } = profile.collectors.response as { headers: Record<string, string> }
-    t.equal(headers.location, '/verify/******')
-    t.notOk(JSON.stringify(profile).includes(secret), 'wherever else it is')
-  })
+    const { headers, ...given } = make(secret)
+    const response = await app.inject({ ...given, headers: { ...html, ...headers } })
+    const { token, url } = await profileOf(app, response)
+    if (!name.startsWith('the referer of')) t.match(url, /\*{6}/, `${name}: ${url}`)
+    for (const text of await outputs(app, token)) t.notOk(text.includes(secret), `${name}: ${text.split('\n', 1).join()}`)
+  }
+})
 
-  t.test(`${mode} mode: a number, and a short value between signs`, async (t) => {
-    const app = await start(t)
-    for (const [path, shown] of [
-      ['/pin/4711', '/pin/******'], ['/pin/471104', '/pin/******'], ['/reset/ab12-7', '/reset/******-7'], ['/only/ab1.json', '/only/******.json'],
-      ['/reset/12-12', '/reset/******-******'],
-      ['/verify/482913', '/verify/******'], ['/verify/482913?a=/verify/482913', '/verify/******?a=/verify/******'],
-      ['/page/password=ab12', '/page/password=******'],
-      ['/verify/404', '/verify/404'], ['/verify/resend', '/verify/resend'], ['/page', '/page']
-    ] as const) {
-      const { url, collectors } = await profileOf(app, await app.inject({ url: path }))
-      t.equal(url, `http://localhost${shown}`, path)
-      t.equal((collectors.request as { target: string }).target, shown, path)
-    }
-  })
+inBothModes('a redirect to a path with a secret parameter', async (t, build) => {
+  const app = await build(declare)
+  const secret = marker()
+  const profile = await profileOf(app, await app.inject({ url: '/forgot', headers: { 'x-marker': secret } }))
+  const { headers } = profile.collectors.response as { headers: Record<string, string> }
+  t.equal(headers.location, '/verify/******')
+  t.notOk(JSON.stringify(profile).includes(secret), 'wherever else it is')
+})
 
-  t.test(`${mode} mode: the masked form is searched, and its replay asks for each value`, async (t) => {
-    const app = await start(t)
-    const secret = marker()
-    const { token } = await profileOf(app, await app.inject(`/pair/${secret}-x${secret}`))
-    for (const url of ['/pair/******', '/pair/******-******', 'pair']) {
-      const found = await app.inject(`/_profiler/search.json?${String(new URLSearchParams({ url }))}`)
-      t.same(found.json<{ profiles: Array<{ token: string }> }>().profiles.map((profile) => profile.token), [token], url)
-    }
-    t.same((await app.inject(`/_profiler/search.json?url=${secret}`)).json<{ profiles: unknown[] }>().profiles, [])
-    const form = await app.inject({ url: `/_profiler/${token}/replay`, headers: html })
-    const names = [...new JSDOM(form.body).window.document.querySelectorAll('[name^="value."]')].map((field) => field.getAttribute('name'))
-    t.same(names, ['value.path.2', 'value.path.2_2'])
-    const { formToken } = (await app.inject({ url: `/_profiler/${token}/replay`, headers: { accept: 'application/json' } }))
-      .json<{ formToken: string }>()
-    const payload = String(new URLSearchParams({ form_token: formToken, 'value.path.2': 'firstvalue1', 'value.path.2_2': 'other' }))
-    const answer = await app.inject({
-      method: 'POST', url: `/_profiler/${token}/replay`, payload, headers: { ...html, 'content-type': 'application/x-www-form-urlencoded' }
-    })
-    t.equal(answer.statusCode, 303)
-    const again = await app.hindsight.profiler.find(String(answer.headers.location).split('/').at(-1) ?? '')
-    t.match(again, { status: 200, url: 'http://localhost/pair/******-******' })
-  })
+inBothModes('a number, and a short value between signs', async (t, build) => {
+  const app = await build(declare)
+  for (const [path, shown] of [
+    ['/pin/4711', '/pin/******'], ['/pin/471104', '/pin/******'], ['/reset/ab12-7', '/reset/******-7'], ['/only/ab1.json', '/only/******.json'],
+    ['/reset/12-12', '/reset/******-******'],
+    ['/verify/482913', '/verify/******'], ['/verify/482913?a=/verify/482913', '/verify/******?a=/verify/******'],
+    ['/page/password=ab12', '/page/password=******'],
+    ['/verify/404', '/verify/404'], ['/verify/resend', '/verify/resend'], ['/page', '/page']
+  ] as const) {
+    const { url, collectors } = await profileOf(app, await app.inject({ url: path }))
+    t.equal(url, `http://localhost${shown}`, path)
+    t.equal((collectors.request as { target: string }).target, shown, path)
+  }
+})
 
-  t.test(`${mode} mode: a report of a violated policy`, async (t) => {
-    const app = await start(t)
-    const secret = marker()
-    const { token } = await profileOf(app, await app.inject('/page'))
-    const report = { 'effective-directive': 'script-src', 'blocked-uri': 'inline', 'source-file': `http://localhost/verify/${secret}`, 'line-number': 1 }
-    const headers = { 'content-type': 'application/csp-report' }
-    const answer = await app.inject({ method: 'POST', url: `/_profiler/csp-report/${token}`, headers, payload: JSON.stringify({ 'csp-report': report }) })
-    t.equal(answer.statusCode, 204)
-    const { blocked } = (await app.hindsight.profiler.find(token))?.collectors as { blocked: Array<{ sentence: string }> }
-    t.match(blocked[0]?.sentence, 'inline code (http://localhost/verify/******:1)')
+inBothModes('the masked form is searched, and its replay asks for each value', async (t, build) => {
+  const app = await build(declare)
+  const secret = marker()
+  const { token } = await profileOf(app, await app.inject(`/pair/${secret}-x${secret}`))
+  for (const url of ['/pair/******', '/pair/******-******', 'pair']) {
+    const found = await app.inject(`/_profiler/search.json?${String(new URLSearchParams({ url }))}`)
+    t.same(found.json<{ profiles: Array<{ token: string }> }>().profiles.map((profile) => profile.token), [token], url)
+  }
+  t.same((await app.inject(`/_profiler/search.json?url=${secret}`)).json<{ profiles: unknown[] }>().profiles, [])
+  const form = await app.inject({ url: `/_profiler/${token}/replay`, headers: html })
+  const names = [...new JSDOM(form.body).window.document.querySelectorAll('[name^="value."]')].map((field) => field.getAttribute('name'))
+  t.same(names, ['value.path.2', 'value.path.2_2'])
+  const { formToken } = (await app.inject({ url: `/_profiler/${token}/replay`, headers: { accept: 'application/json' } }))
+    .json<{ formToken: string }>()
+  const payload = String(new URLSearchParams({ form_token: formToken, 'value.path.2': 'firstvalue1', 'value.path.2_2': 'other' }))
+  const answer = await app.inject({
+    method: 'POST', url: `/_profiler/${token}/replay`, payload, headers: { ...html, 'content-type': 'application/x-www-form-urlencoded' }
   })
-}
+  t.equal(answer.statusCode, 303)
+  const again = await app.hindsight.profiler.find(String(answer.headers.location).split('/').at(-1) ?? '')
+  t.match(again, { status: 200, url: 'http://localhost/pair/******-******' })
+})
+
+inBothModes('a report of a violated policy', async (t, build) => {
+  const app = await build(declare)
+  const secret = marker()
+  const { token } = await profileOf(app, await app.inject('/page'))
+  const report = { 'effective-directive': 'script-src', 'blocked-uri': 'inline', 'source-file': `http://localhost/verify/${secret}`, 'line-number': 1 }
+  const headers = { 'content-type': 'application/csp-report' }
+  const answer = await app.inject({ method: 'POST', url: `/_profiler/csp-report/${token}`, headers, payload: JSON.stringify({ 'csp-report': report }) })
+  t.equal(answer.statusCode, 204)
+  const { blocked } = (await app.hindsight.profiler.find(token))?.collectors as { blocked: Array<{ sentence: string }> }
+  t.match(blocked[0]?.sentence, 'inline code (http://localhost/verify/******:1)')
+})

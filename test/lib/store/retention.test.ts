@@ -10,6 +10,7 @@ import t, { type Test } from 'tap'
 import { hindsight, type HindsightOptions } from '../../../app/index.js'
 import type { RequestHindsight } from '../../../app/capture.js'
 import { SECRET } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -77,36 +78,34 @@ async function collected (requests: ReadonlyArray<WeakRef<FastifyRequest>>): Pro
   return requests.map((ref) => ref.deref() === undefined)
 }
 
-for (const lifecycle of ['observe', 'full'] as const) {
-  t.test(`${lifecycle}: what injects when the request that started it is collected has the access of its client`, async (t) => {
-    const { app, requests, injectors } = await open(t, lifecycle, { debug: true, profiler: { storage } })
-    for (const remoteAddress of ['127.0.0.1', '203.0.113.9']) {
-      await app.inject({ method: 'POST', url: '/', payload: {}, remoteAddress })
-    }
-    t.same(await collected(requests), [true, true])
-    const answers = await Promise.all(injectors.map((injectNix) => injectNix()))
-    t.same(answers.map(({ headers }) => headers['x-debug-token'] !== undefined), [true, false])
-  })
-
-  for (const [name, options] of Object.entries(RECORDINGS)) {
-    t.test(`${lifecycle}, ${name}: a timer, logger or socket that was made in a request does not keep it`, async (t) => {
-      for (const logger of [false, SILENT]) {
-        const { app, requests } = await open(t, lifecycle, options, { logger })
-        for (let i = 0; i < 3; i++) t.equal((await app.inject({ method: 'POST', url: '/', payload: { a: 1 } })).statusCode, 200)
-        t.same(await collected(requests), [true, true, true], logger === false ? 'without a logger' : 'with pino')
-      }
-    })
+inBothModes('what injects when the request that started it is collected has the access of its client', async (t, _build, lifecycle) => {
+  const { app, requests, injectors } = await open(t, lifecycle, { debug: true, profiler: { storage } })
+  for (const remoteAddress of ['127.0.0.1', '203.0.113.9']) {
+    await app.inject({ method: 'POST', url: '/', payload: {}, remoteAddress })
   }
+  t.same(await collected(requests), [true, true])
+  const answers = await Promise.all(injectors.map((injectNix) => injectNix()))
+  t.same(answers.map(({ headers }) => headers['x-debug-token'] !== undefined), [true, false])
+})
 
-  t.test(`${lifecycle}: errors that come when the request is collected are added to its profile`, async (t) => {
-    const { app, requests, captures } = await open(t, lifecycle, { debug: true, profiler: { storage } })
-    const { headers } = await app.inject({ method: 'POST', url: '/', payload: {} })
-    t.same(await collected(requests), [true])
-    const [capture] = captures
-    for (const message of ['the first', 'the second', 'the third']) capture?.(new Error(message))
-    await sleep(50)
-    const { exceptions = [], collectors, status } = await app.hindsight.profiler.find(String(headers['x-debug-token'])) ?? {}
-    t.same([status, exceptions.map(({ message }) => message)], [200, ['the first']])
-    t.match(collectors?.otherErrors, [[{ message: 'the second' }], [{ message: 'the third' }]])
+for (const [name, options] of Object.entries(RECORDINGS)) {
+  inBothModes(`${name}: a timer, logger or socket that was made in a request does not keep it`, async (t, _build, lifecycle) => {
+    for (const logger of [false, SILENT]) {
+      const { app, requests } = await open(t, lifecycle, options, { logger })
+      for (let i = 0; i < 3; i++) t.equal((await app.inject({ method: 'POST', url: '/', payload: { a: 1 } })).statusCode, 200)
+      t.same(await collected(requests), [true, true, true], logger === false ? 'without a logger' : 'with pino')
+    }
   })
 }
+
+inBothModes('errors that come when the request is collected are added to its profile', async (t, _build, lifecycle) => {
+  const { app, requests, captures } = await open(t, lifecycle, { debug: true, profiler: { storage } })
+  const { headers } = await app.inject({ method: 'POST', url: '/', payload: {} })
+  t.same(await collected(requests), [true])
+  const [capture] = captures
+  for (const message of ['the first', 'the second', 'the third']) capture?.(new Error(message))
+  await sleep(50)
+  const { exceptions = [], collectors, status } = await app.hindsight.profiler.find(String(headers['x-debug-token'])) ?? {}
+  t.same([status, exceptions.map(({ message }) => message)], [200, ['the first']])
+  t.match(collectors?.otherErrors, [[{ message: 'the second' }], [{ message: 'the third' }]])
+})

@@ -6,7 +6,7 @@ import t from 'tap'
 import { Profiler } from '../../../lib/store/profiler.js'
 import { SqliteStorage } from '../../../lib/store/sqlite.js'
 import { profile, tokens } from '../parts/fixture.js'
-import { connection, isConsistent, listed, opened, place, put, recordsOf, run } from './support.js'
+import { connection, isConsistent, listed, opened, place, put, recordsOf } from './support.js'
 
 const workers: Worker[] = []
 diagnostics.subscribe('worker_threads', (message) => { workers.push((message as { worker: Worker }).worker) })
@@ -120,24 +120,6 @@ t.test('arguments that cannot be posted are an error of that call only', async (
   await put(storage, [profile('000001')])
   await latest().terminate()
   t.same(await listed(storage), ['000001'])
-})
-
-t.test('a process ends with its own exit code, and keeps its last profiles if the store is writable', async (t) => {
-  const cases: Array<[way: string, code: number, expected: string[]]> = [
-    ['close', 0, ['000002', '000001']],
-    ['return', 0, ['000002', '000001']],
-    ['exit', 3, ['000002', '000001']],
-    ['locked', 3, ['000001']],
-    ['throw', 1, ['000002', '000001']],
-    ['reject', 1, ['000002', '000001']],
-    ['clone', 0, ['000002', '000001']]
-  ]
-  for (const [way, code, expected] of cases) {
-    const path = place(t)
-    const ended = await run('ending.ts', [path, way])
-    t.equal(ended.code, code, `${way}: ${ended.errors}`)
-    t.same(await listed(opened(t, { path })), expected, way)
-  }
 })
 
 t.test('with mocked timers, closing a profiler writes the queued profiles', async (t) => {

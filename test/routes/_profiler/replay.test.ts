@@ -42,43 +42,41 @@ async function send (app: FastifyInstance, token: string, fields: Record<string,
   )
 }
 
-t.test('forms are accepted by all applications with the same store, also after a restart; otherwise by their own only', async (t) => {
-  for (const mode of ['observe', 'full'] as const) {
-    const dataDir = join(testdir(t), mode)
-    const application = async (profiler: HindsightOptions['profiler']): Promise<FastifyInstance> => {
-      const app = Fastify({ pluginTimeout: 60_000 })
-      await app.register(hindsight, { lifecycle: mode, debug: true, profiler: profiler ?? {} })
-      app.get('/stock', async () => 'stock')
-      t.teardown(() => app.close())
-      return app
-    }
-    const post = async (app: FastifyInstance, url: string, fields: Record<string, string>): Promise<number> => (await app.inject({
-      method: 'POST', url, headers: { ...json, 'content-type': 'application/x-www-form-urlencoded' }, payload: new URLSearchParams(fields).toString()
-    })).statusCode
-    const statusesOf = async (app: FastifyInstance, token: string, form: string): Promise<number[]> => [
-      await post(app, `/_profiler/${token}/replay`, { form_token: form }), await post(app, `/_profiler/${token}/pin`, { form_token: form, pinned: '1' })
-    ]
-    const [first, second] = [await application({ dataDir }), await application({ dataDir })]
-    const { token } = await profileOf(first, await first.inject('/stock'))
-    await first.hindsight.profiler.flush()
-    const form = await formToken(first, token)
-    t.same(await statusesOf(second, token, form), [200, 303], `${mode}: another application`)
-    t.same(await statusesOf(second, token, 'x'), [403, 403])
-    await first.close()
-    await second.close()
-    t.same(await statusesOf(await application({ dataDir }), token, form), [200, 303], `${mode}: after a restart`)
-    t.same(await statusesOf(await application({ dataDir: join(dataDir, 'other') }), token, form), [403, 403], `${mode}: another store`)
-
-    // The store of an application without a secret, as `memory`.
-    const storage = new MemoryStorage()
-    const [third, fourth] = [await application({ storage }), await application({ storage })]
-    const { token: another } = await profileOf(third, await third.inject('/stock'))
-    const own = await formToken(third, another)
-    t.same(await statusesOf(third, another, own), [200, 303], `${mode}: in memory`)
-    t.same(await statusesOf(fourth, another, own), [403, 403])
-    const failing = await application({ storage: Object.assign(storage, { secret: async () => await Promise.reject(new Error('gone')) }) })
-    t.same(await statusesOf(failing, another, await formToken(failing, another)), [200, 303], `${mode}: the secret of the store is unavailable`)
+inBothModes('forms are accepted by all applications with the same store, also after a restart; otherwise by their own only', async (t, _build, mode) => {
+  const dataDir = join(testdir(t), mode)
+  const application = async (profiler: HindsightOptions['profiler']): Promise<FastifyInstance> => {
+    const app = Fastify({ pluginTimeout: 60_000 })
+    await app.register(hindsight, { lifecycle: mode, debug: true, profiler: profiler ?? {} })
+    app.get('/stock', async () => 'stock')
+    t.teardown(() => app.close())
+    return app
   }
+  const post = async (app: FastifyInstance, url: string, fields: Record<string, string>): Promise<number> => (await app.inject({
+    method: 'POST', url, headers: { ...json, 'content-type': 'application/x-www-form-urlencoded' }, payload: new URLSearchParams(fields).toString()
+  })).statusCode
+  const statusesOf = async (app: FastifyInstance, token: string, form: string): Promise<number[]> => [
+    await post(app, `/_profiler/${token}/replay`, { form_token: form }), await post(app, `/_profiler/${token}/pin`, { form_token: form, pinned: '1' })
+  ]
+  const [first, second] = [await application({ dataDir }), await application({ dataDir })]
+  const { token } = await profileOf(first, await first.inject('/stock'))
+  await first.hindsight.profiler.flush()
+  const form = await formToken(first, token)
+  t.same(await statusesOf(second, token, form), [200, 303], `${mode}: another application`)
+  t.same(await statusesOf(second, token, 'x'), [403, 403])
+  await first.close()
+  await second.close()
+  t.same(await statusesOf(await application({ dataDir }), token, form), [200, 303], `${mode}: after a restart`)
+  t.same(await statusesOf(await application({ dataDir: join(dataDir, 'other') }), token, form), [403, 403], `${mode}: another store`)
+
+  // The store of an application without a secret, as `memory`.
+  const storage = new MemoryStorage()
+  const [third, fourth] = [await application({ storage }), await application({ storage })]
+  const { token: another } = await profileOf(third, await third.inject('/stock'))
+  const own = await formToken(third, another)
+  t.same(await statusesOf(third, another, own), [200, 303], `${mode}: in memory`)
+  t.same(await statusesOf(fourth, another, own), [403, 403])
+  const failing = await application({ storage: Object.assign(storage, { secret: async () => await Promise.reject(new Error('gone')) }) })
+  t.same(await statusesOf(failing, another, await formToken(failing, another)), [200, 303], `${mode}: the secret of the store is unavailable`)
 })
 
 inBothModes('a safe request is sent again, has its own profile, and both are compared', async (t, build) => {
@@ -98,20 +96,15 @@ inBothModes('a safe request is sent again, has its own profile, and both are com
   t.match((await app.inject({ url: `/_profiler/${first.token}`, headers: html })).body, `href="/_profiler/${first.token}/replay"`)
 })
 
-for (const lifecycle of ['observe', 'full'] as const) {
-  t.test(`the request of a client without access is replayed for the developer, in ${lifecycle} mode`, async (t) => {
-    const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
-    t.teardown(() => app.close())
-    await app.register(hindsight, { lifecycle, debug: true, profiler: { storage: 'memory' } })
-    app.get('/who', async ({ ip, host }) => ({ ip, host }))
-    const first = await app.inject({ url: '/who', remoteAddress: '203.0.113.9', headers: { host: 'shop.example' } })
-    t.equal(first.headers['x-debug-token'], undefined)
-    const { token } = await newest(app)
-    const response = await send(app, token, {})
-    t.equal(response.statusCode, 200, response.body)
-    t.match(await newest(app), { replayOf: token, ip: '203.0.113.9', collectors: { request: { headers: { host: 'shop.example' } } } })
-  })
-}
+inBothModes('the request of a client without access is replayed for the developer', async (t, build) => {
+  const app = await build((app) => { app.get('/who', async ({ ip, host }) => ({ ip, host })) })
+  const first = await app.inject({ url: '/who', remoteAddress: '203.0.113.9', headers: { host: 'shop.example' } })
+  t.equal(first.headers['x-debug-token'], undefined)
+  const { token } = await newest(app)
+  const response = await send(app, token, {})
+  t.equal(response.statusCode, 200, response.body)
+  t.match(await newest(app), { replayOf: token, ip: '203.0.113.9', collectors: { request: { headers: { host: 'shop.example' } } } })
+})
 
 inBothModes('an unsafe method needs a confirmation', async (t, build) => {
   const app = await build(declare)

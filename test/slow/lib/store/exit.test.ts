@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openStorage } from '../../../../lib/store/open.js'
+import { listed, opened, place, run } from '../../../lib/store/support.js'
 import { testdir } from '../../../support/folder.js'
 
 const ROOT = join(import.meta.dirname, '../../../..')
@@ -37,4 +38,22 @@ t.test('a store that throws at the end changes no exit code', async (t) => {
     '() { throw new Error("broken") } }'
   const { status, stderr } = runApplication(t, testdir(t), `storage: ${methods}`, 'process.exitCode = 0')
   t.same([status, stderr.includes('broken')], [0, false])
+})
+
+t.test('a process ends with its own exit code, and keeps its last profiles if the store is writable', async (t) => {
+  const cases: Array<[way: string, code: number, expected: string[]]> = [
+    ['close', 0, ['000002', '000001']],
+    ['return', 0, ['000002', '000001']],
+    ['exit', 3, ['000002', '000001']],
+    ['locked', 3, ['000001']],
+    ['throw', 1, ['000002', '000001']],
+    ['reject', 1, ['000002', '000001']],
+    ['clone', 0, ['000002', '000001']]
+  ]
+  for (const [way, code, expected] of cases) {
+    const path = place(t)
+    const ended = await run('ending.ts', [path, way])
+    t.equal(ended.code, code, `${way}: ${ended.errors}`)
+    t.same(await listed(opened(t, { path })), expected, way)
+  }
 })

@@ -10,6 +10,7 @@ import t, { type Test } from 'tap'
 import { hindsight } from '../../../../../app/hindsight.js'
 import { testdir } from '../../../../support/folder.js'
 import { SECRET } from '../../../../support/app.js'
+import { inBothModes } from '../../../../support/modes.js'
 
 const TOOLBAR = /<hindsight-toolbar>.*<\/hindsight-toolbar>/s
 const PAGE = `<!doctype html><html lang="en"><head><title>Ü</title></head><body>${'<p>A paragraph</p>'.repeat(10_000)}</body></html>`
@@ -47,32 +48,28 @@ async function start (t: Test, mode: Mode, root: string, compressed: 'before' | 
   return { app }
 }
 
-t.test('an HTML file has the toolbar, and no validators of the file', async (t) => {
+inBothModes('an HTML file has the toolbar, and no validators of the file', async (t, _build, mode) => {
   const root = testdir(t, { 'page.html': PAGE })
-  for (const mode of ['observe', 'full'] as const) {
-    const { app } = await start(t, mode, root)
-    for (const url of ['/static/page.html', '/file']) {
-      const { statusCode, headers, body, rawPayload } = await app.inject(url)
-      t.equal(statusCode, 200)
-      t.match(body, TOOLBAR, `${mode} ${url}`)
-      t.equal(body.replace(TOOLBAR, ''), PAGE)
-      t.equal(Number(headers['content-length']), rawPayload.length)
-      t.match(headers, { etag: undefined, 'last-modified': undefined, 'accept-ranges': undefined, 'x-debug-token-link': String })
-    }
+  const { app } = await start(t, mode, root)
+  for (const url of ['/static/page.html', '/file']) {
+    const { statusCode, headers, body, rawPayload } = await app.inject(url)
+    t.equal(statusCode, 200)
+    t.match(body, TOOLBAR, `${mode} ${url}`)
+    t.equal(body.replace(TOOLBAR, ''), PAGE)
+    t.equal(Number(headers['content-length']), rawPayload.length)
+    t.match(headers, { etag: undefined, 'last-modified': undefined, 'accept-ranges': undefined, 'x-debug-token-link': String })
   }
 })
 
-t.test('an HTML file with the toolbar is compressed as without it', async (t) => {
+inBothModes('an HTML file with the toolbar is compressed as without it', async (t, _build, mode) => {
   const root = testdir(t, { 'page.html': PAGE })
-  for (const mode of ['observe', 'full'] as const) {
-    for (const order of ['before', 'after'] as const) {
-      const { app } = await start(t, mode, root, order)
-      const { headers, rawPayload } = await app.inject({ url: '/static/page.html', headers: { 'accept-encoding': 'gzip' } })
-      t.match(headers, { 'content-encoding': 'gzip', 'content-length': undefined }, `${mode} ${order}`)
-      const body = gunzipSync(rawPayload).toString()
-      t.match(body, TOOLBAR)
-      t.equal(body.replace(TOOLBAR, ''), PAGE)
-    }
+  for (const order of ['before', 'after'] as const) {
+    const { app } = await start(t, mode, root, order)
+    const { headers, rawPayload } = await app.inject({ url: '/static/page.html', headers: { 'accept-encoding': 'gzip' } })
+    t.match(headers, { 'content-encoding': 'gzip', 'content-length': undefined }, `${mode} ${order}`)
+    const body = gunzipSync(rawPayload).toString()
+    t.match(body, TOOLBAR)
+    t.equal(body.replace(TOOLBAR, ''), PAGE)
   }
 })
 
