@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { ownHook } from '../lib/lifecycle/listener.js'
+import { ownHook } from '../lib/lifecycle/hooks.js'
 import type { HindsightOptions } from '../lib/options.js'
 import { settlesWithin } from '../lib/store/write-queue.js'
 

@@ -1,6 +1,7 @@
-import { isRedirect, notOnRedirect, setIfAbsent } from '../lib/http/responses.js'
+import { notOnRedirect, setIfAbsent } from '../lib/full/responses.js'
+import { isRedirect } from '../lib/http/responses.js'
 import { ruleFinder } from '../lib/http/request-target.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { listener, Skip } from '../lib/full/listener.js'
 
 const allowed = new Skip('framing is allowed for this path')
 

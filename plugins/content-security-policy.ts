@@ -2,9 +2,10 @@ import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
-import { isRedirect, notOnRedirect } from '../lib/http/responses.js'
-import { rethrow } from '../lib/lifecycle/hosting.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { notOnRedirect } from '../lib/full/responses.js'
+import { isRedirect } from '../lib/http/responses.js'
+import { rethrow } from '../lib/full/hosting.js'
+import { listener, Skip } from '../lib/full/listener.js'
 import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */

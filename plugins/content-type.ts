@@ -1,5 +1,6 @@
-import { isRedirect, notOnRedirect, setIfAbsent } from '../lib/http/responses.js'
-import { listener } from '../lib/lifecycle/listener.js'
+import { notOnRedirect, setIfAbsent } from '../lib/full/responses.js'
+import { isRedirect } from '../lib/http/responses.js'
+import { listener } from '../lib/full/listener.js'
 
 /** Sets `X-Content-Type-Options`, so that browsers do not guess another type (Fetch, section 3.6). */
 export const contentType = listener('kernel.response', 'content-type', () => (_request, reply) => {

@@ -1,6 +1,6 @@
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { attributesIn, checkAttributes, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
+import { attributesIn, checkAttributes, notDeclared, ofDiagnosticHandler } from '../lib/full/attributes.js'
 import { routeName } from '../lib/routing/route-table.js'
 import type { RouteAttributes } from '../lib/options.js'
 

@@ -4,12 +4,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
 import { secondsOf, type Duration } from '../lib/duration.js'
 import { isRetrieval } from '../lib/http/request-target.js'
-import { addVary, isPrivate, setIfAbsent } from '../lib/http/responses.js'
-import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
+import { setIfAbsent } from '../lib/full/responses.js'
+import { addVary, isPrivate } from '../lib/http/responses.js'
+import { Answer, listener, Skip } from '../lib/full/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { CacheAttribute } from '../lib/options.js'
-import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
+import { notDeclared, ofDiagnosticHandler } from '../lib/full/attributes.js'
 
 /** How the preconditions of a request were evaluated; the profile shows it. */
 interface CacheRecord {

@@ -1,6 +1,6 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
-import { afterBody } from '../lib/http/responses.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { afterBody } from '../lib/full/responses.js'
+import { listener, Skip } from '../lib/full/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 declare module 'fastify' {

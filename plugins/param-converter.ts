@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { NotFoundError, ParamConversionError } from '../lib/http/http-errors.js'
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/full/listener.js'
 import { attributesOf, stateOf } from '../lib/lifecycle/request-state.js'
 import type { RouteAttributes } from '../lib/options.js'
-import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
-import { checkConverters, paramConversions, type ParamConversion } from '../lib/routing/param-conversion.js'
+import { notDeclared, ofDiagnosticHandler } from '../lib/full/attributes.js'
+import { checkConverters, paramConversions, type ParamConversion } from '../lib/full/param-conversion.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 /** Converts path parameters, in the order of the route. A value that cannot be converted: 404. */

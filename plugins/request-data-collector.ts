@@ -1,4 +1,4 @@
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/full/listener.js'
 import type {} from '../lib/recording/recorder.js'
 
 /** Records the request: method, URL, headers, query, cookies, body, attributes, and whether the session was used. */

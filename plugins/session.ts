@@ -1,7 +1,7 @@
 import { isPrivate } from '../lib/http/responses.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { listener, Skip } from '../lib/full/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { openSessions } from '../lib/session/sessions.js'
+import { openSessions } from '../lib/full/session/sessions.js'
 
 const PRIVATE = 'max-age=0, must-revalidate, private'
 const noCookies = new Skip('the request has no cookies')

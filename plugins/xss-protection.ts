@@ -1,5 +1,6 @@
-import { isRedirect, notOnRedirect, setIfAbsent } from '../lib/http/responses.js'
-import { listener } from '../lib/lifecycle/listener.js'
+import { notOnRedirect, setIfAbsent } from '../lib/full/responses.js'
+import { isRedirect } from '../lib/http/responses.js'
+import { listener } from '../lib/full/listener.js'
 
 /** Sets `X-XSS-Protection`, which disables the auditor of old browsers. */
 export const xssProtection = listener('kernel.response', 'xss-protection', (_app, { xssProtection: value = '0' }) => {

@@ -5,7 +5,7 @@ import { OPTIONS } from '../../lib/check-options.js'
 import { hindsight } from '../../app/hindsight.js'
 import { lifecycle } from '../../app/lifecycle.js'
 import type { HindsightOptions } from '../../lib/options.js'
-import { HOOK_OF_STAGE, type Stage } from '../../lib/lifecycle/lifecycle.js'
+import { HOOK_OF_STAGE, type Stage } from '../../lib/lifecycle/events.js'
 
 /** The page of the listeners, as Markdown: their order is that of `app/lifecycle.ts`. */
 export function eventsPage (): string {

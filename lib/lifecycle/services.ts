@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { HindsightOptions } from '../options.js'
-import type { Slot } from './lifecycle.js'
+import type { Slot } from './events.js'
 import { stateOf } from './request-state.js'
 
 /** `observe` shows what an application does and changes nothing; `full` runs the documented lifecycle. */

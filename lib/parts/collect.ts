@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf } from '../errors/thrown-value.js'
-import { isPromise } from '../lifecycle/listener.js'
+import { isPromise } from '../lifecycle/hooks.js'
 import type { Recording } from '../recording/recording.js'
 import type { Collector } from './part.js'
 import { snapshot } from './snapshot.js'

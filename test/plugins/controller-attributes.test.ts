@@ -162,7 +162,7 @@ const WRONG = [
 t.test('a mistyped attribute does not compile', async (t) => {
   const root = join(import.meta.dirname, '../..')
   const head = ["import type {} from '../app/full-mode.js'", "import type { FastifyInstance, FastifyRequest } from 'fastify'",
-    "import type { RouteAttributes } from '../lib/options.js'", "import type { ConvertedParams } from '../lib/routing/attributes.js'"]
+    "import type { RouteAttributes } from '../lib/options.js'", "import type { ConvertedParams } from '../lib/full/attributes.js'"]
   const files = new Map([RIGHT, ...WRONG.map((line) => [line])].map((lines, i) => [
     join(root, 'test', `compiled-${i}.ts`),
     [
