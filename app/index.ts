@@ -8,7 +8,7 @@ export { hashPassword, type StoredUser, type User } from '../lib/full/security/u
 export { hindsightSpanProcessor, type HindsightSpanProcessor } from '../lib/parts/spans/span-processor.js'
 export { html } from '../lib/view/html.js'
 export type { Authenticator } from '../lib/full/security/authenticators.js'
-export type { Voter } from '../lib/full/security/access-control.js'
+export type { Voter } from '../lib/full/security/voters.js'
 export type { ConvertedParams } from '../lib/full/attributes.js'
 export type { Collector, CollectorPanel } from '../lib/parts/part.js'
 export type { Profile } from '../lib/store/profile.js'

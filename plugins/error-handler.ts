@@ -196,7 +196,7 @@ function logUncaught (raised: unknown, request: FastifyRequest, status: number):
   const line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"${place}`
   const { profilerUrl, recorder } = servicesOf(request)
   // Not the address in the profile: that has the `Host` of the client.
-  const token = profilerUrl === undefined ? undefined : recorder?.profileOf(request)?.token
+  const token = profilerUrl === null ? undefined : recorder?.profileOf(request)?.token
   const fields = { channel: 'request', ...(token !== undefined && { profile: `${profilerUrl}${token}` }) }
   if (status >= 500) logError(request, raised, fields, line)
   else request.log[exceptions === undefined ? 'info' : 'warn']({ statusCode: status, ...fields }, line)

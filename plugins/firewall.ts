@@ -4,7 +4,6 @@ import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { contextOf, userOf } from '../lib/full/security/context.js'
 import type { SessionLogin } from '../lib/full/security/login-session.js'
 import type { LoginForm } from '../lib/full/security/login.js'
-import { openSecurity } from '../lib/full/security/security.js'
 import type { User } from '../lib/full/security/users.js'
 
 declare module 'fastify' {
@@ -29,9 +28,9 @@ const unguarded = new Skip('the firewall has security: false')
 const anonymous = new Skip('the request has no credentials, and needs none')
 
 /** Recognizes the user of a request, and applies the access rule of its path. */
-export const firewall = listener('kernel.request', 'firewall', async (app, options) => {
-  const security = await openSecurity(app, options)
-  if (security === null) return 'not configured'
+export const firewall = listener('kernel.request', 'firewall', async (app) => {
+  const { security } = app.hindsight
+  if (security === undefined) return 'not configured'
   const { enforce, recognize } = await import('../lib/full/security/guard.js')
   const { loginForm, loginRoutes } = await import('../lib/full/security/login.js')
   app.decorateRequest('user', { getter (this: FastifyRequest) { return userOf(this) } } as never)

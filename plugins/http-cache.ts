@@ -6,11 +6,11 @@ import { secondsOf, type Duration } from '../lib/duration.js'
 import { isRetrieval } from '../lib/http/request-target.js'
 import { setIfAbsent } from '../lib/full/responses.js'
 import { addVary, isPrivate } from '../lib/http/responses.js'
-import { Answer, listener, Skip } from '../lib/full/listener.js'
+import { Answer, listener, notDeclared, ofDiagnosticHandler, Skip } from '../lib/full/listener.js'
+import { hasSession } from '../lib/full/security/login-session.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { CacheAttribute } from '../lib/options.js'
-import { notDeclared, ofDiagnosticHandler } from '../lib/full/attributes.js'
 
 /** How the preconditions of a request were evaluated; the profile shows it. */
 interface CacheRecord {
@@ -127,12 +127,11 @@ function apply (cache: CacheAttribute, request: FastifyRequest, reply: FastifyRe
 // RFC 9111, section 3.5, and sessions, which caches cannot distinguish.
 function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | null {
   const { credentialsUsed, sessionUsed } = stateOf(request)
-  const { cookiesOf, sessions } = servicesOf(request)
   if (sessionUsed) return 'the session was used'
   if (credentialsUsed) return HAS_CREDENTIALS
   if (request.headers.authorization !== undefined) return 'the request has an Authorization header'
   // The handler, which did not run, might have used the session.
-  if (reply.statusCode === 304 && sessions !== undefined && cookiesOf(request)[sessions.cookieName] !== undefined) {
+  if (reply.statusCode === 304 && hasSession(request)) {
     return 'the client has a session, and the handler was not called'
   }
   return null

@@ -6,7 +6,7 @@ import { listener, Skip } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { PaginationSettings, RoutePagination } from '../lib/options.js'
-import { checkAttributes } from '../lib/full/attributes.js'
+import { checkAttributes } from '../lib/check-options.js'
 import { routeName } from '../lib/routing/route-table.js'
 import { html } from '../lib/view/html.js'
 

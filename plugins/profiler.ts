@@ -1,5 +1,4 @@
 import { listener, Skip } from '../lib/full/listener.js'
-import type {} from '../lib/recording/recorder.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,9 +1,4 @@
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
-import { checkOptions, ROUTE_ATTRIBUTES, similarName } from '../check-options.js'
-import { Skip } from './listener.js'
-import type { RouteAttributes } from '../options.js'
-
-const NAMES = Object.keys(ROUTE_ATTRIBUTES)
 
 /** The built-in converters, and the types of their values. */
 export interface BuiltInConverters {
@@ -49,38 +44,4 @@ export type ConvertedParams<Config extends { readonly params: Readonly<Record<st
 declare module 'fastify' {
   // An application merges its own converters into this: their names, and the types of their values.
   interface FastifyParamConverters {}
-}
-
-declare module '../lifecycle/request-state.js' {
-  interface RequestState {
-    /** The attributes of the route, after the controller-attributes listener. */
-    attributes?: RouteAttributes
-    /** The path parameters as they were sent, where a converter has replaced them. */
-    sentParams?: Record<string, unknown>
-  }
-}
-
-export const notDeclared = new Skip('not configured')
-export const ofDiagnosticHandler = new Skip('the diagnostic handler declares no attributes')
-
-/** Checks what a route declares in its `config`. Throws an error that names the route and the attribute. */
-export function checkAttributes (route: string, config: Readonly<Record<string, unknown>>): void {
-  // Other plugins have keys of their own: only a key that is similar to one of ours is a mistake.
-  for (const key of Object.keys(config).filter((key) => !NAMES.includes(key))) {
-    const similar = similarName(key, NAMES)
-    if (similar !== undefined) {
-      throw new Error(`Route "${route}": config.${key} is unknown; did you mean config.${similar}?`)
-    }
-  }
-  try {
-    checkOptions(attributesIn(config) ?? {}, ROUTE_ATTRIBUTES, 'config.')
-  } catch (error) {
-    throw new Error(`Route "${route}": ${(error as Error).message}`)
-  }
-}
-
-/** The attributes that a `config` declares; null where it declares none. */
-export function attributesIn (config: Readonly<Record<string, unknown>> | undefined): RouteAttributes | null {
-  const declared = NAMES.filter((name) => config?.[name] !== undefined)
-  return declared.length === 0 ? null : Object.fromEntries(declared.map((name) => [name, config?.[name]]))
 }

@@ -33,7 +33,7 @@ class Raised {
 }
 
 /** An error that is returned is raised like one that is thrown: throwing takes 2 µs more, a tenth of a request. */
-type HookResult = void | undefined | Skip | Answer | Error
+export type HookResult = void | undefined | Skip | Answer | Error
 
 /** A listener before the handler. */
 export type RequestHook = (request: FastifyRequest, reply: FastifyReply) => HookResult | Promise<HookResult>
@@ -62,6 +62,10 @@ export interface Listener<S extends Stage> {
   readonly listener: string
   readonly plugin: FastifyPluginAsync<HindsightOptions>
 }
+
+/** Reasons of listeners of the controller. */
+export const notDeclared = new Skip('not configured')
+export const ofDiagnosticHandler = new Skip('the diagnostic handler declares no attributes')
 
 const nothingRaised = new Skip('nothing was raised')
 const notRecorded = new Skip('the request is not recorded')
@@ -96,6 +100,27 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
     app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)
   }
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}` }) }
+}
+
+/** The hook of a request, and that of a later stage: a listener of two stages is made once. */
+type Pair<S extends Stage> = readonly [RequestHook, HookOf<S>] | string
+
+/** Makes a listener of two stages, whose hooks share what `create` makes. */
+export function listenerPair<S extends 'kernel.response' | 'kernel.finish_request'> (
+  stage: S, name: string, create: (app: FastifyInstance, options: HindsightOptions) => Pair<S> | Promise<Pair<S>>
+): [Listener<'kernel.request'>, Listener<S>] {
+  const slotIn = ({ hindsight }: FastifyInstance): Slot | undefined =>
+    hindsight.lifecycle.slots.find(({ listener }) => listener === name)
+  const first = listener('kernel.request', name, async (app, options) => {
+    const pair = await create(app, options)
+    if (typeof pair === 'string') return pair
+    Object.assign(slotIn(app) ?? {}, { later: pair[1] })
+    return pair[0]
+  })
+  return [first, listener(stage, name, (app) => {
+    const { later, reason } = slotIn(app) ?? {}
+    return later as HookOf<S> | undefined ?? reason ?? 'not configured'
+  })]
 }
 
 /** A listener with a hook. */

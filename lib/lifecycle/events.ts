@@ -11,6 +11,8 @@ export const HOOK_OF_STAGE = {
 
 export type Stage = keyof typeof HOOK_OF_STAGE
 
+type SlotHook = (request: FastifyRequest, reply: FastifyReply, payload?: unknown) => unknown
+
 /** One place in the order of listeners, as it is after registration. */
 export interface Slot {
   /** Its place in the whole order, from 0. */
@@ -20,7 +22,9 @@ export interface Slot {
   /** Why no hook was added; null if one was. */
   reason: string | null
   /** Runs the listener outside of its hook, as an error pass does; null where there is nothing to do. */
-  run: ((request: FastifyRequest, reply: FastifyReply, payload?: unknown) => unknown) | null
+  run: SlotHook | null
+  /** Of a listener of two stages: the hook of the later one. */
+  later?: SlotHook
 }
 
 export type PassName = 'main' | 'error'

@@ -6,7 +6,6 @@ import type { LogLevel } from '../logs/log-record.js'
 import type { RequestLog } from '../logs/request-log.js'
 import { inspected } from '../view/json.js'
 import { traceOf } from '../parts/trace/index.js'
-import type {} from './recorder.js'
 import type { Recording } from './recording.js'
 
 /** Captures the log, process events and outgoing calls of each recorded request, until the application is closed. */

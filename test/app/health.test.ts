@@ -72,7 +72,7 @@ t.test('a service is not ready while its store of sessions is unavailable, and w
     read = () => 'there'
     while ((await health(app, '/readyz'))[0] === 503) await sleep(50)
   }
-  app.hindsight.isClosing = true
+  app.hindsight.beginClosing()
   t.same(await health(app, '/readyz'), [503, 'unavailable\n'])
   t.same(await health(app, '/livez'), [200, 'ok\n'])
 })

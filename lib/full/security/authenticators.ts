@@ -1,6 +1,4 @@
 import type { FastifyRequest } from 'fastify'
-import type { BasicSettings, BearerSettings } from '../../options.js'
-import type { VerifyCredentials } from './credentials.js'
 import { AuthenticationError } from './errors.js'
 import type { StoredUser } from './users.js'
 
@@ -19,10 +17,13 @@ export interface Authenticator {
   challenge? (refused: boolean): string
 }
 
+/** Resolves to the user with a name and a password; rejects with the same message for every reason. */
+export type VerifyCredentials = (request: FastifyRequest, identifier: string, password: string) => Promise<StoredUser>
+
 export type Authenticated = StoredUser | string | null
 
 /** HTTP basic authentication (RFC 7617), with names and passwords as UTF-8. */
-export function basicAuthenticator (given: true | BasicSettings, verify: VerifyCredentials): Authenticator {
+export function basicAuthenticator (given: true | { realm?: string }, verify: VerifyCredentials): Authenticator {
   const { realm = 'Secured Area' } = given === true ? {} : given
   return {
     name: 'basic',
@@ -42,7 +43,10 @@ export function basicAuthenticator (given: true | BasicSettings, verify: VerifyC
 }
 
 /** Bearer tokens in the `Authorization` header (RFC 6750, section 2.1), never in the query or the body. */
-export function bearerAuthenticator ({ realm = 'Secured Area', verify }: BearerSettings): Authenticator {
+export function bearerAuthenticator ({ realm = 'Secured Area', verify }: {
+  realm?: string
+  verify: (token: string, request: FastifyRequest) => Authenticated | undefined | Promise<Authenticated | undefined>
+}): Authenticator {
   return {
     name: 'bearer',
     supports: (request) => credentialsOf(request, 'bearer') !== null,

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../../lifecycle/request-state.js'
-import { decide, type CompiledRule, type Decision, type Voter } from './access-control.js'
-import type { Firewall } from './compile.js'
+import type { CompiledRule, Firewall } from './firewall.js'
 import { userFrom, type StoredUser, type User } from './users.js'
+import { decide, type Decision, type Voter } from './voters.js'
 
 declare module '../../lifecycle/request-state.js' {
   interface RequestState {

@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { ThrottlingSettings } from '../../options.js'
+import type { VerifyCredentials } from './authenticators.js'
 import { AuthenticationError, TooManyLoginAttemptsError } from './errors.js'
 import { passwordCheck, type CompiledProvider, type PasswordHasher, type StoredUser } from './users.js'
-
-/** Resolves to the user with a name and a password; rejects with the same message for every reason. */
-export type VerifyCredentials = (request: FastifyRequest, identifier: string, password: string) => Promise<StoredUser>
 
 /** Resolves to the verification of a firewall: throttled, and at the same cost for a user who does not exist. */
 export async function credentialsCheck (

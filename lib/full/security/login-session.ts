@@ -3,7 +3,7 @@ import { Tokens } from '@fastify/csrf'
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
-import type { Firewall } from './compile.js'
+import type { Firewall } from './firewall.js'
 import { InvalidCsrfTokenError } from './errors.js'
 import type { StoredUser } from './users.js'
 
@@ -17,10 +17,22 @@ export interface SessionLogin {
   failure?: string
 }
 
+declare module '../../lifecycle/services.js' {
+  interface Services {
+    /** The name of the cookie of the session; undefined without the option `session`. */
+    readonly sessionCookie?: string
+  }
+}
+
+/** The cookies of a request, by whichever plugin they were parsed. */
+export function cookiesOf (request: FastifyRequest): Readonly<Record<string, string | undefined>> {
+  return (request as { cookies?: Record<string, string> }).cookies ?? {}
+}
+
 /** Whether a request has the session cookie. */
 export function hasSession (request: FastifyRequest): boolean {
-  const { cookiesOf, sessions } = servicesOf(request)
-  return sessions !== undefined && cookiesOf(request)[sessions.cookieName] !== undefined
+  const { sessionCookie } = servicesOf(request)
+  return sessionCookie !== undefined && cookiesOf(request)[sessionCookie] !== undefined
 }
 
 /** The data of a firewall in the session, empty without a session cookie. It does not count as a use of the session. */

@@ -2,14 +2,14 @@ import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ownHook } from '../../lifecycle/hooks.js'
 import { servicesOf } from '../../lifecycle/services.js'
-import type { Firewall } from './compile.js'
+import type { Firewall } from './firewall.js'
 import { contextOf } from './context.js'
 import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'
 import { isLocalPath, isNavigation, locationOf, withChallenges } from './guard.js'
 import {
   checkCsrfToken, csrfToken, hasSession, readLogin, renewSession, stampOf, updateLogin
 } from './login-session.js'
-import type { Security } from './security.js'
+import type { Security } from './compile.js'
 
 const CSRF_FIELD = '_csrf_token'
 const BODY_LIMIT = 16 * 1024
@@ -81,8 +81,7 @@ async function logOut (
   if (hasSession(request)) {
     const { cookie: { path = '/', domain } } = request.session
     await request.session.destroy()
-    const { cookieName = '' } = servicesOf(request).sessions ?? {}
-    reply.clearCookie(cookieName, { path, ...(domain !== undefined && { domain }) })
+    reply.clearCookie(servicesOf(request).sessionCookie ?? '', { path, ...(domain !== undefined && { domain }) })
   }
   request.log.info({ channel: 'security' }, 'User logged out.')
   return await reply.redirect(locationOf(request, logout.target), 302)

@@ -1,9 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { Skip, type Answer, type RequestHook } from '../listener.js'
 import { routeConfigOf, stateOf, type RouteConfig } from '../../lifecycle/request-state.js'
-import type { HindsightOptions } from '../../options.js'
 import type { SecurityContext } from './context.js'
-import { openSecurity } from './security.js'
 
 /** The compiled check of a route: whether a request may reach the handler. */
 export type Check = (context: SecurityContext) => boolean | Promise<boolean>
@@ -15,10 +13,10 @@ const errorPass = new Skip('not in an error pass')
 
 /** Makes the listener of an attribute that is checked before the handler. `load` returns the compiler of its values. */
 export async function routeCheck<Name extends 'security' | 'isGranted'> (
-  app: FastifyInstance, options: HindsightOptions, name: Name, load: () => Compile<Name> | Promise<Compile<Name>>
+  app: FastifyInstance, name: Name, load: () => Compile<Name> | Promise<Compile<Name>>
 ): Promise<RequestHook | string> {
-  const security = await openSecurity(app, options)
-  const compile = security === null ? null : await load()
+  const { security } = app.hindsight
+  const compile = security === undefined ? null : await load()
   const checks = new Map<unknown, Check>()
   app.addHook('onRoute', function compileRouteCheck ({ method, url, config }) {
     const declared = (config as RouteConfig | undefined)?.[name]
@@ -31,7 +29,7 @@ export async function routeCheck<Name extends 'security' | 'isGranted'> (
       throw new Error(`${where}: ${(error as Error).message}`, { cause: error })
     }
   })
-  if (security === null || compile === null) return 'not configured'
+  if (security === undefined || compile === null) return 'not configured'
   const { refuse } = await import('./guard.js')
   async function enforce (check: Check, context: SecurityContext, reply: FastifyReply): Promise<Answer | undefined> {
     if (!await check(context)) return refuse(context, reply)

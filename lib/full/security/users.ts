@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { SecuritySettings } from '../../options.js'
 import { require } from '../../require.js'
 
 /** The user who sent a request. */
@@ -45,7 +44,7 @@ export function compileProvider (name: string, provider: UserProvider) {
 
 /** Returns the function that adds the inherited roles after the given ones. */
 export function roleResolver (
-  hierarchy: SecuritySettings['roleHierarchy'] = {}
+  hierarchy: Readonly<Record<string, string | readonly string[]>> = {}
 ): (roles: readonly string[]) => readonly string[] {
   const inherited = new Map(Object.entries(hierarchy))
   return (roles) => {

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { collectHooks, rethrow, runHooks } from '../hosting.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import type { SessionSettings } from '../../options.js'
+import { cookiesOf } from '../security/login-session.js'
 import { guardedStore, MemorySessionStore } from './session-store.js'
 
 declare module '../../lifecycle/request-state.js' {
@@ -17,16 +18,6 @@ declare module '../../lifecycle/request-state.js' {
     sessionError?: unknown
   }
 }
-
-declare module '../../lifecycle/services.js' {
-  interface Services {
-    /** Undefined without the option `session`. */
-    sessions?: Sessions
-  }
-}
-
-/** The sessions of an application. */
-export type Sessions = Awaited<ReturnType<typeof openSessions>>
 
 /** Registers @fastify/cookie and @fastify/session, whose hooks the listeners run. Throws for an invalid setting. */
 export async function openSessions (app: FastifyInstance, settings: SessionSettings) {
@@ -92,7 +83,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   /** Whether the session of a request is the one that its cookie names. */
   function isLoaded (request: FastifyRequest): boolean {
     const session = sessionOf(request)
-    const value = app.hindsight.cookiesOf(request)[cookieName]
+    const value = cookiesOf(request)[cookieName]
     return session !== undefined && value?.startsWith(`${session.sessionId}.`) === true
   }
 
@@ -106,7 +97,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   }
 
   /** `isEager`: whether sessions are read in the slot of the listener, and not when they are first used. */
-  return { cookieName, isEager: guarded !== undefined, parseCookies, read, isLoaded, save, setCookies }
+  return { isEager: guarded !== undefined, parseCookies, read, isLoaded, save, setCookies }
 }
 
 /** The session of a request; undefined after it was destroyed, and for a path outside that of the cookie. */

@@ -1,27 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { addressRanges } from '../../http/address-ranges.js'
-import { servicesOf } from '../../lifecycle/services.js'
-import type { AccessRule } from '../../options.js'
-import type { Paths } from './paths.js'
 import type { User } from './users.js'
-
-export type CompiledRule = ReturnType<typeof compileRule>
-
-/** Compiles a rule; throws an error with its number. */
-export function compileRule (rule: AccessRule, index: number, paths: Paths) {
-  const { path: pattern, methods = [], ips = [] } = rule
-  const matches = paths.matcher(pattern)
-  const contains = addressRanges(ips, `security.accessControl[${index}].ips`)
-  return {
-    /** The rule as it was written, for the profile. */
-    facts: { index, path: String(pattern ?? '/'), methods, ips, roles: [rule.roles].flat() },
-    applies (path: string, request: FastifyRequest): boolean {
-      const method = request.method === 'HEAD' && !methods.includes('HEAD') ? 'GET' : request.method
-      return (methods.length === 0 || methods.includes(method)) && matches(path) &&
-        (ips.length === 0 || contains(servicesOf(request).originOf(request).ip))
-    }
-  }
-}
 
 /** The data that a voter receives. */
 export interface VoteContext {
