@@ -1,5 +1,4 @@
-import { notOnRedirect, setIfAbsent } from '../lib/full/responses.js'
-import { isRedirect } from '../lib/http/responses.js'
+import { setOnDocument } from '../lib/full/responses.js'
 import { ruleFinder } from '../lib/http/request-target.js'
 import { listener, Skip } from '../lib/full/listener.js'
 
@@ -10,9 +9,7 @@ export const clickjacking = listener('kernel.response', 'clickjacking', (_app, {
   if (rules === false) return 'not configured'
   const ruleOf = ruleFinder(rules)
   return (request, reply) => {
-    if (isRedirect(reply)) return notOnRedirect
     const value = ruleOf(request)?.frameOptions ?? 'DENY'
-    if (value === false) return allowed
-    return setIfAbsent(reply, 'x-frame-options', value)
+    return value === false ? allowed : setOnDocument(reply, 'x-frame-options', value)
   }
 })

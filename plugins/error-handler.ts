@@ -11,7 +11,7 @@ import { statusOf } from '../lib/http/http-errors.js'
 import { addVary, dropReplaced, preventCaching } from '../lib/http/responses.js'
 import { runSlots } from '../lib/full/listener.js'
 import type { Slot } from '../lib/lifecycle/events.js'
-import { isPromise, ownHook } from '../lib/lifecycle/hooks.js'
+import { after, ownHook } from '../lib/lifecycle/hooks.js'
 import { logError } from '../lib/full/log-error.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
@@ -41,9 +41,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     fail(request, reply, error)
-    const running = runErrorPass(request, reply)
-    if (isPromise(running)) running.then(() => done(), () => done())
-    else done()
+    after(runErrorPass(request, reply), () => done(), () => done())
   }))
   app.addHook('onSend', ownHook(function checkErrorAnswer (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
@@ -81,8 +79,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     if (state.failed && state.recording.raised === raised) return answer(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
     fail(request, reply, raised)
-    const running = runErrorPass(request, reply)
-    return isPromise(running) ? running.then(() => answer(raised, request, reply)) : answer(raised, request, reply)
+    return after(runErrorPass(request, reply), () => answer(raised, request, reply)) as ReturnType<typeof handleError>
   }
 
   function answer (
@@ -99,14 +96,11 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       }
       // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.
       const ofResponse = ({ stage }: Slot): boolean => stage === 'kernel.response' || stage === 'kernel.finish_request'
-      const sending = runSlots(slots.filter(ofResponse), request, reply, body)
-      if (isPromise(sending)) {
-        return sending.then(
-          (payload) => { sendDirectly(request, reply, payload as string) },
-          (second: unknown) => { answerWithBoth(raised, second, request, reply) }
-        ) as Promise<undefined>
-      }
-      sendDirectly(request, reply, sending as string)
+      return after(
+        runSlots(slots.filter(ofResponse), request, reply, body),
+        (payload) => { sendDirectly(request, reply, payload as string) },
+        (second) => { answerWithBoth(raised, second, request, reply) }
+      ) as undefined | Promise<undefined>
     } catch (second) {
       answerWithBoth(raised, second, request, reply)
     }

@@ -29,8 +29,6 @@ declare module '../lib/lifecycle/request-state.js' {
   }
 }
 
-/** Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1). */
-const guarded = new WeakSet<CacheAttribute>()
 const guardedRoute = new Skip('the checks of the route run first')
 const noValidators = new Skip('the route declares neither etag nor lastModified')
 const notRetrieval = new Skip('caches only store responses to GET and HEAD')
@@ -44,12 +42,15 @@ const VALIDATOR_STATUSES = [200, 203, 206, 304]
 
 /** Answers 304 before the handler runs, if the client has the current validators (RFC 9110, section 13). */
 export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
+  // Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1).
+  const guarded = new Set<CacheAttribute>()
   app.addHook('onRoute', function checkRoute (route) {
     const { config: { cache, security, isGranted } = {} } = route
     if (cache === undefined) return
     const own = [route.preHandler ?? []].flat()
-    if (security !== undefined || isGranted !== undefined || own.length > 0) guarded.add(cache)
-    route.preHandler = [...own, markHandlerReached]
+    const isGuarded = security !== undefined || isGranted !== undefined || own.length > 0
+    if (isGuarded) guarded.add(cache)
+    route.preHandler = [...own, isGuarded ? answerAfterChecks : markHandlerReached]
   })
 
   return (request, reply) => {
@@ -76,10 +77,14 @@ async function answerConditional (
 }
 
 // Runs after the checks of the route, which have not refused the request.
-async function markHandlerReached (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+async function answerAfterChecks (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
   const cache = stateOf(request).attributes?.cache
-  const isGuarded = cache !== undefined && guarded.has(cache) && isRetrieval(request)
-  if (isGuarded && await answerConditional(request, reply, cache) !== undefined) return reply.send()
+  const isConditional = cache !== undefined && isRetrieval(request)
+  if (isConditional && await answerConditional(request, reply, cache) !== undefined) return reply.send()
+  await markHandlerReached(request, reply)
+}
+
+async function markHandlerReached (request: FastifyRequest, reply: FastifyReply): Promise<void> {
   recordOf(request, reply).isReached = true
 }
 

@@ -15,7 +15,7 @@ declare module '../lib/lifecycle/request-state.js' {
 
 /** Converts path parameters, in the order of the route. A value that cannot be converted: 404. */
 export const paramConverter = listener('kernel.controller', 'param-converter', (app, { converters = {} }) => {
-  const conversions = new WeakMap<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
+  const conversions = new Map<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
   const { mask } = app.hindsight
   checkConverters(converters)
   app.addHook('onRoute', function compileConversions (route) {

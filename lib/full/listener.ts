@@ -2,8 +2,8 @@ import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { HookRun } from '../lifecycle/event-recorder.js'
-import { HOOK_OF_STAGE, type Outcome, type PassName, type Slot, type Stage } from '../lifecycle/events.js'
-import { isPromise, ownHook } from '../lifecycle/hooks.js'
+import { HOOK_OF_STAGE, type PassName, type Slot, type Stage } from '../lifecycle/events.js'
+import { after, ownHook } from '../lifecycle/hooks.js'
 import { logError } from './log-error.js'
 import { stateOf, type RequestState } from '../lifecycle/request-state.js'
 import type { HindsightOptions } from '../options.js'
@@ -137,50 +137,38 @@ type Done = (error?: Error | null, payload?: unknown) => void
 
 function requestHook (run: Run) {
   return function (request: FastifyRequest, reply: FastifyReply, done: Done): void {
-    const result = run(request, reply)
     // Calls back at once where it can: a response may be read before the next turn of the event loop.
-    if (isPromise(result)) result.then((later) => proceed(later, reply, done), done)
-    else proceed(result, reply, done)
+    after(run(request, reply), (result) => {
+      if (result instanceof Answer) reply.send(result.payload)
+      else done(result instanceof Raised ? result.error : null)
+    }, done as () => void)
   }
-}
-
-function proceed (result: unknown, reply: FastifyReply, done: Done): void {
-  if (result instanceof Answer) reply.send(result.payload)
-  else done(result instanceof Raised ? result.error : null)
 }
 
 function sendHook (run: Run) {
   return function (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done): void {
-    const result = run(request, reply, payload)
-    if (isPromise(result)) result.then((later) => continueWith(later, payload, done), done)
-    else continueWith(result, payload, done)
+    after(run(request, reply, payload), (result) => {
+      if (result === undefined || result instanceof Skip) done(null, payload)
+      else if (result instanceof Raised) done(result.error, payload)
+      else done(null, result)
+    }, done as () => void)
   }
-}
-
-function continueWith (result: unknown, payload: unknown, done: Done): void {
-  if (result === undefined || result instanceof Skip) done(null, payload)
-  else if (result instanceof Raised) done(result.error, payload)
-  else done(null, result)
 }
 
 /** Runs a listener where it applies to the request. */
 function runListener (
   active: ActiveListener, request: FastifyRequest, reply: FastifyReply, payload?: unknown
 ): unknown {
-  const { slot } = active
   const state = stateOf(request)
   const { pass } = state
   const skip = skipReason(active, state)
   if (skip !== null) return skip
+  const fail = (error: unknown): unknown => raised(error, active.slot, pass, request)
   try {
     const result = active.hook(request, reply, payload)
-    if (!isPromise(result)) return result instanceof Error ? raised(result, slot, pass, request) : result
-    return result.then(
-      (later) => later instanceof Error ? raised(later, slot, pass, request) : later,
-      (error: unknown) => raised(error, slot, pass, request)
-    )
+    return after(result, (later) => later instanceof Error ? fail(later) : later, fail)
   } catch (error) {
-    return raised(error, slot, pass, request)
+    return fail(error)
   }
 }
 
@@ -191,9 +179,7 @@ function runRecorded (
   const state = stateOf(request)
   const running = beginRun(active.slot, state, reply)
   const result = runListener(active, request, reply, payload)
-  if (running === null) return result
-  if (isPromise(result)) return result.then((later) => endRun(later, running, state, reply))
-  return endRun(result, running, state, reply)
+  return running === null ? result : after(result, (later) => endRun(later, running, state, reply))
 }
 
 function beginRun (slot: Slot, { recording: { events }, pass }: RequestState, reply: FastifyReply): HookRun | null {
@@ -211,14 +197,10 @@ function skipReason ({ when, needsRoute }: ActiveListener, { failed, recording }
 }
 
 function endRun (result: unknown, run: HookRun, { recording }: RequestState, reply: FastifyReply): unknown {
+  const outcome = result instanceof Raised ? 'raised' : result instanceof Answer ? 'answered' : 'ran'
   if (result instanceof Skip) recording.events?.leave(run, 'skipped', reply, result.reason)
-  else recording.events?.leave(run, outcomeOf(result), reply)
+  else recording.events?.leave(run, outcome, reply)
   return result
-}
-
-function outcomeOf (result: unknown): Outcome {
-  if (result instanceof Raised) return 'raised'
-  return result instanceof Answer ? 'answered' : 'ran'
 }
 
 function raised (error: unknown, { stage, listener }: Slot, pass: PassName, request: FastifyRequest): Raised {
@@ -240,14 +222,10 @@ function raised (error: unknown, { stage, listener }: Slot, pass: PassName, requ
 export function runSlots (
   slots: readonly Slot[], request: FastifyRequest, reply: FastifyReply, payload?: unknown
 ): unknown {
-  for (const [i, { run }] of slots.entries()) {
-    const result = run?.(request, reply, payload)
-    if (result instanceof Promise) {
-      return result.then((later: unknown) => runSlots(slots.slice(i + 1), request, reply, payloadAfter(later, payload)))
-    }
-    payload = payloadAfter(result, payload)
-  }
-  return payload
+  const [slot, ...others] = slots
+  if (slot === undefined) return payload
+  return after(slot.run?.(request, reply, payload), (result) =>
+    runSlots(others, request, reply, payloadAfter(result, payload)))
 }
 
 function payloadAfter (result: unknown, payload: unknown): unknown {

@@ -18,23 +18,30 @@ export function isPromise (value: unknown): value is Promise<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
+/** Calls `next` with a value: at once, or when its promise resolves. */
+export function after<R> (
+  value: unknown, next: (value: unknown) => R, failed?: (error: unknown) => R | void
+): R | Promise<R | void> {
+  return isPromise(value) ? value.then(next, failed) : next(value)
+}
+
 /** The listener that a hook of Hindsight belongs to. */
 type ListenerMark = Pick<Slot, 'stage' | 'listener'>
 
-const ownHooks = new WeakMap<object, ListenerMark | null>()
+const kMark = Symbol('hindsight.hook')
+type OwnHook = object & { [kMark]?: ListenerMark | null }
 
 /** Marks a hook as one of Hindsight's: it is not recorded as a hook of the application. */
 export function ownHook<F extends object> (hook: F, mark: ListenerMark | null = null): F {
-  ownHooks.set(hook, mark)
-  return hook
+  return Object.defineProperty(hook, kMark, { value: mark })
 }
 
 /** Whether a hook is one of Hindsight's. */
-export function isOwnHook (hook: object): boolean {
-  return ownHooks.has(hook)
+export function isOwnHook (hook: OwnHook): boolean {
+  return hook[kMark] !== undefined
 }
 
 /** The listener that a hook belongs to; null where it belongs to none. */
-export function listenerOf (hook: object): ListenerMark | null {
-  return ownHooks.get(hook) ?? null
+export function listenerOf (hook: OwnHook): ListenerMark | null {
+  return hook[kMark] ?? null
 }
