@@ -46,7 +46,8 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     const isDefault = Object.keys(given).join() === 'report'
     const enforced = isDefault ? DEFAULT_DIRECTIVES : given.enforce
     const policies = [...policyOf(false, enforced), ...policyOf(true, given.reportOnly)]
-    const reports = app.hindsight.debug && given.report !== false
+    const { debug, mode } = app.hindsight
+    const reports = debug && mode === 'full' && given.report !== false
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
       const state = stateOf(request)
