@@ -15,6 +15,7 @@ export function openHealth (app: FastifyInstance, { health = false }: HindsightO
     return await settlesWithin(checks, TIMEOUT).catch(() => false) && !app.hindsight.isClosing
   }
   const checks = new Map([[`${app.prefix}/livez`, async () => true], [`${app.prefix}/readyz`, isReady]])
+  app.addHook('preClose', async function markClosing () { app.hindsight.beginClosing() })
   app.addHook('onRequest', ownHook(function respondToCheck (request, reply, done) {
     const check = checks.get(request.routeOptions.url ?? '')
     if (check === undefined) return done()

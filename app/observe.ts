@@ -91,6 +91,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   response.addTo(app)
   if (debug) {
     app.addHook('preClose', async function closePages () {
+      app.hindsight.beginClosing()
       await observer?.pages?.close()
     })
   }

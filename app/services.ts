@@ -34,7 +34,6 @@ export function openServices (
       return `${origin}${base}/_profiler/`
     }
   } satisfies Partial<Services> as unknown as Services)
-  app.addHook('preClose', async function beginClosing () { isClosing = true })
   app.addHook('onClose', async function closeHindsight () {
     // A function that is awaited may add more.
     while (closing.length > 0) await closing.pop()?.()

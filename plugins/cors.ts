@@ -25,11 +25,7 @@ const ownOnly = new Skip('the profiler allows its own origin only')
 const noPreflight = new Skip('not a preflight')
 const preflighted = new Skip('answered as a preflight')
 
-/**
- * Answers preflights by the rule of the path, also where no route matches. Sets the `Access-Control-*` headers of an
- * actual request, also on error responses.
- */
-export const [cors, corsResponse] = listenerPair('kernel.response', 'cors', async (app, { cors: rules = [] }) => {
+const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules = [] }) => {
   if (rules.length === 0) return 'not configured'
   const { originOf } = app.hindsight
   const ruleOf = ruleFinder(rules)
@@ -86,6 +82,12 @@ export const [cors, corsResponse] = listenerPair('kernel.response', 'cors', asyn
   }
   return [answerPreflight, respond]
 })
+
+/** Answers preflights by the rule of the path, also where no route matches. */
+export const cors = pair[0]
+
+/** Sets the `Access-Control-*` headers of an actual request, also on error responses. */
+export const corsResponse = pair[1]
 
 // Preflights of the profiler's pages match no route.
 function isProfiler (request: FastifyRequest): boolean {

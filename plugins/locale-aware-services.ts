@@ -22,11 +22,7 @@ declare module '../lib/lifecycle/request-state.js' {
 const NAME = 'locale-aware-services'
 const shared = new Skip('the services of the locale are shared')
 
-/**
- * Makes the services for the locale of this request available as `request.services`, and releases them at its end: of a
- * stream, when it has been sent.
- */
-export const [localeAwareServices, localeAwareServicesFinish] = listenerPair('kernel.finish_request', NAME, async (
+const pair = listenerPair('kernel.finish_request', NAME, async (
   app, options
 ) => {
   const { localeAwareServices: makers, defaultLocale = 'en', enabledLocales = [] } = options
@@ -59,3 +55,9 @@ export const [localeAwareServices, localeAwareServicesFinish] = listenerPair('ke
     afterBody(reply, payload, () => { state.localeServices = undefined })
   }]
 })
+
+/** Makes the services for the locale of this request available as `request.services`. */
+export const localeAwareServices = pair[0]
+
+/** Releases the services: of a stream, when it has been sent. */
+export const localeAwareServicesFinish = pair[1]

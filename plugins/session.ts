@@ -10,11 +10,7 @@ const noCookies = new Skip('the request has no cookies')
 const unavailable = new Skip('the session store is unavailable')
 const unused = new Skip('the session was not used, no cookie is set')
 
-/**
- * Makes cookies and `request.session` available: a session in memory is read when it is first used. Saves a changed
- * session, sets the cookies, and makes the response private when the session was used.
- */
-export const [session, sessionResponse] = listenerPair('kernel.response', 'session', async (app, options) => {
+const pair = listenerPair('kernel.response', 'session', async (app, options) => {
   const { session: settings = false } = options
   if (settings === false) return 'not configured'
   const sessions = await openSessions(app, settings)
@@ -46,6 +42,12 @@ export const [session, sessionResponse] = listenerPair('kernel.response', 'sessi
   }
   return [read, save]
 })
+
+/** Makes cookies and `request.session` available. A session in memory is read when it is first used. */
+export const session = pair[0]
+
+/** Saves a changed session, sets the cookies, and makes the response private when the session was used. */
+export const sessionResponse = pair[1]
 
 /** The types of the values of a session, and its origin. `session`: undefined if it was not used, null if it ended. */
 function sessionRecord (session: object | null | undefined, isLoaded: boolean) {

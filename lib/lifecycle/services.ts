@@ -33,7 +33,7 @@ export interface Services {
   readonly closing: Array<() => unknown>
   /** Whether the application has begun to close: it is not ready for more requests. */
   readonly isClosing: boolean
-  /** To be called before the application is closed, where that is known earlier. */
+  /** To be called when the application begins to close. */
   readonly beginClosing: () => void
   /** The address of the profiler, with a slash at the end; null where the server does not listen on a port. */
   readonly profilerUrl: string | null
