@@ -9,7 +9,7 @@ import { hindsight } from './hindsight.js'
 import { isOwnPath } from '../lib/http/request-target.js'
 import type { HindsightOptions, SecuritySettings, ThrottlingSettings } from '../lib/options.js'
 import { boundConnections, serverOptions, type ServerSettings } from './server-options.js'
-import type { SessionStore } from '../lib/session/session-store.js'
+import type { SessionStore } from '../lib/full/session/session-store.js'
 
 // A process that runs this file as TypeScript can load routes in TypeScript.
 if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??= '1'

@@ -2,13 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
 import { registerPages } from './page-server.js'
-import { openProfiler, prepare, type ResolvedOptions } from './prepare.js'
-import { ownHook } from '../lib/lifecycle/listener.js'
+import { openRecorder, prepare, type ResolvedOptions } from './prepare.js'
+import { ownHook } from '../lib/lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { addStartMessage } from './start-message.js'
 import { recordHooks } from '../lib/recording/application-hooks.js'
 import { setCurrentCode, timeHandlers, type LastHook } from '../lib/recording/handler-time.js'
-import { openRouteTable } from '../lib/routing/route-table.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 import type { HindsightOptions } from '../lib/options.js'
@@ -16,13 +15,12 @@ import type { HindsightOptions } from '../lib/options.js'
 /** Starts `full` mode: the listeners, the handlers of errors and missing routes, and the pages of the profiler. */
 export async function openFull (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {
   const { options, settings } = resolved
-  const { debug, leave, recording } = app.hindsight
+  const { debug, recording } = app.hindsight
   prepare(app, resolved)
   checkConflicts(app, options)
   // Stacks show the source that was written.
   if (debug) process.setSourceMapsEnabled(true)
   openHealth(app, options)
-  openRouteTable(app, debug)
   let handler: LastHook | null = null
   if (recording === 'always') {
     handler = timeHandlers(app)
@@ -36,9 +34,7 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
   await app.register(notFoundHandler)
   await app.register(errorHandler)
   if (recording !== 'none') {
-    await openProfiler(app, resolved)
-    const { createRecorder } = await import('../lib/recording/recorder.js')
-    app.hindsight.recorder = createRecorder(app, leave.has('profiler') ? null : settings, options)
+    await openRecorder(app, resolved)
     if (settings !== null && debug) {
       const { recordCpuProfiles } = await import('../lib/parts/cpu/recorder.js')
       const record = recordCpuProfiles(app)
@@ -49,6 +45,7 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
       }))
     }
   }
+  await prepareListeners(app, resolved)
   for (const { plugin } of Object.values(lifecycle).flat()) await app.register(plugin, options)
   // After the listeners of the controller.
   handler?.addTo(app)
@@ -68,15 +65,24 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
   if (debug && settings !== null) addStartMessage(app)
 }
 
+/** Adds the services that several listeners share. */
+async function prepareListeners (app: FastifyInstance, { options }: ResolvedOptions): Promise<void> {
+  const { security, session } = options
+  const hasSession = session !== undefined && session !== false && !app.hindsight.leave.has('session')
+  if (hasSession) Object.assign(app.hindsight, { sessionCookie: session.cookieName ?? 'sessionId' })
+  if (security === undefined) return
+  // Without this option its modules are not loaded.
+  const { compileSecurity } = await import('../lib/full/security/compile.js')
+  Object.assign(app.hindsight, { security: await compileSecurity(app, security) })
+}
+
 /** Registers only the listeners of these names, in their order: those that options switch on in `observe` mode. */
 export async function registerListeners (
   app: FastifyInstance, resolved: ResolvedOptions, names: ReadonlySet<string>
 ): Promise<void> {
-  // Where requests are recorded, both are done already.
-  if (app.hindsight.recording === 'none') {
-    prepare(app, resolved)
-    openRouteTable(app, false)
-  }
+  // Where requests are recorded, this is done already.
+  if (app.hindsight.recording === 'none') prepare(app, resolved)
+  await prepareListeners(app, resolved)
   const listeners = Object.values(lifecycle).flat().filter(({ listener }) => names.has(listener))
   for (const { plugin } of listeners) await app.register(plugin, resolved.options)
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { ownHook } from '../lib/lifecycle/listener.js'
+import { ownHook } from '../lib/lifecycle/hooks.js'
 import type { HindsightOptions } from '../lib/options.js'
 import { settlesWithin } from '../lib/store/write-queue.js'
 
@@ -15,7 +15,7 @@ export function openHealth (app: FastifyInstance, { health = false }: HindsightO
     return await settlesWithin(checks, TIMEOUT).catch(() => false) && !app.hindsight.isClosing
   }
   const checks = new Map([[`${app.prefix}/livez`, async () => true], [`${app.prefix}/readyz`, isReady]])
-  app.addHook('preClose', async function markClosing () { app.hindsight.isClosing = true })
+  app.addHook('preClose', async function markClosing () { app.hindsight.beginClosing() })
   app.addHook('onRequest', ownHook(function respondToCheck (request, reply, done) {
     const check = checks.get(request.routeOptions.url ?? '')
     if (check === undefined) return done()

@@ -7,7 +7,7 @@ import type { HindsightOptions } from '../lib/options.js'
 import type { ResolvedOptions } from './prepare.js'
 import { profilerSettings, recordingSetting } from '../lib/recording/collect-policy.js'
 import { checkStorageSetting } from '../lib/store/open.js'
-import { openServices } from '../lib/lifecycle/services.js'
+import { openServices } from './services.js'
 
 interface Startup {
   resolved: ResolvedOptions

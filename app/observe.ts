@@ -2,12 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Observer } from './observer.js'
 import type { ResolvedOptions } from './prepare.js'
 import { OWN_SEGMENTS } from '../lib/http/request-target.js'
-import { ownHook } from '../lib/lifecycle/listener.js'
+import { ownHook } from '../lib/lifecycle/hooks.js'
 import { contextOf, requestContext, type RequestContext } from '../lib/lifecycle/request-state.js'
 import { addStartMessage } from './start-message.js'
 import { recordHooks } from '../lib/recording/application-hooks.js'
 import { LastHook, timeHandlers } from '../lib/recording/handler-time.js'
-import { openRouteTable } from '../lib/routing/route-table.js'
 
 export type Observation = ReturnType<typeof beginObservation>
 
@@ -23,7 +22,6 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   const { debug, recording: setting, base, warn } = app.hindsight
   /** Undefined while it is loaded, null where that has failed. */
   let observer: Observer | null | undefined
-  openRouteTable(app, debug)
 
   const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, resolved) })
   const loading = prepared.then(async () => {
@@ -93,7 +91,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   response.addTo(app)
   if (debug) {
     app.addHook('preClose', async function closePages () {
-      app.hindsight.isClosing = true
+      app.hindsight.beginClosing()
       await observer?.pages?.close()
     })
   }

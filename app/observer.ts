@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pageServer } from './page-server.js'
-import { openProfiler, type ResolvedOptions } from './prepare.js'
+import { openRecorder, type ResolvedOptions } from './prepare.js'
 import { diagnosticAnswer, routeErrorOf } from '../lib/error-page/observed-answer.js'
 import { isStream } from '../lib/http/responses.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
@@ -8,7 +8,6 @@ import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
 import { insertToolbar, setProfileLink } from '../lib/reading/pages/toolbar/insert.js'
 import { addServerTiming } from '../lib/recording/server-timing.js'
 import { endHandler, setCurrentCode } from '../lib/recording/handler-time.js'
-import { createRecorder } from '../lib/recording/recorder.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
 
 declare module '../lib/recording/recording.js' {
@@ -25,8 +24,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
   const { options, settings } = resolved
   const { debug, mayReceiveDetails, recording: setting } = app.hindsight
   const { toolbar = true, serverTiming = false } = options
-  if (settings !== null) await openProfiler(app, resolved)
-  const recorder = app.hindsight.recorder = createRecorder(app, settings, options)
+  const recorder = await openRecorder(app, resolved)
   const insert = toolbar && debug ? insertToolbar(app) : null
 
   /** Records a response; returns its payload, which may be changed, or a promise of it that does not reject. */

@@ -69,13 +69,10 @@ type Receive = (...message: Parameters<RequestListener>) => boolean
  * Fastify is a listener of its servers, which is replaced. Returns the function that ends the search for servers.
  */
 function receiveFirst ({ routing, server }: FastifyInstance, receive: Receive): () => void {
-  const examined = new WeakSet<object>()
   const listener: RequestListener = function hindsightListener (raw, response) {
     if (!receive(raw, response)) routing(raw, response)
   }
   function replaceIn (server: EventEmitter): void {
-    if (examined.has(server)) return
-    examined.add(server)
     const listeners = server.rawListeners('request') as RequestListener[]
     // A server of the application may call Fastify in another way.
     if (!listeners.includes(routing)) return

@@ -6,6 +6,7 @@ import { createMask } from '../lib/mask/mask.js'
 import { partsWith } from '../lib/parts/index.js'
 import type { Part } from '../lib/parts/part.js'
 import { malformedRecorder } from '../lib/recording/build-profile.js'
+import { createRecorder, type Recorder } from '../lib/recording/recorder.js'
 import type { Profile } from '../lib/store/profile.js'
 import { Profiler } from '../lib/store/profiler.js'
 import { checkCriteria } from '../lib/store/search-query.js'
@@ -37,8 +38,23 @@ export function prepare (app: FastifyInstance, { options, settings }: ResolvedOp
   })
 }
 
-/** Opens the store of an application's profiles, and closes it with the application. */
-export async function openProfiler (app: FastifyInstance, { options, settings }: ResolvedOptions): Promise<void> {
+/**
+ * Opens the store of an application's profiles, which is closed with the application, and its recorder. In `observe`
+ * mode without a store only failures are recorded, for their pages.
+ */
+export async function openRecorder (app: FastifyInstance, resolved: ResolvedOptions): Promise<Recorder> {
+  const { options, settings } = resolved
+  const { debug, mode, leave } = app.hindsight
+  if (mode === 'full' || settings !== null) {
+    Object.assign(app.hindsight, { profiler: await openProfiler(app, resolved) })
+    if (debug) onMalformed(app, malformedRecorder(app))
+  }
+  const recorder = createRecorder(app, leave.has('profiler') ? null : settings, options)
+  Object.assign(app.hindsight, { recorder })
+  return recorder
+}
+
+async function openProfiler (app: FastifyInstance, { options, settings }: ResolvedOptions): Promise<Profiler> {
   const { warn, parts } = app.hindsight
   const { debug, session, security, leave } = options
   const { maxQueue, maxProfileBytes, role: givenRole, ...others } = settings ?? { storage: 'memory' }
@@ -56,9 +72,8 @@ export async function openProfiler (app: FastifyInstance, { options, settings }:
   const trace = settings?.openTelemetry === true ? await openTracing(warn, parts) : undefined
   const secret = session === false ? undefined : [session?.secret].flat()[0]
   const profiler = new Profiler({ storage, parts, warn, trace, role, maxQueue, maxProfileBytes, secret })
-  app.hindsight.profiler = profiler
   app.hindsight.closing.push(() => profiler.close())
-  if (debug) onMalformed(app, malformedRecorder(app))
+  return profiler
 }
 
 /** Makes the function that creates the spans of a profile; throws where `@opentelemetry/api` is not installed. */

@@ -2,7 +2,7 @@ import type { Server, ServerOptions } from 'node:http'
 import type { Server as HttpsServer, ServerOptions as HttpsOptions } from 'node:https'
 import type { Socket } from 'node:net'
 import type { FastifyHttpOptions, FastifyHttpsOptions, FastifyInstance } from 'fastify'
-import { messageOptions } from '../lib/http/malformed.js'
+import { messageOptions } from '../lib/full/malformed.js'
 import type { ServerSettings } from '../lib/options.js'
 import { checkOptions, SERVER_OPTIONS } from '../lib/check-options.js'
 

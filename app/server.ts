@@ -62,7 +62,7 @@ function closeGracefully (app: FastifyInstance, { closeDelay, closeTimeout }: En
   const skip = ['uncaughtException', 'unhandledRejection', ...SIGNALS] as const
   const delay = closeDelay + closeTimeout + FLUSH_TIMEOUT
   const { close } = closeWithGrace({ delay, logger: false, skip: [...skip] }, async () => {
-    app.hindsight.isClosing = true
+    app.hindsight.beginClosing()
     if (!failed) {
       app.log.info({ signal }, 'Closing')
       await sleep(closeDelay)

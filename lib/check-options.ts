@@ -60,6 +60,24 @@ export function checkOptions (options: object, schemas: OptionSchemas = OPTIONS,
   }
 }
 
+/** Checks what a route declares in its `config`. Throws an error that names the route and the attribute. */
+export function checkAttributes (route: string, config: Readonly<Record<string, unknown>>): void {
+  const names = Object.keys(ROUTE_ATTRIBUTES)
+  // Other plugins have keys of their own: only a key that is similar to one of ours is a mistake.
+  for (const key of Object.keys(config).filter((key) => !names.includes(key))) {
+    const similar = similarName(key, names)
+    if (similar !== undefined) {
+      throw new Error(`Route "${route}": config.${key} is unknown; did you mean config.${similar}?`)
+    }
+  }
+  const declared = names.filter((name) => config[name] !== undefined)
+  try {
+    checkOptions(Object.fromEntries(declared.map((name) => [name, config[name]])), ROUTE_ATTRIBUTES, 'config.')
+  } catch (error) {
+    throw new Error(`Route "${route}": ${(error as Error).message}`)
+  }
+}
+
 /** The names of the listeners that the given options switch on in `observe` mode. */
 export function listenersOf (options: HindsightOptions): ReadonlySet<string> {
   const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== false)

@@ -1,6 +1,6 @@
-import { isRedirect, notOnRedirect, setIfAbsent } from '../lib/http/responses.js'
+import { setOnDocument } from '../lib/full/responses.js'
 import { ruleFinder } from '../lib/http/request-target.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { listener, Skip } from '../lib/full/listener.js'
 
 const allowed = new Skip('framing is allowed for this path')
 
@@ -9,9 +9,7 @@ export const clickjacking = listener('kernel.response', 'clickjacking', (_app, {
   if (rules === false) return 'not configured'
   const ruleOf = ruleFinder(rules)
   return (request, reply) => {
-    if (isRedirect(reply)) return notOnRedirect
     const value = ruleOf(request)?.frameOptions ?? 'DENY'
-    if (value === false) return allowed
-    return setIfAbsent(reply, 'x-frame-options', value)
+    return value === false ? allowed : setOnDocument(reply, 'x-frame-options', value)
   }
 })

@@ -1,11 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
-import { isRedirect, notOnRedirect } from '../lib/http/responses.js'
-import { rethrow } from '../lib/lifecycle/hosting.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { notOnRedirect } from '../lib/full/responses.js'
+import { isRedirect } from '../lib/http/responses.js'
+import { rethrow } from '../lib/full/hosting.js'
+import { listener, Skip } from '../lib/full/listener.js'
 import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
+import type { Services } from '../lib/lifecycle/services.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
 type CspDirectives = Record<string, readonly string[] | string | null>
@@ -22,6 +24,8 @@ export const DEFAULT_DIRECTIVES: CspDirectives = {
 }
 
 const { contentSecurityPolicy: helmetPolicy } = fastifyHelmet
+/** Destinations of requests for pages (Fetch Metadata, section 2.1). */
+const DOCUMENTS = new Set(['document', 'iframe', 'frame'])
 const notOn304 = new Skip('a 304 keeps the policy of the stored page, with different nonces')
 const kept = new Skip('the route has set a policy of its own')
 
@@ -42,14 +46,15 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     const isDefault = Object.keys(given).join() === 'report'
     const enforced = isDefault ? DEFAULT_DIRECTIVES : given.enforce
     const policies = [...policyOf(false, enforced), ...policyOf(true, given.reportOnly)]
-    const reports = app.hindsight.debug && given.report !== false
+    const { debug, mode } = app.hindsight
+    const reports = debug && mode === 'full' && given.report !== false
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
       const state = stateOf(request)
       if (state.recording.isRecording) collectPolicy(state, policies.filter(({ header }) => reply.hasHeader(header)))
       if (isRedirect(reply)) return notOnRedirect
       if (reply.statusCode === 304) return notOn304
-      const uri = reports && isDocument(state, reply) ? app.hindsight.cspReportUri?.(request) ?? null : null
+      const uri = reports && isDocument(request, reply) ? reportUri(app.hindsight, request) : null
       let skip: Skip | undefined = kept
       for (const { header, middleware } of policies) {
         if (reply.hasHeader(header)) continue
@@ -73,8 +78,15 @@ function withNonces (policy: string, { scriptNonce = '', styleNonce = '' }: Requ
 }
 
 // Browsers report violations of documents. A diagnostic page has a policy of its own.
-function isDocument ({ ownPolicy }: RequestState, reply: FastifyReply): boolean {
-  return ownPolicy === undefined && /^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))
+function isDocument (request: FastifyRequest, reply: FastifyReply): boolean {
+  return DOCUMENTS.has(String(request.headers['sec-fetch-dest'])) && stateOf(request).ownPolicy === undefined &&
+    /^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))
+}
+
+/** The address for reports about a page, of the route in `routes/_profiler/csp-report.ts`; null without a profile. */
+function reportUri ({ base, mayReceiveDetails, originOf, recorder }: Services, request: FastifyRequest): string | null {
+  const profile = mayReceiveDetails(request) ? recorder?.profileOf(request) ?? null : null
+  return profile && `${originOf(request).prefix}${base}/_profiler/csp-report/${profile.token}`
 }
 
 // The profile has the values of the policies among the headers of the response.

@@ -1,8 +1,6 @@
-import { isRedirect, notOnRedirect, setIfAbsent } from '../lib/http/responses.js'
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/full/listener.js'
+import { setOnDocument } from '../lib/full/responses.js'
 
 /** Sets `X-Content-Type-Options`, so that browsers do not guess another type (Fetch, section 3.6). */
-export const contentType = listener('kernel.response', 'content-type', () => (_request, reply) => {
-  if (isRedirect(reply)) return notOnRedirect
-  return setIfAbsent(reply, 'x-content-type-options', 'nosniff')
-})
+export const contentType = listener('kernel.response', 'content-type', () => (_request, reply) =>
+  setOnDocument(reply, 'x-content-type-options', 'nosniff'))

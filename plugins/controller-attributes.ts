@@ -1,12 +1,21 @@
-import { listener } from '../lib/lifecycle/listener.js'
+import { checkAttributes, ROUTE_ATTRIBUTES } from '../lib/check-options.js'
+import { listener, notDeclared, ofDiagnosticHandler } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { attributesIn, checkAttributes, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 import { routeName } from '../lib/routing/route-table.js'
 import type { RouteAttributes } from '../lib/options.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig extends RouteAttributes {}
 }
+
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** The attributes of the route, after this listener. */
+    attributes?: RouteAttributes
+  }
+}
+
+const NAMES = Object.keys(ROUTE_ATTRIBUTES)
 
 type Config = Record<string, unknown> | undefined
 
@@ -24,3 +33,9 @@ export const controllerAttributes = listener('kernel.controller', 'controller-at
     state.collect('attributes', () => app.hindsight.mask.value(attributes))
   }
 })
+
+/** The attributes that a `config` declares; null where it declares none. */
+function attributesIn (config: Readonly<Record<string, unknown>> | undefined): RouteAttributes | null {
+  const declared = NAMES.filter((name) => config?.[name] !== undefined)
+  return declared.length === 0 ? null : Object.fromEntries(declared.map((name) => [name, config?.[name]]))
+}

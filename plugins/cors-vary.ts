@@ -1,6 +1,7 @@
+import type { FastifyReply } from 'fastify'
 import { ruleFinder } from '../lib/http/request-target.js'
-import { addVary, isCacheable } from '../lib/http/responses.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { addVary } from '../lib/http/responses.js'
+import { listener, Skip } from '../lib/full/listener.js'
 
 const noRule = new Skip('no CORS rule for this path')
 const notCacheable = new Skip('the response is not cacheable')
@@ -15,3 +16,10 @@ export const corsVary = listener('kernel.response', 'cors-vary', (_app, { cors =
     addVary(reply, 'Origin')
   }
 })
+
+/** Whether shared caches may keep a response, as its own `Cache-Control` says (RFC 9111, section 3). */
+function isCacheable (reply: FastifyReply): boolean {
+  const control = reply.getHeader('cache-control')
+  return typeof control === 'string' && /\b(?:public|max-age=[1-9]|s-maxage=[1-9])/i.test(control) &&
+    !/\b(?:private|no-store|no-cache)\b/i.test(control)
+}

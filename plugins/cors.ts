@@ -1,9 +1,9 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isOwnOrigin } from '../lib/http/origin.js'
 import { isOwnPath, pathnameOf, ruleFinder } from '../lib/http/request-target.js'
-import { collectHooks, runHooks, type CollectedHook } from '../lib/lifecycle/hosting.js'
-import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
+import { collectHooks, runHooks } from '../lib/full/hosting.js'
+import { Answer, listenerPair, Skip, type HookResult } from '../lib/full/listener.js'
 import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { CorsRule } from '../lib/options.js'
@@ -16,13 +16,6 @@ declare module 'fastify' {
   }
 }
 
-declare module '../lib/lifecycle/services.js' {
-  interface Services {
-    /** The hooks of @fastify/cors, where there are rules. */
-    corsHooks: CollectedHook[]
-  }
-}
-
 const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 const noRule = new Skip('no CORS rule for this path')
 const noOrigin = new Skip('the request has no Origin')
@@ -31,33 +24,48 @@ const ownOnly = new Skip('the profiler allows its own origin only')
 const noPreflight = new Skip('not a preflight')
 const preflighted = new Skip('answered as a preflight')
 
-/** Answers preflights by the rule of the path, also where no route matches. */
-export const cors = listener('kernel.request', 'cors', async (app, { cors: rules = [] }) => {
+const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules = [] }) => {
   if (rules.length === 0) return 'not configured'
+  const { originOf } = app.hindsight
   const ruleOf = ruleFinder(rules)
   const delegator = (request: FastifyRequest, done: (error: null, options: FastifyCorsOptions) => void): void => {
     done(null, packageOptions(ruleOf(request) as CorsRule, isPreflight(request)))
   }
-  const hooks = await collectHooks(
+  const { onRequest = [] } = Object.fromEntries(await collectHooks(
     app, fastifyCors as never, { delegator }, { name: 'hindsight/cors', ownDecorators: ['corsPreflightEnabled'] }
-  )
-  app.hindsight.corsHooks = hooks.get('onRequest') ?? []
-  return (request, reply) => {
+  ))
+
+  async function setHeaders (request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
+    const vary = reply.getHeader('vary')
+    await runHooks(onRequest, request, reply)
+    // The listener cors-vary decides about actual requests.
+    if (!isPreflight(request)) {
+      if (vary === undefined) reply.removeHeader('vary')
+      else reply.header('vary', vary)
+    }
+    // An origin that is not allowed receives no other header either.
+    if (reply.hasHeader('access-control-allow-origin')) return
+    reply.removeHeader('access-control-allow-credentials')
+    reply.removeHeader('access-control-expose-headers')
+  }
+
+  function answerPreflight (request: FastifyRequest, reply: FastifyReply): HookResult | Promise<HookResult> {
     if (!isPreflight(request)) return noPreflight
     if (isProfiler(request)) return ownOnly
     const rule = ruleOf(request)
     if (rule === null) return noRule
     const refusal = preflightRefusal(rule, request)
-    if (stateOf(request).recording.isRecording) collectVerdict(request, reply, rules, rule, refusal)
-    return answerPreflight(app, request, reply, refusal)
+    if (recordingOf(request).isRecording) collectVerdict(request, reply, rules, rule, refusal)
+    return setHeaders(request, reply).then(() => {
+      // Meaningless on a preflight (Fetch, section 3.3.3).
+      reply.removeHeader('access-control-expose-headers')
+      // Browsers ignore the body. The observed service answers 200.
+      reply.code(refusal === null ? 200 : 400).type('text/plain; charset=utf-8')
+      return new Answer(refusal ?? '')
+    })
   }
-})
 
-/** Sets the `Access-Control-*` headers of an actual request, also on error responses. */
-export const corsResponse = listener('kernel.response', 'cors', (app, { cors: rules = [] }) => {
-  if (rules.length === 0) return 'not configured'
-  const ruleOf = ruleFinder(rules)
-  return (request, reply) => {
+  function respond (request: FastifyRequest, reply: FastifyReply): HookResult | Promise<HookResult> {
     const { origin } = request.headers
     // Without an origin no header is set in any case: only a profile needs the reason.
     const { isRecording } = recordingOf(request)
@@ -65,13 +73,20 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
     if (needsReason && isProfiler(request)) return ownOnly
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
     const rule = ruleOf(request)
-    const isOwn = origin !== undefined && isOwnOrigin(origin, app.hindsight.originOf(request))
+    const isOwn = origin !== undefined && isOwnOrigin(origin, originOf(request))
     if (isRecording) collectVerdict(request, reply, rules, rule, isOwn ? sameOrigin.reason : null)
     if (rule === null) return noRule
     if (origin === undefined) return noOrigin
-    return isOwn ? sameOrigin : setHeaders(app, request, reply)
+    return isOwn ? sameOrigin : setHeaders(request, reply)
   }
+  return [answerPreflight, respond]
 })
+
+/** Answers preflights by the rule of the path, also where no route matches. */
+export const cors = pair[0]
+
+/** Sets the `Access-Control-*` headers of an actual request, also on error responses. */
+export const corsResponse = pair[1]
 
 // Preflights of the profiler's pages match no route.
 function isProfiler (request: FastifyRequest): boolean {
@@ -84,31 +99,6 @@ function packageOptions (rule: CorsRule, preflight: boolean): FastifyCorsOptions
   // @fastify/cors compares a list, but sends a single string to every origin.
   const origins = typeof origin === 'string' && origin !== '*' ? [origin] : origin
   return { ...rest, methods, origin: origins, preflight, preflightContinue: true, strictPreflight: false }
-}
-
-async function answerPreflight (
-  app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, refusal: string | null
-): Promise<Answer> {
-  await setHeaders(app, request, reply)
-  // Meaningless on a preflight (Fetch, section 3.3.3).
-  reply.removeHeader('access-control-expose-headers')
-  // Browsers ignore the body. The observed service answers 200.
-  reply.code(refusal === null ? 200 : 400).type('text/plain; charset=utf-8')
-  return new Answer(refusal ?? '')
-}
-
-async function setHeaders (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
-  const vary = reply.getHeader('vary')
-  await runHooks(app.hindsight.corsHooks, request, reply)
-  // The listener cors-vary decides about actual requests.
-  if (!isPreflight(request)) {
-    if (vary === undefined) reply.removeHeader('vary')
-    else reply.header('vary', vary)
-  }
-  // An origin that is not allowed receives no other header either.
-  if (reply.hasHeader('access-control-allow-origin')) return
-  reply.removeHeader('access-control-allow-credentials')
-  reply.removeHeader('access-control-expose-headers')
 }
 
 function collectVerdict (

@@ -1,6 +1,5 @@
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { listener, Skip } from '../lib/full/listener.js'
 import { contextOf, requestContext } from '../lib/lifecycle/request-state.js'
-import type {} from '../lib/recording/recorder.js'
 
 const notRecorded = new Skip('the request is recorded only if it fails')
 

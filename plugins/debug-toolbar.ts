@@ -1,4 +1,4 @@
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { listener, Skip } from '../lib/full/listener.js'
 
 const noProfile = new Skip('the request has no profile, or its client may not see it')
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/full/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 declare module 'fastify' {

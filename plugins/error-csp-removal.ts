@@ -1,4 +1,4 @@
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { listener, Skip } from '../lib/full/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 const notOurs = new Skip('the response is not a diagnostic page')

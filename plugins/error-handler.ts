@@ -9,9 +9,10 @@ import { messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
 import { percentEncoded } from '../lib/http/header-text.js'
 import { statusOf } from '../lib/http/http-errors.js'
 import { addVary, dropReplaced, preventCaching } from '../lib/http/responses.js'
-import { runSlots, type Slot } from '../lib/lifecycle/lifecycle.js'
-import { isPromise, ownHook } from '../lib/lifecycle/listener.js'
-import { logError } from '../lib/lifecycle/log-error.js'
+import { runSlots } from '../lib/full/listener.js'
+import type { Slot } from '../lib/lifecycle/events.js'
+import { after, ownHook } from '../lib/lifecycle/hooks.js'
+import { logError } from '../lib/full/log-error.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 
@@ -40,9 +41,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     fail(request, reply, error)
-    const running = runErrorPass(request, reply)
-    if (isPromise(running)) running.then(() => done(), () => done())
-    else done()
+    after(runErrorPass(request, reply), () => done(), () => done())
   }))
   app.addHook('onSend', ownHook(function checkErrorAnswer (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
@@ -80,8 +79,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     if (state.failed && state.recording.raised === raised) return answer(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
     fail(request, reply, raised)
-    const running = runErrorPass(request, reply)
-    return isPromise(running) ? running.then(() => answer(raised, request, reply)) : answer(raised, request, reply)
+    return after(runErrorPass(request, reply), () => answer(raised, request, reply)) as ReturnType<typeof handleError>
   }
 
   function answer (
@@ -98,14 +96,11 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       }
       // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.
       const ofResponse = ({ stage }: Slot): boolean => stage === 'kernel.response' || stage === 'kernel.finish_request'
-      const sending = runSlots(slots.filter(ofResponse), request, reply, body)
-      if (isPromise(sending)) {
-        return sending.then(
-          (payload) => { sendDirectly(request, reply, payload as string) },
-          (second: unknown) => { answerWithBoth(raised, second, request, reply) }
-        ) as Promise<undefined>
-      }
-      sendDirectly(request, reply, sending as string)
+      return after(
+        runSlots(slots.filter(ofResponse), request, reply, body),
+        (payload) => { sendDirectly(request, reply, payload as string) },
+        (second) => { answerWithBoth(raised, second, request, reply) }
+      ) as undefined | Promise<undefined>
     } catch (second) {
       answerWithBoth(raised, second, request, reply)
     }
@@ -196,7 +191,7 @@ function logUncaught (raised: unknown, request: FastifyRequest, status: number):
   const line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"${place}`
   const { profilerUrl, recorder } = servicesOf(request)
   // Not the address in the profile: that has the `Host` of the client.
-  const token = profilerUrl === undefined ? undefined : recorder?.profileOf(request)?.token
+  const token = profilerUrl === null ? undefined : recorder?.profileOf(request)?.token
   const fields = { channel: 'request', ...(token !== undefined && { profile: `${profilerUrl}${token}` }) }
   if (status >= 500) logError(request, raised, fields, line)
   else request.log[exceptions === undefined ? 'info' : 'warn']({ statusCode: status, ...fields }, line)

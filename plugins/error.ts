@@ -1,4 +1,4 @@
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/full/listener.js'
 
 /** Flattens and masks the error, in an error pass, for the diagnostic page and the profile. */
 export const error = listener('kernel.controller_arguments', 'error', async (app) => {

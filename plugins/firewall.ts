@@ -1,11 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { listener, Skip } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { contextOf, userOf } from '../lib/security/context.js'
-import type { SessionLogin } from '../lib/security/login-session.js'
-import type { LoginForm } from '../lib/security/login.js'
-import { openSecurity } from '../lib/security/security.js'
-import type { User } from '../lib/security/users.js'
+import { contextOf, userOf } from '../lib/full/security/context.js'
+import type { SessionLogin } from '../lib/full/security/login-session.js'
+import type { LoginForm } from '../lib/full/security/login.js'
+import type { User } from '../lib/full/security/users.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -29,11 +28,11 @@ const unguarded = new Skip('the firewall has security: false')
 const anonymous = new Skip('the request has no credentials, and needs none')
 
 /** Recognizes the user of a request, and applies the access rule of its path. */
-export const firewall = listener('kernel.request', 'firewall', async (app, options) => {
-  const security = await openSecurity(app, options)
-  if (security === null) return 'not configured'
-  const { enforce, recognize } = await import('../lib/security/guard.js')
-  const { loginForm, loginRoutes } = await import('../lib/security/login.js')
+export const firewall = listener('kernel.request', 'firewall', async (app) => {
+  const { security } = app.hindsight
+  if (security === undefined) return 'not configured'
+  const { enforce, recognize } = await import('../lib/full/security/guard.js')
+  const { loginForm, loginRoutes } = await import('../lib/full/security/login.js')
   app.decorateRequest('user', { getter (this: FastifyRequest) { return userOf(this) } } as never)
   app.decorateRequest('isGranted', async function isGranted (this: FastifyRequest, attribute, subject) {
     return await contextOf(this)?.isGranted(attribute, subject, 'request.isGranted') ?? false

@@ -4,12 +4,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
 import { secondsOf, type Duration } from '../lib/duration.js'
 import { isRetrieval } from '../lib/http/request-target.js'
-import { addVary, isPrivate, setIfAbsent } from '../lib/http/responses.js'
-import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
+import { setIfAbsent } from '../lib/full/responses.js'
+import { addVary, isPrivate } from '../lib/http/responses.js'
+import { Answer, listener, notDeclared, ofDiagnosticHandler, Skip } from '../lib/full/listener.js'
+import { hasSession } from '../lib/full/security/login-session.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { CacheAttribute } from '../lib/options.js'
-import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 
 /** How the preconditions of a request were evaluated; the profile shows it. */
 interface CacheRecord {
@@ -28,8 +29,6 @@ declare module '../lib/lifecycle/request-state.js' {
   }
 }
 
-/** Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1). */
-const guarded = new WeakSet<CacheAttribute>()
 const guardedRoute = new Skip('the checks of the route run first')
 const noValidators = new Skip('the route declares neither etag nor lastModified')
 const notRetrieval = new Skip('caches only store responses to GET and HEAD')
@@ -43,12 +42,15 @@ const VALIDATOR_STATUSES = [200, 203, 206, 304]
 
 /** Answers 304 before the handler runs, if the client has the current validators (RFC 9110, section 13). */
 export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
+  // Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1).
+  const guarded = new Set<CacheAttribute>()
   app.addHook('onRoute', function checkRoute (route) {
     const { config: { cache, security, isGranted } = {} } = route
     if (cache === undefined) return
     const own = [route.preHandler ?? []].flat()
-    if (security !== undefined || isGranted !== undefined || own.length > 0) guarded.add(cache)
-    route.preHandler = [...own, markHandlerReached]
+    const isGuarded = security !== undefined || isGranted !== undefined || own.length > 0
+    if (isGuarded) guarded.add(cache)
+    route.preHandler = [...own, isGuarded ? answerAfterChecks : markHandlerReached]
   })
 
   return (request, reply) => {
@@ -75,10 +77,14 @@ async function answerConditional (
 }
 
 // Runs after the checks of the route, which have not refused the request.
-async function markHandlerReached (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+async function answerAfterChecks (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
   const cache = stateOf(request).attributes?.cache
-  const isGuarded = cache !== undefined && guarded.has(cache) && isRetrieval(request)
-  if (isGuarded && await answerConditional(request, reply, cache) !== undefined) return reply.send()
+  const isConditional = cache !== undefined && isRetrieval(request)
+  if (isConditional && await answerConditional(request, reply, cache) !== undefined) return reply.send()
+  await markHandlerReached(request, reply)
+}
+
+async function markHandlerReached (request: FastifyRequest, reply: FastifyReply): Promise<void> {
   recordOf(request, reply).isReached = true
 }
 
@@ -126,12 +132,11 @@ function apply (cache: CacheAttribute, request: FastifyRequest, reply: FastifyRe
 // RFC 9111, section 3.5, and sessions, which caches cannot distinguish.
 function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | null {
   const { credentialsUsed, sessionUsed } = stateOf(request)
-  const { cookiesOf, sessions } = servicesOf(request)
   if (sessionUsed) return 'the session was used'
   if (credentialsUsed) return HAS_CREDENTIALS
   if (request.headers.authorization !== undefined) return 'the request has an Authorization header'
   // The handler, which did not run, might have used the session.
-  if (reply.statusCode === 304 && sessions !== undefined && cookiesOf(request)[sessions.cookieName] !== undefined) {
+  if (reply.statusCode === 304 && hasSession(request)) {
     return 'the client has a session, and the handler was not called'
   }
   return null

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { listener } from '../lib/lifecycle/listener.js'
-import type { IsGrantedAttribute } from '../lib/routing/attributes.js'
-import { paramsOf } from '../lib/routing/param-conversion.js'
-import { routeCheck } from '../lib/security/route-check.js'
+import { listener } from '../lib/full/listener.js'
+import type { IsGrantedAttribute } from '../lib/full/attributes.js'
+import { paramsOf } from '../lib/full/param-conversion.js'
+import { routeCheck } from '../lib/full/security/route-check.js'
 
 /** Refuses requests to which the voters do not grant what the route requires. */
-export const isGranted = listener('kernel.controller_arguments', 'is-granted', (app, options) =>
-  routeCheck(app, options, 'isGranted', () => (declared, url) => {
+export const isGranted = listener('kernel.controller_arguments', 'is-granted', (app) =>
+  routeCheck(app, 'isGranted', () => (declared, url) => {
     const required = [declared].flat().map((one: IsGrantedAttribute) => {
       if (typeof one === 'string') return { attribute: one, subjectOf: () => undefined }
       return { attribute: one.attribute, subjectOf: subjectReader(one.subject, url) }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { addLink, serializeLink, type LinkAttributes } from '../lib/http/link.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { addLink, serializeLink, type LinkAttributes } from '../lib/full/link.js'
+import { listener, Skip } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { routeName } from '../lib/routing/route-table.js'
 

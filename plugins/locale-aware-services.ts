@@ -1,6 +1,6 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
-import { afterBody } from '../lib/http/responses.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { afterBody } from '../lib/full/responses.js'
+import { listenerPair, Skip } from '../lib/full/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 declare module 'fastify' {
@@ -19,10 +19,12 @@ declare module '../lib/lifecycle/request-state.js' {
   }
 }
 
+const NAME = 'locale-aware-services'
 const shared = new Skip('the services of the locale are shared')
 
-/** Makes the services for the locale of this request available as `request.services`. */
-export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (app, options) => {
+const pair = listenerPair('kernel.finish_request', NAME, async (
+  app, options
+) => {
   const { localeAwareServices: makers, defaultLocale = 'en', enabledLocales = [] } = options
   if (makers === undefined) return 'not configured'
 
@@ -42,21 +44,20 @@ export const localeAwareServices = listener('kernel.request', 'locale-aware-serv
   })
   // Without enabled locales, a route may have any.
   if (enabledLocales.length > 0) return 'the services of a locale are shared by its requests'
-  return (request) => {
+  return [(request) => {
     const state = stateOf(request)
     const { locale = defaultLocale } = state
     if (byLocale.has(locale)) return shared
     return servicesFor(locale).then((services) => { state.localeServices = services })
-  }
-})
-
-/** Releases the services: of a stream, when it has been sent. */
-export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (_app, options) => {
-  if (options.localeAwareServices === undefined) return 'not configured'
-  if ((options.enabledLocales ?? []).length > 0) return 'the services of a locale are shared by its requests'
-  return (request, reply, payload) => {
+  }, (request, reply, payload) => {
     const state = stateOf(request)
     if (state.localeServices === undefined) return shared
     afterBody(reply, payload, () => { state.localeServices = undefined })
-  }
+  }]
 })
+
+/** Makes the services for the locale of this request available as `request.services`. */
+export const localeAwareServices = pair[0]
+
+/** Releases the services: of a stream, when it has been sent. */
+export const localeAwareServicesFinish = pair[1]

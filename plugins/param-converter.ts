@@ -1,15 +1,21 @@
 import type { FastifyRequest } from 'fastify'
 import { NotFoundError, ParamConversionError } from '../lib/http/http-errors.js'
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener, notDeclared, ofDiagnosticHandler } from '../lib/full/listener.js'
 import { attributesOf, stateOf } from '../lib/lifecycle/request-state.js'
 import type { RouteAttributes } from '../lib/options.js'
-import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
-import { checkConverters, paramConversions, type ParamConversion } from '../lib/routing/param-conversion.js'
+import { checkConverters, paramConversions, type ParamConversion } from '../lib/full/param-conversion.js'
 import { routeName } from '../lib/routing/route-table.js'
+
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** The path parameters as they were sent, where a converter has replaced them. */
+    sentParams?: Record<string, unknown>
+  }
+}
 
 /** Converts path parameters, in the order of the route. A value that cannot be converted: 404. */
 export const paramConverter = listener('kernel.controller', 'param-converter', (app, { converters = {} }) => {
-  const conversions = new WeakMap<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
+  const conversions = new Map<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
   const { mask } = app.hindsight
   checkConverters(converters)
   app.addHook('onRoute', function compileConversions (route) {

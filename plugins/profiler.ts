@@ -1,5 +1,4 @@
-import { listener, Skip } from '../lib/lifecycle/listener.js'
-import type {} from '../lib/recording/recorder.js'
+import { listener, Skip } from '../lib/full/listener.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

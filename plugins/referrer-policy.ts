@@ -1,5 +1,5 @@
-import { setIfAbsent } from '../lib/http/responses.js'
-import { listener } from '../lib/lifecycle/listener.js'
+import { setIfAbsent } from '../lib/full/responses.js'
+import { listener } from '../lib/full/listener.js'
 
 const DEFAULT = ['no-referrer', 'strict-origin-when-cross-origin']
 

@@ -1,5 +1,4 @@
-import { listener } from '../lib/lifecycle/listener.js'
-import type {} from '../lib/recording/recorder.js'
+import { listener } from '../lib/full/listener.js'
 
 /** Records the request: method, URL, headers, query, cookies, body, attributes, and whether the session was used. */
 export const requestDataCollector = listener('kernel.controller', 'request-data-collector', ({ hindsight }) => {

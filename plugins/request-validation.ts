@@ -1,6 +1,6 @@
-import { framingProblem, isLast } from '../lib/http/malformed.js'
+import { framingProblem, isLast } from '../lib/full/malformed.js'
 import { messageState } from '../lib/http/request-target.js'
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/full/listener.js'
 
 /** Rejects messages that are malformed: host, forwarding headers, version, end, method override or URL. */
 export const requestValidation = listener('kernel.request', 'request-validation', (app) => (request, reply) => {

@@ -1,6 +1,7 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addVary, dropContent, isRedirect } from '../lib/http/responses.js'
-import { listener } from '../lib/lifecycle/listener.js'
+import { addVary, isRedirect } from '../lib/http/responses.js'
+import { listener } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 
 declare module '../lib/lifecycle/request-state.js' {
@@ -13,6 +14,7 @@ declare module '../lib/lifecycle/request-state.js' {
 const PRIVATE = 'no-cache, private'
 const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i
 const WITHOUT_CONTENT = [204, 205, 304]
+const CONTENT_HEADERS = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']
 
 /** Makes the message conform (RFC 9110): charset, content and length by status, language, default `Cache-Control`. */
 export const response = listener('kernel.response', 'response', (_app, { charset = false, enabledLocales = [] }) => {
@@ -44,4 +46,22 @@ function setLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales: 
   const isDocument = !failed && route !== null && routeConfigOf(request)?.debugOnly !== true && !isRedirect(reply) &&
     !WITHOUT_CONTENT.includes(reply.statusCode)
   if (isDocument && !reply.hasHeader('content-language')) reply.header('content-language', locale)
+}
+
+/** Removes the content of a response whose status has none (RFC 9110, section 6.4.1); returns the new payload. */
+function dropContent (reply: FastifyReply, payload: unknown): Readable | null | undefined {
+  for (const name of CONTENT_HEADERS) reply.removeHeader(name)
+  discard(payload)
+  // Fastify's own HEAD routes fail at null, and count the length of everything but a stream.
+  if (reply.request.method === 'HEAD') return Readable.from([])
+  // Hooks of the application receive the same kind of empty payload as without Hindsight.
+  return payload === undefined ? undefined : null
+}
+
+/** Ends a stream that will not be read. */
+function discard (payload: unknown): void {
+  const stream = payload as { destroy?: unknown, cancel?: unknown } | null | undefined
+  if (typeof stream?.destroy === 'function') stream.destroy()
+  // A web stream that already has a reader rejects; its reader will end it.
+  else if (typeof stream?.cancel === 'function') Promise.resolve(stream.cancel()).catch(() => {})
 }

@@ -1,5 +1,4 @@
-import { listener } from '../lib/lifecycle/listener.js'
-import type {} from '../lib/recording/recorder.js'
+import { listener } from '../lib/full/listener.js'
 
 /** Records the route, its parameters and where it was declared; and of the other routes why they did not match. */
 export const routerDataCollector = listener('kernel.controller', 'router-data-collector', ({ hindsight }) => {

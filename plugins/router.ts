@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
+import { Answer, listener, Skip } from '../lib/full/listener.js'
 import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/lifecycle/request-state.js'
 import type {} from '../lib/logs/log-record.js'
 import { explainInsecure, explainNoMatch, notFound, type NoMatch } from '../lib/routing/route-error.js'

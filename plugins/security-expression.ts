@@ -1,15 +1,14 @@
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/full/listener.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import { userOf } from '../lib/security/context.js'
-import { routeCheck, type Check } from '../lib/security/route-check.js'
+import { userOf } from '../lib/full/security/context.js'
+import { routeCheck, type Check } from '../lib/full/security/route-check.js'
 
 /** Refuses requests for which the expression of the route is not true. */
-export const securityExpression = listener('kernel.controller_arguments', 'security-expression', (
-  app, options
-) => routeCheck(app, options, 'security', async () => {
-  const environment = await loadLanguage()
-  return (text) => compileExpression(environment, text)
-}))
+export const securityExpression = listener('kernel.controller_arguments', 'security-expression', (app) =>
+  routeCheck(app, 'security', async () => {
+    const environment = await loadLanguage()
+    return (text) => compileExpression(environment, text)
+  }))
 
 /** Loads the Common Expression Language (cel.dev): no unbounded loops, no access to the process, no assignments. */
 async function loadLanguage () {

@@ -1,30 +1,29 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isPrivate } from '../lib/http/responses.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { listenerPair, Skip, type HookResult } from '../lib/full/listener.js'
+import { hasSession } from '../lib/full/security/login-session.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { openSessions } from '../lib/session/sessions.js'
+import { openSessions } from '../lib/full/session/sessions.js'
 
 const PRIVATE = 'max-age=0, must-revalidate, private'
 const noCookies = new Skip('the request has no cookies')
 const unavailable = new Skip('the session store is unavailable')
 const unused = new Skip('the session was not used, no cookie is set')
 
-/** Makes cookies and `request.session` available. A session in memory is read when it is first used. */
-export const session = listener('kernel.request', 'session', async (app, { session: settings = false }) => {
+const pair = listenerPair('kernel.response', 'session', async (app, options) => {
+  const { session: settings = false } = options
   if (settings === false) return 'not configured'
-  const sessions = app.hindsight.sessions = await openSessions(app, settings)
-  return (request, reply) => {
+  const sessions = await openSessions(app, settings)
+  const { mask } = app.hindsight
+
+  function read (request: FastifyRequest, reply: FastifyReply): HookResult | Promise<HookResult> {
     sessions.parseCookies(request, reply)
     if (request.headers.cookie === undefined) return noCookies
-    if (!sessions.isEager || app.hindsight.cookiesOf(request)[sessions.cookieName] === undefined) return
+    if (!sessions.isEager || !hasSession(request)) return
     return sessions.read(request).then(() => stateOf(request).sessionError === undefined ? undefined : unavailable)
   }
-})
 
-/** Saves a changed session, sets the cookies, and makes the response private when the session was used. */
-export const sessionResponse = listener('kernel.response', 'session', (app) => {
-  const { mask, sessions } = app.hindsight
-  if (sessions === undefined) return 'not configured'
-  return (request, reply) => {
+  function save (request: FastifyRequest, reply: FastifyReply): HookResult | Promise<HookResult> {
     const state = stateOf(request)
     const isUsed = state.sessionUsed === true
     if (state.recording.isRecording) {
@@ -41,7 +40,14 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
     if (isDefault || !isPrivate(reply)) reply.header('cache-control', PRIVATE)
     return sessions.save(request, reply).then(() => { sessions.setCookies(request, reply) })
   }
+  return [read, save]
 })
+
+/** Makes cookies and `request.session` available. A session in memory is read when it is first used. */
+export const session = pair[0]
+
+/** Saves a changed session, sets the cookies, and makes the response private when the session was used. */
+export const sessionResponse = pair[1]
 
 /** The types of the values of a session, and its origin. `session`: undefined if it was not used, null if it ended. */
 function sessionRecord (session: object | null | undefined, isLoaded: boolean) {

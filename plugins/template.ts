@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener, notDeclared, ofDiagnosticHandler } from '../lib/full/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 declare module '../lib/lifecycle/request-state.js' {

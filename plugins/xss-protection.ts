@@ -1,11 +1,6 @@
-import { isRedirect, notOnRedirect, setIfAbsent } from '../lib/http/responses.js'
-import { listener } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/full/listener.js'
+import { setOnDocument } from '../lib/full/responses.js'
 
 /** Sets `X-XSS-Protection`, which disables the auditor of old browsers. */
-export const xssProtection = listener('kernel.response', 'xss-protection', (_app, { xssProtection: value = '0' }) => {
-  if (value === false) return 'not configured'
-  return (_request, reply) => {
-    if (isRedirect(reply)) return notOnRedirect
-    return setIfAbsent(reply, 'x-xss-protection', value)
-  }
-})
+export const xssProtection = listener('kernel.response', 'xss-protection', (_app, { xssProtection: value = '0' }) =>
+  value === false ? 'not configured' : (_request, reply) => setOnDocument(reply, 'x-xss-protection', value))

@@ -9,7 +9,7 @@ import { testdir } from './support/folder.js'
 interface Edge {
   from: string
   to: string
-  /** Erased by the compiler. It counts for every rule but the circles: at run time it does not exist. */
+  /** Erased by the compiler. */
   typeOnly: boolean
 }
 
@@ -22,6 +22,7 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   ['cli', 12],
   ['routes', 11],
   ['plugins', 11],
+  ['lib/full', 10],
   ['lib/reading', 10],
   // What a profile is: the parts read it.
   ['lib/store/profile.ts', 6],
@@ -33,9 +34,7 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   ['lib/error-page', 6],
   ['lib/errors', 5],
   ['lib/routing', 4],
-  ['lib/security', 4],
   ['lib/mask', 3],
-  ['lib/session', 3],
   ['lib/http', 2],
   ['lib/logs', 2],
   ['lib/lifecycle', 1],
@@ -54,6 +53,9 @@ const ENGINES = /^lib\/store\/(?:criteria|memory|open|postgres|retention|sql|sql
 
 /** Files that treat all parts alike. The toolbar of a response that is not sent yet reads its route. */
 const READERS = /^lib\/reading\/(?:pages\/(?!toolbar\/insert)|compare\/|profile-markdown)/
+
+/** What may import the parts of `full` mode. */
+const IMPORTS_FULL = /^(?:app\/(?:app|full|full-mode|index|lifecycle|server-options|server)\.ts$|plugins\/|lib\/options\.ts$)/
 
 /** What the layers alone would allow, or cannot see because it stays within one part. */
 const BOUNDARIES: ReadonlyArray<{ says: string, breaks: (from: string, to: string) => boolean }> = [
@@ -77,6 +79,10 @@ const BOUNDARIES: ReadonlyArray<{ says: string, breaks: (from: string, to: strin
   {
     says: 'the diagnostic page imports neither the recorder nor the store',
     breaks: (from, to) => (within(from, 'lib/errors') || within(from, 'lib/error-page')) && (within(to, 'lib/store') || within(to, 'lib/recording'))
+  },
+  {
+    says: 'only full mode, its listeners, the server and the names that are exported import lib/full',
+    breaks: (from, to) => within(to, 'lib/full') && !within(from, 'lib/full') && !IMPORTS_FULL.test(from)
   },
   {
     says: 'what is shipped imports only what is shipped',
@@ -128,12 +134,10 @@ function edgesOf (root: string): Edge[] {
   return sourceFiles(root).flatMap((file) => importsOf(file, readFileSync(join(root, file), 'utf8')))
 }
 
-/** Each circle of imports that exist at run time, once, as a path that ends where it began. */
+/** Each circle of imports, those of types included, once, as a path that ends where it began. */
 function circles (edges: readonly Edge[]): string[] {
   const next = new Map<string, string[]>()
-  for (const { from, to, typeOnly } of edges) {
-    if (!typeOnly) next.set(from, [...next.get(from) ?? [], to])
-  }
+  for (const { from, to } of edges) next.set(from, [...next.get(from) ?? [], to])
   const found: string[] = []
   const done = new Set<string>()
   const walk = (file: string, path: string[]): void => {
@@ -200,12 +204,12 @@ t.test('each rule can fail', async (t) => {
   const cases: Array<[name: string, imports: Array<[from: string, to: string, typeOnly?: 'type']>, expected: string[]]> = [
     ['down by one layer and by five', [
       ['app/app.ts', 'plugins/cors.ts'],
-      ['app/app.ts', 'lib/lifecycle/lifecycle.ts'],
+      ['app/app.ts', 'lib/lifecycle/events.ts'],
       ['routes/_profiler/index.ts', 'lib/store/profiler.ts']
     ], []],
-    ['within one part', [['lib/lifecycle/listener.ts', 'lib/lifecycle/lifecycle.ts']], []],
-    ['upward', [['lib/lifecycle/lifecycle.ts', 'lib/routing/table.ts']],
-      ['not downward: lib/lifecycle/lifecycle.ts (1) > lib/routing/table.ts (4)']],
+    ['within one part', [['lib/lifecycle/services.ts', 'lib/lifecycle/events.ts']], []],
+    ['upward', [['lib/lifecycle/events.ts', 'lib/routing/table.ts']],
+      ['not downward: lib/lifecycle/events.ts (1) > lib/routing/table.ts (4)']],
     ['upward, a type only', [['lib/store/profile.ts', 'app/hindsight.ts', 'type']],
       ['not downward: lib/store/profile.ts (6) > app/hindsight.ts (12)']],
     ['upward, from the types of the options', [['lib/options.ts', 'lib/parts/part.ts', 'type']], []],
@@ -223,7 +227,7 @@ t.test('each rule can fail', async (t) => {
     ['a circle that is closed by a type', [
       ['lib/view/a.ts', 'lib/view/b.ts'],
       ['lib/view/b.ts', 'lib/view/a.ts', 'type']
-    ], []],
+    ], ['a circle: lib/view/a.ts > lib/view/b.ts > lib/view/a.ts']],
     ['siblings among the listeners', [['plugins/cors.ts', 'plugins/session.ts', 'type']],
       ['listeners do not import each other: plugins/cors.ts > plugins/session.ts']],
     ['storage and the profile', [
@@ -232,8 +236,8 @@ t.test('each rule can fail', async (t) => {
     ], []],
     ['storage and more of the profiler', [['lib/store/memory.ts', 'lib/store/follow.ts']],
       ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/store/memory.ts > lib/store/follow.ts']],
-    ['storage and a lower layer', [['lib/store/memory.ts', 'lib/lifecycle/lifecycle.ts']],
-      ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/store/memory.ts > lib/lifecycle/lifecycle.ts']],
+    ['storage and a lower layer', [['lib/store/memory.ts', 'lib/lifecycle/events.ts']],
+      ['storage imports only the profile, its summary and the connections to PostgreSQL: lib/store/memory.ts > lib/lifecycle/events.ts']],
     ['a listener and a panel', [['plugins/toolbar.ts', 'lib/parts/logs/index.ts']],
       ['listeners import no panel: plugins/toolbar.ts > lib/parts/logs/index.ts']],
     ['a page and one part', [['lib/reading/pages/list.ts', 'lib/parts/logs/index.ts']],
@@ -243,9 +247,16 @@ t.test('each rule can fail', async (t) => {
       'not downward: lib/error-page/page.ts (6) > lib/store/profile.ts (6)',
       'the diagnostic page imports neither the recorder nor the store: lib/error-page/page.ts > lib/store/profile.ts'
     ]],
+    ['the recorder and full mode', [['lib/recording/recorder.ts', 'lib/full/listener.ts', 'type']], [
+      'not downward: lib/recording/recorder.ts (9) > lib/full/listener.ts (10)',
+      'only full mode, its listeners, the server and the names that are exported import lib/full: lib/recording/recorder.ts > lib/full/listener.ts'
+    ]],
+    ['observe mode and full mode', [['app/observe.ts', 'lib/full/listener.ts']], [
+      'only full mode, its listeners, the server and the names that are exported import lib/full: app/observe.ts > lib/full/listener.ts'
+    ]],
     ['the tests', [['routes/index.ts', 'test/support/browser.ts']],
       ['what is shipped imports only what is shipped: routes/index.ts > test/support/browser.ts']],
-    ['a part without a layer', [['lib/misc/a.ts', 'lib/lifecycle/lifecycle.ts']],
+    ['a part without a layer', [['lib/misc/a.ts', 'lib/lifecycle/events.ts']],
       ['on no layer: lib/misc/a.ts']]
   ]
   for (const [name, imports, expected] of cases) {

@@ -5,7 +5,7 @@ import { OPTIONS } from '../../lib/check-options.js'
 import { hindsight } from '../../app/hindsight.js'
 import { lifecycle } from '../../app/lifecycle.js'
 import type { HindsightOptions } from '../../lib/options.js'
-import { HOOK_OF_STAGE, type Stage } from '../../lib/lifecycle/lifecycle.js'
+import { HOOK_OF_STAGE, type Stage } from '../../lib/lifecycle/events.js'
 
 /** The page of the listeners, as Markdown: their order is that of `app/lifecycle.ts`. */
 export function eventsPage (): string {
@@ -88,8 +88,12 @@ function switchedOnBy (listener: string): string {
 function descriptionOf (listener: string, stage: string): string {
   const file = new URL(`../../plugins/${listener}.ts`, import.meta.url)
   const source = ts.createSourceFile(file.pathname, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
-  for (const statement of source.statements) {
-    if (!ts.isVariableStatement(statement) || !statement.getText().includes(`('${stage}', '${listener}'`)) continue
+  const name = listener.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+  const suffix = { 'kernel.response': 'Response', 'kernel.finish_request': 'Finish' }[stage] ?? ''
+  for (const exported of [name + suffix, name]) {
+    const declaration = `export const ${exported} =`
+    const statement = source.statements.find((one) => one.getText().startsWith(declaration))
+    if (statement === undefined) continue
     const [comment] = ts.getJSDocCommentsAndTags(statement)
     const text = (ts.getTextOfJSDocComment(comment?.comment as string) ?? '').replaceAll(/\s+/g, ' ')
     return (/^.*?[^.]\.(?= [A-Z]|$)/.exec(text)?.[0] ?? text).replaceAll('|', '\\|')

@@ -1,8 +1,7 @@
 import { isAbsolute } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { recordingOf } from '../lifecycle/request-state.js'
-import { securityRecordOf, type SecurityRecord } from '../security/context.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { cut, grouped, visibleLine } from '../view/visible.js'
 import { maskOf } from './masked-exceptions.js'
 import { isInternal, packageOf, placeOf } from './stack-frame.js'
@@ -17,6 +16,31 @@ export interface Refusal {
   option: string | null
 }
 
+/** How access to a request was decided. */
+interface AccessRecord {
+  firewall: { name: string } | null
+  authenticators: ReadonlyArray<{ name: string, outcome: string, reason?: string }>
+  user: { identifier: string } | null
+  roles: readonly string[]
+  inheritedRoles: readonly string[]
+  rule: { index: number, path: string, roles: readonly string[], granted: boolean } | null
+  expression: { expression: string, result: boolean, error?: string } | null
+  decisions: ReadonlyArray<{
+    by: string
+    attribute: string
+    subject: string | null
+    granted: boolean
+    votes: ReadonlyArray<{ voter: string, vote: 'granted' | 'denied', reason: string }>
+  }>
+}
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** With its secrets masked; absent without the option `security`, and without debug mode. */
+    accessRecord?: () => AccessRecord
+  }
+}
+
 const KINDS: Readonly<Record<number, Refusal['kind']>> = {
   401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate'
 }
@@ -28,7 +52,7 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
   if (routeError instanceof MethodNotAllowedError) return wrongMethod(request, routeError.headers.allow)
   const kind = KINDS[status]
   if (kind === undefined) return null
-  const security = securityRecordOf(request)
+  const security = stateOf(request).accessRecord?.() ?? null
   const code = read(raised, 'code')
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     const limit = request.routeOptions.bodyLimit ?? Number(request.server.initialConfig.bodyLimit)
@@ -59,7 +83,7 @@ function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
 }
 
 /** The rule of the option `security` that refused the request; null where none did. */
-function bySecurity (request: FastifyRequest, status: number, record: SecurityRecord | null): Refusal | null {
+function bySecurity (request: FastifyRequest, status: number, record: AccessRecord | null): Refusal | null {
   const code = read(recordingOf(request).raised, 'code')
   if (record === null) return null
   const name = record.firewall?.name ?? ''
@@ -85,7 +109,7 @@ function bySecurity (request: FastifyRequest, status: number, record: SecurityRe
 
 /** The rule or vote that denied access, and the option that decides; null if none did. */
 function denialOf (
-  request: FastifyRequest, { rule, expression, decisions }: SecurityRecord
+  request: FastifyRequest, { rule, expression, decisions }: AccessRecord
 ): { what: string, option: string } | null {
   if (rule !== null && !rule.granted) {
     const needed = rule.roles.length === 0 ? 'grants no access' : `requires ${rule.roles.join(' or ')}`
@@ -110,7 +134,7 @@ function denialOf (
   return { what, option: isOfRoute ? 'config.isGranted of the route' : 'security.voters' }
 }
 
-function userOf ({ user, roles, inheritedRoles, authenticators }: SecurityRecord, firewall: string): string {
+function userOf ({ user, roles, inheritedRoles, authenticators }: AccessRecord, firewall: string): string {
   if (user !== null) {
     return `${user.identifier} is logged in with ${[...roles, ...inheritedRoles].join(', ') || 'no role'}`
   }

@@ -5,7 +5,6 @@ import type { FastifyRequest } from 'fastify'
 import proxyAddr from '@fastify/proxy-addr'
 import parseForwarded from 'forwarded-parse'
 import { stateOf } from '../lifecycle/request-state.js'
-import type { HindsightOptions } from '../options.js'
 import { headerText, joinedHeader } from './header-text.js'
 import { badRequest } from './http-errors.js'
 
@@ -34,7 +33,7 @@ declare module '../lifecycle/request-state.js' {
 
 declare module '../lifecycle/services.js' {
   interface Services {
-    originOf: (request: FastifyRequest) => Origin
+    readonly originOf: (request: FastifyRequest) => Origin
   }
 }
 
@@ -44,9 +43,14 @@ type ForwardedValues = Partial<Record<typeof NAMES[number], string[]>>
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?):?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/
 
+interface OriginOptions {
+  trustedProxies?: string[]
+  trustedHosts?: Array<string | RegExp>
+}
+
 /** Makes the function that finds the origin of a request; it never throws. Throws itself for an invalid option. */
 export function originResolver (
-  { trustedProxies = [], trustedHosts = [] }: HindsightOptions = {}
+  { trustedProxies = [], trustedHosts = [] }: OriginOptions = {}
 ): (request: FastifyRequest) => Origin {
   const isTrusted = addressRanges(trustedProxies, 'trustedProxies (TRUSTED_PROXIES)')
   const hosts = trustedHosts.map(hostPattern)

@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify'
-import type { HookStage, ListenerEvent, Outcome, PassName } from './events.js'
+import type { HookStage, ListenerEvent, Outcome, PassName, Slot, Stage } from './events.js'
 import { changesBetween, headersOf, shownChange, type Change, type HeaderMask, type Headers } from './header-values.js'
-import type { Slot, Stage } from './lifecycle.js'
 
 /** Code whose functions are not recorded. */
 type UnrecordedCode =

@@ -1,4 +1,31 @@
-import type { Stage } from './lifecycle.js'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** The five stages of a pass, in order (section 6 of the observed document), with their Fastify hooks. */
+export const HOOK_OF_STAGE = {
+  'kernel.request': 'onRequest',
+  'kernel.controller': 'preHandler',
+  'kernel.controller_arguments': 'preHandler',
+  'kernel.response': 'onSend',
+  'kernel.finish_request': 'onSend'
+} as const
+
+export type Stage = keyof typeof HOOK_OF_STAGE
+
+type SlotHook = (request: FastifyRequest, reply: FastifyReply, payload?: unknown) => unknown
+
+/** One place in the order of listeners, as it is after registration. */
+export interface Slot {
+  /** Its place in the whole order, from 0. */
+  index: number
+  stage: Stage
+  listener: string
+  /** Why no hook was added; null if one was. */
+  reason: string | null
+  /** Runs the listener outside of its hook, as an error pass does; null where there is nothing to do. */
+  run: SlotHook | null
+  /** Of a listener of two stages: the hook of the later one. */
+  later?: SlotHook
+}
 
 export type PassName = 'main' | 'error'
 export type Outcome = 'ran' | 'skipped' | 'answered' | 'raised'

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { HindsightOptions } from '../options.js'
-import type { Slot } from './lifecycle.js'
+import type { Slot } from './events.js'
 import { stateOf } from './request-state.js'
 
 /** `observe` shows what an application does and changes nothing; `full` runs the documented lifecycle. */
@@ -8,7 +7,7 @@ export type Mode = 'observe' | 'full'
 
 /**
  * The services of one application, as `app.hindsight`. This interface has those of the lifecycle; each feature declares
- * its own by declaration merging, next to the code that sets them before the first request.
+ * its own by declaration merging. `app/services.ts` and `app/prepare.ts` set them before the first request.
  */
 export interface Services {
   /** The application: the pages of the profiler may be answered by another instance. */
@@ -23,8 +22,6 @@ export interface Services {
   readonly recording: 'none' | 'on-failure' | 'always'
   /** The listeners that are left to the application. */
   readonly leave: ReadonlySet<string>
-  /** The cookies of a request, by whichever plugin they were parsed. */
-  cookiesOf: (request: FastifyRequest) => Readonly<Record<string, string | undefined>>
   /** Called for each request of `/readyz`; one that throws or rejects makes the application unready. */
   readonly readinessChecks: Array<() => unknown>
   /**
@@ -35,42 +32,16 @@ export interface Services {
   /** Functions that are called when the application is closed: the last one first, one after the other. */
   readonly closing: Array<() => unknown>
   /** Whether the application has begun to close: it is not ready for more requests. */
-  isClosing: boolean
+  readonly isClosing: boolean
+  /** To be called when the application begins to close. */
+  readonly beginClosing: () => void
+  /** The address of the profiler, with a slash at the end; null where the server does not listen on a port. */
+  readonly profilerUrl: string | null
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
     hindsight: Services
-  }
-}
-
-/** Decorates an application with the services that its listeners share, and calls `closing` when it is closed. */
-export function openServices (
-  app: FastifyInstance, options: HindsightOptions, recording: Services['recording']
-): void {
-  const { debug = false, leave = [], lifecycle: mode = 'observe' } = options
-  app.decorate('hindsight', {
-    app,
-    mode,
-    lifecycle: { slots: [] },
-    debug,
-    base: app.prefix.replace(/\/$/, ''),
-    recording,
-    leave: new Set(leave),
-    cookiesOf: (request) => (request as { cookies?: Record<string, string> }).cookies ?? {},
-    readinessChecks: [],
-    warn: mode === 'full' ? warnInLog : warnOnce,
-    closing: [],
-    isClosing: false
-  } satisfies Partial<Services> as unknown as Services)
-  app.addHook('onClose', async function closeHindsight () {
-    const { closing } = app.hindsight
-    // A function that is awaited may add more.
-    while (closing.length > 0) await closing.pop()?.()
-  })
-
-  function warnInLog (message: string, error?: unknown): void {
-    app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
   }
 }
 

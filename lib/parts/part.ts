@@ -8,7 +8,7 @@ import type { Section, Values } from './section.js'
 declare module '../lifecycle/services.js' {
   interface Services {
     /** The parts of Hindsight, and those of the application. */
-    parts: readonly Part[]
+    readonly parts: readonly Part[]
   }
 }
 

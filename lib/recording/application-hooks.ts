@@ -2,12 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
 import type { HookRun, RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
-import { interceptHooks } from '../lifecycle/intercept-hooks.js'
-import { isOwnHook, isPromise } from '../lifecycle/listener.js'
+import { interceptHooks, isOwnHook, isPromise } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { LastHook } from './handler-time.js'
-import type {} from './recorder.js'
 
 declare module './recording.js' {
   interface Recording {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
-import { ownHook } from '../lifecycle/listener.js'
+import { ownHook } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type {} from '../routing/route-table.js'

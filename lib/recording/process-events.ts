@@ -5,7 +5,6 @@ import { LogCapture } from '../logs/log-capture.js'
 import type { LogLevel, RequestLog } from '../logs/log-record.js'
 import { inspected } from '../view/json.js'
 import { traceOf } from '../parts/trace/index.js'
-import type {} from './recorder.js'
 import type { Recording } from './recording.js'
 
 /** Captures the log, process events and outgoing calls of each recorded request, until the application is closed. */

@@ -30,7 +30,7 @@ declare module './recording.js' {
 declare module '../lifecycle/services.js' {
   interface Services {
     /** Records requests; absent where none is recorded. */
-    recorder?: Recorder
+    readonly recorder?: Recorder
   }
 }
 

@@ -6,7 +6,7 @@ import { servicesOf } from '../lifecycle/services.js'
 
 declare module '../lifecycle/services.js' {
   interface Services {
-    routeTable: RouteTable
+    readonly routeTable: RouteTable
   }
 }
 
@@ -168,13 +168,13 @@ export class RouteTable {
   }
 }
 
-/** Opens the route table of an application, to which routes are added as they are declared. */
-export function openRouteTable (app: FastifyInstance, debug: boolean): void {
+/** Makes the route table of an application, to which routes are added as they are declared. */
+export function openRouteTable (app: FastifyInstance, debug: boolean): RouteTable {
   const table = new RouteTable(app)
-  app.hindsight.routeTable = table
   app.addHook('onRoute', function addRoute (route) {
     table.add(route, debug ? new Error(`Route ${route.url} was declared here`) : null)
   })
+  return table
 }
 
 /** The route that a request matched; null where none did. */

@@ -15,7 +15,7 @@ import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './writ
 declare module '../lifecycle/services.js' {
   interface Services {
     /** The stored profiles; absent where no request is profiled. */
-    profiler: Profiler
+    readonly profiler: Profiler
   }
 }
 

@@ -1,4 +1,3 @@
-import type { HindsightOptions } from '../options.js'
 import { readAsset } from './asset.js'
 import { html } from './html.js'
 
@@ -35,7 +34,9 @@ const SCHEMES = new Set([
 const ABSOLUTE = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/
 
 /** Makes the function that writes links for the editor; null if none is configured. Throws for an unsafe template. */
-export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions): EditorLink | null {
+export function editorLink (
+  { editor = '', editorPaths = {} }: { editor?: string, editorPaths?: Record<string, string> }
+): EditorLink | null {
   const paths = mappings(editorPaths)
   if (editor === '') return null
   const template = Object.hasOwn(PRESETS, editor) ? PRESETS[editor] as string : checked(editor)

@@ -7,21 +7,11 @@ const BadReportError =
 
 const TYPE = 'application/csp-report'
 const BODY_LIMIT = 64 * 1024
-/** Destinations of requests for pages (Fetch Metadata, section 2.1). */
-const DOCUMENTS = new Set(['document', 'iframe', 'frame'])
 
 /** Attaches the reports of pages whose policy was violated to the profiles of these pages; in debug mode only. */
 export default async function reportRoutes (app: FastifyInstance): Promise<void> {
   const { hindsight } = app
   if (!hindsight.debug) return
-  const base = app.prefix.replace(/\/$/, '')
-
-  hindsight.cspReportUri = (request) => {
-    const destination = String(request.headers['sec-fetch-dest'])
-    if (!DOCUMENTS.has(destination) || !hindsight.mayReceiveDetails(request)) return null
-    const profile = hindsight.recorder?.profileOf(request) ?? null
-    return profile && `${hindsight.originOf(request).prefix}${base}/csp-report/${profile.token}`
-  }
 
   // Replaces a parser of the application.
   if (app.hasContentTypeParser(TYPE)) app.removeContentTypeParser(TYPE)

@@ -7,7 +7,6 @@ import { preventCaching } from '../../lib/http/responses.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../lib/reading/pages/layout.js'
 import type { Profile } from '../../lib/store/profile.js'
-import { userOf } from '../../lib/security/context.js'
 
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
 /** Requested data that do not exist; the argument is the message. */
@@ -104,7 +103,7 @@ export function tokenOf (request: FastifyRequest, name = 'token'): string {
 }
 
 export async function formTokenOf (request: FastifyRequest): Promise<string> {
-  return await request.server.hindsight.profiler.formToken(userOf(request)?.identifier)
+  return await request.server.hindsight.profiler.formToken(identifierOf(request))
 }
 
 /** The fields of a form of the profiler's own pages; throws for any other form. */
@@ -112,6 +111,11 @@ export async function formOf (request: FastifyRequest): Promise<Fields> {
   const { body } = request
   const fields = typeof body === 'object' && body !== null ? body as Fields : {}
   const { profiler } = request.server.hindsight
-  if (!await profiler.acceptsForm(fields.form_token, userOf(request)?.identifier)) throw new ForeignFormError()
+  if (!await profiler.acceptsForm(fields.form_token, identifierOf(request))) throw new ForeignFormError()
   return fields
+}
+
+/** The user of a request, in `full` mode with the option `security`. */
+function identifierOf ({ user }: { user?: FastifyRequest['user'] }): string | undefined {
+  return user?.identifier
 }

@@ -75,7 +75,7 @@ t.test('a service is not ready while its store of sessions is unavailable, and w
     while ((await health(app, '/readyz'))[0] === 503) await sleep(50)
   }
   t.ok(limits.every((limit) => limit === 2_000), 'the limit of each check')
-  app.hindsight.isClosing = true
+  app.hindsight.beginClosing()
   t.same(await health(app, '/readyz'), [503, 'unavailable\n'])
   t.same(await health(app, '/livez'), [200, 'ok\n'])
 })

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type {} from '../../app/full-mode.js'
 import type { RouteAttributes } from '../../lib/options.js'
-import type { ConvertedParams } from '../../lib/routing/attributes.js'
+import type { ConvertedParams } from '../../lib/full/attributes.js'
 
 const handler = async (): Promise<object> => ({})
 const converted = { params: { id: 'int', day: 'date', state: { enum: ['a', 'b'] } } } as const satisfies RouteAttributes

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
 import type { SecuritySettings } from '../../lib/options.js'
-import { AuthenticationError } from '../../lib/security/errors.js'
-import { basic, build, HTML, profileOf, recordOf, refusal, TOKEN, users } from '../lib/security/support.js'
+import { AuthenticationError } from '../../lib/full/security/errors.js'
+import { basic, build, HTML, profileOf, recordOf, refusal, TOKEN, users } from '../lib/full/security/support.js'
 
 const settings: SecuritySettings = {
   providers: { people: users },

@@ -3,8 +3,8 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { hindsight } from '../../app/hindsight.js'
 import { NotFoundError } from '../../lib/http/http-errors.js'
 import type { RouteAttributes } from '../../lib/options.js'
-import type { ConvertedParams } from '../../lib/routing/attributes.js'
-import type { OwnConverters } from '../../lib/routing/param-conversion.js'
+import type { ConvertedParams } from '../../lib/full/attributes.js'
+import type { OwnConverters } from '../../lib/full/param-conversion.js'
 import { build, listen, profileOf } from '../support/app.js'
 
 interface Article { id: number, title: string, password: string }

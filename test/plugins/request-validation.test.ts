@@ -2,7 +2,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
 import { readServerOptions } from '../../app/environment.js'
 import type { HindsightOptions } from '../../lib/options.js'
-import { messageOptions } from '../../lib/http/malformed.js'
+import { messageOptions } from '../../lib/full/malformed.js'
 import { build, eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, refusal, statusOf } from '../support/app.js'
 
 /** The errors of a request, from its profile: an invalid host and an unknown client have no access to the details. */

@@ -81,10 +81,10 @@ function corsRefusal (origin: string, isPreflight: boolean, reason: string, opti
 }
 
 function cookieBlocks (request: FastifyRequest, sent: Sent): Refusal[] {
-  const { originOf, sessions } = servicesOf(request)
+  const { originOf, sessionCookie = null } = servicesOf(request)
   const { scheme, host } = originOf(request)
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers as Record<string, string | undefined>
-  return droppedCookies(sent['set-cookie'], { scheme, host, site, mode, sessionCookie: sessions?.cookieName ?? null })
+  return droppedCookies(sent['set-cookie'], { scheme, host, site, mode, sessionCookie })
 }
 
 /** The facts of a request that decide whether a browser accepts cookies. */

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import type { Refusal } from '../../errors/refusal.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut, visibleLine } from '../../view/visible.js'
@@ -7,13 +6,6 @@ import { isObject, listOf, type Data } from '../read.js'
 import type { Part } from '../part.js'
 import { responseOf } from '../request/index.js'
 import type { Profile } from '../../store/profile.js'
-
-declare module '../../lifecycle/services.js' {
-  interface Services {
-    /** The address for reports about the page that the response is; null where there is none. In debug mode only. */
-    cspReportUri?: (request: FastifyRequest) => string | null
-  }
-}
 
 const MAX_TEXT = 1_000
 /** Of one page. */

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { FastifyReply } from 'fastify'
 import type { Outcome, PassName } from '../../../lib/lifecycle/events.js'
 import { EventRecorder, type RecordedFunction } from '../../../lib/lifecycle/event-recorder.js'
-import type { Slot } from '../../../lib/lifecycle/lifecycle.js'
+import type { Slot } from '../../../lib/lifecycle/events.js'
 
 const NAMES = [
   ['kernel.request', 'one', null], ['kernel.request', 'two', 'not configured'], ['kernel.request', 'three', null], ['kernel.request', 'four', 'not configured'],

@@ -7,8 +7,7 @@ async function tableOf (
   declare: (app: FastifyInstance) => unknown, options: FastifyServerOptions = {}
 ): Promise<{ app: FastifyInstance, look: (path: string, headers?: object) => ReturnType<RouteTable['lookup']> }> {
   const app = Fastify(options)
-  app.decorate('hindsight', {} as never)
-  openRouteTable(app, true)
+  app.decorate('hindsight', { routeTable: openRouteTable(app, true) } as never)
   await declare(app)
   await app.ready()
   return { app, look: (path, headers = {}) => app.hindsight.routeTable.lookup(path, { headers } as FastifyRequest) }

@@ -5,8 +5,8 @@ import type { Profile } from '../../../lib/store/profile.js'
 import { profile } from '../parts/fixture.js'
 import { build as buildFull, listen } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
-import type { StoredUser } from '../../../lib/security/users.js'
-import { users } from '../security/support.js'
+import type { StoredUser } from '../../../lib/full/security/users.js'
+import { users } from '../full/security/support.js'
 
 const html = { accept: 'text/html' }
 /** The application as it runs in production. */

@@ -8,7 +8,7 @@ import type { FastifyInstance } from 'fastify'
 import { httpsServerOptions } from '../../../app/server-options.js'
 import { build, listen } from '../../support/app.js'
 import { certificate } from '../../support/certificate.js'
-import { passwords } from '../../lib/security/support.js'
+import { passwords } from '../../lib/full/security/support.js'
 
 const tls = certificate()
 if (tls === null) {

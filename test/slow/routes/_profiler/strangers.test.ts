@@ -9,7 +9,7 @@ import { OPTIONS } from '../../../../lib/check-options.js'
 import type { HindsightOptions } from '../../../../lib/options.js'
 import type { Services } from '../../../../lib/lifecycle/services.js'
 import { pageAssets } from '../../../../lib/reading/pages/layout.js'
-import type { StoredUser } from '../../../../lib/security/users.js'
+import type { StoredUser } from '../../../../lib/full/security/users.js'
 import { profile } from '../../../lib/parts/fixture.js'
 import { ask, asRoute, comesFrom, listen, type Answer, type Route } from './strangers.js'
 
