@@ -1,4 +1,3 @@
-import type { Mask } from './mask.js'
 import { isAuthorizationCode, isHarmless, MASKED } from './names.js'
 
 const QUOTE = String.raw`\\{0,7}["']|&quot;`
@@ -58,11 +57,18 @@ interface Assignment {
 
 interface Found { shown: string, end: number }
 
+/** The functions of a mask for texts. */
+export interface TextMask {
+  hides: (name: string) => boolean
+  text: (text: string) => string
+  header: (name: string, value: string) => string
+}
+
 /** Bounds the cost of a text: after so many characters were read for closing brackets, a value ends with its line. */
 interface Budget { left: number }
 
 /** Masks values after secret names: `password=…`, `'password' => '…'`, `--password …`, `the password is …`. */
-export function maskAssignments (mask: Mask, text: string): string {
+export function maskAssignments (mask: TextMask, text: string): string {
   const budget = { left: MAX_BRACKETED + 4 * text.length }
   let [shown, done] = ['', 0]
   NAME.lastIndex = 0
@@ -85,7 +91,7 @@ export function maskAssignments (mask: Mask, text: string): string {
   return shown + text.slice(done)
 }
 
-function isHidden ({ hides }: Mask, text: string, name: string, index: number): boolean {
+function isHidden ({ hides }: TextMask, text: string, name: string, index: number): boolean {
   if (hides(name)) return true
   const before = SECOND_WORD.test(name) && /([A-Za-z-]{2,20}) $/.exec(text.slice(Math.max(0, index - 24), index))
   return before ? hides((`${before[1]}${name}`).toLowerCase()) : false
@@ -105,7 +111,7 @@ function maskedCode (text: string, name: string, start: number): Found | null {
 }
 
 /** The value of a header of credentials: the rest of its line, or of its quotation. */
-function maskedHeader (mask: Mask, { text, index, start, name, quote, kind }: Assignment): Found | null {
+function maskedHeader (mask: TextMask, { text, index, start, name, quote, kind }: Assignment): Found | null {
   if (quote !== '' || kind !== 'colon' || !HEADER.test(name) || /["'{[]/.test(text.charAt(start))) return null
   const [opening = ''] = /["']/.exec(text.charAt(index - 1)) ?? []
   const [rest = ''] = matchAt(new RegExp(`[^\\r\\n${opening}]*`, 'y'), text, start) ?? []

@@ -1,5 +1,4 @@
 import { percentDecoded } from '../http/header-text.js'
-import type { Mask } from './mask.js'
 
 /** What is shown in place of a secret. */
 export const MASKED = '******'
@@ -174,7 +173,9 @@ const FIELD = new RegExp('^(?:_?id|uuid|asc|desc|ASC|DESC|name|e?mail|user(?:nam
   'title|token|password|secret|session|cookie|authorization|.{1,40}(?:Id|At|Name|_id|_at|_name))$')
 
 /** Turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */
-export function maskValue ({ hides, text }: Mask, root: unknown): unknown {
+export function maskValue (
+  { hides, text }: Record<'text', (text: string) => string> & Record<'hides', (name: string) => boolean>, root: unknown
+): unknown {
   const ancestors = new Set<object>()
   let entries = 0
   return visit(root, false)

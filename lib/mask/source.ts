@@ -1,5 +1,5 @@
 import jsTokens from 'js-tokens'
-import type { Mask } from './mask.js'
+import type { TextMask } from './assignments.js'
 import { MASKED } from './names.js'
 import { SecretLiterals } from './secret-literals.js'
 import { LITERAL, partsOf, type Piece } from './source-tokens.js'
@@ -15,7 +15,7 @@ const CODE = new RegExp([
 const STAR_LINES = /^(?:[ \t]*\*(?:[ \t][^\n]*)?\n)*(?:[ \t]*\*\/|[ \t]*\*(?:[ \t][^\n]*)?$|[ \t]*\*[ \t][^\n]*\*\/)/
 const COMMENT_END = /^[^'"`=()/]*\*\/[ \t]*(?:\n|$)/
 
-type SourceMask = Pick<Mask, 'hides' | 'text'>
+type SourceMask = Pick<TextMask, 'hides' | 'text'>
 
 /**
  * Masks the literals of JavaScript and TypeScript that belong to secret names, and texts in literals and comments. The

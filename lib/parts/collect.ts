@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf } from '../errors/thrown-value.js'
 import { isStream } from '../http/responses.js'
-import { isPromise } from '../lifecycle/hooks.js'
 import type { Recording } from '../recording/recording.js'
 import { cut } from '../view/visible.js'
 import type { Collector } from './part.js'

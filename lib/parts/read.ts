@@ -2,13 +2,14 @@ import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
 import type { Profile } from '../store/profile.js'
 import { failed, fields, json } from '../view/components.js'
+import { isObject, type Data } from '../view/json.js'
 import { cut } from '../view/visible.js'
 import type { GROUPS, PanelView, Part, TimelineEntry } from './part.js'
 
+export { isObject, type Data }
+
 /** A profile, stored or unfinished. */
 type Recorded = Pick<Profile, 'collectors'>
-
-export type Data = Record<string, unknown>
 
 const DEFAULT_ORDER = 100
 /** Texts of one hint. */
@@ -26,10 +27,6 @@ export function dataOf ({ collectors }: Recorded, collector: string): Data {
 export function failureOf (profile: Recorded, collector: string): string | undefined {
   const data = dataOf(profile, collector)
   return Object.keys(data).length === 1 && typeof data.error === 'string' ? data.error : undefined
-}
-
-export function isObject (value: unknown): value is Data {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The objects of a list; empty if the value is no list. A store may contain anything. */

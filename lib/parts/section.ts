@@ -1,5 +1,5 @@
 import { diffArrays } from 'diff'
-import { isObject, type Data } from './read.js'
+import { isObject, type Data } from '../view/json.js'
 
 /** A value or an item that is not the same in both profiles. */
 export interface Difference {

@@ -3,6 +3,13 @@ import { inspect } from 'node:util'
 /** Characters that end a line, or that hide or reorder the text around them. */
 export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu
 
+/** An object of JSON. */
+export type Data = Record<string, unknown>
+
+export function isObject (value: unknown): value is Data {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** JSON of data in which invisible characters are escapes. */
 export function visibleJson (value: unknown, indent = 0): string {
   // Line feeds stay: only the indentation has them.
