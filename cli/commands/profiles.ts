@@ -4,7 +4,7 @@ import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/index.js'
 import type { Profile, ProfileSummary } from '../../lib/store/profile.js'
 import type { ProfilePage } from '../../lib/store/storage.js'
-import { summarize } from '../../lib/store/summary.js'
+import { isNoise, summarize } from '../../lib/store/summary.js'
 import {
   CRITERIA, findProfile, NOTHING_FOUND, SEARCH, searchOf, type Command, type CommandContext
 } from '../command.js'
@@ -53,7 +53,9 @@ export function listLines ({ profiles, next }: Pick<ProfilePage, 'profiles' | 'n
 
 function summaryLines (summary: ProfileSummary, format: Formatter): string[] {
   const { error, warnings, pinned } = summary
-  return requestLines(error ? '●' : warnings > 0 ? '▲' : pinned ? '★' : ' ', summary, format)
+  const star = pinned ? '★' : ' '
+  if (isNoise(summary)) return requestLines(star, { ...summary, exception: null }, format)
+  return requestLines(error ? '●' : warnings > 0 ? '▲' : star, summary, format)
 }
 
 async function profileOf ({ args: [wanted = ''], flags, open }: CommandContext): Promise<Profile> {

@@ -18,8 +18,6 @@ export interface FollowOptions {
 }
 
 const MAX_BATCH = 1_000
-/** How many of the newest failures may be skipped. */
-const MAX_SKIPPED = 20
 
 /** Yields new profiles that match, oldest first, until the signal aborts. A store that fails is searched again. */
 export async function * follow (store: Searchable, options: FollowOptions): AsyncGenerator<ProfileSummary[]> {
@@ -41,8 +39,15 @@ export async function * follow (store: Searchable, options: FollowOptions): Asyn
   }
 }
 
-/** The newest profile that matches. Failures that are noise are skipped, unless the newest 20 are all such. */
+/** The newest profile that matches and is no noise. Where only noise matches, the newest; as a failure, none. */
 export async function newestOf (store: Searchable, criteria: Criteria): Promise<ProfileSummary | undefined> {
-  const { profiles } = await store.search({ criteria, limit: MAX_SKIPPED })
-  return profiles.find((profile) => criteria.error !== true || !isNoise(profile)) ?? profiles[0]
+  let newest: ProfileSummary | undefined
+  for (let cursor: string | undefined; ;) {
+    const { profiles, next } = await store.search({ criteria, limit: 50, ...cursor !== undefined && { cursor } })
+    const found = profiles.find((profile) => !isNoise(profile))
+    if (found !== undefined) return found
+    newest ??= profiles[0]
+    if (next === null) return criteria.error === true ? undefined : newest
+    cursor = next
+  }
 }

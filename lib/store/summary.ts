@@ -21,11 +21,19 @@ const MAX_URL = 2_000
 const MAX_LINE = 300
 const MAX_EXCEPTIONS = 3_000
 
-const ICON = /\/(?:favicon\.ico|apple-touch-icon[^/?#]*\.png)(?:[?#]|$)/i
+/** The paths of what browsers and their tools request of any server. */
+const UNASKED = new RegExp('^[^?#]*/(?:' + [
+  'favicon\\.ico',
+  'apple-touch-icon[^/?#]*\\.png',
+  '\\.well-known/appspecific/[^?#]*',
+  '[^/?#]+\\.\\w+\\.map',
+  '(?:[\\w-]+-)?sw\\.js|(?:ngsw-|service[-_]?)worker\\.js',
+  'manifest\\.json|[^/?#]+\\.webmanifest'
+].join('|') + ')(?:[?#]|$)', 'i')
 
-/** Whether a 404 is no problem of the application: browsers request icons of any server. */
+/** Whether a 404 is no problem of the application: it has no route for the path, or only one for any path. */
 export function isNoise ({ status, route, url }: Pick<ProfileSummary, 'status' | 'route' | 'url'>): boolean {
-  return status === 404 && route === null && ICON.test(url)
+  return status === 404 && (route === null || route.endsWith('*')) && UNASKED.test(url)
 }
 
 /** The part of a profile that lists show. */

@@ -284,10 +284,15 @@ t.test('no command changes a store that another version or program wrote, or tha
   }
 })
 
-t.test('the latest failure is not the 404 of an icon', async (t) => {
-  const dataDir = await stored(t, [failure('000001'), failure('000002', { url: 'http://h/favicon.ico', status: 404, route: null })])
+t.test('the latest profile is not the 404 of an icon, which has no mark in the list', async (t) => {
+  const dataDir = await stored(t, [failure('000001'), failure('000002', { url: 'http://h/sw.js' }), failure('000003', { url: 'http://h/favicon.ico' })])
   t.match(JSON.parse((await hindsight(dataDir, ['show', 'latest', '--error', '1', '--json'])).out), { token: '000001' })
-  t.match(JSON.parse((await hindsight(dataDir, ['show', 'latest', '--json'])).out), { token: '000002' })
+  t.match(JSON.parse((await hindsight(dataDir, ['show', 'latest', '--json'])).out), { token: '000001' })
+  t.equal((await hindsight(dataDir, ['list'])).out.replace(/01-02 .* ms/g, '…'), `  000003  404  …  GET /favicon.ico
+  000002  404  …  GET /sw.js
+● 000001  404  …  GET /robots.txt
+  NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"
+`)
 })
 
 t.test('help is printed for each command', async (t) => {

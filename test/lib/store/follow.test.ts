@@ -70,13 +70,16 @@ t.test('following ends at once when the signal aborts', async t => {
   t.pass('ended')
 })
 
-t.test('the newest failure is not the 404 of an icon, unless the newest 20 are all such', async t => {
+t.test('the newest profile is not the 404 of an icon, however many there are', async t => {
   const storage = new MemoryStorage()
-  const icon = { url: 'http://h/favicon.ico' }
-  storage.put([failure('000001'), ...tokens(2, 20).map(token => failure(token, icon))].map(recordOf))
+  const icons = tokens(2, 120).map(token => recordOf(failure(token, { url: 'http://h/favicon.ico' })))
+  storage.put(icons)
+  t.equal(await newestOf(storage, { error: true }), undefined)
+  t.match(await newestOf(storage, {}), { token: icons.at(-1)?.summary.token }, 'nothing else is there')
+  t.match(await newestOf(storage, { status: '404' }), { token: icons.at(-1)?.summary.token })
+  storage.put([recordOf(failure('000001')), ...icons])
   t.match(await newestOf(storage, { error: true }), { token: '000001' })
-  t.match(await newestOf(storage, {}), { token: '000020' })
-  storage.put([recordOf(failure('000021', icon))])
-  t.match(await newestOf(storage, { error: true }), { token: '000021' })
+  t.match(await newestOf(storage, {}), { token: '000001' })
+  t.match(await newestOf(storage, { url: 'favicon' }), { token: icons.at(-1)?.summary.token }, 'what is named')
   t.equal(await newestOf(storage, { method: 'PUT' }), undefined)
 })

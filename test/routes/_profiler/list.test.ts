@@ -8,6 +8,7 @@ import { parts } from '../../../lib/parts/index.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../lib/parts/fixture.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
+import { inBothModes } from '../../support/modes.js'
 
 const html = { accept: 'text/html' }
 
@@ -119,7 +120,23 @@ t.test('requests for icons are muted', async (t) => {
   t.equal(document.querySelectorAll('.profiles tbody p').length, 1, 'only the failure shows its message')
   t.equal((await app.inject('/_profiler/latest?error=1')).headers.location, '/_profiler/000001')
   t.equal((await app.inject('/_profiler/latest?status=404')).headers.location, '/_profiler/000003')
-  t.equal((await app.inject('/_profiler/latest')).headers.location, '/_profiler/000003')
+  t.equal((await app.inject('/_profiler/latest?url=icon')).headers.location, '/_profiler/000003')
+  t.equal((await app.inject('/_profiler/latest')).headers.location, '/_profiler/000001')
+})
+
+inBothModes('the latest profile is none that a browser requested of its own accord', async (t, build) => {
+  const app = await build((app) => app.get('/broken', async () => { throw new Error('my bug') }))
+  await app.inject('/broken')
+  for (const url of ['/favicon.ico', '/.well-known/appspecific/com.chrome.devtools.json', '/app.js.map', '/sw.js', '/manifest.json']) {
+    t.equal((await app.inject(url)).statusCode, 404)
+  }
+  for (const address of ['latest', 'latest?error=1', 'latest?method=GET']) {
+    const { location } = (await app.inject(`/_profiler/${address}`)).headers
+    t.match((await app.inject(`${location}.json`)).json(), { url: /\/broken$/ }, address)
+  }
+  t.match((await app.inject('/_profiler/latest.md?url=sw.js')).headers.location, /\/[0-9a-f]{6}\.md$/)
+  const [row] = new JSDOM((await app.inject('/_profiler/search?url=/sw.js')).body).window.document.querySelectorAll('.profiles tbody tr')
+  t.equal(row?.className, 'is-noise')
 })
 
 t.test('title and icon show the status', async (t) => {
