@@ -23,7 +23,8 @@ const MAX_PART = 20_000
 /** Models receive the output of the commands, in lines of this width and without colors. */
 const PLAIN: Formatter = { columns: 200, style: (_, text) => visibleLine(text) }
 
-type Arguments = Readonly<Record<string, unknown>>
+/** As the options of the command: texts. */
+type Arguments = Readonly<Record<string, string>>
 
 interface ProfileTool {
   name: string
@@ -35,6 +36,10 @@ interface ProfileTool {
 }
 
 const text = { type: 'string', maxLength: 500 }
+/** A number, or text such as `4xx`. */
+const number = { ...text, type: ['number', 'string'] }
+const error = { ...text, type: ['boolean', 'string'], description: 'true: failures only; false: successes only.' }
+const limit = { ...number, description: `How many profiles, at most ${MAX_LIMIT}; 50 by default.` }
 const token = { type: 'string', pattern: TOKEN_PATTERN.source, description: 'Six hexadecimal digits.' }
 
 export const TOOLS: readonly ProfileTool[] = [
@@ -42,8 +47,14 @@ export const TOOLS: readonly ProfileTool[] = [
     name: 'search_profiles',
     description: 'Lists the requests that match all criteria, newest first; without criteria, all of them.',
     // The search checks their values.
-    properties: Object.fromEntries(Object.entries(SEARCH).map(([name, { help }]) =>
-      [name, { ...text, description: help }])),
+    properties: {
+      ...Object.fromEntries(Object.entries(SEARCH).map(([name, { help }]) => {
+        const type = ['status', 'slow', 'cursor'].includes(name) ? number : text
+        return [name, { ...type, description: help }]
+      })),
+      error,
+      limit
+    },
     run: async (store, args) => {
       const page = await store.search(readSearch(args, MAX_LIMIT))
       return textOf(listLines(page, PLAIN))
@@ -56,15 +67,15 @@ export const TOOLS: readonly ProfileTool[] = [
       '"error": true the newest failure. With "part", the data of one part as JSON.',
     properties: {
       token,
-      error: { type: 'boolean', description: 'true: failures only; false: successes only.' },
+      error,
       part: { ...text, description: 'exceptions, logs, events, or a collector such as request or security.' }
     },
     run: async (store, { token = 'latest', error, part }) => {
-      const profile = await findProfile(store, String(token), typeof error === 'boolean' ? { error } : {})
+      const profile = await findProfile(store, token, readSearch({ error }).criteria)
       if (part === undefined) {
         return profileMarkdown(profile, await successOf(store, profile))
       }
-      return fence(cut(visibleJson(partOf(profile, String(part)), 1), MAX_PART), 'json')
+      return fence(cut(visibleJson(partOf(profile, part), 1), MAX_PART), 'json')
     }
   },
   {
@@ -72,8 +83,8 @@ export const TOOLS: readonly ProfileTool[] = [
     description: 'The differences between two requests, such as one that failed and one that did not.',
     properties: { left: token, right: token },
     required: ['left', 'right'],
-    run: async (store, { left, right }) => {
-      const [a, b] = [await findProfile(store, String(left)), await findProfile(store, String(right))]
+    run: async (store, { left = '', right = '' }) => {
+      const [a, b] = [await findProfile(store, left), await findProfile(store, right)]
       return textOf(comparisonLines(compareProfiles(a, b), PLAIN))
     }
   }
@@ -99,9 +110,11 @@ export const mcp: Command = {
       for (const { name, description, properties, required = [], run } of TOOLS) {
         const annotations = { readOnlyHint: true, openWorldHint: false }
         const schema = { type: 'object', properties, required, additionalProperties: false }
-        const inputSchema = fromJsonSchema<Arguments>(schema)
-        server.registerTool(name, { description, inputSchema, annotations }, async (args) =>
-          ({ content: [{ type: 'text', text: delimited(await run(await open(), args)) }] }))
+        const inputSchema = fromJsonSchema<Record<string, unknown>>(schema)
+        server.registerTool(name, { description, inputSchema, annotations }, async (given) => {
+          const args = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)]))
+          return { content: [{ type: 'text', text: delimited(await run(await open(), args)) }] }
+        })
       }
       return server
     }, { onerror: (error) => process.stderr.write(`fastify-hindsight: ${visibleLine(error.message)}\n`) })

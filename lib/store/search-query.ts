@@ -71,7 +71,7 @@ export const CRITERIA: Readonly<Record<string, Field>> = {
     help: 'time in ISO 8601, or an age such as 1h'
   },
   error: {
-    read: (text) => matching(/^[01]$/, text) && text === '1',
+    read: (text) => matching(/^(?:[01]|true|false)$/, text) && /1|true/.test(text),
     problem: 'neither 1 nor 0',
     help: '1: failures only; 0: successes only'
   },

@@ -24,6 +24,9 @@ const good: Array<[name: string, fields: Record<string, unknown>, criteria: obje
   ],
   ['failures', { error: '1' }, { error: true }],
   ['successes', { error: '0' }, { error: false }],
+  ['failures, as a word', { error: 'true' }, { error: true }],
+  ['successes, as a word', { error: ' false ' }, { error: false }],
+  ['failures, with blanks', { error: ' 1 ' }, { error: true }],
   ['a parent', { parent: '000001' }, { parent: '000001' }]
 ]
 

@@ -71,6 +71,16 @@ t.test('a model lists, searches, reads and compares the profiles of a service', 
   const [, cursor = ''] = /--cursor (\S+)/.exec(listed.text) ?? []
   t.match((await call('search_profiles', { cursor })).text, '  000001  200 ')
   t.match((await call('search_profiles', { error: '1', status: '404', slow: '1ms' })).text, '● 3fa94c  404 ')
+  t.equal((await call('search_profiles', { limit: 20 })).text.match(/^. [0-9a-f]{6} /gm)?.length, 20, 'a number')
+  for (const error of [true, 'true', '1']) {
+    t.equal((await call('search_profiles', { error, status: 404, slow: 1 })).text.match(/^. [0-9a-f]{6} /gm)?.join(), '● 3fa94c ', `${typeof error} ${error}`)
+    t.match((await call('read_profile', { error })).text, 'Profile `3fa94c`')
+  }
+  for (const error of [false, 'false', '0']) {
+    t.match((await call('search_profiles', { error, limit: 1 })).text, '  000030  200 ')
+    t.match((await call('read_profile', { error })).text, 'Profile `000030`')
+  }
+  t.match((await call('search_profiles', { cursor: Number(cursor) })).text, '  000001  200 ')
   t.match((await call('search_profiles', { url: 'elsewhere' })).text, 'No stored profile matches.')
 
   const read = await call('read_profile', { error: true })
@@ -93,7 +103,10 @@ t.test('a model lists, searches, reads and compares the profiles of a service', 
     ['read_profile', { part: 'nope' }, 'Part "nope" was not found; this profile has: exceptions, logs, events.'],
     ['search_profiles', { status: 'bad' }, 'Invalid "status": "bad" is neither a status such as 404 nor a class such as 4xx.'],
     ['search_profiles', { nonsense: 1 }, 'additional properties'],
-    ['search_profiles', { limit: '1000' }, '100'],
+    ['search_profiles', { limit: '1000' }, 'Invalid "limit": "1000" is not a whole number from 1 to 100.'],
+    ['search_profiles', { limit: 1.5 }, 'Invalid "limit": "1.5" is not a whole number from 1 to 100.'],
+    ['search_profiles', { url: 5 }, 'must be string'],
+    ['read_profile', { error: 'yes' }, 'Invalid "error": "yes" is neither 1 nor 0.'],
     ['search_profiles', { cursor: 'x' }, 'Invalid "cursor"'],
     ['compare_profiles', { left: '000001' }, 'right']
   ] as const) {
