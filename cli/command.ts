@@ -1,8 +1,10 @@
 import type { ParseArgsConfig } from 'node:util'
 import { newestOf } from '../lib/store/follow.js'
+import { checkStorageSetting, DEFAULT_DATA_DIR, NO_SQLITE } from '../lib/store/open.js'
 import { TOKEN_PATTERN, type Profile } from '../lib/store/profile.js'
 import { CRITERIA as FIELDS, readSearch, type SearchQuery } from '../lib/store/search-query.js'
 import type { Criteria } from '../lib/store/criteria.js'
+import { findLibrary } from '../lib/store/sqlite/database.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
 import { readProfile } from '../lib/store/read-profile.js'
 import type { Terminal } from './terminal.js'
@@ -48,6 +50,15 @@ export function searchOf (flags: Flags): SearchQuery {
 }
 
 export const NOTHING_FOUND = 'No stored profile matches.'
+
+/** The store that flags or environment name. Throws where this process can never read it. */
+export function storeOf (flags: Flags): { storage: string, dataDir: string } {
+  const storage = String(flags.storage || process.env.STORAGE_URL || 'sqlite')
+  checkStorageSetting(storage)
+  if (storage === 'memory') throw new Error('--storage (STORAGE_URL): the memory of another process cannot be read.')
+  if (storage === 'sqlite' && findLibrary() === undefined) throw new Error(`Profiles cannot be read: ${NO_SQLITE}.`)
+  return { storage, dataDir: String(flags['data-dir'] || process.env.DATA_DIR || DEFAULT_DATA_DIR) }
+}
 
 /** The profile of a token, or for `latest` the newest that matches the criteria. Throws when there is none. */
 export async function findProfile (store: ProfileStorage, wanted: string, criteria: Criteria = {}): Promise<Profile> {

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { DEFAULT_DATA_DIR, openStorage, STORE_FILE } from '../lib/store/open.js'
+import { openStorage, STORE_FILE } from '../lib/store/open.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
 import { visibleLine } from '../lib/view/visible.js'
-import type { Command, CommandContext, CommandOptions, Flags } from './command.js'
+import { storeOf, type Command, type CommandContext, type CommandOptions, type Flags } from './command.js'
 import { compare, replay, to } from './commands/compare.js'
 import { lifecycle } from './commands/lifecycle.js'
 import { mcp } from './commands/mcp.js'
@@ -107,10 +107,8 @@ function commandHelp (name: string, command: Command): string[] {
 
 /** Opens the store as the service does. A store that does not exist is only created when `mayCreate` is true. */
 function openStore (flags: Flags, mayCreate: boolean): Promise<ProfileStorage> {
-  const storage = String(flags.storage || process.env.STORAGE_URL || 'sqlite')
-  const dataDir = String(flags['data-dir'] || process.env.DATA_DIR || DEFAULT_DATA_DIR)
+  const { storage, dataDir } = storeOf(flags)
   const path = join(dataDir, STORE_FILE)
-  if (storage === 'memory') throw new Error('--storage (STORAGE_URL): the memory of another process cannot be read.')
   if (storage === 'sqlite' && !mayCreate && !existsSync(path)) {
     const advice = 'run the command in the folder where the application was started, or set --data-dir (DATA_DIR)'
     throw new Error(`There is no store at ${path}: ${advice}.`)

@@ -9,7 +9,7 @@ import { TOKEN_PATTERN } from '../../lib/store/profile.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { fence } from '../../lib/view/markdown.js'
 import { cut, visibleLine } from '../../lib/view/visible.js'
-import { findProfile, SEARCH, type Command } from '../command.js'
+import { findProfile, SEARCH, storeOf, type Command } from '../command.js'
 import type { Formatter } from '../terminal.js'
 import { comparisonLines } from './compare.js'
 import { listLines, partOf } from './profiles.js'
@@ -98,7 +98,9 @@ function textOf (lines: readonly string[]): string {
 export const mcp: Command = {
   args: '',
   summary: 'serve the store to models (Model Context Protocol, stdio)',
-  run: async ({ open }) => {
+  run: async ({ flags, open }) => {
+    // The store may not exist before the service has run: it is opened when a tool is called.
+    storeOf(flags)
     // An optional peer dependency, which only this command needs.
     const { fromJsonSchema, McpServer } = await import('@modelcontextprotocol/server').catch((cause: unknown) => {
       throw new Error('mcp needs a package: npm install --save-dev @modelcontextprotocol/server', { cause })

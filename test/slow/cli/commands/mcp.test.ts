@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -121,18 +122,37 @@ t.test('the server ends with its client, and reports a missing package', async (
   ended.child.stdin?.end()
   t.same(await ended, { stdout: '', stderr: '' })
 
-  // The same files, where all is installed but the SDK.
-  const elsewhere = mkdtempSync(join(tmpdir(), 'hindsight-mcp-'))
-  t.teardown(() => rmSync(elsewhere, { recursive: true, force: true }))
-  mkdirSync(join(elsewhere, 'node_modules'), { recursive: true })
-  for (const part of ['app', 'cli', 'lib', 'plugins', 'bin', 'package.json', 'tsconfig.json']) {
-    cpSync(join(ROOT, part), join(elsewhere, part), { recursive: true })
-  }
-  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
-    if (name !== '@modelcontextprotocol') symlinkSync(join(ROOT, 'node_modules', name), join(elsewhere, 'node_modules', name))
-  }
-  const missing = run(process.execPath, ['--import=tsx', 'bin/fastify-hindsight.js', 'mcp'], { cwd: elsewhere })
+  const missing = run(process.execPath, ['--import=tsx', 'bin/fastify-hindsight.js', 'mcp'], { cwd: without(t, '@modelcontextprotocol') })
   missing.child.stdin?.end()
   const failed = await missing.catch((error: { code: number, stderr: string }) => error)
   t.match(failed, { code: 1, stderr: 'fastify-hindsight: mcp needs a package: npm install --save-dev @modelcontextprotocol/server\n' })
 })
+
+t.test('without SQLite the server and commands end with one sentence, also where there is no store', async (t) => {
+  const cwd = without(t, '@photostructure')
+  mkdirSync(join(cwd, 'data'))
+  writeFileSync(join(cwd, 'data/profiles.db'), '')
+  const flags = isBuiltin('node:sqlite') ? ['--no-experimental-sqlite'] : []
+  for (const args of [['mcp'], ['mcp', '--data-dir', 'data'], ['list'], ['list', '--data-dir', 'data'], ['show', 'latest', '--data-dir', 'data', '--json']]) {
+    const ended = promisify(execFile)(process.execPath, [...flags, '--import=tsx', 'bin/fastify-hindsight.js', ...args], { cwd })
+    ended.child.stdin?.end()
+    const { code, stdout, stderr } = await ended.catch((error: { code: number, stdout: string, stderr: string }) => error) as { [name: string]: unknown }
+    t.same([code, stdout, stderr], [1, '', 'fastify-hindsight: Profiles cannot be read: this Node.js has no SQLite; ' +
+      'use Node.js 22.13 or later, or install @photostructure/sqlite.\n'], args.join(' '))
+  }
+})
+
+/** A folder with the same files, where all is installed but one package. */
+function without (t: Test, missing: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'hindsight-mcp-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  mkdirSync(join(folder, 'node_modules'), { recursive: true })
+  for (const part of ['app', 'cli', 'lib', 'plugins', 'bin', 'package.json', 'tsconfig.json']) {
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true })
+  }
+  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
+    // The cache would be that of the repository, with its store.
+    if (name !== missing && name !== '.cache') symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+  }
+  return folder
+}
