@@ -75,7 +75,7 @@ function profilerOf (source: Variables): false | ProfilerSettings {
     ...(isProduction(source) && which === undefined && { collect: false }),
     ...(role !== '' && { role }),
     storage: source.STORAGE_URL || 'sqlite',
-    dataDir: source.DATA_DIR || DEFAULT_DATA_DIR
+    ...(source.DATA_DIR && { dataDir: source.DATA_DIR })
   }
 }
 

@@ -10,7 +10,7 @@ import { createRecorder, type Recorder } from '../lib/recording/recorder.js'
 import type { Profile } from '../lib/store/profile.js'
 import { Profiler } from '../lib/store/profiler.js'
 import { checkCriteria } from '../lib/store/search-query.js'
-import { openStorage } from '../lib/store/open.js'
+import { DEFAULT_DATA_DIR, openStorage, PRODUCTION_DATA_DIR } from '../lib/store/open.js'
 import type { Warn } from '../lib/store/write-queue.js'
 import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
 import { editorLink } from '../lib/view/editor.js'
@@ -68,7 +68,9 @@ async function openProfiler (app: FastifyInstance, { options, settings }: Resolv
       'profiler for profiler.role (PROFILER_ROLE)')
   }
   // An application that is only observed starts whether or not its profiles can be stored.
-  const storage = await openStorage({ ...others, checkPlace: app.hindsight.mode === 'full', warn })
+  const checkPlace = app.hindsight.mode === 'full'
+  const dataDir = others.dataDir ?? (debug ? DEFAULT_DATA_DIR : PRODUCTION_DATA_DIR)
+  const storage = await openStorage({ ...others, dataDir, checkPlace, warn })
   const trace = settings?.openTelemetry === true ? await openTracing(warn, parts) : undefined
   const secret = session === false ? undefined : [session?.secret].flat()[0]
   const profiler = new Profiler({ storage, parts, warn, trace, role, maxQueue, maxProfileBytes, secret })

@@ -1,6 +1,10 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { ParseArgsConfig } from 'node:util'
 import { newestOf } from '../lib/store/follow.js'
-import { checkStorageSetting, DEFAULT_DATA_DIR, NO_SQLITE } from '../lib/store/open.js'
+import {
+  checkStorageSetting, DEFAULT_DATA_DIR, NO_SQLITE, PRODUCTION_DATA_DIR, STORE_FILE
+} from '../lib/store/open.js'
 import { TOKEN_PATTERN, type Profile } from '../lib/store/profile.js'
 import { CRITERIA as FIELDS, readSearch, type SearchQuery } from '../lib/store/search-query.js'
 import type { Criteria } from '../lib/store/criteria.js'
@@ -57,7 +61,10 @@ export function storeOf (flags: Flags): { storage: string, dataDir: string } {
   checkStorageSetting(storage)
   if (storage === 'memory') throw new Error('--storage (STORAGE_URL): the memory of another process cannot be read.')
   if (storage === 'sqlite' && findLibrary() === undefined) throw new Error(`Profiles cannot be read: ${NO_SQLITE}.`)
-  return { storage, dataDir: String(flags['data-dir'] || process.env.DATA_DIR || DEFAULT_DATA_DIR) }
+  const folders = [DEFAULT_DATA_DIR, PRODUCTION_DATA_DIR]
+  if (process.env.NODE_ENV === 'production') folders.reverse()
+  const found = folders.find((folder) => existsSync(join(folder, STORE_FILE))) ?? folders[0]
+  return { storage, dataDir: String(flags['data-dir'] || process.env.DATA_DIR || found) }
 }
 
 /** The profile of a token, or for `latest` the newest that matches the criteria. Throws when there is none. */

@@ -153,7 +153,10 @@ export interface ProfilerSettings {
   role?: string
   /** `sqlite`, `memory`, `postgres://…`, or a store of the application. Default: `sqlite`. */
   storage?: string | ProfileStorage
-  /** The folder of the SQLite file, `profiles.db`. Default: `node_modules/.cache/hindsight`. */
+  /**
+   * The folder of the SQLite file, `profiles.db`. Default: `node_modules/.cache/hindsight`; in production `.hindsight`,
+   * which `npm ci` does not remove.
+   */
   dataDir?: string
   /** How many profiles are kept. Default: `10000`. */
   maxProfiles?: number

@@ -14,8 +14,11 @@ export interface OpenStorageOptions extends Partial<StorageBounds> {
   warn?: (message: string, error?: unknown) => void
 }
 
-/** The folder of the SQLite file by default, relative to the working directory. */
+/** The folder of the SQLite file by default, relative to the working directory: no tool watches it for changes. */
 export const DEFAULT_DATA_DIR = 'node_modules/.cache/hindsight'
+
+/** The same for profiles of production, which the next `npm ci` must not remove. */
+export const PRODUCTION_DATA_DIR = '.hindsight'
 
 export const STORE_FILE = 'profiles.db'
 

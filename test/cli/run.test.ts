@@ -295,6 +295,27 @@ t.test('the latest profile is not the 404 of an icon, which has no mark in the l
 `)
 })
 
+t.test('without an option, the store is that of debug mode, or that of production', async (t) => {
+  const [folder, before] = [testdir(t), process.cwd()]
+  process.chdir(folder)
+  t.teardown(() => { process.chdir(before) })
+  const listed = async (NODE_ENV: string): Promise<string> => {
+    t.intercept(process, 'env', { value: { ...process.env, NODE_ENV } })
+    const [out, err] = [new PassThrough(), new PassThrough()]
+    await execute(['list'], out, err)
+    return String(out.read() ?? err.read()).replace(/^ *([0-9a-f]{6}) .*/, '$1')
+  }
+  const none = (path: string): string => `fastify-hindsight: There is no store at ${path}/profiles.db: run the command in the folder where the ` +
+    'application was started, or set --data-dir (DATA_DIR).\n'
+  t.same([await listed('development'), await listed('production')], [none('node_modules/.cache/hindsight'), none('.hindsight')])
+  for (const [dataDir, token] of [['.hindsight', '000002'], ['node_modules/.cache/hindsight', '000001']] as const) {
+    const store = await openStorage({ dataDir })
+    await store.put([recordOf(profile(token))])
+    await store.close()
+    t.same([await listed('development'), await listed('production')], [`${token}\n`, '000002\n'])
+  }
+})
+
 t.test('help is printed for each command', async (t) => {
   const dataDir = testdir(t)
   t.match(

@@ -1,8 +1,8 @@
 import {
-  accessSync, closeSync, constants, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync
+  accessSync, closeSync, constants, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync
 } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
@@ -217,7 +217,9 @@ function withLock<T> (path: string, work: () => T): T {
 /** Throws where the files cannot be written: at the start of a service, and before they are opened. */
 export function checkWritable (path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    const isNew = mkdirSync(dirname(path), { recursive: true, mode: 0o700 }) !== undefined
+    // Profiles may have secrets that no mask recognizes: git must not add them.
+    if (isNew) writeFileSync(join(dirname(path), '.gitignore'), '*\n')
     accessSync(dirname(path), constants.W_OK)
     for (const file of ['', '-lock', '-wal', '-shm'].map((suffix) => path + suffix)) checkFile(file, path)
   } catch (error) {

@@ -1,5 +1,5 @@
 import diagnostics from 'node:diagnostics_channel'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import nodeModule, { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
@@ -21,7 +21,8 @@ t.test('opening starts no thread and creates no file', async (t) => {
     t.equal(workers, 0)
     await storage.close()
   }
-  t.same(readdirSync(dataDir), [])
+  t.same(readdirSync(dataDir), ['.gitignore'], 'in a new folder')
+  t.equal(readFileSync(join(dataDir, '.gitignore'), 'utf8'), '*\n')
 })
 
 t.test('sqlite is the default, in its folder', async (t) => {

@@ -1,9 +1,12 @@
+import { readdirSync } from 'node:fs'
 import { Agent, request } from 'node:http'
+import { join } from 'node:path'
 import t from 'tap'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Profile } from '../../../lib/store/profile.js'
 import { profile } from '../parts/fixture.js'
 import { build as buildFull, listen } from '../../support/app.js'
+import { testdir } from '../../support/folder.js'
 import { inBothModes } from '../../support/modes.js'
 import type { StoredUser } from '../../../lib/full/security/users.js'
 import { users } from '../full/security/support.js'
@@ -38,6 +41,21 @@ inBothModes('production profiles requests only if an option enables it', async (
     t.equal(('profiler' in app.hindsight), false)
     t.notMatch((await app.inject({ url: '/nowhere', headers: html })).body, /Reference/)
   }
+})
+
+inBothModes('profiles of production are kept where npm ci does not remove them, and git does not add them', async (t, build) => {
+  const [folder, before] = [testdir(t), process.cwd()]
+  process.chdir(folder)
+  t.teardown(() => { process.chdir(before) })
+  for (const [debug, place] of [[true, 'node_modules/.cache/hindsight'], [false, '.hindsight']] as const) {
+    const app = await build(declare, { debug, profiler: { storage: 'sqlite', production: true } })
+    await app.inject('/ok')
+    t.match(await stored(app), [{ status: 200 }])
+    await app.close()
+    const files = readdirSync(join(folder, place))
+    t.ok(['.gitignore', 'profiles.db'].every((name) => files.includes(name)), `${place}: ${files.join()}`)
+  }
+  t.same(readdirSync(folder).sort(), ['.hindsight', 'node_modules'])
 })
 
 inBothModes('production: clients receive the token of a failure and nothing else', async (t, build, mode) => {
