@@ -161,8 +161,8 @@ function hintCard ({ title, text, code, routes }: Hint, editor: EditorLink | nul
   return html`<div class="hint card">
 <h2>${title}</h2>
 <p>${text}</p>
-!${items === undefined ? '' : html`<ul class="routes">!${items}</ul>`}
 !${code === undefined ? '' : html`<pre data-copy="Copy"><code>${code}</code></pre>`}
+!${items === undefined ? '' : html`<ul class="routes">!${items}</ul>`}
 </div>`
 }
 

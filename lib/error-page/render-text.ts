@@ -79,10 +79,10 @@ export function hintParts ({ title, text, routes = [], code: source }: Hint): st
   return [
     `## Hint: ${escapeMarkdown(title)}`,
     escapeMarkdown(text),
+    ...(source === undefined ? [] : [fence(source, 'ts')]),
     ...routes.map(({ methods, pattern, why, source: place }) =>
       `- ${code(`${methods.join(', ')} ${pattern}`)}: ${escapeMarkdown(why)}` +
-      (place === undefined ? '' : ` (${code(place)})`)),
-    ...(source === undefined ? [] : [fence(source, 'ts')])
+      (place === undefined ? '' : ` (${code(place)})`))
   ]
 }
 

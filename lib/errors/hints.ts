@@ -11,8 +11,11 @@ import { declaredPlace } from './declared-place.js'
 import { maskOf } from './masked-exceptions.js'
 import { refusalOf } from './refusal.js'
 
-const WELCOME = 'The application runs, and has no route for / yet. Every request has a profile: see /_profiler/. ' +
-  'To answer this request'
+const WELCOME = 'The application runs, and has no route for / yet. '
+const RESTART = 'It must be restarted after each change: npm run dev does that, and npm start does not. '
+const PROFILES: HintedRoute = {
+  methods: ['GET'], pattern: '/_profiler/', path: '/_profiler/', why: 'shows the profile of every request.'
+}
 
 /** The hints for a failure; empty if no hint is certain. */
 export function hintsFor (request: FastifyRequest, status: number): Hint[] {
@@ -27,11 +30,12 @@ export function hintsFor (request: FastifyRequest, status: number): Hint[] {
 }
 
 function notFound (request: FastifyRequest): Hint[] {
-  const { routeTable } = servicesOf(request)
+  const { routeTable, mode } = servicesOf(request)
   const path = pathnameOf(request)
   const { method } = request
   if (path === '/' && !routeTable.own().some(({ pattern }) => pattern === '/')) {
-    return routeToPaste(request, 'Welcome to Hindsight', WELCOME)
+    const purpose = `${WELCOME}${mode === 'full' ? RESTART : ''}To answer this request`
+    return routeToPaste(request, 'Welcome to Hindsight', purpose).map((hint) => ({ ...hint, routes: [PROFILES] }))
   }
   const routes = nearRoutes(request)
   const missing = routeToPaste(request, `No route for ${method} ${path}`)
@@ -140,7 +144,7 @@ export interface Hint {
   text: string
   /** Source to paste. */
   code?: string
-  /** Routes that nearly matched, and why they did not. */
+  /** Routes that nearly matched, and why they did not; or that help. */
   routes?: HintedRoute[]
 }
 

@@ -34,7 +34,7 @@ export function profilePage (profile: Profile, part: Part, options: ProfilePageO
 <div class="columns">
 <nav class="menu" aria-label="Panels"><input type="checkbox" class="menu-toggle" aria-label="All panels">
 <div class="menu-groups">!${groups}</div></nav>
-<section class="panel panel-${part.name}" id="content" tabindex="-1" aria-labelledby="panel-title">
+<section class="panel panel-${part.name} in-!${groupOf(part)}" id="content" tabindex="-1" aria-labelledby="panel-title">
 <h2 id="panel-title">${label}</h2>!${renderPanel(part, profile, options)}</section>
 </div>
 </main>`, status)

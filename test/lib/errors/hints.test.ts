@@ -5,6 +5,7 @@ import ts from 'typescript'
 import { pluginOf, routeCode, type Hint, type RouteCode } from '../../../lib/errors/hints.js'
 import { hindsight } from '../../../app/index.js'
 import { build } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 async function hints (t: Parameters<typeof build>[0], request: InjectOptions | string, options = {}): Promise<Hint[]> {
   const app = await build(t, options, (app) => {
@@ -100,6 +101,22 @@ t.test('a new service without routes shows the first steps', async (t) => {
   const app = await build(t)
   const { hints: [hint] } = (await app.inject({ url: '/', headers: { accept: 'application/json' } })).json<{ hints: Hint[] }>()
   t.match(hint, { title: 'Welcome to Hindsight', text: / save these lines as routes\/home\.ts:$/, code: /app\.get\('\/', async \(request, reply\) =>/ })
+})
+
+inBothModes('the first page has a route to save and a link to the profiles', async (t, build, mode) => {
+  const app = await build()
+  const get = async (accept: string): Promise<string> => (await app.inject({ url: '/', headers: { accept } })).body
+  const card = new JSDOM(await get('text/html')).window.document.querySelector('.hint')
+  t.equal(card?.querySelector('h2')?.textContent, 'Welcome to Hindsight')
+  t.equal(card?.querySelector('p')?.textContent, mode === 'full'
+    ? 'The application runs, and has no route for / yet. It must be restarted after each change: npm run dev does that, and npm start does not. ' +
+      'To answer this request, save these lines as routes/home.ts:'
+    : 'The application runs, and has no route for / yet. To answer this request, add this route to your application:')
+  const link = card?.querySelector('a')
+  t.equal(link?.getAttribute('href'), '/_profiler/')
+  t.ok(card?.querySelector('pre + ul')?.contains(link ?? null), 'after the source')
+  t.equal((await app.inject({ url: '/_profiler/', headers: { accept: 'text/html' } })).statusCode, 200)
+  if (mode === 'full') t.match(await get('text/markdown'), /\n```\n\n- `GET \/_profiler\/`: shows the profile of every request\.\n/)
 })
 
 t.test('the suggested route has the method and the parameters of the path', async (t) => {

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { parts } from '../../../../../lib/parts/index.js'
 import { panelsOf } from '../../../../../lib/parts/read.js'
 import { build, listen } from '../../../../support/app.js'
+import { inBothModes } from '../../../../support/modes.js'
 import { chromium } from '../../../../support/browser.js'
 import { axeViolations, axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
 import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
@@ -171,6 +172,21 @@ if (browser !== undefined) {
     await page.getByRole('button', { name: 'Filter' }).click()
     t.same(await page.locator('.logs tbody tr:visible .level').allTextContents(), ['debug', 'info', 'error'])
     t.same(heard, [])
+    await page.close()
+  })
+
+  inBothModes('lists in the panel of an application have their numbers', async (t, build) => {
+    const render = (): string => '<ol><li>select 1</li></ol>'
+    const app = await build((app) => app.get('/', async () => 'done'), { profiler: { collectors: [{ name: 'own', collect: () => 1, panel: { render } }] } })
+    const origin = `http://127.0.0.1:${await listen(app)}`
+    await fetch(origin)
+    const { page } = await watchedPage(browser, origin)
+    await page.goto(`${origin}/_profiler/latest?panel=own`)
+    t.match(await page.locator('.panel ol').evaluate((list) => {
+      const { listStyleType, paddingLeft } = getComputedStyle(list)
+      return { listStyleType, paddingLeft: Number.parseFloat(paddingLeft) >= 20 }
+    }), { listStyleType: 'decimal', paddingLeft: true })
+    t.equal(await page.locator('.menu ul').first().evaluate((list) => getComputedStyle(list).listStyleType), 'none')
     await page.close()
   })
 
