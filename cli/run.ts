@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { similarName } from '../lib/check-options.js'
+import { ownVersion } from '../lib/parts/config/index.js'
 import { openStorage, STORE_FILE } from '../lib/store/open.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
 import { visibleLine } from '../lib/view/visible.js'
@@ -44,6 +46,10 @@ export async function execute ([name = 'help', ...rest]: readonly string[], out:
       await terminal.lines(help())
       return 0
     }
+    if (['version', '--version', '-v'].includes(name)) {
+      await terminal.lines([ownVersion()])
+      return 0
+    }
     const { command, flags, args } = readCommand(name, rest)
     const open = async (): Promise<ProfileStorage> => await (opening ??= openStore(flags, name === 'import'))
     const print: CommandContext['print'] = async (data, lines) =>
@@ -65,7 +71,10 @@ export async function execute ([name = 'help', ...rest]: readonly string[], out:
 export function readCommand (name: string, rest: string[]): { command: Command, flags: Flags, args: string[] } {
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (command === undefined) {
-    throw new Error(`There is no command "${name}"; the commands are ${Object.keys(COMMANDS).join(', ')}.`)
+    const names = Object.keys(COMMANDS)
+    const similar = similarName(name, names)
+    const hint = similar === undefined ? '' : ` Did you mean "${similar}"?`
+    throw new Error(`There is no command "${name}"; the commands are ${names.join(', ')}.${hint}`)
   }
   const options = { ...command.options, ...COMMON }
   const { values, positionals: args } = parseArgs({ args: rest, allowPositionals: true, options })
@@ -90,7 +99,8 @@ function help (): string[] {
     '',
     ...Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(11)} ${summary}`),
     '',
-    '"fastify-hindsight <command> --help" lists its options.'
+    '"fastify-hindsight <command> --help" lists its options.',
+    '"fastify-hindsight --version" prints the version.'
   ]
 }
 

@@ -53,9 +53,9 @@ type ShownRequest = Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | '
 export function requestLines (mark: string, request: ShownRequest, { columns, style }: Formatter): string[] {
   const { token, status, time, duration, method, url, exception } = request
   const color = status >= 500 ? 'red' : status >= 400 ? 'yellow' : status >= 300 ? 'cyan' : 'green'
-  const facts = `${time.slice(5, 19).replace('T', ' ')} ${milliseconds(duration).padStart(9)}`
+  const facts = `${time.slice(5, 19).replace('T', ' ')}Z ${milliseconds(duration).padStart(9)}`
   const path = url.replace(/^https?:\/\/[^/?#]*(?=\/)/, '')
-  const target = style('reset', shorten(`${method} ${path}`, columns - 42))
+  const target = style('reset', shorten(`${method} ${path}`, columns - 43))
   return [
     `${mark} ${style('bold', token)}  ${style(color, String(status))}  ${style('dim', facts)}  ${target}`,
     ...exception === null ? [] : [`  ${style('red', shorten(exception, columns - 2))}`]

@@ -53,10 +53,10 @@ t.test('list prints a line for each profile, or JSON', async (t) => {
   )
   const { code, out, err } = await hindsight(dataDir, ['list'])
   t.same([code, err], [0, ''])
-  t.equal(out, `▲ 000003  200  01-02 03:04:05  1,235 ms  PROPFIND /␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
-● 000002  404  01-02 03:04:05   1.25 ms  GET /robots.txt
+  t.equal(out, `▲ 000003  200  01-02 03:04:05Z  1,235 ms  PROPFIND /␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
+● 000002  404  01-02 03:04:05Z   1.25 ms  GET /robots.txt
   NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"
-  000001  200  01-02 03:04:05   1.25 ms  GET /robots.txt
+  000001  200  01-02 03:04:05Z   1.25 ms  GET /robots.txt
 `)
   const screen = await hindsight(dataDir, ['list', '--status', '404'], 80)
   t.match(screen.out, '\u001b[33m404')
@@ -123,7 +123,7 @@ t.test('headers prints the code that set each header', async (t) => {
   }), profile('000002')])
   const { code, out, err } = await hindsight(dataDir, ['headers', '000001'])
   t.same([code, err], [0, ''])
-  t.equal(out, `  000001  200  01-02 03:04:05   1.25 ms  GET /robots.txt
+  t.equal(out, `  000001  200  01-02 03:04:05Z   1.25 ms  GET /robots.txt
 
 content-type
   set     handler /app/routes/a.ts:3
@@ -220,7 +220,11 @@ t.test('errors name the invalid argument', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, message] of [
-    [['lst'], 'There is no command "lst"; the commands are list, tail, show, headers, compare, replay, to, export, import, purge, mcp, lifecycle.'],
+    [
+      ['lst'], 'There is no command "lst"; the commands are list, tail, show, headers, compare, replay, to, export, import, purge, mcp, lifecycle. ' +
+      'Did you mean "list"?\n'
+    ],
+    [['000001'], /^fastify-hindsight: There is no command "000001"; the commands are [^?]*\.\n$/],
     [['list', '--foo'], 'Unknown option \'--foo\''],
     [['list', 'word'], 'Usage: fastify-hindsight list [options]; 1 arguments were given.'],
     [['list', '--sort', 'url'], 'Invalid "sort": "url" is none of -time, time, -duration, duration, -status, status.'],
@@ -251,7 +255,7 @@ t.test('errors name the invalid argument', async (t) => {
     const err = new PassThrough()
     t.equal(await execute([...args, ...flags], new PassThrough().resume(), err), 1, args.join(' '))
     const printed = String(err.read())
-    t.match(printed, `fastify-hindsight: ${message}`)
+    t.match(printed, typeof message === 'string' ? `fastify-hindsight: ${message}` : message)
     t.notMatch(printed, /secret|ftp/)
   }
 })
@@ -313,6 +317,15 @@ t.test('without an option, the store is that of debug mode, or that of productio
     await store.put([recordOf(profile(token))])
     await store.close()
     t.same([await listed('development'), await listed('production')], [`${token}\n`, '000002\n'])
+  }
+})
+
+t.test('the version is that of the package', async (t) => {
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'))
+  for (const name of ['--version', '-v', 'version']) {
+    const out = new PassThrough()
+    t.equal(await execute([name], out, new PassThrough()), 0)
+    t.equal(String(out.read()), `${version}\n`)
   }
 })
 
