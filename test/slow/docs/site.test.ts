@@ -2,13 +2,16 @@ import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import fastifyStatic from '@fastify/static'
+import Fastify from 'fastify'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
+import { chromium } from '../../support/browser.js'
 import { testdir } from '../../support/folder.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 t.test('the site is built, and each of its links leads to a page or a file of it', async (t) => {
   const folder = testdir(t)
@@ -23,4 +26,26 @@ t.test('the site is built, and each of its links leads to a page or a file of it
     return own.filter((path) => ![target(path), `${target(path)}.html`].some((file) => existsSync(file))).map((path) => `${page}: ${path}`)
   })
   t.same([...new Set(dead)], [])
+
+  const { document } = new JSDOM(readFileSync(join(folder, 'index.html'))).window
+  const linksOf = (place: string): string[] => [...document.querySelectorAll(`${place} a[href]`)].map((link) => link.getAttribute('href') ?? '')
+  const order = (place: string): string[] => linksOf(place).flatMap((link) => /[\w-]+\/[\w-]+(?=\.html$)/.exec(link) ?? [])
+  const explanation = document.querySelector('main .vp-doc p')?.textContent
+  t.match(explanation, /^Hindsight explains every request of a Fastify application\. Each request leaves a profile /)
+  t.same(order('.VPSidebar'), order('main .vp-doc ul'), 'in the order of the first page')
+  const subjects = [...document.querySelectorAll('.VPSidebar h3')].map((title) => title.textContent)
+  t.same(subjects, ['Start', 'Run', 'Examine requests', 'Extend', 'Check in CI'])
+
+  const browser = await chromium(t)
+  if (browser === undefined) return
+  const server = Fastify().register(fastifyStatic, { root: folder })
+  t.teardown(() => server.close())
+  const origin = await server.listen({ port: 0 })
+  // The pages are rendered by the build.
+  const page = await browser.newPage({ viewport: { width: 1280, height: 720 }, javaScriptEnabled: false })
+  for (const path of pages) {
+    await page.goto(`${origin}/${path}`)
+    t.same(await page.evaluate(() => [...document.querySelectorAll('table')].filter((table) => table.scrollWidth > table.clientWidth).map((table) =>
+      table.textContent?.slice(0, 50))), [], `${path}: no table is cut`)
+  }
 })
