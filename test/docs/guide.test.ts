@@ -112,6 +112,20 @@ t.test('the documented lifecycle, beside a plugin that does the same', async (t)
   await t.rejects(async () => await other.ready(), { message: marked('shown').code.trim() }, 'the sentence of docs/explanation/lifecycle.md')
 })
 
+t.test('the pages say which package of production declares a later Node.js than this one', (t) => {
+  const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
+  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { dev?: true, version: string, engines?: { node?: string } }> }
+  const later = Object.entries(packages).filter(([, { dev, engines }]) => dev !== true && /^>= *2[1-9]/.test(engines?.node ?? ''))
+  t.match(later, [['node_modules/cookie', { version: /^2\./, engines: { node: '>=22' } }]])
+  t.equal(later.length, 1)
+  t.same(snippets.filter(({ language }) => language === 'json').map(({ code }) => JSON.parse(code)), [{ overrides: { cookie: '^1.1.1' } }])
+  const [, minimum = ''] = />=(\d+\.\d+)/.exec(JSON.parse(read('package.json')).engines.node) ?? []
+  for (const page of ['README.md', 'docs/how-to/existing-application.md', 'docs/how-to/service.md']) {
+    t.ok(read(page).includes(minimum) && read(page).includes('22.13 or later'), page)
+  }
+  t.end()
+})
+
 t.test('the preload reads the listed variables, and enables no listener', async (t) => {
   const guide = readFileSync(join(ROOT, 'docs/how-to/existing-application.md'), 'utf8')
   const [, sentence = ''] = /Options come from the environment: ([^]*?), as the/.exec(guide) ?? []
