@@ -30,12 +30,14 @@ export function hintsFor (request: FastifyRequest, status: number): Hint[] {
 }
 
 function notFound (request: FastifyRequest): Hint[] {
-  const { routeTable, mode } = servicesOf(request)
+  const services = servicesOf(request)
+  const { routeTable, mode } = services
   const path = pathnameOf(request)
   const { method } = request
   if (path === '/' && !routeTable.own().some(({ pattern }) => pattern === '/')) {
     const purpose = `${WELCOME}${mode === 'full' ? RESTART : ''}To answer this request`
-    return routeToPaste(request, 'Welcome to Hindsight', purpose).map((hint) => ({ ...hint, routes: [PROFILES] }))
+    const welcome = routeToPaste(request, 'Welcome to Hindsight', purpose)
+    return 'profiler' in services ? welcome.map((hint) => ({ ...hint, routes: [PROFILES] })) : welcome
   }
   const routes = nearRoutes(request)
   const missing = routeToPaste(request, `No route for ${method} ${path}`)

@@ -116,6 +116,11 @@ inBothModes('the first page has a route to save and a link to the profiles', asy
   t.equal(link?.getAttribute('href'), '/_profiler/')
   t.ok(card?.querySelector('pre + ul')?.contains(link ?? null), 'after the source')
   t.equal((await app.inject({ url: '/_profiler/', headers: { accept: 'text/html' } })).statusCode, 200)
+  const other = await build(undefined, { profiler: false })
+  const { headers, body } = await other.inject({ url: '/', headers: { accept: 'text/html' } })
+  t.match(headers['content-type'], 'text/html')
+  const [found] = new JSDOM(body).window.document.querySelectorAll('.hint a')
+  t.equal(found?.getAttribute('href'), mode === 'full' ? '/_profiler/' : undefined, 'no link to pages that do not exist')
   if (mode === 'full') t.match(await get('text/markdown'), /\n```\n\n- `GET \/_profiler\/`: shows the profile of every request\.\n/)
 })
 
