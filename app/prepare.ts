@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { debugAccess } from '../lib/http/debug-access.js'
 import { originResolver } from '../lib/http/origin.js'
-import { onMalformed } from '../lib/http/refused-message.js'
 import { createMask } from '../lib/mask/mask.js'
 import { partsWith } from '../lib/parts/index.js'
 import type { Part } from '../lib/parts/part.js'
@@ -47,7 +46,7 @@ export async function openRecorder (app: FastifyInstance, resolved: ResolvedOpti
   const { debug, mode, leave } = app.hindsight
   if (mode === 'full' || settings !== null) {
     Object.assign(app.hindsight, { profiler: await openProfiler(app, resolved) })
-    if (debug) onMalformed(app, malformedRecorder(app))
+    if (debug) Object.assign(app.hindsight, { onMalformed: malformedRecorder(app) })
   }
   const recorder = createRecorder(app, leave.has('profiler') ? null : settings, options)
   Object.assign(app.hindsight, { recorder })

@@ -6,7 +6,7 @@ import {
   badRequest, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError
 } from '../http/http-errors.js'
 import { isOwnOrigin } from '../http/origin.js'
-import { refuse, refusedSockets, responsesOf, trackResponses, type RefusedRequest } from '../http/refused-message.js'
+import { connectionOf, refuse, trackResponses, type RefusedRequest } from '../http/refused-message.js'
 import type { ServerSettings } from '../options.js'
 import { messageState, setMessageState, pathOf } from '../http/request-target.js'
 
@@ -107,19 +107,19 @@ function decodingProblem (url: string): Error | null {
 }
 
 function pipeliningProblem (message: IncomingMessage): Error | null {
-  if (responsesOf(message.socket).length <= MAX_PIPELINED) return null
+  if (connectionOf(message.socket).responses.length <= MAX_PIPELINED) return null
   markAsLast(message)
   return badRequest(`More than ${MAX_PIPELINED} requests of this connection wait for their responses.`)
 }
 
 function answerMalformed (app: FastifyInstance, error: ParserError, socket: Socket): void {
-  const newest = responsesOf(socket).at(-1)
+  const newest = connectionOf(socket).responses.at(-1)
   // The request whose body was refused.
   const current = newest === undefined || newest.req.complete ? null : newest
   // A client that leaves before the end of a body: the profile of its request records that.
   const hasLeft = error.code === 'HPE_INVALID_EOF_STATE' && current !== null
   const isRefusal = error.code === TIMEOUT || (error.code?.startsWith('HPE_') === true && !hasLeft)
-  if (isRefusal && refusedSockets.has(socket)) return
+  if (isRefusal && connectionOf(socket).isRefused) return
   // Browsers open connections in advance: one that has sent nothing is closed without an answer.
   if (!isRefusal || !socket.writable || socket.bytesRead === 0) {
     socket.destroy()
@@ -163,11 +163,9 @@ function httpErrorOf ({ code, message, reason = message.replace(/^Parse Error: /
   return new MalformedMessageError(`Malformed HTTP message: ${reason}`, { cause })
 }
 
-const lastMessages = new WeakMap<Socket, IncomingMessage>()
-
 /** Why the end of a message is uncertain (RFC 9112, section 6.1): no message after it is handled. Null if it is not. */
 export function framingProblem (message: IncomingMessage): Error | null {
-  const last = lastMessages.get(message.socket)
+  const { last } = connectionOf(message.socket)
   if (last !== undefined && last !== message) {
     return badRequest('This message follows one on its connection whose end is not certain.')
   }
@@ -178,14 +176,12 @@ export function framingProblem (message: IncomingMessage): Error | null {
 
 /** Makes a message the last of its connection: those after it are refused, and its response closes the connection. */
 export function markAsLast (message: IncomingMessage): void {
-  // A request that a plugin of the application constructs may have no socket.
-  const socket = message.socket as Socket | null | undefined
-  if (socket) lastMessages.set(socket, message)
+  connectionOf(message.socket).last = message
 }
 
 /** Whether a message is the last of its connection. */
 export function isLast (message: IncomingMessage): boolean {
-  return lastMessages.get(message.socket) === message
+  return connectionOf(message.socket).last === message
 }
 
 // HTTP/2 has other connections, and HTTP/0.9 no headers: a false version can be an attempt to smuggle requests.

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { STATUS_CODES, type ServerResponse } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { html, htmlPage } from '../view/html.js'
@@ -24,14 +24,29 @@ export type RefusedRequest = Pick<MalformedMessage, 'method' | 'packet'> & { tar
 /** Milliseconds that a client has to read the answer while it still sends. */
 const LINGER = 1_000
 
-const responses = new WeakMap<Socket, ServerResponse[]>()
-/** The connections of which a message was refused: what follows is read and discarded. */
-export const refusedSockets = new WeakSet<Socket>()
-const recorders = new WeakMap<FastifyInstance, (message: MalformedMessage) => void>()
+declare module '../lifecycle/services.js' {
+  interface Services {
+    /** Called for each message that is refused before it becomes a request; absent where none is recorded. */
+    readonly onMalformed?: (message: MalformedMessage) => void
+  }
+}
 
-/** Sets the function that is called for each message of an application that is refused before it becomes a request. */
-export function onMalformed (app: FastifyInstance, record: (message: MalformedMessage) => void): void {
-  recorders.set(app, record)
+interface Connection {
+  /** The responses that were open when the newest request came, and its own. */
+  responses: readonly ServerResponse[]
+  /** Whether a message was refused: what follows is read and discarded. */
+  isRefused: boolean
+  /** The message after which none is handled. */
+  last?: IncomingMessage
+}
+
+const connections = new WeakMap<Socket, Connection>()
+
+/** The state of a connection; made with the first call. A request that a plugin constructs may have no socket. */
+export function connectionOf (socket: Socket | null | undefined): Connection {
+  const connection = (socket && connections.get(socket)) ?? { responses: [], isRefused: false }
+  if (socket) connections.set(socket, connection)
+  return connection
 }
 
 /** Records the open responses of each connection of this process; may be called several times. */
@@ -42,12 +57,8 @@ export function trackResponses (): void {
 
 function track (message: unknown): void {
   const { socket, response } = message as { socket: Socket, response: ServerResponse }
-  responses.set(socket, [...responsesOf(socket).filter(({ closed }) => !closed), response])
-}
-
-/** The response to the newest request of a connection, and those before it that were open when that request came. */
-export function responsesOf (socket: Socket): readonly ServerResponse[] {
-  return responses.get(socket) ?? []
+  const connection = connectionOf(socket)
+  connection.responses = [...connection.responses.filter(({ closed }) => !closed), response]
 }
 
 /** Answers, logs and records a message, and ends the connection. `current`: its response, if it became a request. */
@@ -58,7 +69,7 @@ export function refuse (
   current: ServerResponse | null,
   { method, target, host = 'localhost', packet }: RefusedRequest
 ): void {
-  refusedSockets.add(socket)
+  connectionOf(socket).isRefused = true
   const { statusCode: status = 400, message } = error
   const { remoteAddress: ip = '' } = socket
   app.log.info({ statusCode: status, remoteAddress: ip, channel: 'request' }, message)
@@ -66,7 +77,7 @@ export function refuse (
   endInOrder(socket, current, answerTo(status, message))
   const url = `${'encrypted' in socket ? 'https' : 'http'}://${host}${target}`
   try {
-    recorders.get(app)?.({ error, status, method, url, ip, packet })
+    app.hindsight?.onMalformed?.({ error, status, method, url, ip, packet })
   } catch (err) {
     // Nothing else catches it: it would end the process.
     app.log.error({ err, channel: 'profiler' }, 'A malformed message was not recorded')
@@ -75,7 +86,7 @@ export function refuse (
 
 // RFC 9112, section 9.3.2: responses are sent in the order of their requests.
 function endInOrder (socket: Socket, current: ServerResponse | null, answer: string): void {
-  const before = responsesOf(socket).findLast(({ closed, req, writableEnded }) =>
+  const before = connectionOf(socket).responses.findLast(({ closed, req, writableEnded }) =>
     !closed && (req.complete || writableEnded))
   const hasBegun = current?.headersSent === true
   if (before !== undefined) {

@@ -43,11 +43,11 @@ export function watchOutgoing (): () => void {
   }
 }
 
-/** Calls by the request objects of their clients. */
-const calls = new WeakMap<object, Call>()
-
-/** When the sockets of clients were created: for Node.js 20, which does not publish when a request is. */
-const socketTimes = new WeakMap<object, number>()
+/**
+ * Calls by the request objects of their clients. A socket has the time when it was created: Node.js 20 does not publish
+ * when a request is.
+ */
+const calls = new WeakMap<object, Pick<Call, 'startedAt'> & Partial<Call>>()
 
 /** Records a call of the current request. */
 function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = performance.now()): void {
@@ -82,7 +82,7 @@ function beginHttp ({ request }: { request: ClientRequest }): void {
   const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`
   const call = { method, url, requestHeaders: request.getHeaders() }
   if (calls.has(request)) return update(request, call)
-  begin(request, call, reusedSocket ? undefined : socketTimes.get(Object(socket) as object))
+  begin(request, call, reusedSocket ? undefined : calls.get(Object(socket) as object)?.startedAt)
   if (calls.has(request)) request.once(errorMonitor, (error) => end(request, { error }))
 }
 
@@ -106,7 +106,7 @@ function beginUndici ({ request }: { request: Record<string, unknown> }): void {
 }
 
 const SUBSCRIBERS = ([
-  ['net.client.socket', ({ socket }: { socket: object }) => { socketTimes.set(socket, performance.now()) }],
+  ['net.client.socket', ({ socket }: { socket: object }) => { calls.set(socket, { startedAt: performance.now() }) }],
   // Since Node.js 22.12. The next one is published when the body has ended.
   ['http.client.request.created', beginHttp],
   ['http.client.request.start', beginHttp],

@@ -5,7 +5,7 @@ import { PassThrough, Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
-import { onMalformed, refuse } from '../../../lib/http/refused-message.js'
+import { refuse } from '../../../lib/http/refused-message.js'
 import { serverOptions } from '../../../app/server-options.js'
 import type { HindsightOptions } from '../../../lib/options.js'
 import type { Profile } from '../../../lib/store/profile.js'
@@ -312,7 +312,7 @@ t.test('the absolute form and the asterisk form of a target are valid', async (t
 
 t.test('a message that cannot be recorded is answered', async (t) => {
   const { app, port, lines } = await service(t)
-  onMalformed(app, () => { throw new Error('the store is broken') })
+  Object.assign(app.hindsight, { onMalformed: () => { throw new Error('the store is broken') } })
   t.equal((await raw(port, 'GARBAGE\r\n\r\n'))?.status, 400)
   t.match(lines.map(({ level, msg }) => [level, msg]), [[30, /^Malformed HTTP message: /], [50, 'A malformed message was not recorded']])
 })
