@@ -239,7 +239,7 @@ t.test('a malformed chunk is answered at once, while a hook waits', async (t) =>
     await Promise.all(['POST /wait/2000', 'GET /wait/2000', 'GET /wait/200'].map(async (line) => {
       const { received, after } = await exchange(port, [POST.replace('POST /body', line), chunks], { stay: 1_500 })
       t.same(statuses(received), [400], `${name}, ${line}`)
-      t.ok(after < 1_000, `after ${Math.round(after)} ms`)
+      t.ok(after < 2_000, 'before the hook of /wait/2000 has ended')
       t.match(received, /<p>Malformed HTTP message: [^<]+<\/p><\/main>\n<\/body>\n<\/html>\n$/, 'the late response is not sent')
     }))
     t.same(statuses((await exchange(port, [POST + chunks])).received), [400], `${name}, in the packet of its request`)
