@@ -3,13 +3,14 @@ import type { Debugger, Runtime, Session } from 'node:inspector'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { StackFrame } from './exception.js'
+import { inspect, post } from './scripts.js'
 import {
-  excerptAt, firstOwnFrame, frameAt, isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath
+  excerptAt, firstOwnFrame, frameAt, isInternal, packageOf, sourcePlace, splitStack, stackFrames
 } from './stack-frame.js'
 
 /** Where something was declared. */
 interface DeclaredPlace {
-  /** `file:line` in the source (source maps applied). */
+  /** `file:line` in the source (source maps applied); the file where no source map leads to the line. */
   source: string
   /** The package of the file; null for the application's own. */
   package: string | null
@@ -36,7 +37,9 @@ function firstOutside ({ stack = '', message }: Error): DeclaredPlace | null {
   for (const { file, line } of stackFrames(splitStack(stack, message).frames)) {
     if (file === '' || file.startsWith('node:') || isInternal(file)) continue
     const name = packageOf(file)
-    if (name === null || !FRAMEWORK.has(name)) return { source: `${file}:${line}`, package: name }
+    if (name === null || !FRAMEWORK.has(name)) {
+      return { source: line > 0 ? `${file}:${line}` : file, package: name }
+    }
   }
   return null
 }
@@ -75,9 +78,6 @@ export function ownFrame (request: FastifyRequest): StackFrame | null {
 const kFunction = Symbol.for('hindsight.function')
 const EXPRESSION = "globalThis[Symbol.for('hindsight.function')]"
 
-/** The URLs of scripts by their ids. The inspector reports all scripts of the process at once. */
-const urls = new Map<string, string>()
-
 /**
  * Where a function is defined, `file:line` in the source; null for a function of the runtime. The inspector takes half
  * a millisecond.
@@ -87,19 +87,13 @@ export const functionPlace: (callable: object) => string | null = cached(inspect
 function inspectedPlace (callable: object): string | null {
   const globals = globalThis as unknown as Record<symbol, unknown>
   try {
-    const { Session } = process.getBuiltinModule('node:inspector')
-    const session = new Session()
-    session.connect()
     // The inspector evaluates an expression to find the object.
     globals[kFunction] = callable
-    try {
-      return placeIn(session)
-    } finally {
-      Reflect.deleteProperty(globals, kFunction)
-      session.disconnect()
-    }
+    return inspect(placeIn)
   } catch {
     return null
+  } finally {
+    Reflect.deleteProperty(globals, kFunction)
   }
 }
 
@@ -107,15 +101,8 @@ function placeIn (session: Session): string | null {
   const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression: EXPRESSION })
   const location = locationOf(session, result.objectId)
   if (location === undefined) return null
-  const { scriptId, lineNumber, columnNumber = 0 } = location as Debugger.Location
-  if (!urls.has(scriptId)) {
-    session.on('Debugger.scriptParsed', ({ params }) => { urls.set(params.scriptId, params.url) })
-    post(session, 'Debugger.enable')
-  }
-  const url = urls.get(scriptId) ?? ''
-  if (url === '') return null
-  const { file, line } = originalPlace(url, lineNumber, columnNumber) ?? { file: toPath(url), line: lineNumber + 1 }
-  return `${file}:${line}`
+  const place = sourcePlace(location as Debugger.Location)
+  return place === null ? null : `${place.file}:${place.line}`
 }
 
 /** The location of a function, or of the one that it binds. */
@@ -124,17 +111,4 @@ function locationOf (session: Session, objectId: string | undefined): unknown {
   const property = (wanted: string) => internalProperties?.find(({ name }) => name === wanted)?.value
   const target = property('[[TargetFunction]]')?.objectId
   return target === undefined ? property('[[FunctionLocation]]')?.value : locationOf(session, target)
-}
-
-/**
- * Calls a method of the inspector and returns its result: a session of its own thread replies before `session.post`
- * returns. Throws where the method fails.
- */
-export function post<T> (session: Session, method: string, params: object = {}): T {
-  let reply: unknown
-  session.post(method, params, (error, result) => {
-    if (error !== null) throw new Error(`${method}: ${error.message}`)
-    reply = result
-  })
-  return reply as T
 }

@@ -1,19 +1,22 @@
 import { readFileSync, statSync } from 'node:fs'
-import { findSourceMap } from 'node:module'
-import { extname, isAbsolute, relative, sep } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Debugger } from 'node:inspector'
+import { extname, isAbsolute, sep } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { OWN_SEGMENTS } from '../http/request-target.js'
 import { isBundled } from '../require.js'
 import { visibleLine } from '../view/visible.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
+import { mappedSource, originalPlace, sourceOf, sourceOfCall, toPath, type Place } from './scripts.js'
 
 // The patterns of this file take quadratic time on a long line.
 const MAX_LINE_LENGTH = 2_000
 const FRAME_LINE = /^\s*at /
 const FOLDERS = ['app', 'cli', 'lib', 'plugins', ...OWN_SEGMENTS.map((segment) => `routes/${segment}`)]
 const INTERNALS = (isBundled ? [] : FOLDERS)
-  .map((folder) => fileURLToPath(new URL(`../../${folder}/`, import.meta.url)))
+  .map((folder) => `${toPath(new URL(`../../${folder}`, import.meta.url).href)}${sep}`)
 const MAX_PLACES = 1_000
+/** Other files are compiled by Node.js or a loader. */
+const RUNS_AS_IT_IS = /\.[cm]?js$/
 const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /** Splits a stack into its message and its frame lines. Lines of a message may look like frames and are none. */
@@ -31,12 +34,12 @@ function startOfFrames (stack: string): number {
   return lines.slice(0, last + 1).reduce((length, line) => length + line.length + 1, 0)
 }
 
-/** Parses the frame lines of a stack; `root` is the folder of the application's own code. */
-export function stackFrames (frames: string, root = process.cwd()): StackFrame[] {
-  return frames.split('\n').map((line) => frameOf(line, root)).filter((frame) => frame !== null)
+/** Parses the frame lines of a stack. */
+export function stackFrames (frames: string): StackFrame[] {
+  return frames.split('\n').map(frameOf).filter((frame) => frame !== null)
 }
 
-function frameOf (line: string, root: string): StackFrame | null {
+function frameOf (line: string): StackFrame | null {
   if (line.length > MAX_LINE_LENGTH || !FRAME_LINE.test(line)) return null
   const call = line.trim().slice(3)
   // `function (place)` or `place`; both may have other parentheses, as in the name of a folder.
@@ -44,61 +47,45 @@ function frameOf (line: string, root: string): StackFrame | null {
   const isAsync = open === -1 && call.startsWith('async ')
   const place = open === -1 ? call.slice(isAsync ? 6 : 0) : call.slice(open + 2, -1)
   const name = open === -1 ? `${isAsync ? 'async ' : ''}<anonymous>` : call.slice(0, open)
-  const known = cachedPlace(`${root}\n${place}`, () => ownPlace(place, root))
+  const known = cachedPlace(place, () => ownPlace(place))
   return known === UNKNOWN ? null : { ...known, function: name }
 }
 
 /** The place of a call in the source. */
-type OwnPlace = Pick<StackFrame, 'file' | 'line' | 'column' | 'own'>
+type OwnPlace = Place & { own: boolean }
 
 const UNKNOWN: OwnPlace = { file: '', line: 0, column: 0, own: false }
 const cachedPlace = sourceCache<OwnPlace>(MAX_PLACES)
 
-function ownPlace (place: string, root: string): OwnPlace {
+function ownPlace (place: string): OwnPlace {
   if (place === 'native') return { ...UNKNOWN }
   // `eval at function (place), <anonymous>:1:1`
   const outer = /^eval at .* \((.*)\), /.exec(place)?.[1] ?? place
   const [, url, line, column = '0'] = /^(.+?):(\d+)(?::(\d+))?$/.exec(outer) ?? []
   if (url === undefined) return UNKNOWN
-  const given = { file: toPath(url), line: Number(line), column: Number(column) }
-  const original = isAbsolute(given.file) && given.line > 0
-    ? originalPlace(url, given.line - 1, given.column - 1)
-    : null
-  // A file that is its own source was mapped by the runtime already.
-  const shown = original === null || original.file === given.file ? given : original
-  return { ...shown, own: isOwn(shown.file, root) }
+  const given = { file: fileOf(toPath(url)), line: Number(line), column: Number(column) }
+  const shown = given.line > 0 && isAbsolute(given.file) ? mappedPlace(url, given) : given
+  return { ...shown, own: isOwn(shown.file) }
 }
 
-/**
- * The source of a place in a compiled file, by its source map; null without one. The given `line` and `column` are
- * 0-based, those of the result 1-based.
- */
-export function originalPlace (url: string, line: number, column: number): Omit<OwnPlace, 'own'> | null {
-  try {
-    const entry = findSourceMap(url)?.findEntry(line, Math.max(0, column))
-    if (entry === undefined || !('originalSource' in entry) || !entry.originalSource) return null
-    const file = toPath(new URL(entry.originalSource, pathToFileURL(toPath(url))).href)
-    return { file, line: entry.originalLine + 1, column: entry.originalColumn + 1 }
-  } catch {
-    return null
-  }
+function mappedPlace (url: string, given: Place): Place {
+  const original = originalPlace(url, given.line - 1, given.column - 1)
+  if (original === null) return isOwn(given.file) && !RUNS_AS_IT_IS.test(given.file) ? sourceOfCall(given) : given
+  if (original.file !== given.file) return { ...original, file: fileOf(original.file) }
+  // The runtime has mapped it already, except if the application has a function `Error.prepareStackTrace`.
+  const text = excerptAt(given.file, given.line, 0)?.lines[0]
+  return text !== undefined && given.column > text.length + 1 ? original : given
 }
 
-/** The path of a `file:` URL; any other name is returned as it is. */
-export function toPath (file: string): string {
-  if (!file.startsWith('file:')) return file.slice(0, MAX_LINE_LENGTH)
-  try {
-    return fileURLToPath(file)
-  } catch {
-    return file
-  }
+/** The source of a position in a script, as `sourceOf` finds it, with the file of the source where that is known. */
+export function sourcePlace (location: Debugger.Location, url?: string): Place | null {
+  const place = sourceOf(location, url)
+  return place === null ? null : { ...place, file: fileOf(place.file) }
 }
 
-/** Whether a file is one of the application, in the folder `root`. */
-export function isOwn (file: string, root = process.cwd()): boolean {
-  if (!isAbsolute(file) || isInternal(file)) return false
-  const path = relative(root, file)
-  return path !== '' && !isAbsolute(path) && !path.split(sep).includes('node_modules') && !path.startsWith(`..${sep}`)
+/** Whether a file is one of the application: not of a package, and not of Hindsight. */
+export function isOwn (file: string): boolean {
+  return isSource(file) && packageOf(file) === null && !isInternal(file)
 }
 
 /** The package that a file belongs to; null for one outside `node_modules`. */
@@ -176,18 +163,42 @@ const cachedExcerpt = sourceCache<CodeExcerpt>(MAX_EXCERPTS)
 /** The frames of an error are often in one file. */
 const cachedLines = sourceCache<readonly string[]>(1)
 
+const cachedSource = sourceCache<{ source: ReturnType<typeof mappedSource> }>(MAX_EXCERPTS)
+
+/** A source whose file is missing, or that a bundler has named: from a source map. */
+function mapped (name: string): ReturnType<typeof mappedSource> {
+  if (!/^(?!node:|wasm:)[\w-]+:\/\//.test(name)) return null
+  return cachedSource(name, () => ({ source: mappedSource(name) })).source
+}
+
+/** The file of a source that a bundler has named, such as `webpack://shop/src/a.ts`, if it is found; else its name. */
+export function fileOf (name: string): string {
+  return mapped(name)?.file ?? name
+}
+
+/** Whether a name is a file, or that of a source in a source map. */
+export function isSource (name: string): boolean {
+  return isAbsolute(name) || (SOURCE.has(extensionOf(name)) && mapped(name) !== null)
+}
+
+// webpack may add a version to the name: `webpack://shop/src/a.ts?96bb`.
+function extensionOf (file: string): string {
+  return extname(file).toLowerCase().replace(/\?\w*$/, '')
+}
+
 /**
  * Reads the lines of a file before and after a 1-based line; undefined where the file is no readable source or has no
- * such line. A changed file is read again.
+ * such line. A changed file is read again. Of a file that is missing, the text in a source map is read.
  */
 export function excerptAt (file: string, line: number, before = 5, after = before): CodeExcerpt | undefined {
-  if (line < 1 || !isAbsolute(file) || !SOURCE.has(extname(file).toLowerCase())) return undefined
+  if (line < 1 || !SOURCE.has(extensionOf(file))) return undefined
   try {
-    const stat = statSync(file)
-    if (!stat.isFile() || stat.size > MAX_FILE_BYTES) return undefined
-    const version = `${file}:${stat.mtimeMs}:${stat.size}`
+    const stat = isAbsolute(file) ? statSync(file, { throwIfNoEntry: false }) : undefined
+    const text = stat === undefined ? mapped(isAbsolute(file) ? pathToFileURL(file).href : file)?.text : undefined
+    if (stat === undefined ? text === undefined : !stat.isFile() || stat.size > MAX_FILE_BYTES) return undefined
+    const version = `${file}:${stat?.mtimeMs}:${stat?.size}`
     const excerpt = cachedExcerpt(`${version}:${line}:${before}:${after}`, () => {
-      const lines = cachedLines(version, () => readLines(file))
+      const lines = cachedLines(version, () => linesOf(text ?? readFileSync(file, 'utf8')))
       const start = Math.max(1, line - before)
       const shown = line > lines.length ? [] : lines.slice(start - 1, line + after).map(cutLine)
       // A copy: parts of the text of a file would keep all of it in memory.
@@ -199,8 +210,8 @@ export function excerptAt (file: string, line: number, before = 5, after = befor
   }
 }
 
-function readLines (file: string): string[] {
-  const lines = readFileSync(file, 'utf8').replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
+function linesOf (text: string): string[] {
+  const lines = text.replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
   if (lines.at(-1) === '') lines.pop()
   return lines
 }

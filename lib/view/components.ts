@@ -1,4 +1,4 @@
-import { relative } from 'node:path'
+import { isAbsolute, relative } from 'node:path'
 import { counted, visibleLine, wordFor } from './visible.js'
 import type { EditorLink } from './editor.js'
 import { html } from './html.js'
@@ -127,7 +127,8 @@ export function place (source: string, editor: EditorLink | null): string {
 /** A place in source as text, and the URL that opens it in the editor. */
 export function placeOf (source: string, editor: EditorLink | null): { shown: string, href: string | null } {
   const [, file = source, line = '1'] = /^(.*):(\d+)$/.exec(source) ?? []
-  const near = relative(process.cwd(), file)
+  // A bundler may have named it, such as `webpack://shop/src/a.ts`.
+  const near = isAbsolute(file) ? relative(process.cwd(), file) : ''
   const shown = near.startsWith('..') || near === '' ? source : source.replace(file, near)
   return { shown, href: editor?.(file, Number(line), 1) ?? null }
 }

@@ -4,8 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isOwnOrigin } from '../../http/origin.js'
 import { stateOf } from '../../lifecycle/request-state.js'
-import { post } from '../../errors/declared-place.js'
-import { isInternal, isOwn, originalPlace, toPath } from '../../errors/stack-frame.js'
+import { inspect, post, toPath } from '../../errors/scripts.js'
+import { isInternal, isOwn, sourcePlace } from '../../errors/stack-frame.js'
 import { cut } from '../../view/visible.js'
 import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './index.js'
 
@@ -173,7 +173,8 @@ export function aggregate (profile: Profiler.Profile, interval: number, mask: (t
   const duration = root === undefined ? 0 : addTotal(root) / 1000
   // A caller takes as long as its calls, and is before them: it is kept with them.
   const kept = new Set([...totals].sort(([, a], [, b]) => b - a).slice(0, MAX_CALLS).map(([id]) => id))
-  if (root !== undefined) add(root, -1)
+  // With one session for all functions.
+  if (root !== undefined) inspect(() => add(root, -1))
   return { interval, duration, samples: profile.samples?.length ?? 0, functions, calls }
 }
 
@@ -197,8 +198,9 @@ export function functionOf (
 ): CpuFunction {
   const compiled = { file: toPath(url), line: Math.max(0, lineNumber + 1), column: Math.max(0, columnNumber + 1) }
   // The top level of a module has no line.
-  const isMapped = isAbsolute(compiled.file) && lineNumber >= 0
-  const { file, line, column } = (isMapped ? originalPlace(url, lineNumber, columnNumber) : null) ?? compiled
+  const isMapped = lineNumber >= 0 && /^(?!node:)./.test(url)
+  const { file, line, column } = (isMapped ? sourcePlace({ scriptId, lineNumber, columnNumber }, url) : compiled) ??
+    { ...compiled, line: 0, column: 0 }
   const near = isAbsolute(file) ? relative(root, file) : file
   const path = near.startsWith('..') ? file : near
   return {
@@ -206,13 +208,13 @@ export function functionOf (
     file: cut(mask(path), MAX_FILE),
     line,
     column,
-    kind: url === '' && scriptId === NO_SCRIPT ? 'engine' : kindOf(file, url, root)
+    kind: url === '' && scriptId === NO_SCRIPT ? 'engine' : kindOf(file, url)
   }
 }
 
-function kindOf (file: string, url: string, root: string): CodeKind {
+function kindOf (file: string, url: string): CodeKind {
   if (url.startsWith('node:')) return 'node'
   if (isInternal(file)) return 'hindsight'
   // Code without a file is generated at run time, such as the validators of Fastify.
-  return isOwn(file, root) ? 'own' : 'dependency'
+  return isOwn(file) ? 'own' : 'dependency'
 }

@@ -1,0 +1,202 @@
+import { readFileSync, realpathSync } from 'node:fs'
+import type { Debugger, Session } from 'node:inspector'
+import { findSourceMap, SourceMap } from 'node:module'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+/** A place in a source file; `line` and `column` are 1-based, and 0 where they are unknown. */
+export interface Place { file: string, line: number, column: number }
+
+const MAX_NAME = 2_000
+const IN_PACKAGE = /[\\/]node_modules[\\/]/
+
+/** How positions in a script lead to its source: as they are, by its source map, or not at all. */
+type Relation = 'same' | 'unknown' | SourceMap
+
+/** The scripts of the process by their ids: the inspector reports all of them at once, in 25 ms. */
+const scripts = new Map<string, { url: string, hasMap: boolean, relation?: Relation }>()
+let current: Session | undefined
+
+/** Calls a function with a session of the inspector. Throws where Node.js has no inspector, or does not permit it. */
+export function inspect<T> (use: (session: Session) => T): T {
+  if (current !== undefined) return use(current)
+  const { Session } = process.getBuiltinModule('node:inspector')
+  const session = new Session()
+  session.connect()
+  try {
+    current = session
+    return use(session)
+  } finally {
+    current = undefined
+    session.disconnect()
+  }
+}
+
+/**
+ * Calls a method of the inspector and returns its result: a session of its own thread replies before `session.post`
+ * returns. Throws where the method fails.
+ */
+export function post<T> (session: Session, method: string, params: object = {}): T {
+  let reply: unknown
+  session.post(method, params, (error, result) => {
+    if (error !== null) throw new Error(`${method}: ${error.message}`)
+    reply = result
+  })
+  return reply as T
+}
+
+function listScripts (session: Session): void {
+  const add = ({ params }: { params: Debugger.ScriptParsedEventDataType }): void => {
+    const { scriptId, url, sourceMapURL = '' } = params
+    if (!scripts.has(scriptId)) scripts.set(scriptId, { url, hasMap: sourceMapURL !== '' })
+  }
+  session.on('Debugger.scriptParsed', add)
+  post(session, 'Debugger.enable')
+  session.off('Debugger.scriptParsed', add)
+}
+
+/** The source of a position in a script, which is 0-based; null where it cannot be found. */
+export function sourceOf ({ scriptId, lineNumber, columnNumber = 0 }: Debugger.Location, given?: string): Place | null {
+  return inspect((session) => {
+    if (!scripts.has(scriptId)) listScripts(session)
+    const url = given ?? scripts.get(scriptId)?.url ?? ''
+    if (url === '') return null
+    const original = originalPlace(url, lineNumber, columnNumber)
+    if (original !== null) return original
+    const relation = relationOf(session, scriptId, url)
+    if (relation === 'unknown') return null
+    if (relation !== 'same') return placeIn(relation, url, lineNumber, columnNumber)
+    return { file: toPath(url), line: lineNumber + 1, column: columnNumber + 1 }
+  })
+}
+
+function relationOf (session: Session, scriptId: string, url: string): Relation {
+  const script = scripts.get(scriptId)
+  if (script?.url !== url || IN_PACKAGE.test(url)) return 'same'
+  if (script.relation === undefined) {
+    post(session, 'Debugger.enable')
+    const { scriptSource } = post<Debugger.GetScriptSourceReturnType>(session, 'Debugger.getScriptSource', { scriptId })
+    script.relation = relationTo(toPath(url), scriptSource)
+  }
+  return script.relation
+}
+
+function relationTo (file: string, text: string): Relation {
+  const [, data] = /^\/\/[#@] sourceMappingURL=data:[^,]*;base64,([\w+/=]+)\s*$/m.exec(text) ?? []
+  if (data !== undefined) return new SourceMap(JSON.parse(Buffer.from(data, 'base64').toString()))
+  const source = textOf(file)?.split('\n')
+  if (source === undefined) return 'same'
+  // Where types were erased, lines are blank or have spaces. Loaders may add to the first line, and lines at the end.
+  const lines = text.split('\n')
+  const isSame = lines.length >= source.length && source.every((line, i) => i === 0 || isErased(lines[i] ?? '', line))
+  return isSame ? 'same' : 'unknown'
+}
+
+function isErased (line: string, source: string): boolean {
+  return line === source || [...line].every((char, i) => char === source[i] || ' ;)\r'.includes(char))
+}
+
+/** The names of the methods of a call site that the functions of loaders call. */
+const CALL_SITE = [
+  'getThis', 'getTypeName', 'getFunction', 'getFunctionName', 'getMethodName', 'getFileName', 'getLineNumber',
+  'getColumnNumber', 'getEvalOrigin', 'isToplevel', 'isEval', 'isNative', 'isConstructor', 'isAsync', 'isPromiseAll',
+  'getPromiseIndex', 'getScriptNameOrSourceURL', 'getScriptHash', 'getPosition', 'getEnclosingLineNumber',
+  'getEnclosingColumnNumber'
+]
+
+/**
+ * The source of a place that a stack names. Node.js has no source map of its file; a loader may have compiled it, and
+ * its function `Error.prepareStackTrace` may have applied the source map of the loader. Line and column are 0 where
+ * they are those of compiled code.
+ */
+export function sourceOfCall (place: Place): Place {
+  return attempt(() => inspect((session) => sourceBy(session, place))) ?? place
+}
+
+function sourceBy (session: Session, place: Place): Place {
+  const { file, line, column } = place
+  const find = () => [...scripts].findLast(([, { url }]) => toPath(url) === file)
+  if (find() === undefined) listScripts(session)
+  const [scriptId, { url }] = find() ?? ['', { url: '' }]
+  const relation = relationOf(session, scriptId, url)
+  if (relation === 'same') return place
+  const unknown = { ...place, line: 0, column: 0 }
+  if (relation === 'unknown') return unknown
+  // A position that leads to no source is none of compiled code.
+  const original = placeIn(relation, url, line - 1, column - 1) ?? place
+  const shown = mappedByLoader(place)
+  const isShown = ({ line, column }: Place): boolean => new RegExp(`:${line}:${column}(?!\\d)`).test(shown)
+  if (isShown(original)) return place
+  return isShown(place) ? original : unknown
+}
+
+/** What the loader makes of a call at a place in its compiled file. */
+function mappedByLoader ({ file, line, column }: Place): string {
+  const values: Record<string, unknown> = {
+    getFileName: file, getScriptNameOrSourceURL: file, getLineNumber: line, getColumnNumber: column
+  }
+  class Call {
+    toString (): string { return `${file}:${line}:${column}` }
+  }
+  for (const name of CALL_SITE) Object.defineProperty(Call.prototype, name, { value: () => values[name] ?? null })
+  return String(Error.prepareStackTrace?.(new Error('The place of a call'), [new Call() as NodeJS.CallSite]))
+}
+
+/** The source of a 0-based position in a compiled file, by the source map of Node.js; null without one. */
+export function originalPlace (url: string, line: number, column: number): Place | null {
+  const map = attempt(() => findSourceMap(url))
+  return map === undefined ? null : placeIn(map, url, line, column)
+}
+
+function placeIn (map: SourceMap, url: string, line: number, column: number): Place | null {
+  const entry = map.findEntry(line, Math.max(0, column))
+  if (!('originalSource' in entry) || !entry.originalSource) return null
+  const name = attempt(() => new URL(entry.originalSource, pathToFileURL(toPath(url))).href)
+  if (name === undefined) return null
+  return { file: toPath(name), line: entry.originalLine + 1, column: entry.originalColumn + 1 }
+}
+
+function attempt<T> (run: () => T): T | undefined {
+  try {
+    return run()
+  } catch {
+    return undefined
+  }
+}
+
+/** The path of a `file:` URL or a file, also where it is reached by a link; any other name is returned as it is. */
+export function toPath (name: string): string {
+  const path = name.startsWith('file:') ? attempt(() => fileURLToPath(name)) ?? name : name.slice(0, MAX_NAME)
+  // Node.js may be told to preserve the links of a workspace.
+  return isAbsolute(path) && IN_PACKAGE.test(path) ? attempt(() => realpathSync.native(path)) ?? path : path
+}
+
+/** A source with its text in a source map of the process, and its file where that has the same text. */
+export function mappedSource (name: string): { file: string, text: string } | null {
+  return attempt(() => inspect((session) => {
+    const found = searchMaps(name)
+    if (found === null) listScripts(session)
+    return found ?? searchMaps(name)
+  })) ?? null
+}
+
+function searchMaps (name: string): { file: string, text: string } | null {
+  for (const { url, hasMap } of scripts.values()) {
+    if (!hasMap || IN_PACKAGE.test(url)) continue
+    const { sources = [], sourcesContent } = findSourceMap(url)?.payload ?? {}
+    const text = sourcesContent?.[sources.indexOf(name)]
+    if (typeof text === 'string') return { file: fileWith(text, name, dirname(resolve(toPath(url)))), text }
+  }
+  return null
+}
+
+// Bundlers name a source relative to a folder that is above the bundle, and is not in the map.
+function fileWith (text: string, name: string, folder: string): string {
+  const file = join(folder, decodeURI(new URL(name).pathname))
+  if (textOf(file) === text) return file
+  return dirname(folder) === folder ? name : fileWith(text, name, dirname(folder))
+}
+
+function textOf (file: string): string | undefined {
+  return attempt(() => readFileSync(file, 'utf8').replace(/^\ufeff/, ''))
+}
