@@ -1,9 +1,13 @@
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import pino, { type DestinationStream } from 'pino'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { readEnvironment, type Environment } from './environment.js'
+import { flattenError } from '../lib/errors/masked-exceptions.js'
+import { firstOwnFrame, placeOf } from '../lib/errors/stack-frame.js'
+import { messageOf } from '../lib/errors/thrown-value.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
@@ -43,8 +47,10 @@ function logDestination (): DestinationStream {
   return destination
 }
 
-start().catch((error: Error) => {
-  process.stderr.write(`${error.message.replace(/\s*\n\s*/g, ' ')}\n`)
+start().catch((error: unknown) => {
+  const frame = firstOwnFrame(flattenError(error))
+  const text = frame === undefined ? messageOf(error).replace(/\s*\n\s*/g, ' ') : `${placeOf(frame)}\n${inspect(error)}`
+  process.stderr.write(`${text}\n`)
   process.exitCode = 1
 })
 

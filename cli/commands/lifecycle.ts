@@ -7,10 +7,12 @@ import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
 import { visibleLine } from '../../lib/view/visible.js'
 import type { Command } from '../command.js'
 import type { Terminal } from '../terminal.js'
-import { packageOf } from '../../lib/errors/stack-frame.js'
+import { flattenError } from '../../lib/errors/masked-exceptions.js'
+import { firstOwnFrame, packageOf, placeOf } from '../../lib/errors/stack-frame.js'
+import { messageOf } from '../../lib/errors/thrown-value.js'
 import { interceptHooks } from '../../lib/lifecycle/hooks.js'
 import { isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
-import { nameOfPlugin, placeOf } from '../../lib/recording/application-hooks.js'
+import { nameOfPlugin, placeOf as declarationOf } from '../../lib/recording/application-hooks.js'
 import { settlesWithin } from '../../lib/store/write-queue.js'
 
 /** Milliseconds in which a file has to create its application and let it listen. */
@@ -100,7 +102,9 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
     await order.app.ready()
     return order
   } catch (error) {
-    throw new Error(`${file} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`)
+    const frame = firstOwnFrame(flattenError(error))
+    const place = frame === undefined ? '' : ` (${placeOf(frame)})`
+    throw new Error(`${file} cannot be loaded: ${messageOf(error)}${place}`)
   } finally {
     unsubscribe(CHANNEL, record)
   }
@@ -186,7 +190,7 @@ function textOf (hook: Hook, place: readonly string[]): string | null {
 
 // The hook or route was added by the first function of the stack that is neither Hindsight's nor Fastify's.
 function placeHere (instance: FastifyInstance): string[] {
-  const { plugin, source } = placeOf(new Error('Added here'), nameOfPlugin(instance))
+  const { plugin, source } = declarationOf(new Error('Added here'), nameOfPlugin(instance))
   const file = source === undefined || packageOf(source) !== null
     ? undefined
     : relative(process.cwd(), source.replace(/:\d+$/, '')).split(sep).join('/')

@@ -11,7 +11,7 @@ import { mappedSource, originalPlace, sourceOf, sourceOfCall, toPath, type Place
 // The patterns of this file take quadratic time on a long line.
 const MAX_LINE_LENGTH = 2_000
 const FRAME_LINE = /^\s*at /
-const FOLDERS = ['app', 'cli', 'lib', 'plugins', ...OWN_SEGMENTS.map((segment) => `routes/${segment}`)]
+const FOLDERS = ['app', 'bin', 'cli', 'lib', 'plugins', ...OWN_SEGMENTS.map((segment) => `routes/${segment}`)]
 const INTERNALS = (isBundled ? [] : FOLDERS)
   .map((folder) => `${toPath(new URL(`../../${folder}`, import.meta.url).href)}${sep}`)
 const MAX_PLACES = 1_000

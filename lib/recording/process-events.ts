@@ -105,7 +105,9 @@ function recordUncaught (raised: unknown, origin: string): void {
 
 function onRejection (reason: unknown): void {
   onUncaught(reason, 'unhandledRejection')
-  // With this listener alone, Node.js would not end the process as it does without it. The next tick keeps the
-  // asynchronous context of the request, which a throwing listener loses.
-  if (process.listenerCount('unhandledRejection') === 1) process.nextTick(() => { throw reason })
+  if (process.listenerCount('unhandledRejection') > 1) return
+  // Without a listener Node.js ends the process, and prints where the error was raised.
+  process.off('unhandledRejection', onRejection)
+  Promise.reject(reason)
+  setImmediate(() => { if (fullApplications > 0) process.on('unhandledRejection', onRejection) })
 }

@@ -1,10 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
+import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { lifecycle } from '../../app/lifecycle.js'
 import type { Profile } from '../../lib/store/profile.js'
 import { ran, raw, type RawResponse } from '../support/app.js'
+import { testdir } from '../support/folder.js'
 import { takePort } from '../support/ports.js'
 import { devCommand, PRELOAD, run, SECRET, startCommand, type Command, type Environment } from '../support/process.js'
 
@@ -120,6 +123,34 @@ t.test('production: an uncaught exception ends the process', async (t) => {
     t.match(started.stdout, 'in a timer')
     t.notMatch((await response)?.text ?? '', 'in a timer')
   }))
+})
+
+const failures: ReadonlyArray<[name: string, source: string, line: number, message: RegExp]> = [
+  ['JSON of a route file', "const prices = JSON.parse('{oops')\nexport default async () => prices\n", 1, /^SyntaxError: Expected property name/m],
+  ['a duplicate route', "export default async (app) => {\n  app.get('/a', () => 1)\n  app.get('/a', () => 2)\n}\n", 3, /Method 'GET' already declared/],
+  ['a syntax error', 'export default async () => {\n  const = 2\n}\n', 2, /Expected identifier but found "="/],
+  ['no error', "export default async () => {\n  throw 'no'\n}\n", 0, /no/]
+]
+
+t.test('a start that fails prints the error with its file, line and stack', async (t) => {
+  const folder = testdir(t, Object.fromEntries(failures.map(([name, source]) => [`${name}.ts`, source])))
+  for (const [name, , line, message] of failures) {
+    const file = join(folder, `${name}.ts`)
+    const env = { FAILING_FILE: pathToFileURL(file).href }
+    const preload = [`--import=${join(import.meta.dirname, '../fixtures/failing-start.js')}`]
+    const started = run(t, startCommand(preload), env)
+    t.equal(await started.exit(), 1, name)
+    const lines = started.stderr.split('\n')
+    if (line === 0) t.equal(started.stderr, 'no\n')
+    else t.equal(lines[0], `${relative(process.cwd(), file)}:${line}`)
+    t.match(started.stderr, message)
+    t.equal(lines.some((line) => line.startsWith('    at ')), line !== 0)
+    const watched = run(t, devCommand(await takePort(), preload), env)
+    t.equal(await watched.exit(), 1, `${name}, fastify-cli`)
+    t.match(watched.stderr, message)
+    if (line !== 0) t.ok(watched.stderr.includes(`${file}:${line}:`))
+    t.notMatch(watched.stderr, /process-events/)
+  }
 })
 
 t.test('an invalid configuration or a port in use ends the start', async (t) => {

@@ -249,10 +249,10 @@ t.test('an order that cannot be printed is an error with its reason', async (t) 
   const missing = join(t.testdirName, 'missing.js')
   for (const [name, content, args, code, message] of [
     ['a.mjs', PLAIN, ['--route', 'GET /none'], 1, /There is no route "GET \/none"\.\n$/],
-    ['e.mjs', 'throw new Error("no \\u001b[31mdatabase")', [], 1, /e\.mjs cannot be loaded: no ␛\[31mdatabase\n$/],
-    ['f.mjs', 'export default async function (app) { throw new Error("no database") }', [], 1, /f\.mjs cannot be loaded: no database\n$/],
+    ['e.mjs', 'throw new Error("no \\u001b[31mdatabase")', [], 1, /e\.mjs cannot be loaded: no ␛\[31mdatabase \(.*e\.mjs:1\)\n$/],
+    ['f.mjs', 'export default async function (app) { throw new Error("no database") }', [], 1, /f\.mjs cannot be loaded: no database \(.*f\.mjs:1\)\n$/],
     ['h.mjs', 'import Fastify from "fastify"\nconst app = Fastify()\napp.register(async () => { throw new Error("no database") })\napp.listen({ port: 1 }, ' +
-      '() => process.exit(1))', [], 1, /h\.mjs cannot be loaded: no database\n$/]
+      '() => process.exit(1))', [], 1, /h\.mjs cannot be loaded: no database \(.*h\.mjs:3\)\n$/]
   ] as const) {
     const answer = await lifecycle(file(t, name, content), ...args)
     t.match(answer, { code, out: '', err: message }, name)
