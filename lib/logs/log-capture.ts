@@ -1,23 +1,27 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { isNativeError } from 'node:util/types'
 import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { contextOf, knownStateOf, recordingOf, type RequestContext } from '../lifecycle/request-state.js'
-import { RequestLog, type LateErrorListener } from './log-record.js'
+import { levelName, RequestLog, type KeptLine, type LateErrorListener } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
 const CHANNEL = 'tracing:pino_asJson:end'
-/** The message of the line that Fastify writes for each request before its first hook. */
-const FIRST_MESSAGE = 'incoming request'
-/** The message of Fastify when a handler rejects after the response was sent; no hook is called for that error. */
+/** Lines before the first hook of a request. */
+const MAX_FIRST_LINES = 20
+/** The end of Fastify's message when a handler rejects after the response was sent; no hook receives that error. */
 const LATE_ERROR = 'Promise errored, but reply.sent = true was set'
 
 interface PublishedLine {
   /** The logger that writes the line. */
-  instance: object
+  instance: Logger
   arguments: readonly [fields: object, message: unknown, level: number, ...rest: unknown[]]
   /** The line; absent where formatting failed. */
   result?: string
 }
+
+/** A line of a request that was not known yet, and the log of another request that it was added to. */
+interface FirstLine { kept: KeptLine, log: RequestLog | undefined }
 
 const captures = new Set<LogCapture>()
 /**
@@ -27,8 +31,19 @@ const captures = new Set<LogCapture>()
  */
 const kOwner = Symbol('hindsight.owner')
 type Owner = RequestContext | null
-/** First lines of requests that are neither opened nor buffered yet, by the request or by its logger. */
-const firstLines = new WeakMap<object, { level: number, text: string, at: number }>()
+
+declare module '../recording/recording.js' {
+  interface Recording {
+    /** The last error that was logged after the request had failed. */
+    loggedError?: unknown
+  }
+}
+
+/**
+ * Lines that Fastify writes for a request before its first hook: by the request, or by a logger of no known request,
+ * for the turn of the event loop.
+ */
+const firstLines = new WeakMap<object, FirstLine[]>()
 
 /** Attributes the log lines of an application to the requests that caused them, without parsing or copying them. */
 export class LogCapture {
@@ -52,8 +67,9 @@ export class LogCapture {
   open (request: FastifyRequest): RequestLog {
     const log = this.#logFor(request)
     const { log: logger } = request
-    if (isPublished(logger)) log.writesDebug = this.#app.hindsight.mode === 'full' && logger.isLevelEnabled('debug')
-    else if (isDisabled(logger)) request.log = lateErrorLogger(logger, contextOf(request))
+    const writesDebug = isPublished(logger) && logger.isLevelEnabled('debug')
+    log.writesDebug = writesDebug && this.#app.hindsight.mode === 'full'
+    if (isDisabled(logger)) request.log = errorLogger(logger, contextOf(request))
     return log
   }
 
@@ -73,39 +89,65 @@ export class LogCapture {
     if (recording.log !== undefined) return recording.log
     const log = recording.log = new RequestLog(recording, this.#onLateError)
     const logger = request.log
-    if (this.hasPinoLogger && logger !== this.#app.log) {
-      const value = Object.hasOwn(logger, kOwner) ? null : contextOf(request)
-      // Not enumerable, and without an error for a frozen logger.
-      Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
+    const isShared = Object.hasOwn(logger, kOwner)
+    if (this.hasPinoLogger && logger !== this.#app.log) setOwner(logger, isShared ? null : contextOf(request))
+    const isOwn = this.hasPinoLogger && logger !== this.#app.log && !isShared
+    for (const { kept, log: other } of (isOwn && firstLines.get(logger)) || firstLines.get(request) || []) {
+      other?.remove(kept)
+      log.add(kept)
     }
-    const first = firstLines.get(request) ?? firstLines.get(logger)
-    if (first !== undefined) log.add(first.level, first.text, first.at)
-    firstLines.delete(logger)
     return log
   }
 }
 
 // The fields and the logger of a line may throw when they are read. What a subscriber throws would end the process.
-function onLine (line: unknown): void {
+function onLine (message: unknown): void {
   try {
-    const { instance, arguments: [fields, message, level], result } = line as PublishedLine
-    if (typeof result !== 'string') return
-    const owner = (instance as { [kOwner]?: Owner })[kOwner] ?? null
-    const { err, req } = fields as { err?: unknown, req?: unknown }
-    if (message === LATE_ERROR) recordLate(owner, err)
-    if (owner !== null) return logOf(owner)?.add(level, result)
-    const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
-    if (message !== FIRST_MESSAGE && request?.log !== instance) return logOfContext()?.add(level, result)
-    // Fastify writes this line before the first hook, when a kept connection may have the context of its last request.
-    const log = request === null ? undefined : knownStateOf(request)?.recording.log
-    if (log === undefined) firstLines.set(request ?? instance, { level, text: result, at: performance.now() })
-    else log.add(level, result)
+    attribute(message as PublishedLine)
   } catch {}
 }
 
-function recordLate (owner: Owner, error: unknown): void {
+function attribute ({ instance, arguments: [fields, message, level], result: text }: PublishedLine): void {
+  if (typeof text !== 'string') return
+  const owner = (instance as { [kOwner]?: Owner })[kOwner] ?? null
+  noteError(owner, fields, message)
+  const [field] = Object.keys(fields)
+  const line = { text, message, field }
+  const kept: KeptLine = { at: performance.now(), level: levelName(level, instance.levels.values), line }
+  if (owner !== null) return logOf(owner)?.add(kept)
+  const { req } = fields as { req?: unknown }
+  const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
+  const known = request?.log === instance ? knownStateOf(request)?.recording.log : undefined
+  if (known !== undefined) return known.add(kept)
+  // When Fastify writes the first line, a kept connection may have the context of its last request.
+  const log = logOfContext()
+  log?.add(kept)
+  if (!firstLines.has(instance)) setImmediate(() => { firstLines.delete(instance) })
+  for (const key of [instance, ...(request === null ? [] : [request])]) {
+    const lines = firstLines.get(key) ?? []
+    if (lines.length < MAX_FIRST_LINES) lines.push({ kept, log })
+    firstLines.set(key, lines)
+  }
+}
+
+/** Records the error of a line where Fastify calls no hook for it: of an error handler, or after the response. */
+function noteError (owner: Owner, fields: object, message: unknown): void {
   const log = owner === null ? logOfContext() : logOf(owner)
-  if (log !== undefined) log.onLateError?.(log.recording, error)
+  if (log === undefined) return
+  const { recording } = log
+  const isLate = typeof message === 'string' && message.endsWith(LATE_ERROR)
+  if (!isLate && recording.failure === null) return
+  if (isLate) log.onLateError?.(recording, (fields as { err?: unknown }).err)
+  else recording.loggedError = Object.values(fields).find(isError) ?? recording.loggedError
+}
+
+function isError (value: unknown): boolean {
+  return value instanceof Error || isNativeError(value)
+}
+
+// Not enumerable, and without an error for a frozen logger.
+function setOwner (logger: object, value: Owner): void {
+  Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
 }
 
 // For lines of a logger that belongs to no single request, such as that of the application or of a module.
@@ -129,15 +171,16 @@ function isPublished (logger: FastifyBaseLogger): logger is FastifyBaseLogger & 
   return major > 9 || (major === 9 && minor >= 14)
 }
 
-/** Whether a logger is that of Fastify for `logger: false`, which has no level and writes nothing. */
+/** Whether a logger writes no errors: that of Fastify for `logger: false`, or one of a higher level. */
 function isDisabled (logger: FastifyBaseLogger): boolean {
+  if (isPublished(logger)) return !logger.isLevelEnabled('error')
   return (logger as { level?: unknown }).level === undefined && logger.child({}) === logger
 }
 
-/** A disabled logger that reports late errors: Fastify only logs them. */
-function lateErrorLogger (logger: FastifyBaseLogger, owner: RequestContext): FastifyBaseLogger {
-  const error = (fields: { err?: unknown } | undefined, message: unknown): void => {
-    if (message === LATE_ERROR) recordLate(owner, fields?.err)
-  }
-  return Object.create(logger, { error: { value: error, writable: true } }) as FastifyBaseLogger
+/** A disabled logger that reports the errors that Fastify only logs. */
+function errorLogger (logger: FastifyBaseLogger, owner: RequestContext): FastifyBaseLogger {
+  const note = (fields: unknown, message: unknown): void =>
+    noteError(owner, isError(fields) ? { err: fields } : Object(fields) as object, message)
+  const method = { value: note, writable: true, configurable: true }
+  return Object.create(logger, { error: method, info: method }) as FastifyBaseLogger
 }

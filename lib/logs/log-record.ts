@@ -1,8 +1,9 @@
 import type { ListenerEvent } from '../lifecycle/events.js'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Recording } from '../recording/recording.js'
+import { inspected } from '../view/json.js'
 
-/** The levels of pino from the least to the most severe; their numbers are 10 to 60. */
+/** The levels of pino from the least to the most severe. */
 export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 
 export type LogLevel = typeof LEVELS[number]
@@ -19,9 +20,10 @@ export interface LogRecord {
   context: Record<string, unknown>
 }
 
-/** The name of one of pino's level numbers; numbers between two levels belong to the lower one. */
-export function levelName (level: number): LogLevel {
-  return LEVELS[Math.min(Math.floor(level / 10), LEVELS.length) - 1] ?? 'trace'
+/** The name of a logger's level by the numbers of its names; any other number belongs to the next lower one. */
+export function levelName (level: number, numbers: Readonly<Record<string, number>>): LogLevel {
+  const isAtMost = (name: LogLevel): boolean => (numbers[name] ?? Infinity) <= level
+  return LEVELS.find((name) => numbers[name] === level) ?? LEVELS.findLast(isAtMost) ?? 'trace'
 }
 
 /** At most `limit` lines of a log, in their order: warnings and errors first, then the latest lines. */
@@ -85,8 +87,17 @@ const MAX_LINE = 32 * 1024
 /** The text of a line that no logger wrote. */
 export type OwnLine = Pick<LogRecord, 'channel' | 'message' | 'context'>
 
+/** A line as pino wrote it. The keys of its message and of its fields depend on the options of the logger. */
+export interface PinoLine {
+  text: string
+  /** The message that the logger received; undefined where it received fields only. */
+  message?: unknown
+  /** The name of one of the fields. */
+  field?: string | undefined
+}
+
 /** A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`. */
-interface KeptLine { at: number, level: LogLevel, line: OwnLine | string }
+export interface KeptLine { at: number, level: LogLevel, line: OwnLine | PinoLine }
 
 /** Receives the error of a handler that fails after its response was sent. */
 export type LateErrorListener = (recording: Recording, error: unknown) => void
@@ -95,14 +106,13 @@ export type LateErrorListener = (recording: Recording, error: unknown) => void
 export class RequestLog {
   /** Whether the application's logger writes debug lines: then it writes those of Hindsight, too. */
   writesDebug = false
-  /** The number of lines that were added, kept or not. */
-  size = 0
   /** The characters of the lines that are kept, about their bytes. */
   bytes = 0
   /** It has the time at which the request arrived. */
   readonly recording: Recording
   readonly onLateError: LateErrorListener | undefined
   readonly #lines: KeptLine[] = []
+  #messageKey: string | undefined
   #isFinished = false
   #dropped = 0
 
@@ -111,11 +121,21 @@ export class RequestLog {
     this.onLateError = onLateError
   }
 
-  /** Adds a line as pino wrote it; `level` is pino's number, `at` a time on the clock of `performance.now()`. */
-  add (level: number, text: string, at = performance.now()): void {
+  /** Adds a line that pino wrote. */
+  add (kept: KeptLine): void {
     if (!this.#hasSpace()) return
-    this.bytes += Math.min(text.length, MAX_LINE)
-    this.#lines.push({ at, level: levelName(level), line: text.length > MAX_LINE ? messageOf(text) : text })
+    const { line } = kept
+    if ('text' in line) {
+      this.bytes += Math.min(line.text.length, MAX_LINE)
+      if (line.text.length > MAX_LINE) kept.line = cutLine(line)
+    }
+    this.#lines.push(kept)
+  }
+
+  /** Removes a line that belongs to another request. */
+  remove (kept: KeptLine): void {
+    const index = this.#lines.indexOf(kept)
+    if (index !== -1) this.#lines.splice(index, 1)
   }
 
   /** Adds a line that no logger writes, such as a warning of the process. */
@@ -136,9 +156,12 @@ export class RequestLog {
 
   /** All lines, parsed and in the order in which they were written, and a last line that counts those dropped. */
   records (): LogRecord[] {
+    // The message of a line may be one of its fields: lines with a message of their own have the key.
+    const example = this.#lines.find(({ line }) => 'text' in line && line.message !== undefined)?.line as PinoLine
+    this.#messageKey ??= example && messageKey(fieldsOf(example), example)
     const records = this.#lines.toSorted((a, b) => a.at - b.at).map((kept) => {
       // The page and the profile show the same line.
-      if (typeof kept.line === 'string') kept.line = parsed(kept.line)
+      if ('text' in kept.line) kept.line = parsed(kept.line, this.#messageKey)
       return this.#record(kept.at, kept.level, kept.line)
     })
     if (this.#dropped > 0) {
@@ -158,7 +181,6 @@ export class RequestLog {
   }
 
   #hasSpace (): boolean {
-    this.size++
     if (this.#isFinished) return false
     if (this.#lines.length < MAX_LINES && this.bytes <= MAX_LENGTH) return true
     this.#dropped++
@@ -166,27 +188,51 @@ export class RequestLog {
   }
 }
 
-function parsed (text: string): OwnLine {
-  let fields: Record<string, unknown>
+type Fields = Record<string, unknown>
+
+/** The fields of a line; none where it is not JSON. */
+function fieldsOf ({ text }: PinoLine): Fields | null {
   try {
-    fields = JSON.parse(text) as Record<string, unknown>
+    return Object(JSON.parse(text)) as Fields
   } catch {
-    return { channel: 'app', message: text.trimEnd(), context: {} }
+    return null
   }
-  const { level: _level, time: _time, pid: _pid, hostname: _hostname, reqId: _reqId, channel, msg, ...context } = fields
-  const { message: ofError } = (context.err ?? {}) as { message?: unknown }
-  // Many services of logs need the `messageKey` of pino to be `message`.
-  const message = [msg, context.message, ofError].find((value) => typeof value === 'string')
+}
+
+/** The key of the message of a line, which pino writes last: a field with the same key has an earlier place. */
+function messageKey (fields: Fields | null, { message }: PinoLine): string | undefined {
+  const keys = Object.keys(fields ?? {})
+  return keys.findLast((key) => fields?.[key] === message) ?? keys.at(-1)
+}
+
+/** `keyOfOthers`: the key of the message in other lines. */
+function parsed (line: PinoLine, keyOfOthers?: string): OwnLine {
+  const { text, message: given, field } = line
+  const all = fieldsOf(line)
+  if (all === null) return { channel: 'app', message: text.trimEnd(), context: {} }
+  const key = (given === undefined ? keyOfOthers : messageKey(all, line)) ?? ''
+  const { level: _level, time: _time, pid: _pid, hostname: _hostname, reqId: _reqId, channel, ...context } = all
+  const isNested = field !== undefined && !(field in all)
+  const nested = isNested ? Object.values(context).find((value) => Object.hasOwn(Object(value) as object, field)) : null
+  const fields = (nested ?? all) as Fields
+  const message = all[key] ?? fields[key] ?? Object.values(fields).find(isSerializedError)?.message ?? ''
+  delete context[key]
+  const name = channel ?? fields.channel
   return {
-    channel: typeof channel === 'string' ? channel : 'req' in context || 'res' in context ? 'request' : 'app',
-    message: message ?? '',
+    channel: typeof name === 'string' ? name : 'req' in fields || 'res' in fields ? 'request' : 'app',
+    message: typeof message === 'string' ? message : inspected(message),
     context
   }
 }
 
-function messageOf (text: string): OwnLine {
-  const { channel, message } = parsed(text)
-  const note = `${text.length.toLocaleString('en')} characters: the fields of this line were left out`
+function isSerializedError (value: unknown): value is { message: string } {
+  const { message, stack } = Object(value) as { message?: unknown, stack?: unknown }
+  return typeof message === 'string' && typeof stack === 'string'
+}
+
+function cutLine (line: PinoLine): OwnLine {
+  const { channel, message } = parsed(line)
+  const note = `${line.text.length.toLocaleString('en')} characters: the fields of this line were left out`
   // Copied, since a slice would keep the whole string in memory.
   return { channel, message: Buffer.from(message.slice(0, MAX_LINE)).toString(), context: { cut: note } }
 }

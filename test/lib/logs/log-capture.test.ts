@@ -3,11 +3,11 @@ import { Agent, get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import Fastify from 'fastify'
+import Fastify, { LogController } from 'fastify'
 import pino from 'pino'
 import t from 'tap'
 import type { AddressInfo } from 'node:net'
-import type { FastifyBaseLogger, FastifyInstance, FastifyServerOptions } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
 import { contextOf, recordingOf } from '../../../lib/lifecycle/request-state.js'
 import { LogCapture } from '../../../lib/logs/log-capture.js'
@@ -93,11 +93,9 @@ inBothModes('"request completed" is captured as it was written, with any options
     'a mixin': { more: { mixin: () => ({ part: 'shop' }) }, context: ({ responseTime }) => ({ part: 'shop', res: { statusCode: 200 }, responseTime }) },
     bindings: { more: { base: { service: 'shop' } }, context: ({ responseTime }) => ({ service: 'shop', res: { statusCode: 200 }, responseTime }) },
     redacted: { more: { redact: ['res.statusCode'] }, context: ({ responseTime }) => ({ res: { statusCode: '[Redacted]' }, responseTime }) },
-    'another key of the message': {
-      more: { messageKey: 'text' }, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime, text: 'request completed' }), message: ''
-    }
+    'another key of the message': { more: { messageKey: 'text' }, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime }) }
   }
-  for (const [name, { more, context, message = 'request completed' }] of Object.entries(loggers)) {
+  for (const [name, { more, context }] of Object.entries(loggers)) {
     const { stream, lines } = sink()
     const app = await build(app => app.get('/', () => 'x'), {}, withLogger('info', stream, more))
     const { logs } = await profileOf(app, await app.inject('/'))
@@ -105,8 +103,72 @@ inBothModes('"request completed" is captured as it was written, with any options
     const [completed, ...others] = logs.filter(({ context }) => context.responseTime !== undefined)
     t.same(others, [], name)
     t.same(completed?.context, context(written), name)
-    t.match(completed, { level: 'info', channel: 'request', message }, name)
+    t.match(completed, { level: 'info', channel: 'request', message: 'request completed' }, name)
     await app.close()
+  }
+})
+
+inBothModes('lines have their levels, channels and messages with any options of the logger', async (t, build) => {
+  const levels = { trace: 6, debug: 5, info: 4, warn: 3, error: 2, fatal: 1 }
+  const loggers: Record<string, object> = {
+    messageKey: { messageKey: 'text' },
+    'a messageKey that is the name of a field': { messageKey: 'order' },
+    errorKey: { errorKey: 'error' },
+    nestedKey: { nestedKey: 'payload' },
+    customLevels: { customLevels: { audit: 35 } },
+    'levels with other numbers': { customLevels: { trace: 1, debug: 2, info: 3, warn: 4, error: 5, fatal: 6 }, useOnlyCustomLevels: true },
+    'descending levels': { customLevels: levels, useOnlyCustomLevels: true, levelComparison: 'DESC' },
+    'a timestamp': { timestamp: () => ',"at":"now"' },
+    'no timestamp': { timestamp: false, base: null },
+    'formatters of levels': { formatters: { level: (severity: string) => ({ severity }) } },
+    'formatters of fields': { formatters: { log: (fields: object) => ({ fields }) } }
+  }
+  for (const [name, more] of Object.entries(loggers)) {
+    const app = await build((app) => app.get('/', (request) => {
+      request.log.info({ order: 7 }, 'order found')
+      request.log.child({ channel: 'billing' }).warn('not paid')
+      request.log.error(new Error('lost'))
+      request.log.info(5 as unknown as string)
+      return 'x'
+    }), {}, withLogger('info', sink().stream, more))
+    const { logs } = await profileOf(app, await app.inject('/'))
+    t.same(logs.filter(({ channel, level }) => channel !== 'event' && level !== 'debug').map(({ level, channel, message }) => [level, channel, message]), [
+      ['info', 'request', 'incoming request'],
+      ['info', 'app', 'order found'],
+      ['warn', 'billing', 'not paid'],
+      ['error', 'app', 'lost'],
+      ['info', 'app', '5'],
+      ['info', 'request', 'request completed']
+    ], name)
+    await app.close()
+  }
+})
+
+inBothModes('the lines that a log controller of the application writes first are those of the request', async (t, build) => {
+  class Own extends LogController {
+    override incomingRequest (request: FastifyRequest): void {
+      request.log.info(`-> ${request.url}`)
+      request.log.info({ id: request.id }, 'accepted')
+    }
+  }
+  const app = await build((app) => {
+    app.get('/:n', async (request) => {
+      if (request.url === '/parent') await app.inject('/child')
+      return 'x'
+    })
+  }, {}, { ...withLogger('info', sink().stream), logController: new Own() })
+  const port = await listen(app)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  for (const path of ['/1', '/2', '/parent']) {
+    await new Promise<void>((resolve, reject) => get({ port, path, agent }, (response) => response.resume().on('end', () => resolve())).on('error', reject))
+  }
+  const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
+  t.equal(profiles.length, 4)
+  for (const { token, url } of profiles) {
+    const { logs = [] } = await app.hindsight.profiler.find(token) ?? {}
+    const shown = logs.filter(({ level }) => level === 'info').map(({ message }) => message)
+    t.same(shown, [`-> ${new URL(url).pathname}`, 'accepted', 'request completed'])
   }
 })
 
@@ -359,18 +421,24 @@ inBothModes('a logger other than pino is unchanged, and the profile has only lin
 })
 
 inBothModes('an error after the response is recorded, with and without a logger', async (t, build) => {
-  for (const logger of [false, { level: 'silent' }, { level: 'error', stream: output().stream }]) {
+  const childLoggerFactory = (log: pino.Logger, bindings: object, options: object): pino.Logger => log.child(bindings, { ...options, msgPrefix: '[api] ' })
+  const servers = [
+    { logger: false }, { logger: { level: 'silent' } }, { logger: { level: 'error', stream: output().stream } },
+    { logger: { level: 'error', stream: output().stream, messageKey: 'text', errorKey: 'error', nestedKey: 'payload' } },
+    { logger: { level: 'info', stream: output().stream, msgPrefix: '> ' }, childLoggerFactory }
+  ]
+  for (const server of servers) {
     const app = await build((app) => app.get('/', async (_request, reply) => {
       reply.send('sent')
       await sleep(1)
       throw new Error('too late')
-    }), {}, { logger })
+    }), {}, server)
     await app.inject('/')
     // Fastify logs the error when the promise of the handler rejects, after the response.
     await sleep(20)
     const { profiles: [summary] } = await app.hindsight.profiler.search({ limit: 1 })
     const { exceptions } = await app.hindsight.profiler.find(summary?.token ?? '') ?? {}
-    t.match(exceptions?.map(({ message }) => message) ?? [], typeof logger === 'object' && logger.level === 'silent' ? [] : ['too late'])
+    t.same(exceptions?.map(({ message }) => message), ['too late'])
   }
 })
 

@@ -10,24 +10,37 @@ const START = new Recording()
 const startedTime = Date.parse('2026-01-02T03:04:05.000Z')
 Object.assign(START.timing, { startedAt: 1_000, startedTime })
 
-t.test('levels have their numbers', async t => {
+const NUMBERS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60 }
+
+/** Adds a line as pino writes it, with its field `msg` as the message. */
+function add (log: RequestLog, level: number, text: string, at = performance.now()): void {
+  const message = /"msg":("(?:[^"\\]|\\.)*")/.exec(text)?.[1]
+  log.add({ at, level: levelName(level, NUMBERS), line: { text, message: message === undefined ? undefined : JSON.parse(message) } })
+}
+
+t.test('levels have the names that the logger gives their numbers', async t => {
   for (const [level, name] of [
     [10, 'trace'], [20, 'debug'], [30, 'info'], [35, 'info'], [40, 'warn'], [50, 'error'], [60, 'fatal'], [100, 'fatal'], [0, 'trace']
-  ] as const) t.equal(levelName(level), name)
+  ] as const) t.equal(levelName(level, NUMBERS), name)
+  const descending = { fatal: 1, error: 2, warn: 3, info: 4, debug: 5, trace: 6 }
+  for (const [name, level] of Object.entries(descending)) t.equal(levelName(level, descending), name)
 })
 
 t.test('a line that is not JSON is kept as its message', async t => {
   const log = new RequestLog(START)
-  log.add(40, 'plain text\n')
+  add(log, 40, 'plain text\n')
   t.match(log.records(), [{ level: 'warn', channel: 'app', message: 'plain text', context: {} }])
 })
 
-t.test('a line without a message has that of its error', async t => {
+t.test('a line without a message has that among its fields, or that of its error', async t => {
   const log = new RequestLog(START)
-  log.add(50, '{"level":50,"err":{"message":"boom"}}')
-  log.add(30, '{"level":30,"a":1}')
-  log.add(30, '{"level":30,"message":"by another messageKey"}')
-  t.match(log.records(), [{ message: 'boom' }, { message: '', context: { a: 1 } }, { message: 'by another messageKey' }])
+  add(log, 50, '{"level":50,"cause":{"message":"boom","stack":"Error: boom"}}')
+  add(log, 30, '{"level":30,"a":1}')
+  log.add({ at: performance.now(), level: 'info', line: { text: '{"level":30,"text":"a field","b":2}' } })
+  t.match(log.records(), [{ message: 'boom' }, { message: '', context: { a: 1 } }, { message: '', context: { text: 'a field', b: 2 } }])
+  log.add({ at: performance.now(), level: 'info', line: { text: '{"level":30,"text":"first"}' } })
+  log.add({ at: performance.now(), level: 'info', line: { text: '{"level":30,"a":"a message","text":"a message"}', message: 'a message' } })
+  t.match(log.records().slice(3), [{ message: 'first', context: {} }, { message: 'a message', context: { a: 'a message' } }])
 })
 
 t.test('lines above the bound that no logger has written are counted', async t => {
@@ -38,12 +51,12 @@ t.test('lines above the bound that no logger has written are counted', async t =
 
 t.test('lines above the bounds are counted', async t => {
   const log = new RequestLog(START)
-  for (let i = 0; i < 10_003; i++) log.add(30, '{"msg":"x"}')
+  for (let i = 0; i < 10_003; i++) add(log, 30, '{"msg":"x"}')
   t.equal(log.records().length, 10_001)
   t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message === '3 more log lines of this request were not kept'))
   const large = new RequestLog(START)
   // Of one line 10,000 characters or more are kept, of all together some megabytes.
-  for (let i = 0; i < 2_000; i++) large.add(30, JSON.stringify({ msg: 'x'.repeat(1024 * 64) }))
+  for (let i = 0; i < 2_000; i++) add(large, 30, JSON.stringify({ msg: 'x'.repeat(1024 * 64) }))
   t.ok(large.records().length < 2_000)
   t.ok(large.records().some(({ message }) => /more log lines/.test(message)))
 })
@@ -54,9 +67,9 @@ const notified = (listener: string): string => `Notified event "kernel.request" 
 
 t.test('notifications are ordered among the lines of the same millisecond; skipped listeners have none', async t => {
   const log = new RequestLog(START)
-  log.add(30, '{"msg":"before"}', 999.8)
-  log.add(30, '{"msg":"between"}', 1000.25)
-  log.add(30, '{"msg":"after"}', 1009.5)
+  add(log, 30, '{"msg":"before"}', 999.8)
+  add(log, 30, '{"msg":"between"}', 1000.25)
+  add(log, 30, '{"msg":"after"}', 1009.5)
   const events = [event('router', 'ran', 0.2), event('locale', 'skipped', 0.3), event('firewall', 'ran', 0.4), event('pagination', 'raised', 9.001)]
   const records = reportedLines(log, events, startedTime, mask).logs
   t.same(
@@ -77,7 +90,7 @@ t.test('the order and the times of lines do not depend on the clock of the machi
   for (const [i, message] of ['first', 'second', 'third'].entries()) {
     Date.now = () => startedTime - i * 60_000
     if (i === 1) log.note('info', { channel: 'app', message, context: {} })
-    else log.add(30, JSON.stringify({ msg: message }))
+    else add(log, 30, JSON.stringify({ msg: message }))
   }
   const records = log.records()
   t.same(records.map(({ message }) => message), ['first', 'second', 'third'])
@@ -88,9 +101,9 @@ t.test('a debug line of Hindsight has its place in the log, whether or not the l
   const written: unknown[] = []
   const logger = { debug: (...line: unknown[]) => { written.push(line) } } as never
   const log = new RequestLog(START)
-  log.add(30, '{"msg":"first"}')
+  add(log, 30, '{"msg":"first"}')
   log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'second' })
-  log.add(30, '{"msg":"third"}')
+  add(log, 30, '{"msg":"third"}')
   t.match(log.records(), [{ message: 'first' }, { level: 'debug', channel: 'router', message: 'second', context: { route: 'home' } }, { message: 'third' }])
   t.same(written, [])
   log.writesDebug = true
@@ -101,7 +114,7 @@ t.test('a debug line of Hindsight has its place in the log, whether or not the l
 
 t.test('a line is masked with the given mask', async (t) => {
   const log = new RequestLog(START)
-  log.add(30, '{"level":30,"time":1,"pid":1,"hostname":"h","reqId":"req-1","token":"abc","err":{"stack":"password=hunter2"},"msg":"for https://u:pw@host/"}\n')
+  add(log, 30, '{"level":30,"time":1,"pid":1,"hostname":"h","reqId":"req-1","token":"abc","err":{"stack":"password=hunter2"},"msg":"for https://u:pw@host/"}\n')
   const [shown] = reportedLines(log, [], 0, mask).logs
   t.match(shown, { level: 'info', message: 'for https://u:******@host/', context: { token: '******' } })
   t.notMatch(JSON.stringify(shown), 'hunter2')
@@ -110,19 +123,18 @@ t.test('a line is masked with the given mask', async (t) => {
 
 t.test('lines are in the order in which they were written', async (t) => {
   const log = new RequestLog(START)
-  log.add(30, '{"msg":"third"}', 2_000)
-  log.add(30, '{"msg":"first"}', 1_000.5004)
-  log.add(30, '{"msg":"second"}', 1_000.5004)
+  add(log, 30, '{"msg":"third"}', 2_000)
+  add(log, 30, '{"msg":"first"}', 1_000.5004)
+  add(log, 30, '{"msg":"second"}', 1_000.5004)
   const at = (ms: number): string => new Date(startedTime + ms).toISOString()
   t.same(
     log.records().map(({ message, time, offset }) => [message, time, offset]), [['first', at(0), 0.5], ['second', at(0), 0.5], ['third', at(1_000), 1_000]]
   )
-  t.equal(log.size, 3)
 })
 
 t.test('only the message of a long line is kept', async (t) => {
   const log = new RequestLog(START)
-  log.add(40, JSON.stringify({ level: 40, channel: 'import', body: 'x'.repeat(100_000), msg: 'the "end"' }))
+  add(log, 40, JSON.stringify({ level: 40, channel: 'import', body: 'x'.repeat(100_000), msg: 'the "end"' }))
   t.match(
     log.records(), [{ level: 'warn', channel: 'import', message: 'the "end"', context: { cut: '100,061 characters: the fields of this line were left out' } }]
   )
@@ -132,7 +144,7 @@ t.test('at most 200 lines are masked, errors and warnings first; the others are 
   let read = 0
   const counting: Pick<Mask, 'text' | 'value'> = { value: (value) => mask.value(value), text: (text) => { read++; return mask.text(text) } }
   const log = new RequestLog(START)
-  for (let i = 0; i < 5_000; i++) log.add(i % 1_000 === 7 ? 50 : i === 8 ? 40 : 30, `{"level":30,"time":1,"msg":"line ${i}"}`)
+  for (let i = 0; i < 5_000; i++) add(log, i % 1_000 === 7 ? 50 : i === 8 ? 40 : 30, `{"level":30,"time":1,"msg":"line ${i}"}`)
   const { logs, logsOmitted } = reportedLines(log, [], 0, counting)
   t.equal(read, 200)
   t.equal(logs.length, 200)
@@ -140,6 +152,6 @@ t.test('at most 200 lines are masked, errors and warnings first; the others are 
   t.equal(logs.at(-1)?.message, 'line 4999')
   t.same(logsOmitted, 4_800)
   const loud = new RequestLog(START)
-  for (let i = 0; i < 1_500; i++) loud.add(50, '{"msg":"x"}')
+  for (let i = 0; i < 1_500; i++) add(loud, 50, '{"msg":"x"}')
   t.same(reportedLines(loud, [], 0, mask).logsOmitted, 1_300)
 })
