@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
-import type { HookRun, RecordedFunction } from '../lifecycle/event-recorder.js'
+import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
-import { interceptHooks, isOwnHook, isPromise } from '../lifecycle/hooks.js'
+import { interceptHooks, isOwnHook, isPromise, ownHook } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { LastHook } from './handler-time.js'
@@ -23,8 +23,8 @@ const HOOKS: ReadonlySet<string> = new Set<HookStage>([
 ])
 /** Those of them whose third argument is a payload or an error. */
 const HAS_PAYLOAD: ReadonlySet<string> = new Set(['onSend', 'preSerialization', 'onError', 'preParsing'])
-/** Fastify only logs the errors of these hooks; they do not change the response. */
-const ONLY_LOGGED: ReadonlySet<string> = new Set(['onResponse', 'onError'])
+/** Errors of these hooks do not change the response: Fastify logs or ignores them. */
+const WITHOUT_EFFECT = ['onResponse', 'onError', 'onTimeout', 'onRequestAbort'] as const
 
 /**
  * Records the hooks of an application, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that have to
@@ -33,13 +33,23 @@ const ONLY_LOGGED: ReadonlySet<string> = new Set(['onResponse', 'onError'])
 export function recordHooks (app: FastifyInstance, last: Readonly<Record<string, LastHook>>): void {
   interceptHooks(app, (instance, name, hook, add) => {
     if (typeof hook === 'function' && isOwnHook(hook)) return add(hook)
-    add(recordedHook(instance, name, hook))
+    add(recordedHook(instance, name, hook, HOOKS.has(name)))
     last[name]?.addTo(instance)
+  })
+  // Hooks of a route are not listed.
+  app.addHook('onRoute', function recordErrors (route) {
+    for (const name of WITHOUT_EFFECT) {
+      const hooks = route[name]
+      const record = (hook: unknown): unknown => recordedHook(this, name, hook, false)
+      if (hooks !== undefined) route[name] = (Array.isArray(hooks) ? hooks.map(record) : record(hooks)) as []
+    }
   })
 }
 
-function recordedHook (instance: FastifyInstance, name: string, hook: unknown): unknown {
-  if (!HOOKS.has(name) || typeof hook !== 'function' || isRefused(name, hook)) return hook
+/** A hook that records its errors and, where it is listed, its event. */
+function recordedHook (instance: FastifyInstance, name: string, hook: unknown, isListed: boolean): unknown {
+  const mayFail = isListed || WITHOUT_EFFECT.includes(name as 'onError')
+  if (!mayFail || typeof hook !== 'function' || isRefused(name, hook) || isOwnHook(hook)) return hook
   const addedAt = new Error('Added here')
   const plugin = nameOfPlugin(instance)
   const listener = hook.name === '' ? 'anonymous' : hook.name
@@ -49,15 +59,15 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
     const [request, reply] = args as [FastifyRequest, FastifyReply]
     const { recording: { events }, pass } = stateOf(request)
     if (events === null) return (hook as Callable).apply(this, args)
-    const sentBefore = reply.sent
+    const sentBefore = isListed && reply.sent
     // The place is found with the first request: the files of a stack are read for that.
-    callee ??= { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }
-    const run = events.enter(reply, callee, pass)
+    if (isListed) callee ??= { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }
+    const run = callee === undefined ? null : events.enter(reply, callee, pass)
     const end = (raised?: unknown): void => {
-      if (run.isOver) return
+      if (run?.isOver === true) return
       const failed = raised !== undefined && raised !== null
-      events.leave(run, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
-      if (failed) recordRaised(request, reply, run, raised)
+      if (run !== null) events.leave(run, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
+      if (failed) recordRaised(request, name, listener, raised)
     }
     const done = args.at(-1)
     if (typeof done === 'function') {
@@ -81,19 +91,21 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
     return settled
   }
   Object.defineProperty(call, 'name', { value: hook.name })
-  return Object.defineProperty(call, 'length', { value: hook.length })
+  Object.defineProperty(call, 'length', { value: hook.length })
+  // Fastify adds a HEAD route with the hooks of a GET route.
+  return isListed ? call : ownHook(call)
 }
 
 // Fastify refuses a hook that is asynchronous and takes a callback.
 function isRefused (name: string, hook: object): boolean {
-  return hook.constructor.name === 'AsyncFunction' && (hook as Callable).length === (HAS_PAYLOAD.has(name) ? 4 : 3)
+  const { length } = hook as Callable
+  const isWrong = name === 'onRequestAbort' ? length !== 1 : length === (HAS_PAYLOAD.has(name) ? 4 : 3)
+  return hook.constructor.name === 'AsyncFunction' && isWrong
 }
 
-function recordRaised (
-  request: FastifyRequest, reply: FastifyReply, { callee: { stage, listener } }: HookRun, raised: unknown
-): void {
+function recordRaised (request: FastifyRequest, stage: string, listener: string, raised: unknown): void {
   const recording = recordingOf(request)
-  if (ONLY_LOGGED.has(stage)) {
+  if (WITHOUT_EFFECT.includes(stage as 'onError')) {
     servicesOf(request).recorder?.addError(request, raised)
     return
   }

@@ -63,7 +63,7 @@ t.test('a hook that raises after the response leaves it unchanged, and its error
       child.get('/error', { errorHandler: (error, _request, reply) => { reply.send(error) } }, async () => { throw new Error('first') })
     })
   })
-  for (const [url, message] of [['/promise', 'a promise'], ['/callback', 'a callback']] as const) {
+  for (const [url, message] of [['/promise', 'a promise'], ['/callback', 'a callback'], ['/route', 'of a route']] as const) {
     const response = await app.inject(url)
     t.equal(response.body, 'fine', url)
     t.equal((await profileOf(app, response)).exceptions.at(-1)?.message, message, url)
@@ -72,5 +72,4 @@ t.test('a hook that raises after the response leaves it unchanged, and its error
   t.equal(failed.exceptions.at(-1)?.message, 'first')
   t.match(JSON.stringify(failed.collectors.otherErrors), 'an onError')
   t.same((await profileOf(app, await app.inject('/'))).exceptions, [])
-  t.equal((await app.inject('/route')).body, 'fine')
 })

@@ -1,10 +1,13 @@
+import { once } from 'node:events'
+import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import etag from '@fastify/etag'
 import fp from 'fastify-plugin'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
+import { listen, profileOf } from '../../support/app.js'
 import { inBothModes, type Build } from '../../support/modes.js'
 
 const HERE = /application-hooks\.test\.[tj]s:\d+$/
@@ -182,3 +185,54 @@ t.test('the functions of the application that called back remain in a stack of t
   const ours = observed.filter((frame) => !frame.includes('/test/') && !frame.includes('/node_modules/'))
   t.same(ours.map((frame) => frame.replace(/^at (?:Object\.)?(\w+).*/, '$1')), ['hindsightHandler', 'hindsightDone', 'own'])
 })
+
+inBothModes('errors of hooks that do not change the response are in the profile, also those of a route', async (t, build) => {
+  const name = (url: string): string => `raised for ${url}`
+  const hooks = {
+    async onResponse ({ url }: FastifyRequest) { if (url !== '/left') throw new Error(name(url)) },
+    async onError ({ url }: FastifyRequest) { throw new Error(`onError ${name(url)}`) },
+    async onRequestAbort ({ url }: FastifyRequest) { throw new Error(name(url)) }
+  }
+  const slow = async (request: FastifyRequest): Promise<string> => {
+    if (request.url.endsWith('/left')) await once(request.raw, 'close')
+    if (request.url.endsWith('/fails')) throw new Error('first')
+    return 'fine'
+  }
+  const app = await build(async (app) => {
+    for (const url of ['/route', '/route/fails', '/route/left']) app.get(url, { ...hooks, onResponse: [hooks.onResponse] }, slow)
+    app.get('/callback', { onResponse (request, _reply, done) { done(new Error(name(request.url))) } }, slow)
+    await app.register(async (app) => {
+      for (const [name, hook] of Object.entries(hooks)) app.addHook(name as 'onResponse', hook)
+      for (const url of ['/app', '/app/fails', '/app/left']) app.get(url, slow)
+    })
+  })
+  const port = await listen(app)
+  for (const url of ['/route', '/callback', '/app']) {
+    const response = await app.inject(url)
+    t.equal(response.body, 'fine')
+    t.same(await errorsOf(app, url, 1), [name(url)])
+    if (url !== '/app') t.same((await profileOf(app, response)).events.filter(({ stage }) => stage === 'onResponse'), [], 'hooks of a route are not listed')
+  }
+  t.equal((await app.inject({ method: 'HEAD', url: '/route' })).statusCode, 200)
+  t.same(await errorsOf(app, '/route', 1), [name('/route')])
+  for (const of of ['/route', '/app']) {
+    t.equal((await app.inject(`${of}/fails`)).statusCode, 500)
+    t.same(await errorsOf(app, `${of}/fails`, 3), ['first', `onError ${name(`${of}/fails`)}`, name(`${of}/fails`)])
+    const request = get({ port, path: `${of}/left` }).on('error', () => {})
+    await once(request, 'socket')
+    setTimeout(() => request.destroy(), 50)
+    t.same((await errorsOf(app, `${of}/left`, 2)).filter((message) => message.startsWith('raised')), [name(`${of}/left`)])
+  }
+})
+
+/** The messages of all errors of the newest request for a URL, when there are so many. */
+async function errorsOf (app: FastifyInstance, url: string, count: number): Promise<string[]> {
+  for (let tries = 0; ; tries++) {
+    const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
+    const newest = profiles.find((one) => new URL(one.url).pathname === url)
+    const { exceptions = [], collectors = {} } = await app.hindsight.profiler.find(newest?.token ?? '') ?? {}
+    const all = [exceptions, ...(collectors.otherErrors ?? []) as Array<typeof exceptions>].flatMap((chain) => chain.map(({ message }) => message))
+    if (all.length >= count || tries > 100) return all
+    await sleep(20)
+  }
+}
