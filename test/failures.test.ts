@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import { eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, statusOf } from './support/app.js'
 import { inBothModes } from './support/modes.js'
 
@@ -279,6 +279,58 @@ inBothModes('if an onSend hook always throws, the profile has both errors, and i
   t.equal(statusOf(await get(port, '/ok')), 500)
   t.equal(statusOf(await get(port, '/nix')), 404)
   t.match(await raw(port, 'GARBAGE\r\n\r\n'), /^HTTP\/1\.1 400/)
+})
+
+inBothModes('an error that an error handler sends, throws or rejects with is explained, beside the first one', async (t, build) => {
+  const second = (): Error => Object.assign(new Error('second'), { statusCode: 409, code: 'SECOND' })
+  const handlers: Record<string, RouteShorthandOptions['errorHandler']> = {
+    throws () { throw second() },
+    sends (_error, _request, reply) { reply.send(second()) },
+    'sends with its cause' (first, _request, reply) { reply.send(Object.assign(second(), { cause: first })) },
+    async rejects () { throw second() },
+    async returns () { return second() }
+  }
+  for (const logger of [{ level: 'info', stream: { write () {} } }, { level: 'silent' }, false]) {
+    const app = await build((app) => {
+      for (const [name, errorHandler] of Object.entries(handlers)) {
+        app.get(`/route/${name}`, { ...(errorHandler && { errorHandler }) }, async () => { throw new Error('first') })
+        app.register(async (app) => {
+          if (errorHandler !== undefined) app.setErrorHandler(errorHandler)
+          app.get('/', async () => { throw new Error('first') })
+        }, { prefix: `/instance/${name}` })
+      }
+    }, {}, { logger })
+    for (const name of Object.keys(handlers)) {
+      for (const url of [`/route/${name}`, `/instance/${name}/`]) {
+        const response = await app.inject({ url, headers: { accept: 'text/html' } })
+        t.equal(response.statusCode, 409, url)
+        t.match(response.body, /<h1>(?:second|first)<\/h1>/, url)
+        const { exceptions, collectors: { otherErrors } } = await profileOf(app, response)
+        const isCause = name === 'sends with its cause'
+        t.same(chainOf(exceptions), isCause ? ['Error: first', 'Error: second'] : ['Error: second'], url)
+        t.match(exceptions.at(-1), { code: 'SECOND', statusCode: 409, frames: [{ own: true }] }, url)
+        if (isCause) t.equal(otherErrors, undefined)
+        else t.match(otherErrors, [[{ message: 'first' }]], url)
+      }
+    }
+    await app.close()
+  }
+})
+
+inBothModes('an error that an error handler only logs is not an exception', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', {
+      errorHandler (first, request, reply) {
+        request.log.error({ err: new Error('not sent') }, 'the mail failed')
+        reply.code(500).send({ statusCode: 500, error: 'Internal Server Error', message: 'Please try again' })
+      }
+    }, async () => { throw new Error('first') })
+  })
+  const response = await app.inject('/')
+  t.same(response.json(), { statusCode: 500, error: 'Internal Server Error', message: 'Please try again' })
+  const { exceptions, collectors } = await profileOf(app, response)
+  t.same(chainOf(exceptions), ['Error: first'])
+  t.equal(collectors.otherErrors, undefined)
 })
 
 inBothModes('the error of an onSend hook is hidden from clients that may not see the debug surface', async (t, build, mode) => {

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { maskLogRecord } from '../errors/report.js'
+import { read } from '../errors/thrown-value.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import { targetOf } from '../http/request-target.js'
@@ -18,6 +19,9 @@ import { newToken, PROFILE_VERSION, type Profile, type ProfiledRoute } from '../
 import type {} from '../store/profiler.js'
 import { isConnectionError, statusOfEnding } from './ending.js'
 import type { Recording } from './recording.js'
+
+/** Causes of an error that are not listed again as other errors. */
+const MAX_CAUSES = 100
 
 export interface BuildOptions {
   /** The maximum bytes of the profile as JSON; log lines beyond it are left out. */
@@ -90,7 +94,9 @@ function errorsOf (
   // An upload that its client breaks off is an error of the parser, too.
   const isResult = ending?.kind === 'gone' && isConnectionError(raised)
   if (failure !== null && isResult) return { exceptions: masked(ending.error), otherErrors: [raised, ...otherErrors] }
-  const others = [...new Set(all)].filter((other) => failure === null || other !== raised)
+  const chain = new Set<unknown>()
+  for (let one = raised; !chain.has(one) && chain.size < MAX_CAUSES; one = read(one, 'cause') ?? raised) chain.add(one)
+  const others = [...new Set(all)].filter((other) => failure === null || !chain.has(other))
   if (failure !== null || routeError !== null) return { exceptions: exceptionsOf(request), otherErrors: others }
   return { exceptions: others.length > 0 ? masked(others[0]) : [], otherErrors: others.slice(1) }
 }
