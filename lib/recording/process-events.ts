@@ -55,16 +55,42 @@ function addLateError ({ reply }: Recording, error: unknown): void {
 // Neither listener changes what the process does. They attribute events to the request that caused them.
 process.on('warning', onWarning).on('uncaughtExceptionMonitor', onUncaught)
 
-let fullApplications = 0
+const REJECTION = 'unhandledRejection'
+/** The open applications of each mode. */
+const applications: Record<Mode, number> = { observe: 0, full: 0 }
 
 /** Attributes unhandled rejections to requests, until the returned function is called. */
 function watchRejections (mode: Mode): () => void {
-  // With a listener, Node.js would not turn rejections into uncaught exceptions.
-  if (mode === 'observe') return () => {}
-  if (fullApplications++ === 0) process.on('unhandledRejection', onRejection)
+  if (applications.observe + applications.full === 0) process.on('newListener', onAdded).on('removeListener', onRemoved)
+  applications[mode]++
+  listenForRejections()
   return () => {
-    if (--fullApplications === 0) process.off('unhandledRejection', onRejection)
+    applications[mode]--
+    listenForRejections()
+    if (applications.observe + applications.full > 0) return
+    process.off('newListener', onAdded).off('removeListener', onRemoved)
   }
+}
+
+/**
+ * Adds or removes the listener. With one, Node.js does not turn rejections into uncaught exceptions: in `observe` mode
+ * it is added only beside those of the application.
+ */
+function listenForRejections (added = 0): void {
+  const listeners = process.listeners(REJECTION)
+  const isListening = listeners.includes(onRejection)
+  const others = listeners.length - Number(isListening) + added
+  const needed = applications.full > 0 || (applications.observe > 0 && others > 0)
+  if (needed && !isListening) process.prependListener(REJECTION, onRejection)
+  if (!needed && isListening) process.off(REJECTION, onRejection)
+}
+
+function onAdded (name: string | symbol, listener: unknown): void {
+  if (name === REJECTION && listener !== onRejection) listenForRejections(1)
+}
+
+function onRemoved (name: string | symbol, listener: unknown): void {
+  if (name === REJECTION && listener !== onRejection) listenForRejections()
 }
 
 function onWarning (warning: Error): void {
@@ -92,7 +118,7 @@ function recordUncaught (raised: unknown, origin: string): void {
   const { mode, recorder } = servicesOf(request)
   const { failure, otherErrors, reply } = recordingOf(request)
   if (otherErrors.includes(raised)) return
-  const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
+  const what = origin === REJECTION ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
   if (mode === 'full') request.log.fatal({ err: raised, channel: 'process' }, message)
   else note('fatal', message, raised instanceof Error ? raised.stack : inspected(raised))
@@ -104,10 +130,10 @@ function recordUncaught (raised: unknown, origin: string): void {
 }
 
 function onRejection (reason: unknown): void {
-  onUncaught(reason, 'unhandledRejection')
-  if (process.listenerCount('unhandledRejection') > 1) return
+  onUncaught(reason, REJECTION)
+  if (process.listenerCount(REJECTION) > 1) return
   // Without a listener Node.js ends the process, and prints where the error was raised.
-  process.off('unhandledRejection', onRejection)
+  process.off(REJECTION, onRejection)
   Promise.reject(reason)
-  setImmediate(() => { if (fullApplications > 0) process.on('unhandledRejection', onRejection) })
+  setImmediate(listenForRejections)
 }
