@@ -61,7 +61,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
 
   function fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
     const { recorder } = app.hindsight
-    if (recorder === undefined) recordingOf(request).failure = { error }
+    if (recorder === undefined) recordingOf(request).failure = { error, after: null }
     else recorder.fail(request, reply, error)
   }
 

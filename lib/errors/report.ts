@@ -120,18 +120,28 @@ function failureSentence (
   if (input?.fields !== undefined) {
     return `The schema of ${route}${place} rejected the ${input.part}; the handler did not run.`
   }
-  const { raisedBy, timing: { handlerStart, serializeStart } } = recordingOf(request)
+  const { controller, failure: failed, raisedBy, timing: { handlerStart } } = recordingOf(request)
   const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
+  if (failed?.after === 'failure') return `The answer to an earlier failure of ${route} failed with ${failure}.`
   if (raisedBy !== null && raisedBy.stage !== 'handler') {
     const what = raisedBy.stage.startsWith('kernel.') ? 'listener' : 'hook'
     return `The ${what} ${raisedBy.listener} of ${raisedBy.stage} raised ${failure}${notRun}.`
   }
-  if (handlerStart === 0) return `${route} failed with ${failure}${notRun}.`
-  return serializeStart === 0
+  if (failed?.after === 'handler') {
+    const before = `After the handler of ${route}${place} had returned or sent its response`
+    return `${before}, the request failed with ${failure}.`
+  }
+  const isThrown = handlerStart !== 0 && (controller === null || isCalledIn(exceptions, controller.name))
+  return isThrown
     ? `The handler of ${route}${place} threw ${failure}.`
-    : `The handler of ${route}${place} had returned when its response failed with ${failure}.`
+    : `${route} failed with ${failure}${notRun}.`
+}
+
+/** Whether a function of the application was called: a framework may raise errors before it calls its controller. */
+function isCalledIn (exceptions: readonly FlattenedException[], name: string): boolean {
+  return exceptions.some(({ frames }) => frames.some((frame) => frame.own && frame.function.split(' ').includes(name)))
 }
 
 function unroutedSentence (request: FastifyRequest): string | null {

@@ -77,8 +77,12 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const recording = recordingOf(request)
     const { failure: earlier } = recording
     if (earlier !== null && earlier.error === error) return
-    recording.failure = { error }
-    if (earlier !== null) recording.addError(earlier.error)
+    recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler' }
+    if (earlier !== null) {
+      recording.failure.after = 'failure'
+      recording.raisedBy = null
+      recording.addError(earlier.error)
+    }
     recording.exceptions = undefined
     endHandler(request)
     startRecording(request, reply)

@@ -36,8 +36,11 @@ export class Recording {
     startedAt: 0, handlerStart: 0, handlerEnd: 0, serializeStart: 0, responseReadyAt: 0, endedAt: 0, startedTime: 0
   }
 
-  /** The error that the response is about, which may be undefined or null itself; null where there is none. */
-  failure: { error: unknown } | null = null
+  /**
+   * The error that the response is about, which may be undefined or null itself, and whether it was raised after the
+   * handler had returned or sent its response, or after an earlier failure. Null where there is none.
+   */
+  failure: { error: unknown, after: 'handler' | 'failure' | null } | null = null
   /** The listener or hook that raised it, where one did. */
   raisedBy: { stage: string, listener: string } | null = null
   /** Further errors, in the order in which they occurred: see `addError`. */

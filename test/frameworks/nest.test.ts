@@ -16,24 +16,33 @@ const HTML = { accept: 'text/html' }
 const JSON_BODY = { 'content-type': 'application/json' }
 const DEBUG_HEADERS = ['x-debug-token', 'x-debug-token-link', 'date']
 
-interface Case { url: string, status: number, exceptions: string[], controller?: string, method?: 'GET' | 'POST' }
+interface Case {
+  url: string
+  status: number
+  exceptions: string[]
+  controller?: string
+  method?: 'GET' | 'POST'
+  /** Whether the method of the controller was called. */
+  threw?: boolean
+}
 
 const FIND = 'CatsController.findOne'
 /** Answered by Nest itself. */
 const FAILURES: Case[] = [
-  { url: '/cats/0', status: 500, exceptions: ['The box is open', 'The cat is not in the box'], controller: FIND },
+  { url: '/cats/0', status: 500, exceptions: ['The box is open', 'The cat is not in the box'], controller: FIND, threw: true },
   { url: '/cats/x', status: 400, exceptions: ['Validation failed (numeric string is expected)'], controller: FIND },
   { url: '/cats/secret', status: 403, exceptions: ['Forbidden resource'], controller: 'CatsController.secret' },
   { url: '/cats/mine', status: 401, exceptions: ['Who are you?'], controller: 'CatsController.mine' },
-  { url: '/cats/text', status: 403, exceptions: ['Not for you'], controller: 'CatsController.text' },
-  { url: '/cats/details', status: 400, exceptions: ['Bad Request Exception'], controller: 'CatsController.details' },
+  { url: '/cats/text', status: 403, exceptions: ['Not for you'], controller: 'CatsController.text', threw: true },
+  { url: '/cats/details', status: 400, exceptions: ['Bad Request Exception'], controller: 'CatsController.details', threw: true },
   {
     url: '/cats/gateway',
     status: 502,
     exceptions: ['The socket was closed', 'No answer'],
-    controller: 'CatsController.gateway'
+    controller: 'CatsController.gateway',
+    threw: true
   },
-  { url: '/cats/teapot', status: 418, exceptions: ['I am a teapot'], controller: 'CatsController.teapot' },
+  { url: '/cats/teapot', status: 418, exceptions: ['I am a teapot'], controller: 'CatsController.teapot', threw: true },
   { url: '/cats/string', status: 500, exceptions: ['only text'], controller: 'CatsController.string' },
   {
     url: '/nope',
@@ -70,11 +79,17 @@ t.test('a profile has the exceptions and the controller; requests that prefer HT
   const { fastify } = await start(t, AppModule)
   const { fastify: plain } = await start(t, PlainModule, { options: null })
   for (const one of FAILURES) {
-    const { url, status, exceptions, controller } = one
+    const { url, status, exceptions, controller, threw = false } = one
     t.same(await answerOf(fastify, sent(one)), await answerOf(plain, sent(one)), url)
     const page = await fastify.inject(sent(one, HTML))
     t.match(page, { statusCode: status, headers: { 'content-type': 'text/html; charset=utf-8' } }, url)
-    if (controller !== undefined) t.match(page.body, `handled by <code>${controller}</code>`, url)
+    if (controller !== undefined) {
+      t.match(page.body, `handled by <code>${controller}</code>`, url)
+      const [, sentence] = /<p class="what">([^]*?)<\/p>/.exec(page.body) ?? []
+      const route = url === '/cats/0' || url === '/cats/x' ? 'GET /cats/:id' : `GET ${url}`
+      const place = new RegExp(`^The handler of ${route} \\(.*application\\.ts:\\d+(?::\\d+)?\\) threw \\w+(?:;.*)?\\.$`)
+      t.match(sentence, threw ? place : new RegExp(`^${route} failed with .*\\.$`), url)
+    }
     const profile = await profileOf(fastify, page)
     t.same(profile.exceptions.map(({ message }) => message), exceptions, url)
     t.equal(profile.collectors.otherErrors, undefined, url)
