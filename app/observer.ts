@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pageServer } from './page-server.js'
 import { openRecorder, type ResolvedOptions } from './prepare.js'
-import { diagnosticAnswer, isAnswerToSecond, routeErrorOf } from '../lib/error-page/observed-answer.js'
+import { diagnosticAnswer, isAnswerToSecond } from '../lib/error-page/observed-answer.js'
 import { isStream } from '../lib/http/responses.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
@@ -32,7 +32,6 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     const recording = recordingOf(request)
     recording.responses++
     endHandler(request)
-    recording.routeError ??= routeErrorOf(request, reply)
     // No hook receives an error that an error handler of the application raises: Fastify logs and answers it.
     if (isAnswerToSecond(request, reply, payload)) recorder.fail(request, reply, recording.loggedError)
     const profile = recorder.respond(request, reply, payload)

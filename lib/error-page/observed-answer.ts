@@ -5,7 +5,6 @@ import { read } from '../errors/thrown-value.js'
 import { addVary, dropReplaced, preventCaching } from '../http/responses.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { explainNoMatch, notFound } from '../routing/route-error.js'
 import { diagnosticPage } from './diagnostic-page.js'
 
 declare module '../recording/recording.js' {
@@ -13,13 +12,6 @@ declare module '../recording/recording.js' {
     /** Bodies of a framework's default responses to the error, which the diagnostic page may replace. */
     defaultAnswers?: readonly string[]
   }
-}
-
-/** The error of a request without a route, or whose handler called `reply.callNotFound()`; null for other requests. */
-export function routeErrorOf (request: FastifyRequest, reply: FastifyReply): Error | null {
-  if (reply.statusCode !== 404 || stateOf(request).failed || !request.is404) return null
-  const why = explainNoMatch(request)
-  return 'error' in why ? why.error : notFound(request)
 }
 
 /** Whether a response is Fastify's default one to an error that an error handler of the application has raised. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { targetOf } from '../http/request-target.js'
-import { recordingOf, stateOf } from '../lifecycle/request-state.js'
+import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame, CodeExcerpt } from './exception.js'
@@ -47,12 +47,12 @@ export function maskOf (request: FastifyRequest, location?: unknown): Mask {
 
 /** The error that a response is about as a chain, root cause first, masked: the same on the page and in the profile. */
 export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
-  const { recording, route } = stateOf(request)
+  const recording = recordingOf(request)
   if (recording.exceptions !== undefined) return recording.exceptions
-  const { failure, routeError } = recording
+  const { declined, failure, raisedBy, routeError } = recording
   recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
-  // The router raised the error: frames of the application are those of its hooks.
-  if (request.is404 && route === null) {
+  // Where the router raised the error, frames of the application are those of its hooks.
+  if (failure === null ? declined === undefined : raisedBy?.listener === 'router') {
     for (const frame of recording.exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt
   }
   return recording.exceptions

@@ -3,6 +3,7 @@ import { declaredPlace } from '../errors/declared-place.js'
 import { ownHook } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { explainNoMatch } from '../routing/route-error.js'
 import type {} from '../routing/route-table.js'
 
 /** Makes one copy of a hook; `isLast` is true for the copy after which no further hook of the instance runs. */
@@ -56,6 +57,8 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
       timing.handlerStart = performance.now()
       setCurrentCode(request, reply, 'handler')
     }
+    // `reply.callNotFound()` runs the hook once more, in the stack of its caller.
+    if (isRecording && request.is404 && stateOf(request).route !== null) explainNoMatch(request)
     done()
   })
   beforeHandler.addTo(app)

@@ -10,6 +10,7 @@ import type { ProfilerSettings } from '../options.js'
 import { performanceRecord } from '../parts/performance/index.js'
 import { recordRequest, recordResponse } from '../parts/request/collector.js'
 import { recordRoute } from '../parts/router/index.js'
+import { routeErrorOf } from '../routing/route-error.js'
 import { watchEnding, type Ending } from './ending.js'
 import { endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
@@ -105,6 +106,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   /** Prepares the profile of a response that is about to be sent; null where the request is not profiled. */
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): ProfileAddress | null {
     const recording = recordingOf(request)
+    recording.routeError ??= routeErrorOf(request, reply)
     recording.watchBody?.(payload)
     if (profiles === null || !profiles.isProfiled(request, reply)) return null
     const isLate = !recording.isRecording

@@ -1,26 +1,45 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { joinedHeader } from '../http/header-text.js'
 import {
   MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError, withoutStack
 } from '../http/http-errors.js'
 import { absoluteUrl, type Origin } from '../http/origin.js'
 import { isRetrieval, pathnameOf, targetOf } from '../http/request-target.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+
+declare module '../recording/recording.js' {
+  interface Recording {
+    /** The error of a request that matched a route, and for which `reply.callNotFound()` was called. */
+    declined?: NotFoundError
+  }
+}
 
 /** Why no route matched a request: an error to throw, or a redirect. */
 export type NoMatch = { error: Error } | { redirect: string }
 
-/** Explains why a request matched no route, as in section 7 of the observed document. */
+/**
+ * Explains why a request is not found: it matched no route, as in section 7 of the observed document, or
+ * `reply.callNotFound()` was called for it.
+ */
 export function explainNoMatch (request: FastifyRequest): NoMatch {
   const { routeTable } = servicesOf(request)
   const { method } = request
   const path = pathnameOf(request)
+  const { recording, route } = stateOf(request)
+  if (route !== null) return { error: (recording.declined ??= declined(request, `${method} ${route.pattern}`)) }
   const { allowed, redirect } = routeTable.lookup(path, request)
-  // A handler may have called `reply.callNotFound()`.
-  if (allowed.length > 0 && !allowed.includes(method)) return { error: methodNotAllowed(request, path, allowed) }
+  if (allowed.length > 0) return { error: methodNotAllowed(request, path, allowed) }
   // A client repeats a request of another method as GET, without its body (RFC 9110, section 15.4.2).
   if (redirect === null || !isRetrieval(request)) return { error: notFound(request, path) }
   return { redirect: locationOf(request, redirect.path, redirect.httpsOnly) }
+}
+
+/** The error of a request that is answered like one that is not found; null for other requests. */
+export function routeErrorOf (request: FastifyRequest, reply: FastifyReply): Error | null {
+  if (reply.statusCode !== 404 || stateOf(request).failed || !request.is404) return null
+  const why = explainNoMatch(request)
+  return 'error' in why ? why.error : notFound(request)
 }
 
 /** Why a request without TLS does not reach a route for HTTPS only: a redirect, or not found. */
@@ -45,6 +64,18 @@ export function notFound (request: FastifyRequest, path = pathnameOf(request), r
     const cause = new ResourceNotFoundError(`No routes found for "${withSlash(path)}"${reason}`)
     return new NotFoundError(messageOf(request, path) + from, { cause })
   })
+}
+
+function declined (request: FastifyRequest, route: string): NotFoundError {
+  const { isRecording, timing } = recordingOf(request)
+  const caller = timing.handlerStart === 0 ? 'A hook' : 'The handler'
+  const message = isRecording
+    ? `${caller} of ${route} called reply.callNotFound()`
+    : `reply.callNotFound() was called for ${route}`
+  const error = create(request, () => new NotFoundError(message))
+  // The first frames are those of the caller, where a stack is short.
+  if (error.stack !== undefined) Error.captureStackTrace(error, explainNoMatch)
+  return error
 }
 
 function methodNotAllowed (request: FastifyRequest, path: string, allowed: readonly string[]): MethodNotAllowedError {

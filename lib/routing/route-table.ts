@@ -1,7 +1,7 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf, pathOf } from '../http/request-target.js'
-import type { RouteMatch } from '../lifecycle/request-state.js'
+import { stateOf, type RouteMatch } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 
 declare module '../lifecycle/services.js' {
@@ -121,9 +121,10 @@ export class RouteTable {
     }
   }
 
-  /** The route that a request matched. */
+  /** The route that a request matched, also after `reply.callNotFound()`. */
   of (request: FastifyRequest): DeclaredRoute | null {
-    const { method, routeOptions: { url = '' } } = request
+    const { method, routeOptions } = request
+    const url = routeOptions.url ?? stateOf(request).route?.pattern ?? ''
     const found = this.#hasConstraints ? this.#find(method, pathnameOf(request), request)?.route : undefined
     return found ?? this.#entries.get(`${method} ${url}`)?.route ?? null
   }

@@ -272,13 +272,13 @@ t.test('routes match by host and version', async t => {
   }
 })
 
-t.test('reply.callNotFound() is a 404 of the router', async t => {
+t.test('reply.callNotFound() is a 404 that names its caller', async t => {
   const app = await build(t, {}, app => {
     app.get('/maybe', (_request, reply) => reply.callNotFound())
   })
   t.same(await problem(app, '/maybe'), {
     status: 404,
-    messages: ['No routes found for "/maybe/"', 'No route found for "GET http://localhost/maybe"'],
-    names: ['ResourceNotFoundError', 'NotFoundError']
+    messages: ['The handler of GET /maybe called reply.callNotFound()'],
+    names: ['NotFoundError']
   })
 })

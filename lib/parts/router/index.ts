@@ -97,13 +97,13 @@ export function recordRoute (request: FastifyRequest): void {
   const route = state.route ?? routeMatchOf(request)
   // As sent: the params panel shows converted values.
   const params = state.sentParams ?? route?.params
+  const declared = routeTable.of(request)
   state.collect('router', () => {
     if (route === null) {
       const { tried, more } = triedRoutes(routeTable.own(), { method: request.method, path: pathnameOf(request) })
       return { tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })), ...(more > 0 && { more }) }
     }
     const { controller } = state.recording
-    const declared = routeTable.of(request)
     const place = declared?.declaredAt == null ? undefined : declaredPlace(declared.declaredAt)?.source
     const handler = controller?.source ?? place
     const matched: ProfiledRoute = {

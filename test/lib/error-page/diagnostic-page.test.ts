@@ -180,19 +180,66 @@ inBothModes('404 and 405 show the HTTP error and the routes with their places, a
   const app = await build((app) => {
     app.get('/orders/:id', async () => 'x')
     app.post('/orders', async () => 'x')
-    app.get('/handed-on', (_request, reply) => { reply.callNotFound() })
   })
   const missing = await page(app, { url: '/oders/7' })
   t.match(texts(missing, 'h1'), [/^No route found for "GET .*\/oders\/7"$/])
   t.same(texts(missing, '#exceptions .position'), ['[1/2]', '[2/2]'])
   t.same(texts(missing, '.where, .excerpt, [data-fragment]'), [])
-  t.same(texts(missing, '.what'), ['No route matches GET /oders/7; 3 routes are declared.'])
+  t.same(texts(missing, '.what'), ['No route matches GET /oders/7; 2 routes are declared.'])
   t.equal(missing.querySelector('.routes a')?.getAttribute('href'), '/orders/7')
   t.match(missing.querySelector('.routes a.file')?.getAttribute('href'), /^vscode:\/\/file\/.*diagnostic-page\.test\.ts:\d+:1$/)
   const method = await page(app, { method: 'PUT', url: '/orders/7' })
   t.match(texts(method, '.what'), ['The path has routes for GET, and none for PUT.'])
   t.match(texts(method, '.routes li'), [/^GET \/orders\/:id the method is GET, not PUT .*diagnostic-page\.test\.ts:\d+$/])
-  t.match(texts(await page(app, { url: '/handed-on' }), '.what'), ['GET /handed-on matched, and reply.callNotFound() was called.'])
+})
+
+inBothModes('after reply.callNotFound() the caller is named, with its place and source', async (t, build, mode) => {
+  const app = await build((app) => {
+    app.get('/orders/:id', (_request, reply) => { reply.callNotFound() })
+    app.get('/later/:id', async (_request, reply) => {
+      await null
+      return reply.callNotFound()
+    })
+    app.get('/hook/:id', { onRequest: (_request, reply) => { reply.callNotFound() } }, async () => 'x')
+    app.register(async (app) => {
+      app.setNotFoundHandler((_request, reply) => reply.code(404).send({ own: true }))
+      app.get('/:id', (_request, reply) => { reply.callNotFound() })
+      app.addHook('preHandler', async () => {})
+    }, { prefix: '/own' })
+    app.register(async (app) => { app.setNotFoundHandler(() => { throw new Error('not even this') }) }, { prefix: '/raises' })
+    app.register(async (app) => {
+      app.setNotFoundHandler((_request, reply) => reply.code(200).send('the page of the application'))
+      app.get('/:id', (_request, reply) => { reply.callNotFound() })
+    }, { prefix: '/fallback' })
+  })
+  for (const [path, caller] of [['/orders', 'The handler'], ['/later', 'The handler'], ['/hook', 'A hook'], ['/own', 'The handler']] as const) {
+    const message = `${caller} of GET ${path}/:id called reply.callNotFound()`
+    const response = await app.inject({ url: `${path}/7`, headers: { accept: 'text/html' } })
+    t.equal(response.statusCode, 404, path)
+    if (path === '/own') {
+      t.same(response.json(), { own: true })
+    } else {
+      t.same(textsOf(response.body, 'h1'), [message], path)
+      t.same(textsOf(response.body, '.what'), [`GET ${path}/:id matched, and reply.callNotFound() was called.`])
+      t.match(textsOf(response.body, '.where h2'), [/^In your code: .*diagnostic-page\.test\.ts:\d+:\d+/], path)
+      t.match(textsOf(response.body, '.where .excerpt')[0], 'reply.callNotFound()', path)
+    }
+    const { token, exceptions, route } = await profileOf(app, response)
+    t.match(exceptions, [{ name: 'NotFoundError', message, statusCode: 404 }], path)
+    t.match(exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'reply.callNotFound()', path)
+    t.equal(exceptions.length, 1)
+    if (path !== '/hook') t.match(route?.handler, /diagnostic-page\.test\.ts:\d+$/)
+    const markdown = (await app.inject(`/_profiler/${token}.md`)).body
+    t.match(markdown, `# ${message}\n`)
+    t.match(markdown, /> *\d+ \| .*reply\.callNotFound\(\)/)
+  }
+  const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
+  const callers = profiles.map(({ exception }) => exception?.replace(/ of GET.*/, ''))
+  t.same(callers, ['NotFoundError: The handler', 'NotFoundError: A hook', 'NotFoundError: The handler', 'NotFoundError: The handler'])
+  const failed = await profileOf(app, await app.inject('/raises/7'))
+  t.match(failed.exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'not even this', 'an error of a not-found handler has its source')
+  const fallback = await app.inject('/fallback/7')
+  t.same((await profileOf(app, fallback)).exceptions, [], mode)
 })
 
 t.test('a refusal shows the rule and the votes', async (t) => {
