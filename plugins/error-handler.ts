@@ -41,7 +41,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     fail(request, reply, error)
-    after(runErrorPass(request, reply), () => done(), () => done())
+    if (reply.raw.headersSent) done()
+    else after(runErrorPass(request, reply), () => done(), () => done())
   }))
   app.addHook('onSend', ownHook(function checkErrorAnswer (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
@@ -76,6 +77,12 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     raised: unknown, request: FastifyRequest, reply: FastifyReply
   ): undefined | string | Promise<undefined | string> {
     const state = stateOf(request)
+    if (reply.raw.headersSent) {
+      // Another response was sent. Fastify, too, ends one that is not complete.
+      logUncaught(raised, request, 500)
+      if (!reply.sent) reply.raw.destroy()
+      return
+    }
     if (state.failed && state.recording.raised === raised) return answer(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
     fail(request, reply, raised)

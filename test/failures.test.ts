@@ -333,6 +333,65 @@ inBothModes('an error that an error handler only logs is not an exception', asyn
   t.equal(collectors.otherErrors, undefined)
 })
 
+inBothModes('a second response is explained, beside the one that was sent', async (t, build) => {
+  const app = await build((app) => {
+    app.addHook('onSend', async (_request, _reply, payload) => {
+      await later()
+      return payload
+    })
+    app.get('/text', (_request, reply) => {
+      reply.send('first')
+      reply.send('second')
+    })
+    app.get('/object', (_request, reply) => {
+      reply.send({ sent: 'first' })
+      reply.code(404).send({ sent: 'second' })
+    })
+    app.get('/later', (_request, reply) => {
+      reply.send('first')
+      setTimeout(() => { reply.send('second') }, 2)
+    })
+    app.get('/returned', async (_request, reply) => {
+      reply.send('first')
+      return 'second'
+    })
+  })
+  const port = await listen(app)
+  for (const path of ['/text', '/object', '/later', '/returned']) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`)
+    t.match(await response.text(), 'first', path)
+    const sent = { headers: Object.fromEntries(response.headers) }
+    let profile = await profileOf(app, sent)
+    for (let tries = 0; profile.exceptions.length === 0 && tries < 100; tries++) {
+      await later()
+      profile = await profileOf(app, sent)
+    }
+    // The status of the second response was set before the first one was written.
+    t.equal(response.status, path === '/object' ? 404 : 200, path)
+    t.equal(profile.status, response.status, path)
+    const message = `Reply was already sent, did you forget to "return reply" in "${path}" (GET)?`
+    t.match(profile.exceptions, [{ code: 'FST_ERR_REP_ALREADY_SENT', message }], path)
+    if (path !== '/returned') t.match(profile.exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'second', path)
+    t.equal(profile.collectors.otherErrors, undefined, path)
+    t.match(JSON.stringify((profile.collectors.response as { body: unknown }).body), 'first', path)
+    t.match((await app.inject(`/_profiler/${profile.token}.md`)).body, /^# Reply was already sent/, path)
+    const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
+    t.match(profiles.filter(({ token }) => token === profile.token), [{ status: response.status, error: true, exception: `FastifyError: ${message}` }], path)
+  }
+})
+
+inBothModes('a status that is set after the response is not that of the profile', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', (_request, reply) => {
+      reply.send('first')
+      reply.code(404).send('second')
+    })
+  })
+  const response = await app.inject('/')
+  t.same([response.statusMessage, response.body], ['OK', 'first'])
+  t.equal((await profileOf(app, response)).status, 200)
+})
+
 inBothModes('the error of an onSend hook is hidden from clients that may not see the debug surface', async (t, build, mode) => {
   const app = await build(app => {
     app.addHook('onSend', async () => { throw new Error('thrown in onSend') })

@@ -69,8 +69,7 @@ export class LogCapture {
     const { log: logger } = request
     const writesDebug = isPublished(logger) && logger.isLevelEnabled('debug')
     log.writesDebug = writesDebug && this.#app.hindsight.mode === 'full'
-    const disabled = (['error', 'info'] as const).filter((level) => isDisabled(logger, level))
-    if (disabled.length > 0) request.log = errorLogger(logger, disabled, contextOf(request))
+    if (isDisabled(logger)) request.log = errorLogger(logger, contextOf(request))
     return log
   }
 
@@ -172,16 +171,16 @@ function isPublished (logger: FastifyBaseLogger): logger is FastifyBaseLogger & 
   return major > 9 || (major === 9 && minor >= 14)
 }
 
-/** Whether a logger writes no lines of a level: that of Fastify for `logger: false` writes none. */
-function isDisabled (logger: FastifyBaseLogger, level: 'error' | 'info'): boolean {
-  if (isPublished(logger)) return !logger.isLevelEnabled(level)
+/** Whether a logger writes no errors: that of Fastify for `logger: false`, or one of a higher level. */
+function isDisabled (logger: FastifyBaseLogger): boolean {
+  if (isPublished(logger)) return !logger.isLevelEnabled('error')
   return (logger as { level?: unknown }).level === undefined && logger.child({}) === logger
 }
 
-/** A logger that reports the errors of disabled levels: Fastify only logs some. */
-function errorLogger (logger: FastifyBaseLogger, levels: string[], owner: RequestContext): FastifyBaseLogger {
+/** A disabled logger that reports the errors that Fastify only logs, those of clients at the level info. */
+function errorLogger (logger: FastifyBaseLogger, owner: RequestContext): FastifyBaseLogger {
   const note = (fields: unknown, message: unknown): void =>
     noteError(owner, isError(fields) ? { err: fields } : Object(fields) as object, message)
   const method = { value: note, writable: true, configurable: true }
-  return Object.create(logger, Object.fromEntries(levels.map((level) => [level, method]))) as FastifyBaseLogger
+  return Object.create(logger, { error: method, info: method }) as FastifyBaseLogger
 }

@@ -1,8 +1,10 @@
 import { errorMonitor } from 'node:events'
+import { STATUS_CODES } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { finished, Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
+import { recordingOf } from '../lifecycle/request-state.js'
 
 /**
  * How the response of a request ended. `begun`: whether its status and headers had been sent.
@@ -71,8 +73,18 @@ export function watchEnding (
 
 /** The status that describes an ending: what was sent; 101, 499 or 444 where Fastify has sent no response. */
 export function statusOfEnding (ending: Ending | undefined, reply: FastifyReply): number {
-  if (ending === undefined || ending.begun) return reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
+  if (ending === undefined || ending.begun) return reply.raw.headersSent ? sentStatus(reply) : reply.statusCode
   return { upgraded: 101, gone: 499, failed: 444 }[ending.kind]
+}
+
+/** The status that was sent: a second response changes the status of the raw response, but not its message. */
+function sentStatus ({ raw, request }: FastifyReply): number {
+  const { statusCode, statusMessage } = raw
+  // A failed `writeHead` has set the message of another status.
+  if (recordingOf(request).failure !== null || STATUS_CODES[statusCode] === statusMessage) return statusCode
+  const sent = streamOf(request)?.sentHeaders?.[':status']
+  const [ofMessage] = Object.entries(STATUS_CODES).find(([, message]) => message === statusMessage) ?? []
+  return Number(sent ?? ofMessage ?? statusCode)
 }
 
 function endingOf (request: FastifyRequest, reply: FastifyReply, { error, timedOut = false }: Facts): Ending {

@@ -1,10 +1,21 @@
+import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
+import { withStackLimit } from '../http/http-errors.js'
 import { ownHook } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { explainNoMatch } from '../routing/route-error.js'
 import type {} from '../routing/route-table.js'
+
+declare module './recording.js' {
+  interface Recording {
+    /** Whether a response began to pass the hooks. */
+    wasSent?: boolean
+    /** The error of a second response that began to pass the hooks, although the first one had not failed. */
+    sentAgain?: Error
+  }
+}
 
 /** Makes one copy of a hook; `isLast` is true for the copy after which no further hook of the instance runs. */
 type MakeHook = (isLast: (request: FastifyRequest) => boolean) => (...args: never[]) => unknown
@@ -77,10 +88,23 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   app.addHook('onSend', ownHook(function hindsightHandled (
     request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: Sent
   ) {
+    const recording = recordingOf(request)
+    if (recording.wasSent === true && recording.failure === null) recording.sentAgain ??= alreadySent(request)
+    recording.wasSent = true
     endHandler(request)
     done(null, payload)
   }))
   return beforeHandler
+}
+
+/** The error that Fastify logs for a second response, which it does not recognize while hooks of the first one run. */
+const AlreadySentError = createError(
+  'FST_ERR_REP_ALREADY_SENT', 'Reply was already sent, did you forget to "return reply" in "%s" (%s)?'
+)
+
+/** The error of a second response; in its stack is the function that has sent it. */
+export function alreadySent ({ raw: { url }, method }: FastifyRequest): Error {
+  return withStackLimit(50, () => new AlreadySentError(url, method))
 }
 
 /** Records the end of the handler, once. */

@@ -4,6 +4,7 @@ import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
+import { read } from '../errors/thrown-value.js'
 import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
@@ -12,7 +13,7 @@ import { recordRequest, recordResponse } from '../parts/request/collector.js'
 import { recordRoute } from '../parts/router/index.js'
 import { routeErrorOf } from '../routing/route-error.js'
 import { watchEnding, type Ending } from './ending.js'
-import { endHandler, setCurrentCode } from './handler-time.js'
+import { alreadySent, endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
 import { openProfiles, release, type ProfileAddress } from './profiles.js'
 import type { Recording } from './recording.js'
@@ -78,6 +79,12 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const recording = recordingOf(request)
     const { failure: earlier } = recording
     if (earlier !== null && earlier.error === error) return
+    if (reply.raw.headersSent) {
+      // Another response was sent: this error is not what it is about.
+      if (!/^ERR_HTTP2?_HEADERS_SENT$/.test(String(read(error, 'code')))) return addError(request, error)
+      recording.sentAgain ??= alreadySent(request)
+      return addError(request, recording.sentAgain)
+    }
     recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler' }
     if (earlier !== null) {
       recording.failure.after = 'failure'

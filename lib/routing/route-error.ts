@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { joinedHeader } from '../http/header-text.js'
 import {
-  MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError, withoutStack
+  MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError, withStackLimit
 } from '../http/http-errors.js'
 import { absoluteUrl, type Origin } from '../http/origin.js'
 import { isRetrieval, pathnameOf, targetOf } from '../http/request-target.js'
@@ -101,5 +101,5 @@ function withSlash (path: string): string {
 }
 
 function create<E extends Error> (request: FastifyRequest, make: () => E): E {
-  return servicesOf(request).recording === 'none' ? withoutStack(make) : make()
+  return servicesOf(request).recording === 'none' ? withStackLimit(0, make) : make()
 }

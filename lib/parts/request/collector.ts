@@ -83,6 +83,8 @@ export function recordResponse (
   request: FastifyRequest, reply: FastifyReply, payload: unknown, content = payload
 ): void {
   const recording = recordingOf(request)
+  // Of two responses the first is sent.
+  if (recording.sentAgain !== undefined && recording.collected.response !== undefined) return
   const isBuffer = Buffer.isBuffer(payload)
   const size = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
   const stream = size === null ? binaryText(payload) : null
