@@ -144,7 +144,9 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   const exception: FlattenedException =
     { name: nameOf(error), message: cut(message, MAX_MESSAGE), frames: [], stack: '' }
   const code = read(error, 'code')
-  if (typeof code === 'string' || typeof code === 'number') exception.code = String(code).slice(0, 200)
+  // The numbers of DOMException are legacy: its name says the same (Web IDL, section 2.8.1).
+  const isLegacy = typeof code === 'number' && error instanceof DOMException
+  if (typeof code === 'string' || (typeof code === 'number' && !isLegacy)) exception.code = String(code).slice(0, 200)
   const statusCode = [read(error, 'statusCode'), read(error, 'status')].find(isErrorStatus)
   if (statusCode !== undefined) exception.statusCode = statusCode
   const stack = isError(error) ? read(error, 'stack') : undefined

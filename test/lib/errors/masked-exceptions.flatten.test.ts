@@ -87,6 +87,14 @@ t.test('code and status are read if they are valid', async (t) => {
   }
 })
 
+t.test('the number of a DOMException is no code: its name is', async (t) => {
+  class OwnException extends DOMException { override get code (): never { return 'OWN' as never } }
+  const errors = [new DOMException('late', 'TimeoutError'), new DOMException('no', 'AbortError'), new OwnException('x', 'DataCloneError')]
+  t.same(errors.map((error) => flattenError(error)[0]).map((one) => [one?.name, one?.code]), [
+    ['TimeoutError', undefined], ['AbortError', undefined], ['DataCloneError', 'OWN']
+  ])
+})
+
 t.test('a circular chain of causes ends', async (t) => {
   const first = new Error('first')
   first.cause = new Error('second', { cause: first })
