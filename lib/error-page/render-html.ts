@@ -16,7 +16,7 @@ import {
   chainLines, detail, everyException, headline, logCounts, profileUrl, mainCause, mainSource
 } from './report-facts.js'
 import { renderText } from './render-text.js'
-import { isErrorOrWorse, isNotification, type LogRecord } from '../logs/log-record.js'
+import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { safeJson } from '../view/json.js'
 
 /** A headline that is small and scrolls: the source below it stays on the first screen. */
@@ -226,7 +226,7 @@ function contentOf ({ message, context }: LogRecord): string {
   const text = html`<span>${cut(message, MAX_TEXT)}</span>`
   if (names.length === 0) return text
   // As JSON, with the line breaks of texts such as stacks.
-  const fields = safeJson(context, 2).replace(/(?<!\\)((?:\\\\)*)\\n/g, '$1\n      ')
+  const fields = safeJson(stacksLast(context), 2).replace(/(?<!\\)((?:\\\\)*)\\n/g, '$1\n      ')
   return html`!${text}
 <details><summary>${cut(names.join(', '), 80)}</summary><pre>${cut(fields, MAX_TEXT)}</pre></details>`
 }

@@ -4,7 +4,7 @@ import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
 import type { ErrorReport } from '../errors/report.js'
 import { placeOf } from '../errors/stack-frame.js'
-import { isNotification, mostSevere, type LogRecord } from '../logs/log-record.js'
+import { isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { counted, cut, timeOfDay, visibleLine } from '../view/visible.js'
 import { code, escapeMarkdown, fence } from '../view/markdown.js'
 import { chainLines, headline, logCounts, mainCause, mainSource } from './report-facts.js'
@@ -139,7 +139,7 @@ function logText (report: ErrorReport): string {
 export function logLine ({ time, level, channel, message, context }: LogRecord): string {
   const fields = Object.keys(context).length === 0
     ? ''
-    : ` ${inspect(context, { depth: 3, breakLength: Infinity, maxArrayLength: 20, maxStringLength: 300 })}`
+    : ` ${inspect(stacksLast(context), { depth: 3, breakLength: Infinity, maxArrayLength: 20, maxStringLength: 300 })}`
   const line = `${timeOfDay(time)} ${level.toUpperCase().padEnd(5)} [${channel}] ${message}${fields}`
   return visibleLine(cut(line, MAX_LINE))
 }

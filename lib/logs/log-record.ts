@@ -51,6 +51,15 @@ export function isNotification ({ channel }: Pick<LogRecord, 'channel'>): boolea
   return channel === 'event'
 }
 
+/** Data of a log line in which the stack of each error is its last field: a truncated text has the others. */
+export function stacksLast (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(stacksLast)
+  if (typeof value !== 'object' || value === null) return value
+  const { stack, ...others } = value as Record<string, unknown>
+  const fields = Object.entries(stack === undefined ? others : { ...others, stack })
+  return Object.fromEntries(fields.map(([name, item]) => [name, stacksLast(item)]))
+}
+
 /**
  * Merges a debug line for each listener that ran into lines of a log, by their offsets and the start of the events.
  * `start` is when the request arrived, in milliseconds since the epoch.

@@ -25,9 +25,8 @@ const MAX_TEXT = 500
 /** Maximum fields of a context that its summary names. */
 const MAX_FIELDS = 4
 
-/** Lines of the Markdown, and characters of one and of its message. */
+/** Lines of the Markdown, and characters of a message. */
 const MAX_SUMMARY = 12
-const MAX_LINE = 600
 const MAX_MESSAGE = 300
 
 /** The log lines of the request. */
@@ -146,7 +145,7 @@ function lastLines (logs: unknown): string {
   if (lines.length === 0) return 'No log messages.'
   const shown = mostSevere(lines, MAX_SUMMARY)
   const left = lines.length - shown.length
-  const texts = shown.map((line) => cut(logLine(line), MAX_LINE))
+  const texts = shown.map(logLine)
   return fence([...(left > 0 ? [`… ${left} more lines`] : []), ...texts].join('\n'), 'text')
 }
 

@@ -75,6 +75,27 @@ inBothModes('a failed request to another server shows its reason and address', a
   t.match(texts(document, '.where mark .source'), [/await fetch/], 'the line of the application')
 })
 
+inBothModes('the error of a log line has all of its fields before its stack', async (t, build) => {
+  const error = Object.assign(new Error('column "nam" does not exist'), {
+    code: '42703', detail: 'the detail', hint: 'Perhaps you meant "users.name".', stack: `Error: column\n${'    at query (/app/db.js:1:1)\n'.repeat(200)}`
+  })
+  const app = await build((app) => app.get('/', async (request) => {
+    request.log.error({ error, nested: [{ err: { stack: error.stack, hint: 'inner' } }] }, 'The query failed')
+    throw error
+  }))
+  const fields = /hint: 'Perhaps you meant "users.name".'/
+  const document = await page(app, { url: '/' })
+  t.match(document.querySelector('#logs')?.textContent, /"hint": "Perhaps you meant \\"users\.name\\"\."/)
+  const copied = document.querySelector('#as-markdown')?.textContent ?? ''
+  const { pathname } = new URL(document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') ?? '')
+  const markdown = (await app.inject({ url: `${pathname}.md` })).body
+  for (const text of [copied, markdown]) {
+    const lines = text.split('## Last log lines')[1]?.split('\n').filter((line) => line.includes('ERROR')) ?? []
+    t.equal(lines.length, 2)
+    for (const line of lines) t.match(line, fields)
+  }
+})
+
 inBothModes('an AggregateError shows the common cause, or the number of each kind', async (t, build, mode) => {
   const app = await build((app) => {
     app.get('/one', async () => await Promise.any([1, 2, 3].map(async () => { throw Object.assign(new Error('no connection'), { code: 'ECONNREFUSED' }) })))
