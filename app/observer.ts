@@ -5,6 +5,7 @@ import { diagnosticAnswer, isAnswerToSecond } from '../lib/error-page/observed-a
 import { isStream } from '../lib/http/responses.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
+import { hintsOfParts } from '../lib/parts/unfinished.js'
 import { insertToolbar, setProfileLink } from '../lib/reading/pages/toolbar/insert.js'
 import { addServerTiming } from '../lib/recording/server-timing.js'
 import { endHandler, setCurrentCode } from '../lib/recording/handler-time.js'
@@ -42,7 +43,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     // Where an `onSend` hook of the application has failed, Fastify's response about it is kept.
     const mayBeReplaced = recording.sendFailed !== true && (recording.responses === 1 || recording.streamed === true)
     recording.streamed = isStream(payload)
-    const page = debug && mayBeReplaced ? diagnosticAnswer(request, reply, payload) : null
+    const page = debug && mayBeReplaced ? diagnosticAnswer(request, reply, payload, hintsOfParts) : null
     if (page === null) recording.events?.setCurrentCode(reply, 'Hindsight')
     const hasLink = profile !== null && setProfileLink(app, request, reply)
     const mayInsert = hasLink && page === null && request.method !== 'HEAD'

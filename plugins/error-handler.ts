@@ -31,7 +31,9 @@ const MAX_MESSAGE = 2_000
  * clients that may not see it. Before it answers, it runs the stages of the error pass that precede the response.
  */
 export const errorHandler = fp(async function errorHandler (app: FastifyInstance) {
-  const pages = app.hindsight.debug ? await import('../lib/error-page/diagnostic-page.js') : null
+  const pages = app.hindsight.debug
+    ? { ...await import('../lib/error-page/diagnostic-page.js'), ...await import('../lib/parts/unfinished.js') }
+    : null
   const slots = app.hindsight.lifecycle.slots
 
   // It also runs for errors that an error handler of an encapsulated plugin answers. It calls back synchronously if it
@@ -126,7 +128,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     }
     const profile = recorder?.profileOf(request) ?? null
     if (profile !== null) state.recording.profile = profile
-    const { body, exception } = pages.diagnosticPage(request, reply, type, reason)
+    const { body, exception } = pages.diagnosticPage(request, reply, type, reason, pages.hintsOfParts)
     preventCaching(reply)
     if (exception === undefined) return body
     const frame = ownFrame(request)

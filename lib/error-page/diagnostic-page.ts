@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import type { FlattenedException } from '../errors/exception.js'
+import type { Hint } from '../errors/hints.js'
 import type { Representation } from '../errors/negotiate.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { reportOf, type ErrorReport } from '../errors/report.js'
@@ -24,10 +25,11 @@ let spent = 0
  * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state.
  * Where pages have taken `MAX_TURN` in this turn of the event loop, the page is short: the error, and the link to the
  * profile. Injected requests, which may all run in one turn, have complete pages. The exception is that of a complete
- * page.
+ * page. `hintsOfParts` returns the hints of the parts.
  */
 export function diagnosticPage (
-  request: FastifyRequest, reply: FastifyReply, type: Representation['type'], reason: string
+  request: FastifyRequest, reply: FastifyReply, type: Representation['type'], reason: string,
+  hintsOfParts: (request: FastifyRequest, reply: FastifyReply) => readonly Hint[]
 ): { body: string, exception?: FlattenedException | undefined } {
   const state = stateOf(request)
   const nonce = noncesOf(state)
@@ -36,7 +38,7 @@ export function diagnosticPage (
   if (spent > MAX_TURN && !isInjection(request.raw)) return { body: shortPage(request, reply.statusCode, type) }
   if (spent === 0) setImmediate(() => { spent = 0 })
   const start = performance.now()
-  const report = reportOf(request, reply.statusCode, reason)
+  const report = reportOf(request, reply.statusCode, reason, hintsOfParts(request, reply))
   const body = renderReport(report, type, nonce, servicesOf(request).editor)
   spent += performance.now() - start
   return { body, exception: report.exceptions.at(-1) }

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Hint } from '../errors/hints.js'
 import { prefersHtml } from '../errors/negotiate.js'
 import { read } from '../errors/thrown-value.js'
 import { addVary, dropReplaced, preventCaching } from '../http/responses.js'
@@ -23,15 +24,19 @@ export function isAnswerToSecond (request: FastifyRequest, reply: FastifyReply, 
 
 /**
  * The diagnostic page in place of Fastify's default error, for a request that prefers HTML and may see it; null for any
- * other response. A body that the application made is never replaced.
+ * other response. A body that the application made is never replaced. `hintsOfParts` returns the hints of the parts.
  */
-export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
+export function diagnosticAnswer (
+  request: FastifyRequest, reply: FastifyReply, payload: unknown,
+  hintsOfParts: (request: FastifyRequest, reply: FastifyReply) => readonly Hint[]
+): string | null {
   const { statusCode } = reply
   if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept)) return null
   if (!servicesOf(request).mayReceiveDetails(request) || !isDefaultAnswer(request, reply, payload)) return null
   const state = stateOf(request)
   state.recording.events?.setCurrentCode(reply, 'diagnostic page')
-  const { body } = diagnosticPage(request, reply, 'html', STATUS_CODES[statusCode] ?? 'Error')
+  const reason = STATUS_CODES[statusCode] ?? 'Error'
+  const { body } = diagnosticPage(request, reply, 'html', reason, hintsOfParts)
   dropReplaced(reply)
   preventCaching(reply)
   addVary(reply, 'Accept')

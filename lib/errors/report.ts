@@ -58,13 +58,16 @@ export interface ErrorReport {
   profile?: { token: string, url: string }
 }
 
-/** The report of a failed request, masked. */
-export function reportOf (request: FastifyRequest, status: number, reason: string): ErrorReport {
+/** The report of a failed request, masked. Hints of parts whose subject has a hint already are left out. */
+export function reportOf (
+  request: FastifyRequest, status: number, reason: string, hintsOfParts: readonly Hint[] = []
+): ErrorReport {
   const { controller, log, profile, raisedBy, timing, ...recording } = recordingOf(request)
   const mask = maskOf(request)
   const origin = servicesOf(request).originOf(request)
   const events = recording.events?.events() ?? []
   const exceptions = exceptionsOf(request)
+  const hints = hintsFor(request, status)
   const input = rejectedInput(request, mask)
   // The schema is part of the declaration.
   const handler = handlerFrame(request, input !== null)
@@ -80,7 +83,7 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
       headers: Object.entries(mask.headers(request.headers)).flatMap(([name, values]) =>
         [values].flat().map((value): [string, string] => [name, value]))
     },
-    hints: hintsFor(request, status),
+    hints: [...hints, ...hintsOfParts.filter((one) => !hints.some((hint) => isSame(hint, one)))],
     summary: mask.text(failureSentence(request, exceptions, handler, input)),
     ...(handler !== null && { handler: maskFrame(handler, mask) }),
     ...(input !== null && { input }),
@@ -88,6 +91,11 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
     ...(controller !== null && { controller }),
     ...(profile !== undefined && { profile })
   }
+}
+
+// Both may have the routes that nearly match.
+function isSame (hint: Hint, other: Hint): boolean {
+  return hint.title === other.title || (hint.routes !== undefined && other.routes !== undefined)
 }
 
 type LineMask = Pick<Mask, 'text' | 'value'>

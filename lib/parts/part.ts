@@ -98,8 +98,8 @@ export interface OverviewTile extends Ordered {
   value: string
 }
 
-/** The parts of a profile, stored or unfinished, that the toolbar needs. */
-export interface ToolbarProfile
+/** What the toolbar and the hints need of a profile: that of a request without a response has it, too. */
+export interface UnfinishedProfile
   extends Pick<Profile, 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'> {
   logs: ReadonlyArray<Pick<LogRecord, 'level' | 'channel'>>
   exceptions: ReadonlyArray<{ name: string, message: string }>
@@ -173,10 +173,10 @@ export interface Part<T = any> {
   overview?: (data: T, profile: Profile, view: PanelView) => readonly OverviewTile[]
   /** Sentences above the panels. */
   notice?: (data: T, profile: Profile) => { title: string, sentences: readonly string[] }
-  toolbar?: (data: T, profile: ToolbarProfile, editor: EditorLink | null) => ToolbarItem
+  toolbar?: (data: T, profile: UnfinishedProfile, editor: EditorLink | null) => ToolbarItem
   markdown?: (data: T, profile: Profile) => readonly MarkdownSection[]
-  /** Hints of the Markdown. */
-  hints?: (data: T, profile: Profile) => ReadonlyArray<Hint & Ordered>
+  /** Hints of the diagnostic page and of the Markdown. */
+  hints?: (data: T, profile: UnfinishedProfile) => ReadonlyArray<Hint & Ordered>
   /** Default: one section with the fields of the data; an empty list: none. */
   comparison?: ReadonlyArray<ComparedSection<T>>
   /** What may explain a failure. */

@@ -4,7 +4,7 @@ import type { Profile } from '../store/profile.js'
 import { failed, fields, json } from '../view/components.js'
 import { isObject, type Data } from '../view/json.js'
 import { cut } from '../view/visible.js'
-import type { GROUPS, PanelView, Part, TimelineEntry } from './part.js'
+import type { GROUPS, PanelView, Part, TimelineEntry, UnfinishedProfile } from './part.js'
 
 export { isObject, type Data }
 
@@ -72,6 +72,12 @@ export function fieldsPart (
 /** The data that the functions of a part receive. */
 function dataFor ({ name, collect }: Part, profile: Recorded): any {
   return collect === undefined ? dataOf(profile, name) : profile.collectors[name]
+}
+
+/** The hints of all parts for a profile, stored or unfinished. */
+export function hintsOf (parts: readonly Part[], profile: UnfinishedProfile): Hint[] {
+  return resultsOf(parts, profile, (part, data) => part.hints?.(data, profile))
+    .map(({ order: _, ...hint }) => ({ ...hint, title: String(hint.title), text: String(hint.text) }))
 }
 
 /** What a function of a part returns for its data, as a list; empty if it throws, or a collector has no data. */

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { hintParts } from '../error-page/render-text.js'
-import { isObject, listOf, resultsOf } from '../parts/read.js'
+import { hintsOf, isObject, listOf, resultsOf } from '../parts/read.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import type { Profile } from '../store/profile.js'
@@ -23,7 +23,6 @@ export function profileMarkdown (
 ): string {
   const { status, method, url } = profile
   const sections = resultsOf(parts, profile, (part, data) => part.markdown?.(data, profile))
-  const hints = resultsOf(parts, profile, (part, data) => part.hints?.(data, profile))
   return [
     `# ${escapeMarkdown(cut(headline(profile), MAX_TITLE))}`,
     `**${status} ${STATUS_CODES[status] ?? ''}** · ${code(cut(`${method} ${url}`, MAX_TITLE))}`,
@@ -31,7 +30,7 @@ export function profileMarkdown (
     DATA_NOTE,
     ...sections.flatMap(sectionBlocks),
     ...success === null ? [] : differenceParts(success),
-    ...hints.flatMap(hintParts)
+    ...hintsOf(parts, profile).flatMap(hintParts)
   ].join('\n\n') + '\n'
 }
 

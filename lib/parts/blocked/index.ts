@@ -20,7 +20,7 @@ export const blocked: Part = {
 }
 
 /** One for each reason. */
-function sentencesOf ({ collectors }: Profile): string[] {
+function sentencesOf ({ collectors }: Pick<Profile, 'collectors'>): string[] {
   return listOf(collectors.blocked).map(({ sentence }) => sentence).filter((sentence) => typeof sentence === 'string')
 }
 

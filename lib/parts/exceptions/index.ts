@@ -73,7 +73,7 @@ export const otherErrors: Part = {
   search: { exception: (_, profile) => otherChains(profile).flat().map(nameAndMessage) }
 }
 
-function otherChains ({ collectors: { otherErrors } }: Profile): FlattenedException[][] {
+function otherChains ({ collectors: { otherErrors } }: Pick<Profile, 'collectors'>): FlattenedException[][] {
   return Array.isArray(otherErrors) ? otherErrors.filter(Array.isArray) as FlattenedException[][] : []
 }
 

@@ -96,6 +96,34 @@ inBothModes('the error of a log line has all of its fields before its stack', as
   }
 })
 
+inBothModes('the page has the hints of the parts, and of each subject one', async (t, build, mode) => {
+  const port = await closedPort()
+  const queueHints = ({ length }: { length: number }) => [{ title: 'Queue', text: `Length ${length}.` }]
+  const collectors = [{ name: 'queue', collect: () => ({ length: 7 }), hints: queueHints }]
+  const app = await build((app) => app.get('/stock/:id', async (request) => {
+    await fetch(`http://127.0.0.1:${port}/?token=s3cret`).catch(() => {})
+    request.hindsight.capture(new Error('password=s3cret'))
+    throw new Error('No stock')
+  }), { profiler: { collectors } })
+  const hints: Array<[title: string, text: string]> = [
+    ['Failed calls to other servers', `GET http://127.0.0.1:${port}/?token=******: connect ECONNREFUSED 127.0.0.1:${port}`],
+    ['Other errors', 'Error: password=******'],
+    ['Queue', 'Length 7.']
+  ]
+  const document = await page(app, { url: '/stock/1' })
+  t.same(texts(document, '.hint h2'), hints.map(([title]) => title))
+  t.same(texts(document, '.hint p'), hints.map(([, text]) => text))
+  t.match(document.querySelector('#as-markdown')?.textContent, '## Hint: Queue\n\nLength 7.\n\n')
+  const { pathname } = new URL(document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') ?? '')
+  const markdown = (await app.inject({ url: `${pathname}.md` })).body
+  t.same([...markdown.matchAll(/^## Hint: (.*)$/gm)].map(([, title]) => title), hints.map(([title]) => title))
+  const near = await page(app, { url: '/stoc/1' })
+  t.equal(texts(near, '.hint h2').filter((title) => title.startsWith('Similar route')).length, 1, 'also a hint of the part `router`')
+  const other = await page(app, { method: 'POST', url: '/stock/1' })
+  t.equal(other.querySelectorAll('.hint .routes').length, 1)
+  if (mode === 'full') t.same((await report(app, { url: '/stock/1' })).hints, hints.map(([title, text]) => ({ title, text })))
+})
+
 inBothModes('an AggregateError shows the common cause, or the number of each kind', async (t, build, mode) => {
   const app = await build((app) => {
     app.get('/one', async () => await Promise.any([1, 2, 3].map(async () => { throw Object.assign(new Error('no connection'), { code: 'ECONNREFUSED' }) })))

@@ -3,18 +3,14 @@ import { ReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { maskOf } from '../../../errors/masked-exceptions.js'
-import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { generateNonce, type Nonces } from '../../../http/content-policy.js'
 import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect, preventCaching } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
-import { collectData, collectedBy } from '../../../parts/collect.js'
-import type { Collector } from '../../../parts/part.js'
-import { routeIn } from '../../../parts/router/index.js'
+import { unfinishedProfile } from '../../../parts/unfinished.js'
 import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
-import { toolbar, toolbarOf, type Toolbar } from './toolbar.js'
+import { toolbar, toolbarOf } from './toolbar.js'
 
 /**
  * Comments, elements whose content is text, other start tags with their attributes, and the end of a body (HTML
@@ -65,7 +61,9 @@ export function insertToolbar (
     if (forbidsToolbar(page) || !allowsToolbar(policies, origin, isFull)) return
     const nonces = isFull ? { style: generateNonce(), script: generateNonce() } : undefined
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
-    const bar = unfinished(request, reply, profile)
+    const { parts, editor } = servicesOf(request)
+    const unfinished = unfinishedProfile(request, reply, parts.filter((part) => part.toolbar !== undefined))
+    const bar = toolbarOf(unfinished, profile.url, parts, editor)
     const markup = inAscii(toolbar(bar, `${origin.prefix}${base}/_profiler`, nonces))
     const whole = page.slice(0, end) + markup + page.slice(end)
     preventCaching(reply)
@@ -141,31 +139,4 @@ function extendPolicies (reply: FastifyReply, nonces: Nonces, origin: Origin): v
 
 function valuesOf (reply: FastifyReply, name: string): string[] {
   return [reply.getHeader(name) ?? []].flat().map(String)
-}
-
-/** The toolbar of a request whose response is not sent yet. */
-function unfinished (
-  request: FastifyRequest, reply: FastifyReply, { token, url }: { token: string, url: string }
-): Toolbar {
-  const { recording } = stateOf(request)
-  const { failure, log, routeError, otherErrors, timing: { startedAt } } = recording
-  const { parts, editor } = servicesOf(request)
-  const mask = maskOf(request)
-  const errors = failure !== null ? [failure.error] : routeError !== null ? [routeError] : otherErrors.slice(0, 1)
-  const shown = parts.filter((part) => part.toolbar !== undefined)
-  const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
-  const collectors = {
-    ...Object.fromEntries(shown.map(({ name }) => [name, collectedBy(recording, name)])),
-    ...ofApplication.length > 0 && mask.value(collectData(ofApplication, request, reply)) as object
-  }
-  return toolbarOf({
-    token,
-    status: reply.statusCode,
-    method: request.method,
-    route: routeIn(stateOf(request)),
-    duration: performance.now() - startedAt,
-    exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
-    logs: log?.records() ?? [],
-    collectors
-  }, url, parts, editor)
 }

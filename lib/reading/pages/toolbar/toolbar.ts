@@ -1,5 +1,5 @@
 import type { Nonces } from '../../../http/content-policy.js'
-import type { Part, ToolbarItem, ToolbarProfile } from '../../../parts/part.js'
+import type { Part, ToolbarItem, UnfinishedProfile } from '../../../parts/part.js'
 import { byOrder, resultsOf } from '../../../parts/read.js'
 import type { Profile } from '../../../store/profile.js'
 import { statusClass } from '../../../view/components.js'
@@ -20,7 +20,7 @@ type Item = ToolbarItem & { panel: string }
 
 /** The toolbar of a profile; `url` is the URL of its page. */
 export function toolbarOf (
-  profile: ToolbarProfile, url: string, parts: readonly Part[], editor: EditorLink | null
+  profile: UnfinishedProfile, url: string, parts: readonly Part[], editor: EditorLink | null
 ): Toolbar {
   const { token, status, method, duration } = profile
   const items = parts.flatMap((part) =>

@@ -1,0 +1,45 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Hint } from '../errors/hints.js'
+import { maskOf } from '../errors/masked-exceptions.js'
+import { messageOf, nameOf } from '../errors/thrown-value.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import { collectData, collectedBy } from './collect.js'
+import type { Collector, Part, UnfinishedProfile } from './part.js'
+import { hintsOf } from './read.js'
+import { routeIn } from './router/index.js'
+
+/** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */
+export function unfinishedProfile (
+  request: FastifyRequest, reply: FastifyReply, shown: readonly Part[]
+): UnfinishedProfile {
+  const { recording } = stateOf(request)
+  const { failure, log, routeError, otherErrors, timing: { startedAt }, token = '' } = recording
+  const mask = maskOf(request)
+  const main = failure !== null ? [failure.error] : routeError !== null ? [routeError] : []
+  const errors = [...main, ...otherErrors]
+    .map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) }))
+  const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
+  return {
+    token,
+    status: reply.statusCode,
+    method: request.method,
+    route: routeIn(stateOf(request)),
+    duration: performance.now() - startedAt,
+    exceptions: errors.slice(0, 1),
+    logs: log?.records() ?? [],
+    collectors: {
+      ...Object.fromEntries(shown.map(({ name }) => [name, collectedBy(recording, name)])),
+      otherErrors: errors.slice(1).map((error) => [error]),
+      ...ofApplication.length > 0 && mask.value(collectData(ofApplication, request, reply)) as object
+    }
+  }
+}
+
+/** The hints of the parts for a request that is about to be answered with the diagnostic page. */
+export function hintsOfParts (request: FastifyRequest, reply: FastifyReply): Hint[] {
+  // Failures that no profile is kept of have no data.
+  if (!recordingOf(request).isRecording) return []
+  const { parts } = servicesOf(request)
+  return hintsOf(parts, unfinishedProfile(request, reply, parts.filter((part) => part.hints !== undefined)))
+}
