@@ -43,11 +43,13 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     // Where an `onSend` hook of the application has failed, Fastify's response about it is kept.
     const mayBeReplaced = recording.sendFailed !== true && (recording.responses === 1 || recording.streamed === true)
     recording.streamed = isStream(payload)
-    const page = debug && mayBeReplaced ? diagnosticAnswer(request, reply, payload, hintsOfParts) : null
+    const page = debug && mayBeReplaced
+      ? recording.measureOwn(() => diagnosticAnswer(request, reply, payload, hintsOfParts))
+      : null
     if (page === null) recording.events?.setCurrentCode(reply, 'Hindsight')
     const hasLink = profile !== null && setProfileLink(app, request, reply)
     const mayInsert = hasLink && page === null && request.method !== 'HEAD'
-    const inserted = mayInsert ? insert?.(request, reply, payload) : undefined
+    const inserted = mayInsert ? recording.measureOwn(() => insert?.(request, reply, payload)) : undefined
     const finishResponse = (sent: unknown): unknown => {
       if (serverTiming && mayReceiveDetails(request)) addServerTiming(request, reply)
       recorder.collectResponse(request, reply, sent, payload)

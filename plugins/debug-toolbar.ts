@@ -1,4 +1,5 @@
 import { listener, Skip } from '../lib/full/listener.js'
+import { recordingOf } from '../lib/lifecycle/request-state.js'
 
 const noProfile = new Skip('the request has no profile, or its client may not see it')
 
@@ -12,6 +13,6 @@ export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (
   return (request, reply, payload) => {
     if (serverTiming && app.hindsight.mayReceiveDetails(request)) addServerTiming(request, reply)
     if (!setProfileLink(app, request, reply)) return noProfile
-    return toolbar ? insert(request, reply, payload) : undefined
+    return toolbar ? recordingOf(request).measureOwn(() => insert(request, reply, payload)) : undefined
   }
 })

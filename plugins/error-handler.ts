@@ -128,7 +128,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     }
     const profile = recorder?.profileOf(request) ?? null
     if (profile !== null) state.recording.profile = profile
-    const { body, exception } = pages.diagnosticPage(request, reply, type, reason, pages.hintsOfParts)
+    const { diagnosticPage, hintsOfParts } = pages
+    const { body, exception } = state.recording.measureOwn(() =>
+      diagnosticPage(request, reply, type, reason, hintsOfParts))
     preventCaching(reply)
     if (exception === undefined) return body
     const frame = ownFrame(request)

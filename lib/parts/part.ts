@@ -78,6 +78,8 @@ export interface TimelineEntry {
   link?: string
   /** A step of the request itself, and no work within one. */
   step?: 'listener' | 'hook' | 'handler'
+  /** Whether it is work for the profile or the page only: it is no candidate for the slowest part. */
+  ofHindsight?: boolean
   /** The stage of a listener or hook, with the pass. */
   stage?: string
   /** The end of the class of the bar; default: `own`. */

@@ -14,7 +14,7 @@ export function unfinishedProfile (
   request: FastifyRequest, reply: FastifyReply, shown: readonly Part[]
 ): UnfinishedProfile {
   const { recording } = stateOf(request)
-  const { failure, log, routeError, otherErrors, timing: { startedAt }, token = '' } = recording
+  const { failure, log, routeError, otherErrors, timing: { startedAt, own }, token = '' } = recording
   const mask = maskOf(request)
   const main = failure !== null ? [failure.error] : routeError !== null ? [routeError] : []
   const errors = [...main, ...otherErrors]
@@ -25,7 +25,7 @@ export function unfinishedProfile (
     status: reply.statusCode,
     method: request.method,
     route: routeIn(stateOf(request)),
-    duration: performance.now() - startedAt,
+    duration: performance.now() - startedAt - own,
     exceptions: errors.slice(0, 1),
     logs: log?.records() ?? [],
     collectors: {

@@ -62,7 +62,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     version: PROFILE_VERSION,
     token,
     time: new Date(timing.startedTime).toISOString(),
-    duration: Math.round((timing.endedAt - timing.startedAt) * 1000) / 1000,
+    duration: Math.round((timing.endedAt - timing.startedAt - timing.own) * 1000) / 1000,
     method: request.method,
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,

@@ -1,12 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { recordingOf } from '../lifecycle/request-state.js'
 
-/** Adds `Server-Timing`: the times of the request until now, of its handler and of each stage (section 3). */
+/**
+ * Adds `Server-Timing` (section 3): the times of the request until now, of the diagnostic page, of the handler, and of
+ * each stage.
+ */
 export function addServerTiming (request: FastifyRequest, reply: FastifyReply): void {
-  const { events, timing: { startedAt, handlerStart, handlerEnd } } = recordingOf(request)
+  const { events, timing: { startedAt, handlerStart, handlerEnd, own: ofHindsight } } = recordingOf(request)
   if (events === null) return
   const now = performance.now()
-  const times = new Map([['total', now - startedAt]])
+  const times = new Map([['total', now - startedAt - ofHindsight]])
+  if (ofHindsight !== 0) times.set('hindsight', ofHindsight)
   if (handlerStart !== 0) times.set('handler', (handlerEnd || now) - handlerStart)
   for (const { stage, outcome, duration } of events.events()) {
     if (outcome !== 'skipped') times.set(stage, (times.get(stage) ?? 0) + duration)

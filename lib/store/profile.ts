@@ -27,7 +27,7 @@ export interface Profile {
   token: string
   /** ISO 8601, when the request arrived. */
   time: string
-  /** Milliseconds from arrival to the end of the response. */
+  /** Milliseconds from arrival to the end of the response, without those that Hindsight took for its page. */
   duration: number
   method: string
   /** Absolute, with its query. */

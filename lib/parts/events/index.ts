@@ -13,6 +13,12 @@ import { align, type Section } from '../section.js'
 
 const COLUMNS: Parameters<typeof table>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
 
+/** Listeners whose work is the profile, the page or the toolbar. */
+const OBSERVERS: ReadonlySet<string> = new Set([
+  'debug-handlers', 'router-data-collector', 'request-data-collector', 'error', 'profiler', 'error-csp-removal',
+  'debug-toolbar'
+])
+
 /** The listeners and hooks in the order in which they ran, what each changed, and the history of each header. */
 export const events: Part = {
   name: 'events',
@@ -43,6 +49,7 @@ function entryOf (
   return [{
     step: isListener ? 'listener' : 'hook',
     ...!isListener && { legend: 'application hook' },
+    ofHindsight: isListener && OBSERVERS.has(listener),
     name: listener,
     start,
     duration,

@@ -70,7 +70,7 @@ function problemLinks (parts: readonly Part[], profile: Profile): string {
 
 // A handler waits for its outgoing calls: the slowest one is shown, too.
 function slowestPart (spans: readonly Span[]): string {
-  const ended = spans.filter(({ duration }) => duration !== null)
+  const ended = spans.filter(({ duration, ofHindsight }) => duration !== null && ofHindsight !== true)
     .sort((a, b) => Number(b.duration) - Number(a.duration))
   const [slowest] = ended
   if (slowest === undefined) return 'Not recorded'

@@ -7,7 +7,7 @@ import { milliseconds, note, pending } from '../../view/components.js'
 import type { Profile } from '../../store/profile.js'
 import { addressOf, numberOf, timelineOf, type Data, type Span } from '../read.js'
 import { round } from '../collect.js'
-import type { PanelView, Part } from '../part.js'
+import type { PanelView, Part, TimelineEntry } from '../part.js'
 
 /** Maximum hooks, calls and spans that are shown. */
 const MAX_SPANS = 60
@@ -18,14 +18,19 @@ const MAX_NAME = 120
 export const performance: Part<Data> = {
   name: 'performance',
   panel: { label: 'Performance', group: 'overview', always: true, render: waterfall },
-  timeline ({ handlerStart: start, handler: duration }, { route }) {
-    if (typeof start !== 'number' || typeof duration !== 'number') return []
+  timeline ({ handlerStart, handler, hindsightStart, hindsight }, { route }) {
     const name = route?.name ?? 'unnamed'
     const detail = `the handler of the route ${name}`
-    return [{ step: 'handler', name: `handler ${name}`, start, duration, detail, link: addressOf('router') }]
+    const legend = 'page or toolbar of Hindsight'
+    const link = addressOf('router')
+    return [
+      { step: 'handler', name: `handler ${name}`, start: handlerStart, duration: numberOf(handler), detail, link },
+      { ofHindsight: true, name: 'Hindsight', start: hindsightStart, duration: numberOf(hindsight), legend }
+    ].filter(({ duration }) => duration !== null) as TimelineEntry[]
   },
-  overview ({ handler, firstByte }, { duration }) {
-    const times = Object.entries({ Total: duration, Handler: handler, 'Response ready': firstByte })
+  overview ({ handler, firstByte, hindsight }, { duration }) {
+    const own = { 'Page or toolbar of Hindsight, besides': hindsight }
+    const times = Object.entries({ Total: duration, Handler: handler, 'Response ready': firstByte, ...own })
       .filter(([, time]) => typeof time === 'number')
       .map(([name, time]) => html`<div>${name} <strong>${milliseconds(time)}</strong></div>`)
     return [{ order: 10, title: 'Time', value: times.join('') }]
@@ -50,17 +55,19 @@ export const performance: Part<Data> = {
 
 /**
  * The data of the part `performance`, in milliseconds: the duration of the handler, when it began, and when the
- * response was ready to be sent, both since the request arrived.
+ * response was ready to be sent, both since the request arrived; and how long Hindsight made its page or toolbar, which
+ * neither `firstByte` nor the duration of the profile contains.
  */
 export function performanceRecord (
-  { startedAt, handlerStart, handlerEnd, responseReadyAt }: Timing
-): { handlerStart?: number, handler?: number, firstByte?: number } {
+  { startedAt, handlerStart, handlerEnd, responseReadyAt, ownStart, own }: Timing
+): Partial<Record<'handlerStart' | 'handler' | 'firstByte' | 'hindsightStart' | 'hindsight', number>> {
   return {
     ...(handlerEnd !== 0 && {
       handlerStart: round(handlerStart - startedAt),
       handler: round(handlerEnd - handlerStart)
     }),
-    ...(responseReadyAt !== 0 && { firstByte: round(responseReadyAt - startedAt) })
+    ...(responseReadyAt !== 0 && { firstByte: round(responseReadyAt - startedAt - own) }),
+    ...(own !== 0 && { hindsightStart: round(ownStart - startedAt), hindsight: round(own) })
   }
 }
 
@@ -71,11 +78,12 @@ interface Row extends Span {
 }
 
 /** The chart of a profile as SVG: a strict policy forbids inline styles. */
-function waterfall ({ firstByte }: Data, profile: Profile, { parts }: PanelView): string {
+function waterfall ({ firstByte, hindsight = 0 }: Data, profile: Profile, { parts }: PanelView): string {
   const spans = timelineOf(parts, profile)
   if (spans.length === 0) return note('No listener was reached.')
-  const total = Math.max(profile.duration || 0, ...spans.map(({ start, duration }) => start + (duration ?? 0)), 0.001)
-  const ready = typeof firstByte === 'number' ? firstByte : null
+  const ends = spans.map(({ start, duration }) => start + (duration ?? 0))
+  const total = Math.max(profile.duration + Number(hindsight) || 0, ...ends, 0.001)
+  const ready = typeof firstByte === 'number' ? firstByte + Number(hindsight) : null
   const shown = mostRelevant(spans)
   const left = spans.length - shown.length
   const omission = `${grouped(left)} of the hooks, calls and spans are left out: they took less time, and did not fail.`

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { Attributes, Context, Span, SpanOptions } from '@opentelemetry/api'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { ownVersion } from '../../parts/config/index.js'
-import { isObject, timelineOf, type Span as Entry } from '../../parts/read.js'
+import { dataOf, isObject, timelineOf, type Span as Entry } from '../../parts/read.js'
 import { serverOf } from '../../parts/http-client/index.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { Part } from '../../parts/part.js'
@@ -31,7 +31,10 @@ type Child = Pick<Entry, 'name' | 'start' | 'duration' | 'failed'> & Required<Pi
  * each outgoing call. Without an SDK that the application has registered this does nothing.
  */
 export function createSpans (profile: Profile, parts: readonly Part[] = ownParts): void {
-  const { method, route, status, duration: whole } = profile
+  const { method, route, status } = profile
+  const { hindsight } = dataOf(profile, 'performance')
+  // The span has the page, too.
+  const whole = profile.duration + Number(hindsight ?? 0)
   const at = (milliseconds: number): number => Date.parse(profile.time) + milliseconds
   const tracer = trace.getTracer(SCOPE, ownVersion())
   // The span processor of Hindsight must not attribute these spans to the request.

@@ -52,3 +52,16 @@ t.test('one sentence summarizes the request', async t => {
   t.equal(outcomeSentence(whole), 'GET returned 500 Internal Server Error in 20 ms: NotFoundError: No route found for ' +
     '"GET http://127.0.0.1:3000/robots.txt" (/app/plugins/router.ts:3). Its root cause is LookupError: No routes found for "/robots.txt/".')
 })
+
+t.test('what Hindsight does for the page and the profile is not the slowest part', async t => {
+  const stage = 'kernel.controller_arguments'
+  const took = (listener: string, duration: number, pass = 'main') => ({ ...event(listener, 'ran', stage) as object, pass, duration }) as never
+  const own = { performance: { hindsightStart: 2, hindsight: 80 } }
+  for (const [events, expected] of [
+    [[took('error', 60, 'error'), took('firewall', 3), took('request-data-collector', 9)], 'Slowest partfirewall 3 ms'],
+    [[took('error', 60, 'error'), took('debug-toolbar', 9)], 'Slowest partNot recorded']
+  ] as const) {
+    const root = JSDOM.fragment(markup(overviewPanel, failure('000001', { events: [...events], collectors: own })))
+    t.ok(texts(root, '.tiles > div').includes(expected), expected)
+  }
+})

@@ -225,3 +225,35 @@ t.test('skipped listeners have no row, and invalid data has no bar', async t => 
   t.equal(root.querySelectorAll('.waterfall a.name').length, 1)
   t.match(shown(performancePanel, profile('000001')).textContent, /No listener was reached\./)
 })
+
+inBothModes('the time of the page and of the toolbar is not that of the application', async (t, build, mode) => {
+  const HOUR = 3_600_000
+  let offset = 0
+  const { now } = performance
+  performance.now = () => now.call(performance) + offset
+  t.teardown(() => { performance.now = now })
+  // It runs for the page and for the toolbar, and after the response.
+  const slow = { name: 'slow', collect: () => { offset += HOUR; return 1 }, hints: () => [], toolbar: () => ({ title: 'Slow', head: 'slow' }) }
+  const app = await build((app) => {
+    app.get('/fails', async () => { throw new Error('no') })
+    app.get('/page', async (_request, reply) => reply.type('text/html').send('<body>x</body>'))
+    app.get('/json', async () => ({}))
+  }, { profiler: { collectors: [slow] }, serverTiming: true })
+  for (const url of ['/fails', '/nowhere', '/page', '/json']) {
+    const response = await app.inject({ url, headers: { accept: 'text/html' } })
+    const profile = await profileOf(app, response)
+    const { hindsight, hindsightStart, firstByte } = profile.collectors.performance as Record<string, number>
+    const isOurs = url !== '/json'
+    t.equal(Number(hindsight ?? 0) >= HOUR, isOurs, url)
+    t.equal(Number(hindsightStart ?? HOUR) < HOUR, isOurs, 'since the request arrived')
+    t.ok(profile.duration < HOUR && Number(firstByte) < HOUR, url)
+    const overview = (await app.inject({ url: `/_profiler/${profile.token}`, headers: { accept: 'text/html' } })).body
+    t.equal(overview.includes('<div>Page or toolbar of Hindsight, besides <strong>3,600,'), isOurs, url)
+    const panel = (await app.inject({ url: `/_profiler/${profile.token}?panel=performance`, headers: { accept: 'text/html' } })).body
+    t.equal(/class="name"[^>]*>Hindsight</.test(panel), isOurs, url)
+    // In full mode the header is set before the toolbar is inserted.
+    const timing = String(response.headers['server-timing'])
+    t.ok(Number(/total;dur=([\d.]+)/.exec(timing)?.[1]) < HOUR, timing)
+    if (isOurs && (mode === 'observe' || url !== '/page')) t.match(timing, /hindsight;dur=\d{7}/)
+  }
+})
