@@ -64,10 +64,8 @@ function methodNotAllowed (request: FastifyRequest): Hint[] {
 }
 
 function nearRoutes (request: FastifyRequest): HintedRoute[] {
-  const wanted = { method: request.method, path: pathnameOf(request) }
-  const { routeTable } = servicesOf(request)
   const mask = maskOf(request)
-  return nearestRoutes(routeTable.own(), wanted).map(({ route, why, path }) => {
+  return nearestRoutes(request).map(({ route, why, path }) => {
     const { methods, pattern, declaredAt } = route
     const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
     return {

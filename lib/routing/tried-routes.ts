@@ -1,6 +1,10 @@
 import { distance } from 'fastest-levenshtein'
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
+import type { FastifyRequest } from 'fastify'
 import { percentDecoded } from '../http/header-text.js'
+import { pathnameOf } from '../http/request-target.js'
+import { recordingOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { DeclaredRoute } from './route-table.js'
 
 const MAX_TRIED = 50
@@ -10,47 +14,61 @@ const MAX_NEAR = 5
 /** The cost of a route that is not similar to the request. */
 const FAR = 1_000
 
-/** Why each route did not match a request: the fifty nearest, and how many more there are. */
-export function triedRoutes (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
-  const compared = nearestFirst(routes, method, segmentsOf(path))
+declare module '../recording/recording.js' {
+  interface Recording {
+    /** The routes that nearly matched the request: all routes are compared once. */
+    triedRoutes?: ReturnType<typeof compareRoutes>
+  }
+}
+
+/** Why each route did not match a request: the fifty nearest, nearest first, and how many more there are. */
+export function triedRoutes (request: FastifyRequest) {
+  return (recordingOf(request).triedRoutes ??=
+    compareRoutes(servicesOf(request).routeTable.own(), { method: request.method, path: pathnameOf(request) }))
+}
+
+/** The routes that nearly matched; `path` has the request's parameters, null if one is missing. */
+export function nearestRoutes (request: FastifyRequest) {
+  const sent = segmentsOf(pathnameOf(request))
+  return triedRoutes(request).tried.filter(({ isNear }) => isNear).slice(0, MAX_NEAR)
+    .map(({ route, why }) => ({ route, why, path: pathFor(route, sent) }))
+}
+
+/** Compares a request with each of some routes. */
+export function compareRoutes (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
+  const sent = segmentsOf(path)
+  const compared = routes.map((route) => ({ route, ...compare(route, method, sent) })).sort((a, b) => a.cost - b.cost)
   return {
-    tried: compared.slice(0, MAX_TRIED).map(({ route: { name, methods, pattern }, why, cost }) =>
-      ({ name, methods, pattern, why, isNear: cost < FAR })),
+    // An application may have thousands: only those that are shown have a sentence.
+    tried: compared.slice(0, MAX_TRIED).map(({ route, why, cost }) => ({ route, why: why(), isNear: cost < FAR })),
     more: Math.max(0, compared.length - MAX_TRIED)
   }
 }
 
-/** The routes that nearly matched, the nearest first; `path` has the request's parameters, null if one is missing. */
-export function nearestRoutes (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
-  const sent = segmentsOf(path)
-  return nearestFirst(routes, method, sent).filter(({ cost }) => cost < FAR).slice(0, MAX_NEAR)
-    .map(({ route, why }) => ({ route, why, path: pathFor(route, sent) }))
-}
-
-function nearestFirst (routes: readonly DeclaredRoute[], method: string, sent: readonly string[]) {
-  return routes.map((route) => ({ route, ...compare(route, method, sent) })).sort((a, b) => a.cost - b.cost)
-}
-
 /** Why a route did not match, and the cost of the difference: the lower, the nearer is the route. */
-function compare ({ methods, pattern, constraints }: DeclaredRoute, method: string, sent: readonly string[]) {
+function compare (
+  { methods, pattern, constraints }: DeclaredRoute, method: string, sent: readonly string[]
+): { cost: number, why: () => string } {
   const declared = patternSegments(pattern)
   const differing = firstDifference(declared, sent)
   if (differing === null) {
     const isMethod = methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
-    if (!isMethod) return { cost: 1, why: `the method is ${methods.join(' or ')}, not ${method}` }
+    if (!isMethod) return { cost: 1, why: () => `the method is ${methods.join(' or ')}, not ${method}` }
     const needed = Object.entries(constraints).map(([name, value]) => `${name} ${String(value)}`)
-    return { cost: 1, why: needed.length === 0 ? 'it matches' : `it is only for ${needed.join(', ')}` }
+    return { cost: 1, why: () => needed.length === 0 ? 'it matches' : `it is only for ${needed.join(', ')}` }
   }
   const otherForm = sent.at(-1) === '' ? sent.slice(0, -1) : [...sent, '']
   if (firstDifference(declared, otherForm) === null) {
     const form = pattern.endsWith('/') ? 'with' : 'without'
-    return { cost: 2, why: `the trailing slash: it is declared ${form} one` }
+    return { cost: 2, why: () => `the trailing slash: it is declared ${form} one` }
   }
   const [own, value] = [declared[differing], sent[differing]]
-  const cost = 3 + differenceOf(declared, sent)
-  if (own === undefined) return { cost, why: `the path continues after segment ${differing}: "${value}"` }
-  if (value === undefined) return { cost, why: `the path ends before segment ${differing + 1}: "${own}"` }
-  return { cost, why: `segment ${differing + 1} is "${own}", not "${value}"` }
+  const why = (): string => {
+    if (own === undefined) return `the path continues after segment ${differing}: "${value}"`
+    if (value === undefined) return `the path ends before segment ${differing + 1}: "${own}"`
+    return `segment ${differing + 1} is "${own}", not "${value}"`
+  }
+  return { cost: 3 + differenceOf(declared, sent), why }
 }
 
 /** The differing characters of all static segments, and 2 for a segment more or less; `FAR` where the paths differ. */
@@ -104,7 +122,9 @@ function isParameter (segment: string): boolean {
 function matches (segment: string, value: string): boolean {
   if (!isParameter(segment)) return segment.replaceAll('::', ':') === value
   if (value === '') return segment === '*' || segment.endsWith('?')
-  return segment === '*' || patternMatches(`/${segment}`, 'GET', `/${encodeURIComponent(value)}`)
+  // Any text matches a parameter alone: no router is made for it.
+  if (segment === '*' || /^:\w+\??$/.test(segment)) return true
+  return patternMatches(`/${segment}`, 'GET', `/${encodeURIComponent(value)}`)
 }
 
 function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string | null {

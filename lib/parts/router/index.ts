@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { similarRoutes } from '../../errors/hints.js'
-import { pathnameOf } from '../../http/request-target.js'
 import { stateOf, type RequestState } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import { routeMatchOf } from '../../routing/route-table.js'
@@ -100,8 +99,10 @@ export function recordRoute (request: FastifyRequest): void {
   const declared = routeTable.of(request)
   state.collect('router', () => {
     if (route === null) {
-      const { tried, more } = triedRoutes(routeTable.own(), { method: request.method, path: pathnameOf(request) })
-      return { tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })), ...(more > 0 && { more }) }
+      const { tried, more } = triedRoutes(request)
+      const shown = tried.map(({ route: { name, methods, pattern }, why, isNear }) =>
+        ({ name, methods, pattern, why: mask.text(why), isNear }))
+      return { tried: shown, ...(more > 0 && { more }) }
     }
     const { controller } = state.recording
     const place = declared?.declaredAt == null ? undefined : declaredPlace(declared.declaredAt)?.source

@@ -1,6 +1,9 @@
+import FindMyWay from 'find-my-way'
 import t from 'tap'
 import type { DeclaredRoute } from '../../../lib/routing/route-table.js'
-import { triedRoutes } from '../../../lib/routing/tried-routes.js'
+import { compareRoutes } from '../../../lib/routing/tried-routes.js'
+import { profileOf } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
 
 const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute =>
   ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hasHooks: false, hasPreHandler: false })
@@ -24,7 +27,7 @@ t.test('each route has the reason why it did not match', async t => {
     ['/:f(^(?:a/b|c)$)/d', '/x/d', 'segment 1 is ":f(^(?:a/b|c)$)", not "x"', false],
     ['/caf%C3%A9', '/caf%C3', 'segment 1 is "caf%C3%A9", not "caf%C3"', true]
   ] as const) {
-    t.same(triedRoutes([route(pattern)], wanted(path)).tried.map(({ why, isNear }) => [why, isNear]), [[why, isNear]], `${pattern} for ${path}`)
+    t.same(compareRoutes([route(pattern)], wanted(path)).tried.map(({ why, isNear }) => [why, isNear]), [[why, isNear]], `${pattern} for ${path}`)
   }
 })
 
@@ -35,20 +38,30 @@ t.test('the reason can be a method or a constraint', async t => {
     [route('/a/*', ['PUT']), wanted('/a/b/c', 'GET'), 'the method is PUT, not GET'],
     [route('/a', ['GET'], { host: 'b.test' }), wanted('/a'), 'it is only for host b.test'],
     [route('/a', ['GET'], { host: /^c/, version: '1.2.0' }), wanted('/a', 'HEAD'), 'it is only for host /^c/, version 1.2.0']
-  ] as const) t.same(triedRoutes([declared], asked).tried.map(({ why, isNear }) => [why, isNear]), [[why, true]], why)
+  ] as const) t.same(compareRoutes([declared], asked).tried.map(({ why, isNear }) => [why, isNear]), [[why, true]], why)
 })
 
 t.test('the nearest routes come first, 50 at most', async t => {
   const many = Array.from({ length: 200 }, (_, i) => route(`/far/away/${i}`))
-  const { tried, more } = triedRoutes([...many, route('/users'), route('/users/:id', ['PUT'])], wanted('/users/7'))
+  const { tried, more } = compareRoutes([...many, route('/users'), route('/users/:id', ['PUT'])], wanted('/users/7'))
   t.equal(tried.length, 50)
   t.equal(more, 152)
-  t.same(tried.slice(0, 2).map(({ pattern }) => pattern), ['/users/:id', '/users'])
+  t.same(tried.slice(0, 2).map(({ route }) => route.pattern), ['/users/:id', '/users'])
 })
 
 // With a comparison of quadratic cost, this test exceeds the time limit of its file.
 t.test('a hostile path is compared in linear time', async t => {
   const routes = Array.from({ length: 2_000 }, (_, i) => route(`/${'a/'.repeat(10)}:x-:y-:z/${i}`))
-  const { tried, more } = triedRoutes(routes, wanted(`/${'a/'.repeat(10)}${'-'.repeat(60_000)}`))
+  const { tried, more } = compareRoutes(routes, wanted(`/${'a/'.repeat(10)}${'-'.repeat(60_000)}`))
   t.equal(tried.length + more, 2_000)
+})
+
+inBothModes('no router is made to compare a parameter', async (t, build) => {
+  const app = await build((app) => { for (let i = 0; i < 300; i++) app.get(`/things-${i}/:id/parts/:part?`, async () => i) })
+  const on = t.capture(FindMyWay.prototype, 'on')
+  const response = await app.inject({ url: '/things-7/x/part/7', headers: { accept: 'text/html' } })
+  t.match(response.body, /Similar route/)
+  const { collectors } = await profileOf(app, response)
+  t.match(collectors.router, { tried: [{ pattern: '/things-7/:id/parts/:part?', isNear: true }], more: 250 })
+  t.same(on().map(({ args }) => (args as unknown[])[1]), ['/things-7/x/part/:id'], 'the route to paste')
 })
