@@ -93,7 +93,8 @@ function manifestOf (path: string): { dependencies?: unknown, version?: unknown 
 /** The path in the folder or the nearest folder above it. */
 function findUp (folder: string, path: string): string | undefined {
   for (let at = resolve(folder); ; at = dirname(at)) {
-    if (existsSync(join(at, path))) return join(at, path)
+    // Under the permission model of Node.js 20 and 22 this throws.
+    if (attempt(() => existsSync(join(at, path)), () => false)) return join(at, path)
     if (dirname(at) === at) return undefined
   }
 }

@@ -79,7 +79,7 @@ function end (sent: object, failure: Pick<Call, 'error'> = {}): void {
 /** Begins a call, or completes it: a request has its last headers when its body has ended. */
 function beginHttp ({ request }: { request: ClientRequest }): void {
   const { protocol, host, path, method, socket, reusedSocket } = request
-  const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`
+  const url = urlOf(`${protocol}//${String(request.getHeader('host') ?? host)}`, method, path)
   const call = { method, url, requestHeaders: request.getHeaders() }
   if (calls.has(request)) return update(request, call)
   begin(request, call, reusedSocket ? undefined : calls.get(Object(socket) as object)?.startedAt)
@@ -99,9 +99,15 @@ function respondHttp ({ request, response }: { request: ClientRequest, response:
   if (calls.has(request)) response.once('close', () => end(request))
 }
 
+/** The URL of a request target (RFC 9112, section 3.2): those for a proxy name their server themselves. */
+function urlOf (origin: string, method: string, target: string): string {
+  if (method === 'CONNECT' || /^[a-z][a-z\d+.-]*:\/\//i.test(target)) return target
+  return `${origin}${target.startsWith('/') ? '' : '/'}${target}`
+}
+
 function beginUndici ({ request }: { request: Record<string, unknown> }): void {
   const { method, origin, path, headers } = request
-  const url = `${String(origin)}${String(path)}`
+  const url = urlOf(String(origin), String(method), String(path))
   begin(request, { method: String(method), url, requestHeaders: headers })
 }
 

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import fs, { writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import t from 'tap'
 import {
@@ -90,4 +91,16 @@ t.test('the installed versions of direct dependencies are listed', async (t) => 
   t.same(dependenciesOf(join(folder, 'app/src')), ['@scope/part@1.2.3-rc.1', 'hoisted@3.0.0', 'one@1.0.1'])
   t.equal(dependenciesOf(join(folder, 'many')).length, 50)
   for (const name of ['broken', 'list', 'nothing']) t.same(dependenciesOf(join(folder, name)), [], name)
+})
+
+inBothModes('requests are profiled where files may not be looked up', async (t, build) => {
+  const { existsSync } = fs
+  const restore = (): void => { fs.existsSync = existsSync; syncBuiltinESMExports() }
+  t.teardown(restore)
+  // As with `--permission` in Node.js 20 and 22.
+  fs.existsSync = () => { throw Object.assign(new Error('Access to this API has been restricted'), { code: 'ERR_ACCESS_DENIED' }) }
+  syncBuiltinESMExports()
+  const app = await build((app) => app.get('/', () => 'x'))
+  const { collectors } = await profileOf(app, await app.inject('/'))
+  t.same(Object.keys(collectors.config as object), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle'])
 })

@@ -215,3 +215,20 @@ inBothModes('node:http: a call begins with its request, and has a response that 
   t.match(answered, [{ method: 'POST', status: 413 }])
   t.equal(answered.length, 1)
 })
+
+inBothModes('the URL is that of the target, also through a proxy', async (t, build) => {
+  const proxy = http.createServer((_request, response) => response.end()).on('connect', (_request, socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'))
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => proxy.close())
+  const { port } = proxy.address() as AddressInfo
+  const send = (method: string, path: string) => new Promise((resolve, reject) => http.request({ method, port, path, host: '127.0.0.1', agent: false })
+    .on('response', (response) => response.resume().on('end', resolve)).on('connect', (_response, socket) => resolve(socket.end())).on('error', reject).end())
+  const app = await build((app) => app.get('/', async () => {
+    await send('GET', 'http://api.example/x?token=s3cret')
+    await send('CONNECT', 'api.example:443')
+    await send('OPTIONS', '*')
+    return 'x'
+  }))
+  const { calls } = (await profileOf(app, await app.inject('/'))).collectors['http-client'] as Collected
+  t.same(calls.map(({ url }) => url), ['http://api.example/x?token=******', 'api.example:443', `http://127.0.0.1:${port}/*`])
+})
