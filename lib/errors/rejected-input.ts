@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { recordingOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { Mask } from '../mask/mask.js'
 import { safeJson } from '../view/json.js'
 import { cut } from '../view/visible.js'
@@ -72,7 +73,7 @@ export function bufferBody (request: FastifyRequest): void {
 
 /** The input that a schema or the JSON parser rejected, masked; null where neither did. */
 export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInput | null {
-  const { raised, receivedBody } = recordingOf(request)
+  const { events, raised, receivedBody } = recordingOf(request)
   try {
     const validation = read(raised, 'validation')
     const part = PARTS.get(String(read(raised, 'validationContext')))
@@ -81,6 +82,10 @@ export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInp
       return { part, fields }
     }
     if (read(raised, 'code') !== 'FST_ERR_CTP_INVALID_JSON_BODY' || !receivedBody) return null
+    // The parser may have received another text, which a hook has decoded.
+    const { routeTable } = servicesOf(request)
+    const hasHook = events?.events().some(({ stage }) => stage === 'preParsing')
+    if (hasHook === true || routeTable.of(request)?.hasPreParsing === true) return null
     const malformed = malformedJson(Buffer.concat(receivedBody).toString('utf8'), mask)
     return malformed && { part: 'body', malformed }
   } catch {

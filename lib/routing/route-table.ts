@@ -23,6 +23,8 @@ export interface DeclaredRoute {
   hasHooks: boolean
   /** Whether the route has `preHandler` hooks of its own. */
   hasPreHandler: boolean
+  /** Whether the route has `preParsing` hooks of its own. */
+  hasPreParsing: boolean
 }
 
 /** A route of one method, as the router finds it. */
@@ -83,7 +85,8 @@ export class RouteTable {
       constraints: { ...constraints },
       declaredAt,
       hasHooks: ROUTE_HOOKS.some((hook) => route[hook] !== undefined),
-      hasPreHandler: route.preHandler !== undefined
+      hasPreHandler: route.preHandler !== undefined,
+      hasPreParsing: route.preParsing !== undefined
     }
     const { debugOnly = false, httpsOnly = false } = route.config ?? {}
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true

@@ -1,6 +1,8 @@
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { JSDOM } from 'jsdom'
 import { createServer } from 'node:net'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
@@ -93,6 +95,28 @@ inBothModes('the error of a log line has all of its fields before its stack', as
     const lines = text.split('## Last log lines')[1]?.split('\n').filter((line) => line.includes('ERROR')) ?? []
     t.equal(lines.length, 2)
     for (const line of lines) t.match(line, fields)
+  }
+})
+
+inBothModes('a body that a hook has decoded has no place in the bytes that were received', async (t, build) => {
+  const decode = async (_request: unknown, _reply: unknown, payload: AsyncIterable<Buffer>) => {
+    const received = await buffer(payload)
+    const decoded = Readable.from([Buffer.from(String(received), 'base64')])
+    return Object.assign(decoded, { receivedEncodedLength: received.length })
+  }
+  const app = await build((app) => {
+    app.post('/route', { preParsing: decode as never }, async () => 1)
+    app.post('/plain', async () => 1)
+    app.register(async (inner) => {
+      inner.addHook('preParsing', decode as never)
+      inner.post('/hook', async () => 1)
+    })
+  })
+  for (const [url, expected] of [['/route', []], ['/hook', []], ['/plain', ['Invalid JSON at line 1, column 1 of the body']]] as const) {
+    const payload = Buffer.from('{"a": 1, b}').toString('base64')
+    const document = await page(app, { method: 'POST', url, payload, headers: { 'content-type': 'application/json' } })
+    t.match(texts(document, 'h1'), [/Body is not valid JSON/])
+    t.same(texts(document, '.where h2').filter((title) => title.startsWith('Invalid JSON')), expected, url)
   }
 })
 

@@ -6,7 +6,7 @@ import { profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
 const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute =>
-  ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hasHooks: false, hasPreHandler: false })
+  ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hasHooks: false, hasPreHandler: false, hasPreParsing: false })
 const wanted = (path: string, method = 'GET') => ({ method, path })
 
 t.test('each route has the reason why it did not match', async t => {
