@@ -59,7 +59,14 @@ export function debugAccess (
 
   function isMessageAllowed (request: FastifyRequest): boolean {
     const origin = originOf(request)
-    return isClientAllowed(origin.ip) && isForwardingAllowed(origin, request) && isHostAllowed(origin, request)
+    return isOriginAllowed(origin, request) && isForwardingAllowed(origin, request) && isHostAllowed(origin, request)
+  }
+
+  // Where the headers of a trusted proxy conflict, the client is unknown: each that they name must be allowed.
+  function isOriginAllowed ({ ip, proxies }: Origin, { raw }: FastifyRequest): boolean {
+    if (ip !== '' || proxies.length === 0) return isClientAllowed(ip)
+    const { addresses } = forwardingNames(raw.headers)
+    return addresses.length > 0 && addresses.every(isClientAllowed)
   }
 
   function isClientAllowed (ip: string): boolean {
@@ -81,16 +88,18 @@ export function debugAccess (
     return named.every((host) => hosts.has(plainName(host)) || (HOST_NAME.test(host) && isHost(host)))
   }
 
-  function isHostAllowed ({ host, ip, proxies }: Origin, { raw: { headers } }: FastifyRequest): boolean {
+  function isHostAllowed ({ host, sentHost, ip, proxies }: Origin, { raw: { headers } }: FastifyRequest): boolean {
     if (hosts.has('*')) return true
     // Remote clients use a public address as host: only those that are known by their address may.
     const isKnown = isListed(ip) || proxies.length > 0
     // A page of another site can give any name to a local address (DNS rebinding), and can choose the host that a
     // trusted proxy forwards: both must be allowed.
-    return host !== '' && [host, headers.host ?? '', headers[':authority'] ?? ''].every((authority) => {
-      const name = plainName(String(authority).trim().replace(/:\d+$/, ''))
-      return isNameAllowed(name) || (isKnown && isIP(name) !== 0)
-    })
+    return (host !== '' || isImpossible(sentHost)) &&
+      [sentHost, headers.host ?? '', headers[':authority'] ?? ''].every((authority) => {
+        const sent = String(authority).trim().replace(/:\d+$/, '')
+        const name = plainName(sent)
+        return isNameAllowed(name) || (isKnown && isIP(name) !== 0) || isImpossible(sent)
+      })
   }
 
   // Pages cannot choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
@@ -118,6 +127,11 @@ export function debugAccess (
 /** A host in lower case, without an empty port, the brackets of an IPv6 address and the dot at the end of a name. */
 function plainName (host: string): string {
   return host.toLowerCase().replace(/:$/, '').replace(/^\[|\]$|\.$/g, '')
+}
+
+/** Whether no browser sends a host: it is part of no URL (URL Standard, section 3.5). */
+function isImpossible (host: string): boolean {
+  return isIP(plainName(host)) === 0 && !URL.canParse(`http://${host}`)
 }
 
 function isBoundBeyondLoopback (app: FastifyInstance): boolean {

@@ -15,6 +15,8 @@ export interface Origin {
   authority: string
   /** The authority without its port. */
   host: string
+  /** The same, also where it is invalid or not trusted. */
+  sentHost: string
   /** The path under which a trusted proxy serves the application; empty or with a leading slash. */
   prefix: string
   /** The client's address. Empty on a Unix socket, and where the headers of a trusted proxy do not contain it. */
@@ -91,6 +93,7 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
   return {
     scheme: isSecure ? 'https' : 'http',
     host: wrongHost === null ? host : '',
+    sentHost: host,
     authority: wrongHost === null && wrongPort === null ? isDefaultPort ? host : `${host}:${port}` : '',
     prefix: PREFIX.test(prefix) ? prefix.replace(/\/$/, '') : '',
     ip,

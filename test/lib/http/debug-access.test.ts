@@ -525,3 +525,26 @@ t.test('the authority and the host of an HTTP/2 request must both be allowed', a
   t.equal((await ask('/ok', { ':authority': 'elsewhere.com' }))[':status'], 400, 'an untrusted host')
   t.equal((await ask('/slash', { ':authority': 'app.test:8443' })).location, 'http://app.test:8443/slash/')
 })
+
+inBothModes('a 400 about the message is explained to allowed clients', async (t, build, mode) => {
+  const app = await build(routes, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1', '198.51.100.7'] })
+  const proxied = (headers: Record<string, string>) => ({ remoteAddress: '10.0.0.1', headers: { host: 'localhost', ...headers } })
+  for (const [name, given, expected] of [
+    ['a host that is none', { headers: { host: 'a<b>.com' } }, true],
+    ['a host that a browser may send', { headers: { host: 'a!b.com' } }, false],
+    ['a name of another site', { headers: { host: 'evil.example' } }, false],
+    ['an invalid forwarded host', proxied({ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'a<b>.com' }), false],
+    ['a host that is none from a stranger', { remoteAddress: '198.51.100.8', headers: { host: 'a<b>.com' } }, false],
+    ['conflicting headers', proxied({ forwarded: 'for=127.0.0.1', 'x-forwarded-for': '198.51.100.7' }), true],
+    ['conflicting hosts', proxied({ forwarded: 'for=127.0.0.1;host=a', 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'b' }), true],
+    ['conflicting headers with a stranger', proxied({ forwarded: 'for=127.0.0.1', 'x-forwarded-for': '198.51.100.8' }), false],
+    ['conflicting headers without a client', proxied({ forwarded: 'proto=http', 'x-forwarded-proto': 'https' }), false]
+  ] as const) {
+    const response = await app.inject({ url: '/ok', ...given })
+    t.equal(response.headers['x-debug-token'] !== undefined, expected, name)
+    if (mode === 'observe') continue
+    if (response.statusCode !== 400) continue
+    const { body } = await app.inject({ url: '/ok', ...given, headers: { ...given.headers, ...HTML } })
+    t.equal(/Invalid Host|conflicting/.test(body), expected, name)
+  }
+})
