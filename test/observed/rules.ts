@@ -228,14 +228,6 @@ export const rules: readonly Rule[] = [
     expect: (expected) => withHeaders(expected, { 'x-xss-protection': '0' })
   },
   {
-    name: 'no client sees a conflict of addresses',
-    reason: 'LIFECYCLE, Who may see the debug surface: clients are known by their address, and which of the two is the client\'s cannot be known. The ' +
-      'profile has it all.',
-    applies: (_one, { message }) => typeof message === 'string' && message.includes('"X_FORWARDED_FOR" header, conflicting'),
-    expect: (expected) =>
-      ({ ...expected, title: 'An Error Occurred: Bad Request', debugException: null, link: null, policy: "default-src 'self'; block-all-mixed-content" })
-  },
-  {
     name: 'the diagnostic page has a strict policy of its own',
     reason: 'LIFECYCLE, removal of the content security policy: hostile content in an error message cannot run. The reference sends none.',
     applies: (_one, { debugException }) => debugException !== null,
