@@ -141,8 +141,7 @@ function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: P
     // The stylesheet expands the group when this box is checked.
     const toggle = group.length === 1
       ? ''
-      : html`<label class="equal"><input type="checkbox" class="hidden-visually">` +
-        html` × ${group.length}<span class="hidden-visually"> equal failures</span></label>`
+      : '<label class="equal"><input type="checkbox" class="hidden-visually"> equal failures</label>'
     return html`<tbody>!${group.map((profile, i) =>
       row(profile, hasOneOrigin, i === 0 ? toggle + remarks(profile) : ''))}</tbody>`
   })
@@ -152,7 +151,10 @@ function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: P
 !${head('Time', 'time')}</tr></thead>!${bodies}</table>`)
 }
 
-/** The rows of a page. Sorted by time, equal failures are one group at the position of the first; otherwise none. */
+/**
+ * The rows of a page. Sorted by time, equal failures are one group at the position of the first; otherwise none. A group
+ * has no number: other pages and searches may have more of these failures.
+ */
 function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): ProfileSummary[][] {
   const groups = new Map<string, ProfileSummary[]>()
   for (const profile of profiles) {

@@ -87,9 +87,18 @@ t.test('equal failures are grouped at the position of the newest', async (t) => 
     (body) => [...body.querySelectorAll('th a')].map(({ textContent }) => textContent).join(' ')
   )
   t.same(groups, ['000008', '000007', '000006', '000005', '000004 000003 000001', '000002'])
-  t.same(texts(document, '.equal'), [' × 3 equal failures'])
+  t.same(texts(document, '.equal'), [' equal failures'])
   t.same(texts(document, '.profiles p').length, 3, 'one exception for each group')
   t.equal((await load('search?sort=-duration')).querySelectorAll('.equal').length, 0, 'another order has no groups')
+})
+
+inBothModes('a group of equal failures has no number: it would be that of one page', async (t, build) => {
+  const app = await build((app) => app.get('/orders/:id', async () => { throw new Error('the order is locked') }))
+  for (let i = 0; i < 5; i++) await app.inject(`/orders/${i}`)
+  for (const [query, rows] of [['', 5], ['search?limit=2', 2], ['search?q=error:1', 5]] as const) {
+    const { document } = new JSDOM((await app.inject({ url: `/_profiler/${query}`, headers: html })).body).window
+    t.same([listed(document).length, texts(document, '.equal')], [rows, [' equal failures']], query)
+  }
 })
 
 t.test('presets are links, and the search box keeps the query', async (t) => {
