@@ -33,11 +33,12 @@ if (live !== null) {
   let source = null
   let isOutdated = false
 
-  // Replaces the rows by the newest, unless the list is scrolled, or a row is selected, expanded, focused or pressed.
+  // Replaces the rows by the newest, unless the list is paused or scrolled, or a row is selected, expanded, focused or
+  // pressed.
   const refresh = async function () {
     const isScrolled = results.getBoundingClientRect().top < 0
     const isInUse = isScrolled || results.querySelector(':checked, :focus, :active') !== null
-    if (!isOutdated || isInUse) return
+    if (source === null || !isOutdated || isInUse) return
     isOutdated = false
     const response = await fetch(location.href, { headers: { accept: 'text/html' } })
     if (!response.ok) return
@@ -52,6 +53,8 @@ if (live !== null) {
     state.textContent = isOn ? 'Waiting for requests' : 'Paused'
     source?.close()
     source = isOn ? new EventSource(live.dataset.stream) : null
+    // The stream has only what arrives later: not what arrived while the list was paused or not connected.
+    source?.addEventListener('open', () => { isOutdated = true })
     source?.addEventListener('profile', function () {
       isOutdated = true
       state.textContent = 'New profiles'
@@ -63,7 +66,7 @@ if (live !== null) {
   button.addEventListener('click', () => follow(source === null))
   setInterval(() => { refresh().catch(() => {}) }, 1000)
   // Updates the ages of the profiles.
-  setInterval(() => { isOutdated ||= source !== null }, 30_000)
+  setInterval(() => { isOutdated = true }, 30_000)
   follow(true)
 }
 

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Profile } from '../../../../../lib/store/profile.js'
 import { build, listen } from '../../../../support/app.js'
 import { chromium } from '../../../../support/browser.js'
+import { inBothModes } from '../../../../support/modes.js'
 import { axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
 import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
 
@@ -80,6 +81,33 @@ if (browser !== undefined) {
     await live.locator('h1').click()
     await live.locator('.profiles tbody tr').nth(13).waitFor({ state: 'attached' })
     await live.close()
+    t.same(heard, [])
+  })
+
+  inBothModes('requests that arrive during a pause appear with Live, and not before', async (t, build) => {
+    const app = await build((app) => app.get('/*', async () => 'fine'))
+    const origin = `http://127.0.0.1:${await listen(app)}`
+    const { page, heard } = await watchedPage(browser, origin)
+    t.teardown(() => page.close())
+    const urls = async () => await page.locator('.profiles tbody td:nth-child(4)').allTextContents()
+    const state = async (text: string) => { await page.locator('.live-state', { hasText: text }).waitFor() }
+    await app.inject('/before')
+    await page.goto(`${origin}/_profiler/`)
+    await state('Waiting for requests')
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await app.inject('/during')
+    await page.getByRole('button', { name: 'Live' }).click()
+    await page.locator('.profiles tbody tr').nth(1).waitFor()
+    t.same(await urls(), ['/during', '/before'])
+    await page.locator('.profiles tbody th a').first().focus()
+    await app.inject('/later')
+    await state('New profiles')
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.waitForTimeout(2_500)
+    t.same(await urls(), ['/during', '/before'], 'a paused list does not change')
+    await page.getByRole('button', { name: 'Live' }).click()
+    await page.locator('.profiles tbody tr').nth(2).waitFor()
+    t.same(await urls(), ['/later', '/during', '/before'])
     t.same(heard, [])
   })
 
