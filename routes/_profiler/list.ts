@@ -50,7 +50,9 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const page = await found(request)
     const { profiler, parts } = request.server.hindsight
     const { counters, lastLoss } = profiler
-    const view = { ...page, fields, own: criteriaOf(parts), stats: await profiler.stats(), counters, lastLoss }
+    const { criteria } = searchOf(request)
+    const stats = await profiler.stats()
+    const view = { ...page, fields, criteria, own: criteriaOf(parts), stats, counters, lastLoss }
     return await sendPage(request, reply, (options) => searchPage(view, options))
   } catch (error) {
     const { statusCode, message } = error as FastifyError

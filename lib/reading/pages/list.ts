@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
 import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { DEFAULT_LIMIT } from '../../store/search-query.js'
+import type { Criteria } from '../../store/criteria.js'
+import { DEFAULT_LIMIT, readSearch } from '../../store/search-query.js'
 import type { ProfilePage, StorageStats } from '../../store/storage.js'
 import { type ProfileSummary } from '../../store/profile.js'
 import { isNoise } from '../../store/summary.js'
@@ -14,6 +16,8 @@ export type Fields = Readonly<Record<string, string>>
 /** The result of a search, or why it failed. */
 export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
   fields?: Fields
+  /** What the fields select; absent where the search failed. */
+  criteria?: Criteria
   /** The criteria of the parts of the application. */
   own?: readonly string[]
   problem?: string
@@ -42,14 +46,22 @@ const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const
 /** Fields that do not select profiles. */
 const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor'])
 const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
-/** The queries of the presets, by the text of their links. */
-const PRESETS = { All: '', Failures: 'error:1', '5xx': 'status:5xx', Slow: 'slow:>200ms', 'Last hour': 'from:1h' }
+/** The fields of the presets, by the text of their links. */
+const PRESETS: Readonly<Record<string, Fields>> = {
+  All: {},
+  Failures: { error: '1' },
+  '5xx': { q: 'status:5xx' },
+  Slow: { q: 'slow:>200ms' },
+  'Last hour': { q: 'from:1h' }
+}
+/** Milliseconds that the beginnings of equal periods may differ: an age is relative to the time of its search. */
+const SAME_PERIOD = 60_000
 /** Maximum characters of markup of a URL or an exception, so that a list of 50 has less than 40 kB. */
 const MAX_TEXT = 60
 
 /** The list of stored profiles that match a search. */
 export function searchPage (result: SearchResult, options: PageOptions): string {
-  const { fields = {}, own = [], problem, profiles = [], next = null, stats } = result
+  const { fields = {}, problem, profiles = [], next = null, stats } = result
   const isSearch = criteriaOf(fields).length > 0
   const title = isSearch ? 'Search' : 'Profiles'
   const controls = problem === undefined ? liveControl(fields, options) + compareForm(options) : ''
@@ -61,7 +73,7 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
     : html`<p class="failure" role="alert">${problem}</p>`
   return layout(options, title, html`<main id="content">
 <div class="title-row"><h1>${title}</h1>!${controls}</div>
-!${searchForm(fields, own, options)}
+!${searchForm(result, options)}
 <div class="results">!${lossNotice(result)}
 !${content}
 !${pagination(fields, next, options)}
@@ -94,13 +106,16 @@ function compareForm ({ base }: PageOptions): string {
 <button type="submit">Compare selected</button></form>`
 }
 
-function searchForm (fields: Fields, own: readonly string[], { base }: PageOptions): string {
+function searchForm ({ fields = {}, criteria, own = [] }: SearchResult, { base }: PageOptions): string {
   const textFields: typeof TEXT_FIELDS = { ...TEXT_FIELDS, ...Object.fromEntries(own.map((name) => [name, [name]])) }
   const { q = '', error = '', limit = DEFAULTS.limit } = fields
-  const isOpen = Object.keys({ ...textFields, error }).some((name) => (fields[name] ?? '') !== '')
-  const presets = Object.entries(PRESETS).map(([text, query]) => {
-    const href = query === '' ? `${base}/` : `${base}/search?${String(new URLSearchParams({ q: query }))}`
-    return html`<a href="${href}"!${query === q && !isOpen ? ' aria-current="page"' : ''}>${text}</a> `
+  const [current] = Object.entries(PRESETS).find(([, preset]) => criteria && selectsSame(criteria, preset)) ?? []
+  const isOpen = current === undefined &&
+    Object.keys({ ...textFields, error }).some((name) => (fields[name] ?? '') !== '')
+  const presets = Object.entries(PRESETS).map(([text, preset]) => {
+    const query = queryOf(preset)
+    const href = query === '' ? `${base}/` : `${base}/search?${query}`
+    return html`<a href="${href}"!${text === current ? ' aria-current="page"' : ''}>${text}</a> `
   })
   const texts = Object.entries(textFields).map(([name, [label, placeholder = '']]) =>
     html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" ` +
@@ -116,6 +131,12 @@ function searchForm (fields: Fields, own: readonly string[], { base }: PageOptio
 !${select('Results per page', 'limit', LIMITS, limit ?? '')}
 <a href="${base}/">Reset</a>
 </div></details></form>`
+}
+
+/** Whether criteria select what a preset selects, however they are written. */
+function selectsSame ({ from = 0, ...criteria }: Criteria, preset: Fields): boolean {
+  const { from: start = 0, ...others } = readSearch(preset).criteria
+  return isDeepStrictEqual(criteria, others) && Math.abs(from - start) < SAME_PERIOD
 }
 
 function lossNotice ({ counters, lastLoss = '' }: SearchResult): string {
@@ -152,8 +173,8 @@ function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: P
 }
 
 /**
- * The rows of a page. Sorted by time, equal failures are one group at the position of the first; otherwise none. A group
- * has no number: other pages and searches may have more of these failures.
+ * The rows of a page. Sorted by time, equal failures are one group at the position of the first; otherwise none.
+ * A group has no number: other pages and searches may have more of these failures.
  */
 function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): ProfileSummary[][] {
   const groups = new Map<string, ProfileSummary[]>()

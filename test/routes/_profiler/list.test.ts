@@ -121,6 +121,25 @@ t.test('presets are links, and the search box keeps the query', async (t) => {
   t.equal(wrong.querySelector<HTMLInputElement>('[name=q]')?.value, 'status:50 "a b"')
 })
 
+inBothModes('equal filters are one state, however they are written', async (t, build) => {
+  const app = await build()
+  const load = async (url: string) => new JSDOM((await app.inject({ url, headers: html })).body).window.document
+  const hrefs = (document: Document, selector: string) =>
+    [...document.querySelectorAll(selector)].filter(({ textContent }) => textContent === 'Failures').map((link) => link.getAttribute('href'))
+  const home = await load('/_profiler/')
+  t.same(hrefs(home, '.top nav a, .presets a'), ['/_profiler/search?error=1', '/_profiler/search?error=1'])
+  for (const [query, current] of [
+    ['', 'All'], ['url=&sort=duration', 'All'], ['error=1', 'Failures'], ['error=true&limit=20', 'Failures'], ['q=error:1', 'Failures'],
+    ['status=5XX', '5xx'], ['q=status:5xx', '5xx'], ['min_duration=200', 'Slow'], ['slow=>200ms', 'Slow'],
+    ['from=1h', 'Last hour'], ['q=from:60m', 'Last hour'],
+    ['error=0', undefined], ['error=1&q=status:5xx', undefined], ['from=2h', undefined], ['q=orders', undefined], ['q=error:1&error=1', undefined]
+  ] as const) {
+    const document = await load(`/_profiler/search?${query}`)
+    t.same(texts(document, '.presets [aria-current]'), current === undefined ? [] : [current], query)
+    t.equal(document.querySelector('details')?.hasAttribute('open'), /^error=(0|1&)|^from=2h|&error/.test(query), query)
+  }
+})
+
 t.test('requests for icons are muted', async (t) => {
   const { app, save, load } = await start(t)
   save(thrown('000001', 'x'), failure('000002', { url: 'http://h/favicon.ico' }), failure('000003', { url: 'http://h/apple-touch-icon.png' }))
