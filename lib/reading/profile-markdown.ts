@@ -42,13 +42,13 @@ function headline ({ exceptions, method, url, status }: Profile): string {
   return [main.message, main.name].map((text) => String(text ?? '')).find((text) => text.trim() !== '') ?? 'Error'
 }
 
-function facts ({ token, time, duration, ip, parent, route, events }: Profile): string {
+function facts ({ token, time, duration, ip, parent, followOf, route, events }: Profile): string {
   const raised = listOf(events).find(({ outcome }) => outcome === 'raised')
   return [
     `Profile ${code(token)}`, String(time), `${Math.round(Number(duration) * 100) / 100} ms`, `from ${name(ip)}`,
     routeFact(route),
     ...(raised === undefined ? [] : [`thrown by ${name(`${String(raised.listener)} in ${String(raised.stage)}`)}`]),
-    ...(parent === undefined ? [] : [`parent request ${name(parent)}`])
+    ...(parent === undefined ? [] : [`${followOf ? 'redirected from' : 'parent request'} ${name(parent)}`])
   ].join(' · ')
 }
 

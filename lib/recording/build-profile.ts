@@ -36,7 +36,7 @@ export interface BuildOptions {
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, options: BuildOptions): Profile {
   const { maxBytes, collected = {}, config } = options
   const recording = recordingOf(request)
-  const { parent, replayOf, timing, token = '' } = recording
+  const { parent, isFollow, replayOf, timing, token = '' } = recording
   const { debug, mask: maskWithoutParams, originOf } = servicesOf(request)
   const sentHeaders = recording.sentHeaders ?? reply.getHeaders() as Headers
   const mask = maskOf(request, sentHeaders.location)
@@ -72,7 +72,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     logs: logsOf(recording, mask, maxBytes),
     events,
     collectors,
-    ...(parent !== undefined && parent !== '' && { parent }),
+    ...(parent !== undefined && parent !== '' && { parent, ...(isFollow === true && { followOf: parent }) }),
     ...(replayOf !== undefined && { replayOf })
   }
 }

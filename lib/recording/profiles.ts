@@ -23,6 +23,8 @@ declare module './recording.js' {
     isQueued?: boolean
     /** The token of the request that caused this one, where that is known. */
     parent?: string
+    /** Whether the parent is a redirect that was followed. */
+    isFollow?: boolean
     /** The data of the application's collectors: they run once, however often the profile is written. */
     applicationData?: Record<string, unknown>
   }
@@ -74,7 +76,10 @@ export function openProfiles (
     const isFirst = recording.isQueued !== true
     recording.isQueued = true
     recording.timing.endedAt ||= performance.now()
-    if (!recording.parent) recording.parent = redirects.take(request)
+    if (!recording.parent) {
+      recording.parent = redirects.take(request)
+      recording.isFollow = recording.parent !== ''
+    }
     // Headers that are set later are not sent.
     recording.sentHeaders ??= sentHeadersOf(reply)
     complete(request, reply)

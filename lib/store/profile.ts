@@ -36,6 +36,8 @@ export interface Profile {
   status: number
   /** The token of the request that caused this one: a redirect that was followed, or a handler that injected it. */
   parent?: string
+  /** The token of the parent where that is a redirect that was followed. */
+  followOf?: string
   /** The token of the profile whose request was sent again by this one. */
   replayOf?: string
   route: ProfiledRoute | null
@@ -69,7 +71,9 @@ export interface ProfileSummary {
   /** The token of the request that caused this one; null where none did. */
   parent: string | null
   pinned: boolean
-  /** What the parts of the application show in lists, by name; absent without such data. */
+  /**
+   * What the parts of the application show in lists, by name, and `followOf` of the profile; absent without such data.
+   */
   values?: Record<string, string>
 }
 
@@ -81,6 +85,11 @@ export function isSuccess (profile: Pick<Profile, 'exceptions' | 'status'>): boo
 /** Whether something was thrown, or the response was a server error. */
 export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {
   return profile.exceptions.length > 0 || profile.status >= 500
+}
+
+/** Whether the parent of a request is a redirect that was followed. */
+export function isFollow ({ values }: ProfileSummary): boolean {
+  return values?.followOf !== undefined
 }
 
 /** A random token. With 10,000 stored profiles, about one request in 1,700 replaces an older profile. */

@@ -71,7 +71,9 @@ export function recordWith (parts: readonly Part[], profile: Profile): ProfileRe
   }))
   const linesOf = (wanted: string): string[] => found.flatMap(([name, lines]) => name === wanted ? lines : [])
   const exceptions = linesOf(EXCEPTION).join('\n').slice(0, MAX_EXCEPTIONS)
-  const values = Object.fromEntries(found.flatMap(([name, lines]) =>
+  // No criterion of an application has a capital letter in its name.
+  const follow = ['followOf', profile.followOf === undefined ? [] : [lineOf(String(profile.followOf))]] as const
+  const values = Object.fromEntries([...found, follow].flatMap(([name, lines]) =>
     name === EXCEPTION || lines.length === 0 ? [] : [[name, lines.join(', ').slice(0, MAX_LINE)]]))
   const summary = { ...summarize(profile), ...Object.keys(values).length > 0 && { values } }
   return { summary, exceptions, json: JSON.stringify(profile) }

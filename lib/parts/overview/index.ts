@@ -3,7 +3,7 @@ import type { FlattenedException } from '../../errors/exception.js'
 import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { lead, milliseconds, note, placeOf, section, statusBadge } from '../../view/components.js'
-import { isFailure, type Profile, type ProfileSummary } from '../../store/profile.js'
+import { isFailure, isFollow, type Profile, type ProfileSummary } from '../../store/profile.js'
 import { addressOf, labelOf, panelsOf, problemsOf, resultsOf, timelineOf, type Span } from '../read.js'
 import type { PanelView, Part } from '../part.js'
 
@@ -80,19 +80,22 @@ function slowestPart (spans: readonly Span[]): string {
 }
 
 /** The requests that caused this one, or were caused by it. */
-function relatedRequests ({ token, parent, replayOf }: Profile, { base = '', ...view }: PanelView): string {
+function relatedRequests ({ token, parent, followOf, replayOf }: Profile, { base = '', ...view }: PanelView): string {
   const { children = [] } = view
   const list = (summaries: readonly ProfileSummary[]): string =>
     html`<ul class="relatives">!${summaries.map(({ token, status, method, url, duration }) =>
       html`<li><a href="${base}/${token}">${token}</a> !${statusBadge(status)} ` +
       html`${method} <span class="url">${visibleLine(url)}</span> ${milliseconds(duration)}</li>`)}</ul>`
+  const follows = children.filter(isFollow)
+  const subRequests = children.filter((child) => !isFollow(child))
   return [
-    parent !== undefined && section('Parent request',
+    parent !== undefined && section(followOf === undefined ? 'Parent request' : 'Redirected from',
       view.parent == null ? note(`Profile ${parent} is not stored any more.`) : list([view.parent])),
     replayOf !== undefined && section('Replay',
       html`<p>This request replays <a href="${base}/${replayOf}">${replayOf}</a>: ` +
       html`<a href="${base}/${replayOf}/compare/${token}">differences</a></p>`),
-    children.length > 0 && section('Sub-requests',
-      list(children) + html`<p><a href="${base}/search?parent=${token}">All sub-requests</a></p>`)
+    follows.length > 0 && section('Redirected to', list(follows)),
+    subRequests.length > 0 && section('Sub-requests',
+      list(subRequests) + html`<p><a href="${base}/search?parent=${token}">All requests of this parent</a></p>`)
   ].filter((part) => part !== false).join('')
 }

@@ -4,7 +4,7 @@ import { html } from '../../view/html.js'
 import type { Criteria } from '../../store/criteria.js'
 import { DEFAULT_LIMIT, readSearch } from '../../store/search-query.js'
 import type { ProfilePage, StorageStats } from '../../store/storage.js'
-import { type ProfileSummary } from '../../store/profile.js'
+import { isFollow, type ProfileSummary } from '../../store/profile.js'
 import { isNoise } from '../../store/summary.js'
 import type { WriteCounters } from '../../store/write-queue.js'
 import { age, bytes, milliseconds, note, scrollable, select, statusBadge } from '../../view/components.js'
@@ -219,13 +219,14 @@ function shorten (text: string): string {
 }
 
 function remarks (profile: ProfileSummary): string {
-  const { exception, warnings, parent, values = {} } = profile
+  const { exception, warnings, parent, values: { followOf: _, ...values } = {} } = profile
   if (isNoise(profile)) return ''
   const remark = exception !== null
     ? html`<p>${shorten(exception)}</p>`
     : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
   const facts = Object.entries(values).map((value) => html`<div class="facts">${shorten(value.join(': '))}</div>`)
-  const cause = parent == null ? '' : html`<div class="parent-line">sub-request of <code>${parent}</code></div>`
+  const relation = isFollow(profile) ? 'redirected from' : 'sub-request of'
+  const cause = parent == null ? '' : html`<div class="parent-line">${relation} <code>${parent}</code></div>`
   return remark + facts.join('') + cause
 }
 

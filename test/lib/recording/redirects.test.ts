@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { JSDOM } from 'jsdom'
 import { profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
@@ -21,9 +22,34 @@ inBothModes('a followed redirect is the parent of the next request, without a ma
   const again = await profileOf(app, await app.inject({ url: '/to?a=1', headers }))
   t.same([other.parent, followed.parent, again.parent], [undefined, token, undefined])
   const pageOf = async (token: string) => (await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/html' } })).body
-  t.match(await pageOf(followed.token), `<h3>Parent request</h3><ul class="relatives"><li><a href="/_profiler/${token}">${token}</a>`)
+  t.match(await pageOf(followed.token), `<h3>Redirected from</h3><ul class="relatives"><li><a href="/_profiler/${token}">${token}</a>`)
   app.hindsight.profiler.save({ ...followed, token: '00000a', parent: '"><script>' })
   t.notMatch(await pageOf('00000a'), /"><script>/)
+})
+
+inBothModes('the target of a redirect is called so, and an injected request a sub-request', async (t, build) => {
+  const app = await build(app => {
+    app.get('/from', async (_request, reply) => {
+      await app.inject('/injected')
+      return reply.redirect('/to')
+    })
+    app.get('/*', () => 'x')
+  })
+  const { token } = await profileOf(app, await app.inject('/from'))
+  const target = await profileOf(app, await app.inject('/to'))
+  t.equal(target.followOf, token)
+  const documentOf = async (path: string) => new JSDOM((await app.inject({ url: `/_profiler/${path}`, headers: { accept: 'text/html' } })).body).window.document
+  const related = async (token: string) => [...(await documentOf(token)).querySelectorAll('.relatives')]
+    .map((list) => [list.previousElementSibling?.textContent, [...list.querySelectorAll('.url')].map(({ textContent }) => textContent)])
+  t.same(await related(token), [['Redirected to', ['http://localhost/to']], ['Sub-requests', ['http://localhost/injected']]])
+  t.same(await related(target.token), [['Redirected from', ['http://localhost/from']]])
+  const rows = [...(await documentOf('')).querySelectorAll('.profiles tbody td.text')].map(({ textContent }) => textContent)
+  t.same(rows, [`/toredirected from ${token}`, '/from', `/injectedsub-request of ${token}`])
+  const injected = await app.hindsight.profiler.latest({ url: '/injected' })
+  t.equal(injected?.values, undefined)
+  const markdown = async (token = '') => (await app.inject(`/_profiler/${token}.md`)).body
+  t.match(await markdown(target.token), ` · redirected from \`${token}\``)
+  t.match(await markdown(injected?.token), ` · parent request \`${token}\``)
 })
 
 inBothModes('a redirect is followed once, by the same client, to the same URL, within 30 seconds', async (t, build) => {
