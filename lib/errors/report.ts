@@ -7,13 +7,14 @@ import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
-import { counted, grouped } from '../view/visible.js'
+import { counted } from '../view/visible.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { handlerFrame } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
-import { firstOwnFrame, placeOf } from './stack-frame.js'
+import { rootCause } from './root-cause.js'
+import { placeOf } from './stack-frame.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -171,53 +172,6 @@ function causeClause (exceptions: readonly FlattenedException[]): string {
   if (root === null || (exceptions.length < 2 && root.name === exceptions[0]?.name)) return ''
   const place = root.frame === undefined ? '' : ` at ${placeOf(root.frame)}`
   return `; the root cause is ${thrownAs(root.name)}${place}`
-}
-
-const MAX_MESSAGES = 3
-const MAX_KINDS = 4
-
-/** The deepest cause of a chain of errors. */
-export interface RootCause {
-  name: string
-  message: string
-  code?: string
-  /** The first frame of the application: of the root cause itself, otherwise of the nearest error that it caused. */
-  frame?: StackFrame
-  /** What the members of an AggregateError have in common, or the number of each kind. */
-  members?: string
-}
-
-/**
- * The root cause of a chain, which begins with it; null for an empty chain. Where it is an AggregateError whose members
- * have root causes of one kind, the result is that cause; for several kinds the members are counted by kind.
- */
-export function rootCause (chain: readonly FlattenedException[]): RootCause | null {
-  const [root] = chain
-  if (root === undefined) return null
-  const { name, message, code, errors = [] } = root
-  const frame = firstOwnFrame(chain)
-  const near = frame === undefined ? {} : { frame }
-  const own = { name, message: message.trim() === '' ? code ?? name : message, ...(code !== undefined && { code }) }
-  const roots = errors.map((member) => rootCause(member)).filter((member) => member !== null)
-  const kinds = new Map<string, number>()
-  for (const one of roots) {
-    const kind = `${one.name}: ${one.code ?? one.message}`
-    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-  }
-  const [common] = roots
-  if (common === undefined) return { ...own, ...near }
-  if (kinds.size > 1) {
-    const counts = [...kinds].map(([kind, count]) => `${grouped(count)} × ${kind}`)
-    return { ...own, ...near, members: listed(counts, MAX_KINDS, ', ') }
-  }
-  const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')
-  const members = errors.length > 1 ? { members: `the common cause of ${counted(errors.length, 'error')}` } : {}
-  return { ...near, ...common, message: messages, ...members }
-}
-
-function listed (texts: readonly string[], max: number, separator: string): string {
-  const shown = texts.slice(0, max).join(separator)
-  return texts.length > max ? `${shown}${separator}and ${grouped(texts.length - max)} more` : shown
 }
 
 /** The name of an error, or a description of another thrown value, for a sentence. */
