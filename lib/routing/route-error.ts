@@ -29,7 +29,8 @@ export function explainNoMatch (request: FastifyRequest): NoMatch {
   const { recording, route } = stateOf(request)
   if (route !== null) return { error: (recording.declined ??= declined(request, `${method} ${route.pattern}`)) }
   const { allowed, redirect } = routeTable.lookup(path, request)
-  if (allowed.length > 0) return { error: methodNotAllowed(request, path, allowed) }
+  // A refused message is not routed by its path, which may have a route for its method.
+  if (allowed.length > 0 && !allowed.includes(method)) return { error: methodNotAllowed(request, path, allowed) }
   // A client repeats a request of another method as GET, without its body (RFC 9110, section 15.4.2).
   if (redirect === null || !isRetrieval(request)) return { error: notFound(request, path) }
   return { redirect: locationOf(request, redirect.path, redirect.httpsOnly) }
