@@ -6,7 +6,9 @@ import { listener } from '../lib/full/listener.js'
 export const requestValidation = listener('kernel.request', 'request-validation', (app) => (request, reply) => {
   const { raw } = request
   // An application without our server options has not checked the framing yet.
-  const problem = messageState(raw).refused ?? framingProblem(raw) ?? app.hindsight.originOf(request).problem
+  const { method, refused } = messageState(raw)
+  if (method !== undefined) raw.method = method
+  const problem = refused ?? framingProblem(raw) ?? app.hindsight.originOf(request).problem
   if (isLast(raw)) reply.header('connection', 'close')
   if (problem !== null) throw problem
 })

@@ -27,6 +27,7 @@ const MAX_PIPELINED = 32
 const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
 const CROSS_SITE = 'Cross-site method override: send it from a page of the same origin, or send the method itself; ' +
   'behind a proxy, set trustedProxies (TRUSTED_PROXIES).'
+const METHOD = /^[A-Z-]{1,32}$/
 const REQUEST_LINE = /^([A-Za-z-]{1,32}) (\S+)(?= HTTP\/|\r?\n|$)/
 
 /** The server options that turn malformed messages into explained errors; Fastify is created with them. */
@@ -71,8 +72,8 @@ function routedTarget (app: FastifyInstance, message: IncomingMessage, methodOve
   const problem = framingProblem(message) ?? pipeliningProblem(message) ??
     (methodOverride ? overrideMethod(app, message) : null) ?? decodingProblem(url)
   // RFC 9112: a server accepts the absolute form (section 3.2.2) and `*` (section 3.2.4).
-  if (problem === null) return pathOf(url)
-  setMessageState(message, { target: url, refused: problem })
+  if (problem === null && messageState(message).method === undefined) return pathOf(url)
+  setMessageState(message, { target: url, ...(problem !== null && { refused: problem }) })
   return UNROUTABLE
 }
 
@@ -85,9 +86,11 @@ function overrideMethod (app: FastifyInstance, message: IncomingMessage): Error 
   const method = wanted.toUpperCase()
   // The client of a POST reads `Content-Length` octets, which a response to HEAD does not have: it would read them from
   // the next response.
-  const isValid = METHODS.includes(method) && method !== 'CONNECT' && method !== 'HEAD'
+  const isValid = METHOD.test(method) && method !== 'CONNECT' && method !== 'HEAD'
   if (!isValid) return badRequest('Invalid HTTP method override.')
-  message.method = method
+  if (METHODS.includes(method)) message.method = method
+  // Fastify runs no hooks for a method that Node.js does not have: request validation sets it.
+  else setMessageState(message, { method })
   return null
 }
 

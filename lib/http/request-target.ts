@@ -8,6 +8,8 @@ interface MessageState {
   refused?: Error
   /** The target as the client sent it, where the message was routed by another one. */
   target?: string
+  /** The method of an override that is unknown to Fastify, which has routed the message by another one. */
+  method?: string
 }
 
 const states = new WeakMap<IncomingMessage, MessageState>()

@@ -297,7 +297,17 @@ t.test('a method override replaces the method of a POST', async t => {
     const response = await app.inject({ method, url, headers: override === undefined ? {} : { 'x-http-method-override': override } })
     t.same([response.statusCode, response.body], [200, expected], `${method} ${url} ${override}`)
   }
-  for (const override of ['__construct', 'PUT POST', '../x', 'PUT\t', '1', 'FOOBAR', 'CONNECT', 'head']) {
+  for (const [url, status, allow] of [['/', 405, 'GET, POST, PUT, DELETE'], ['/nowhere', 404, undefined]] as const) {
+    for (const [target, headers] of [[url, { 'x-http-method-override': 'FooBar' }], [`${url}?_method=FOOBAR`, {}]] as const) {
+      const response = await app.inject({ method: 'POST', url: target, headers: { accept: 'text/plain', ...headers } })
+      t.same([response.statusCode, response.headers.allow], [status, allow], `an unknown method is like any other that no route has: ${target}`)
+      const profile = await newest(app)
+      t.same([profile.method, profile.url], ['FOOBAR', `http://localhost${target}`])
+      t.match(profile.exceptions.at(-1)?.message, `No route found for "FOOBAR http://localhost${url}"`)
+      t.match(eventOf(profile, 'kernel.request', 'router'), { outcome: 'raised' })
+    }
+  }
+  for (const override of ['__construct', 'PUT POST', '../x', 'PUT\t', '1', 'X'.repeat(33), 'CONNECT', 'head']) {
     const { status, messages } = await problem(app, { method: 'POST', url: '/', headers: { 'x-http-method-override': override } })
     t.same([status, messages.at(-1)], [400, 'Invalid HTTP method override.'], override)
   }
