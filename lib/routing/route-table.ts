@@ -51,7 +51,7 @@ export function routeName ({ config, method, url }: RouteOptions): string {
 /** The routes of an application, in a router of our own: why no route matched is not available from Fastify's. */
 export class RouteTable {
   readonly #router
-  readonly #declared: DeclaredRoute[] = []
+  readonly #own: DeclaredRoute[] = []
   /** By method, pattern and constraints; by method and pattern alone the last of several. */
   readonly #entries = new Map<string, Entry>()
   readonly #methods = new Set<string>()
@@ -90,7 +90,7 @@ export class RouteTable {
     }
     const { debugOnly = false, httpsOnly = false } = route.config ?? {}
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true
-    this.#declared.push(declared)
+    if (!declared.name.startsWith('_')) this.#own.push(declared)
     for (const method of methods) {
       const order = this.#order++
       const { handler } = route
@@ -133,8 +133,8 @@ export class RouteTable {
   }
 
   /** The application's own routes, in the order of declaration. */
-  own (): DeclaredRoute[] {
-    return this.#declared.filter(({ name }) => !name.startsWith('_'))
+  own (): readonly DeclaredRoute[] {
+    return this.#own
   }
 
   /** The methods of a path, in order of declaration, and its other trailing-slash form if only that has a GET route. */

@@ -34,41 +34,56 @@ export function nearestRoutes (request: FastifyRequest) {
     .map(({ route, why }) => ({ route, why, path: pathFor(route, sent) }))
 }
 
-/** Compares a request with each of some routes. */
+/** Compares a request with each of some routes. An application may have thousands: only those shown have a sentence. */
 export function compareRoutes (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
   const sent = segmentsOf(path)
-  const compared = routes.map((route) => ({ route, ...compare(route, method, sent) })).sort((a, b) => a.cost - b.cost)
+  const other = otherForm(sent)
+  const near: Array<{ route: DeclaredRoute, cost: number }> = []
+  const far: typeof near = []
+  for (const route of routes) {
+    const cost = costOf(route, sent, other)
+    if (cost < FAR) near.push({ route, cost })
+    else if (far.length < MAX_TRIED) far.push({ route, cost })
+  }
+  const nearest = [...near.sort((a, b) => a.cost - b.cost), ...far].slice(0, MAX_TRIED)
   return {
-    // An application may have thousands: only those that are shown have a sentence.
-    tried: compared.slice(0, MAX_TRIED).map(({ route, why, cost }) => ({ route, why: why(), isNear: cost < FAR })),
-    more: Math.max(0, compared.length - MAX_TRIED)
+    tried: nearest.map(({ route, cost }) => ({ route, why: reasonFor(route, method, sent), isNear: cost < FAR })),
+    more: routes.length - nearest.length
   }
 }
 
-/** Why a route did not match, and the cost of the difference: the lower, the nearer is the route. */
-function compare (
-  { methods, pattern, constraints }: DeclaredRoute, method: string, sent: readonly string[]
-): { cost: number, why: () => string } {
+/** The cost of the difference between a route and a request: the lower, the nearer is the route. */
+function costOf ({ pattern }: DeclaredRoute, sent: readonly string[], other: readonly string[]): number {
+  const declared = patternSegments(pattern)
+  const differing = firstDifference(declared, sent)
+  if (differing === null) return 1
+  // The forms differ at the end.
+  const isAtEnd = differing >= sent.length - 1
+  return isAtEnd && firstDifference(declared, other) === null ? 2 : 3 + differenceOf(declared, sent)
+}
+
+/** The path with a trailing slash instead of without one, or the reverse. */
+function otherForm (sent: readonly string[]): string[] {
+  return sent.at(-1) === '' ? sent.slice(0, -1) : [...sent, '']
+}
+
+/** Why a route did not match. */
+function reasonFor ({ methods, pattern, constraints }: DeclaredRoute, method: string, sent: readonly string[]): string {
   const declared = patternSegments(pattern)
   const differing = firstDifference(declared, sent)
   if (differing === null) {
     const isMethod = methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
-    if (!isMethod) return { cost: 1, why: () => `the method is ${methods.join(' or ')}, not ${method}` }
+    if (!isMethod) return `the method is ${methods.join(' or ')}, not ${method}`
     const needed = Object.entries(constraints).map(([name, value]) => `${name} ${String(value)}`)
-    return { cost: 1, why: () => needed.length === 0 ? 'it matches' : `it is only for ${needed.join(', ')}` }
+    return needed.length === 0 ? 'it matches' : `it is only for ${needed.join(', ')}`
   }
-  const otherForm = sent.at(-1) === '' ? sent.slice(0, -1) : [...sent, '']
-  if (firstDifference(declared, otherForm) === null) {
-    const form = pattern.endsWith('/') ? 'with' : 'without'
-    return { cost: 2, why: () => `the trailing slash: it is declared ${form} one` }
+  if (firstDifference(declared, otherForm(sent)) === null) {
+    return `the trailing slash: it is declared ${pattern.endsWith('/') ? 'with' : 'without'} one`
   }
   const [own, value] = [declared[differing], sent[differing]]
-  const why = (): string => {
-    if (own === undefined) return `the path continues after segment ${differing}: "${value}"`
-    if (value === undefined) return `the path ends before segment ${differing + 1}: "${own}"`
-    return `segment ${differing + 1} is "${own}", not "${value}"`
-  }
-  return { cost: 3 + differenceOf(declared, sent), why }
+  if (own === undefined) return `the path continues after segment ${differing}: "${value}"`
+  if (value === undefined) return `the path ends before segment ${differing + 1}: "${own}"`
+  return `segment ${differing + 1} is "${own}", not "${value}"`
 }
 
 /** The differing characters of all static segments, and 2 for a segment more or less; `FAR` where the paths differ. */
@@ -106,7 +121,8 @@ function segmentsOf (path: string): string[] {
 
 /** The segments of a pattern of find-my-way. A slash in an expression does not separate segments. */
 function patternSegments (pattern: string): string[] {
-  return pattern.replace(/^\//, '').split(/\/(?![^(]*\))/)
+  const path = pattern.replace(/^\//, '')
+  return path.includes('(') ? path.split(/\/(?![^(]*\))/) : path.split('/')
 }
 
 /** Whether the last segment matches any number of segments. */
@@ -116,7 +132,7 @@ function hasWildcard (declared: readonly string[]): boolean {
 
 // In a pattern, `::` is a colon, and not a parameter.
 function isParameter (segment: string): boolean {
-  return /(?<!:):(?!:)|\*/.test(segment)
+  return segment.includes('*') || (segment.includes(':') && /(?<!:):(?!:)/.test(segment))
 }
 
 function matches (segment: string, value: string): boolean {
