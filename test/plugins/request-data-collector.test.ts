@@ -198,7 +198,7 @@ t.test('bodies that are streams or octets have their type', async t => {
   const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url: '/', headers: { 'content-type': 'text/csv' }, payload: 'a,b' }))
   t.match((collectors.request as Collected).body, /^\[stream \w+\]$/)
   for (const [url, expected] of [
-    ['/stream', '[stream Readable]'], ['/web', /^\[stream \w+\]$/], ['/png', '[binary, 3 bytes, image/png]'], ['/text', 'abc']
+    ['/stream', '[stream Readable]'], ['/web', 'x'], ['/png', '[binary, 3 bytes, image/png]'], ['/text', 'abc']
   ] as const) {
     const { collectors } = await profileOf(app, await app.inject(url))
     t.match((collectors.response as { body?: string }).body, expected, url)

@@ -85,11 +85,12 @@ export function recordResponse (
   const recording = recordingOf(request)
   // Of two responses the first is sent.
   if (recording.sentAgain !== undefined && recording.collected.response !== undefined) return
+  const watched = payload instanceof Response ? watchResponse(payload) : null
   const isBuffer = Buffer.isBuffer(payload)
-  const size = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
-  const stream = size === null ? binaryText(payload) : null
-  const text = startOf(content)
-  const length = text === null ? 0 : Buffer.byteLength(content as string | Buffer)
+  const sizeOfPayload = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
+  const stream = sizeOfPayload === null && watched === null ? binaryText(payload) : null
+  const textOfPayload = startOf(content)
+  const lengthOfPayload = textOfPayload === null ? 0 : Buffer.byteLength(content as string | Buffer)
   recording.collect('response', () => {
     const mask = maskOf(request)
     const headers = recording.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
@@ -98,8 +99,12 @@ export function recordResponse (
     const isText = !isEncoded && TEXT.test(type)
     // A later listener may have answered 304, which has no body.
     const hasBody = reply.statusCode !== 304
+    const size = watched?.size ?? sizeOfPayload
+    const text = watched === null ? textOfPayload : Buffer.concat(watched.start).toString()
+    const length = watched?.size ?? lengthOfPayload
     let body: unknown
     if (stream !== null) body = stream
+    else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
     else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
     else if (stateOf(request).ownPolicy !== undefined) body = '[the diagnostic page]'
     else if (hasBody && isText && text) body = shownText(text, length, mask)
@@ -111,6 +116,33 @@ export function recordResponse (
       ...(body !== undefined && { body })
     }
   })
+}
+
+/**
+ * Counts the body of a `Response` while it is sent, and keeps its beginning. Its `body` becomes a stream that reads the
+ * given one only when it is read itself: nothing is read that is not sent, and no sooner.
+ */
+function watchResponse (response: Response): { size: number, start: Buffer[] } {
+  const watched = { size: 0, start: [] as Buffer[] }
+  const { body, bodyUsed } = response
+  if (body === null || bodyUsed || body.locked || !Object.isExtensible(response)) return watched
+  let reader: ReadableStreamDefaultReader<unknown> | undefined
+  const value = new ReadableStream<unknown>({
+    async pull (controller) {
+      reader ??= body.getReader()
+      const { done, value } = await reader.read()
+      if (done) return controller.close()
+      if (typeof value === 'string' || value instanceof Uint8Array) {
+        const space = Math.max(0, 2 * MAX_BODY - watched.size)
+        if (space > 0) watched.start.push(Buffer.from(value.slice(0, space) as string))
+        watched.size += Buffer.byteLength(value)
+      }
+      controller.enqueue(value)
+    },
+    cancel: async (reason) => await (reader ?? body).cancel(reason)
+  }, { highWaterMark: 0 })
+  Object.defineProperty(response, 'body', { value, configurable: true })
+  return watched
 }
 
 /** The beginning of a body, as a buffer may change later; null if there is none, or a stream. */
