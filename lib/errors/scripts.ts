@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import type { Debugger, Session } from 'node:inspector'
-import { findSourceMap, SourceMap } from 'node:module'
+import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
@@ -83,7 +83,12 @@ function relationOf (session: Session, scriptId: string, url: string): Relation 
 
 function relationTo (file: string, text: string): Relation {
   const [, data] = /^\/\/[#@] sourceMappingURL=data:[^,]*;base64,([\w+/=]+)\s*$/m.exec(text) ?? []
-  if (data !== undefined) return new SourceMap(JSON.parse(Buffer.from(data, 'base64').toString()))
+  if (data !== undefined) {
+    const map = JSON.parse(Buffer.from(data, 'base64').toString()) as SourceMapPayload
+    // Node.js adds the root only to the maps that it has found itself.
+    const root = map.sourceRoot ? map.sourceRoot.replace(/\/?$/, '/') : ''
+    return new SourceMap({ ...map, sources: map.sources.map((source) => root + source) })
+  }
   const source = textOf(file)?.split('\n')
   if (source === undefined) return 'same'
   // Where types were erased, lines are blank or have spaces. Loaders may add to the first line, and lines at the end.
