@@ -47,11 +47,19 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
   app.addHook('onRoute', function checkRoute (route) {
     const { config: { cache, security, isGranted } = {} } = route
     if (cache === undefined) return
-    const own = [route.preHandler ?? []].flat()
-    const isGuarded = security !== undefined || isGranted !== undefined || own.length > 0
-    if (isGuarded) guarded.add(cache)
-    route.preHandler = [...own, isGuarded ? answerAfterChecks : markHandlerReached]
+    // The HEAD route that Fastify adds to a GET route has the hooks of that.
+    const own = [route.preHandler ?? []].flat().filter((hook) => hook !== markHandlerReached)
+    if (security !== undefined || isGranted !== undefined || own.length > 0) guarded.add(cache)
+    route.preHandler = [...own, markHandlerReached]
   })
+
+  // Runs after the checks of the route, which have not refused the request. Routes may share their attributes.
+  async function markHandlerReached (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+    const cache = stateOf(request).attributes?.cache
+    const isGuarded = cache !== undefined && guarded.has(cache) && isRetrieval(request)
+    if (isGuarded && await answerConditional(request, reply, cache) !== undefined) return reply.send()
+    recordOf(request, reply).isReached = true
+  }
 
   return (request, reply) => {
     const cache = stateOf(request).attributes?.cache
@@ -74,18 +82,6 @@ async function answerConditional (
   record.isReached = true
   reply.code(304)
   return new Answer(undefined)
-}
-
-// Runs after the checks of the route, which have not refused the request.
-async function answerAfterChecks (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
-  const cache = stateOf(request).attributes?.cache
-  const isConditional = cache !== undefined && isRetrieval(request)
-  if (isConditional && await answerConditional(request, reply, cache) !== undefined) return reply.send()
-  await markHandlerReached(request, reply)
-}
-
-async function markHandlerReached (request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  recordOf(request, reply).isReached = true
 }
 
 /** Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary` as the attribute declares them. */

@@ -169,6 +169,16 @@ t.test('conditional requests are answered by the attribute, before the handler r
   }
 })
 
+t.test('routes may share the object of their attribute, though one of them has a check of its own', async (t) => {
+  const app = await build(t, {}, (app) => {
+    const cache = { etag: () => 'abc' }
+    app.get('/shared', { config: { cache } }, () => 'ok')
+    app.put('/shared', { config: { cache }, preHandler: async () => {} }, () => 'ok')
+  })
+  t.equal((await app.inject({ url: '/shared', headers: { 'if-none-match': '"abc"' } })).statusCode, 304)
+  t.equal((await app.inject({ url: '/shared', headers: { 'if-none-match': '"x"' } })).statusCode, 200)
+})
+
 t.test('a 304 has the headers of RFC 9110, section 15.4.5', async (t) => {
   const app = await start(t)
   const tagged = await app.inject({ url: '/both', headers: { 'if-none-match': '"abc"' } })
