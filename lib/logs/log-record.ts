@@ -51,12 +51,16 @@ export function isNotification ({ channel }: Pick<LogRecord, 'channel'>): boolea
   return channel === 'event'
 }
 
-/** Data of a log line in which the stack of each error is its last field: a truncated text has the others. */
+/**
+ * Data of a log line in which the stack of each error is its last field: a truncated text has the others. DOMExceptions
+ * are without their legacy number and the constants that pino finds in the prototype: their name says the same.
+ */
 export function stacksLast (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(stacksLast)
   if (typeof value !== 'object' || value === null) return value
   const { stack, ...others } = value as Record<string, unknown>
-  const fields = Object.entries(stack === undefined ? others : { ...others, stack })
+  const isLegacy = (name: string): boolean => others.type === 'DOMException' && /^code$|^[A-Z_]+_ERR$/.test(name)
+  const fields = Object.entries(stack === undefined ? others : { ...others, stack }).filter(([name]) => !isLegacy(name))
   return Object.fromEntries(fields.map(([name, item]) => [name, stacksLast(item)]))
 }
 

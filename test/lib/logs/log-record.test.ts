@@ -1,7 +1,8 @@
+import pino from 'pino'
 import t from 'tap'
 import { reportedLines } from '../../../lib/errors/report.js'
 import { createMask, type Mask } from '../../../lib/mask/mask.js'
-import { levelName, RequestLog } from '../../../lib/logs/log-record.js'
+import { levelName, RequestLog, stacksLast } from '../../../lib/logs/log-record.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
 import { Recording } from '../../../lib/recording/recording.js'
 
@@ -154,4 +155,13 @@ t.test('at most 200 lines are masked, errors and warnings first; the others are 
   const loud = new RequestLog(START)
   for (let i = 0; i < 1_500; i++) add(loud, 50, '{"msg":"x"}')
   t.same(reportedLines(loud, [], 0, mask).logsOmitted, 1_300)
+})
+
+t.test('a logged DOMException has no legacy number, and not the constants of its prototype', async (t) => {
+  const err = pino.stdSerializers.err(new DOMException('too late', 'TimeoutError'))
+  t.equal(err.code, 23)
+  t.match(err, { TIMEOUT_ERR: 23 })
+  t.strictSame(Object.keys(stacksLast(err) as object), ['type', 'message', 'name', 'stack'])
+  const own = { type: 'Error', code: 23, NO_ERR: 1 }
+  t.strictSame(stacksLast(own), own)
 })
