@@ -188,7 +188,7 @@ function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): Profi
 /** The key of a group: failures of one route with the same status and exception, except for numbers and ids. */
 function failureKey ({ token, error, method, status, route, exception }: ProfileSummary): string {
   if (!error || (route === null && exception === null)) return token
-  const message = exception?.replace(/\b(?=[\da-f-]*\d)[\da-f-]+\b/gi, '#')
+  const message = exception?.replace(/[+-]?\d+\.\d+|\b(?=[\da-f-]*\d)[\da-f-]+\b|\d+/gi, '#')
   return [method, status, route, message].join(' ')
 }
 

@@ -92,6 +92,13 @@ t.test('equal failures are grouped at the position of the newest', async (t) => 
   t.equal((await load('search?sort=-duration')).querySelectorAll('.equal').length, 0, 'another order has no groups')
 })
 
+t.test('numbers with decimals and units do not separate equal failures', async (t) => {
+  const { save, load } = await start(t)
+  save(thrown('000001', 'no answer in 1.5s, -2.25 V'), thrown('000002', 'no answer in 20s, 3.5 V'), thrown('000003', 'no answer in 20ms, 3.5 V'))
+  const groups = [...(await load()).querySelectorAll('.profiles tbody')].map((body) => body.querySelectorAll('tr').length)
+  t.same(groups, [1, 2])
+})
+
 inBothModes('a group of equal failures has no number: it would be that of one page', async (t, build) => {
   const app = await build((app) => app.get('/orders/:id', async () => { throw new Error('the order is locked') }))
   for (let i = 0; i < 5; i++) await app.inject(`/orders/${i}`)
