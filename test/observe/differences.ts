@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import type { Answer, Exchange, Line } from './exchange.js'
 import type { Observation, Observations } from './observe.js'
-import { isKept } from './recorder.js'
+import { hasFailingHandler, isKept } from './recorder.js'
 import { prefersHtml, requestsFor, type TestRequest } from './requests.js'
 import { VARIANTS } from './variants.js'
 
@@ -96,11 +96,12 @@ function answerChanges (asked: TestRequest, without: Pick<Exchange, 'answer' | '
   if (allowed === 'nothing' || asked.stranger === true) return changes('answer', readable(answer), readable(observed))
   const seen = withoutHeaders(withoutTokens(asked, observed), DEBUG_HEADERS)
   const isHead = asked.method === 'HEAD'
-  const mayHavePage = prefersHtml(asked) && (asked.either === true || isDefaultAnswer(without))
+  const either = asked.either === true || hasFailingHandler(without.events)
+  const mayHavePage = prefersHtml(asked) && (either || isDefaultAnswer(without))
   if (mayHavePage && (isHead || isPage(seen))) {
     return [...lengthChanges(asked, seen), ...changes('answer with a page', withoutBody(answer), withoutBody(seen))]
   }
-  if (mayHavePage && asked.either !== true) return [{ place: 'answer', change: `is no diagnostic page: ${excerpt(textOf(readable(seen)))}` }]
+  if (mayHavePage && !either) return [{ place: 'answer', change: `is no diagnostic page: ${excerpt(textOf(readable(seen)))}` }]
   const body = decoded(seen).toString('latin1')
   const rest = body.replaceAll(TOOLBAR, '')
   if (rest === body || !isHtml(seen)) return changes('answer', readable(answer), readable(seen))

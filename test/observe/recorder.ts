@@ -45,6 +45,11 @@ export function isKept (events: readonly string[]): boolean {
   return events.some((event) => event.startsWith(FAILURE) || event.startsWith(OWN))
 }
 
+/** Whether an error handler has failed: the error that Fastify answers with is its own, and may have a page. */
+export function hasFailingHandler (events: readonly string[]): boolean {
+  return events.some((event) => event.startsWith(FAILURE) && event.includes('error handler'))
+}
+
 /** A value as JSON can hold it: own keys with symbols, and functions by name, number of parameters and source. */
 export function describe (value: unknown, depth = 3): unknown {
   if (typeof value === 'function') return `function ${value.name}/${value.length} ${hashOf(value)}`
