@@ -142,7 +142,11 @@ function failureSentence (
     const before = `After the handler of ${route}${place} had returned or sent its response`
     return `${before}, the request failed with ${failure}.`
   }
-  const isThrown = handlerStart !== 0 && (controller === null || isCalledIn(exceptions, controller.name))
+  // Hooks of the route itself run when the start of its handler has been recorded.
+  const isByHandler = controller === null
+    ? servicesOf(request).routeTable.of(request)?.hasPreHandler !== true
+    : isCalledIn(exceptions, controller.name)
+  const isThrown = handlerStart !== 0 && isByHandler
   return isThrown
     ? `The handler of ${route}${place} threw ${failure}.`
     : `${route} failed with ${failure}${notRun}.`

@@ -69,7 +69,10 @@ export function notFound (request: FastifyRequest, path = pathnameOf(request), r
 
 function declined (request: FastifyRequest, route: string): NotFoundError {
   const { isRecording, timing } = recordingOf(request)
-  const caller = timing.handlerStart === 0 ? 'A hook' : 'The handler'
+  // Hooks of the route itself run when the start of its handler has been recorded.
+  const hasHook = servicesOf(request).routeTable.of(request)?.hasPreHandler === true
+  const handler = hasHook ? 'A hook or the handler' : 'The handler'
+  const caller = timing.handlerStart === 0 ? 'A hook' : handler
   const message = isRecording
     ? `${caller} of ${route} called reply.callNotFound()`
     : `reply.callNotFound() was called for ${route}`

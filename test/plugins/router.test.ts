@@ -275,7 +275,9 @@ t.test('routes match by host and version', async t => {
 t.test('reply.callNotFound() is a 404 that names its caller', async t => {
   const app = await build(t, {}, app => {
     app.get('/maybe', (_request, reply) => reply.callNotFound())
+    app.get('/guarded', { preHandler: async (_request, reply) => { reply.callNotFound() } }, async () => 'x')
   })
+  t.same((await problem(app, '/guarded')).messages, ['A hook or the handler of GET /guarded called reply.callNotFound()'])
   t.same(await problem(app, '/maybe'), {
     status: 404,
     messages: ['The handler of GET /maybe called reply.callNotFound()'],

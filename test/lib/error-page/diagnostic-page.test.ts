@@ -418,6 +418,7 @@ inBothModes('the page names the handler or hook that raised the error', async (t
   const app = await build((app) => {
     app.get('/handler', async () => { throw new Error('x') })
     app.get('/hook', { preValidation: async () => { throw new Error('x') } }, async () => 'x')
+    app.get('/guarded', { preHandler: async () => { throw new Error('x') } }, async () => 'x')
     app.get('/late', { onSend: async () => { throw new Error('x') } }, async () => 'x')
     app.get('/serialized', { preSerialization: async () => { throw new Error('x') } }, async () => ({}))
     app.get('/answered', {
@@ -429,6 +430,7 @@ inBothModes('the page names the handler or hook that raised the error', async (t
   for (const [method, url, sentence] of [
     ['GET', '/handler', /^The handler of GET \/handler \(.*\) threw Error\.$/],
     ['GET', '/hook', /^GET \/hook failed with Error.*; the handler of GET \/hook \(.*\) did not run\.$/],
+    ['GET', '/guarded', /^GET \/guarded failed with Error\.$/],
     ['GET', '/late', /^After the handler of GET \/late \(.*\) had returned or sent its response, the request failed with Error\.$/],
     ['GET', '/serialized', /^After the handler of GET \/serialized \(.*\) had returned or sent its response, the request failed with Error\.$/],
     ['GET', '/answered', /^The handler of GET \/answered \(.*\) threw Error\.$/],
