@@ -380,6 +380,20 @@ inBothModes('a second response is explained, beside the one that was sent', asyn
   }
 })
 
+inBothModes('a second response is explained before the error of its payload', async (t, build) => {
+  const app = await build((app) => {
+    app.addHook('onSend', async (_request, _reply, payload) => payload)
+    app.get('/', (_request, reply) => {
+      reply.send('a text')
+      reply.send({ an: 'object' })
+    })
+  })
+  const { exceptions, collectors } = await profileOf(app, await app.inject('/'))
+  t.match(exceptions, [{ code: 'FST_ERR_REP_ALREADY_SENT' }])
+  t.match(exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), "an: 'object'")
+  t.match(collectors.otherErrors, [[{ code: 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' }]])
+})
+
 inBothModes('a status that is set after the response is not that of the profile', async (t, build) => {
   const app = await build((app) => {
     app.get('/', (_request, reply) => {

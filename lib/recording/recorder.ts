@@ -81,9 +81,12 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (earlier !== null && earlier.error === error) return
     if (reply.raw.headersSent) {
       // Another response was sent: this error is not what it is about.
-      if (!/^ERR_HTTP2?_HEADERS_SENT$/.test(String(read(error, 'code')))) return addError(request, error)
-      recording.sentAgain ??= alreadySent(request)
-      return addError(request, recording.sentAgain)
+      const isRepeated = /^ERR_HTTP2?_HEADERS_SENT$/.test(String(read(error, 'code')))
+      if (isRepeated) recording.sentAgain ??= alreadySent(request)
+      // A second response is also why its payload is refused: it has the headers of the first one.
+      if (recording.sentAgain !== undefined) addError(request, recording.sentAgain)
+      if (!isRepeated) addError(request, error)
+      return
     }
     recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler' }
     if (earlier !== null) {
