@@ -92,7 +92,9 @@ export class LogCapture {
     const isShared = Object.hasOwn(logger, kOwner)
     if (this.hasPinoLogger && logger !== this.#app.log) setOwner(logger, isShared ? null : contextOf(request))
     const isOwn = this.hasPinoLogger && logger !== this.#app.log && !isShared
-    for (const { kept, log: other } of (isOwn && firstLines.get(logger)) || firstLines.get(request) || []) {
+    // A line of the logger that has the request as a field is in both.
+    const lines = new Set([...(isOwn && firstLines.get(logger)) || [], ...firstLines.get(request) ?? []])
+    for (const { kept, log: other } of [...lines].sort((a, b) => a.kept.at - b.kept.at)) {
       other?.remove(kept)
       log.add(kept)
     }
@@ -123,9 +125,10 @@ function attribute ({ instance, arguments: [fields, message, level], result: tex
   const log = logOfContext()
   log?.add(kept)
   if (!firstLines.has(instance)) setImmediate(() => { firstLines.delete(instance) })
+  const first = { kept, log }
   for (const key of [instance, ...(request === null ? [] : [request])]) {
     const lines = firstLines.get(key) ?? []
-    if (lines.length < MAX_FIRST_LINES) lines.push({ kept, log })
+    if (lines.length < MAX_FIRST_LINES) lines.push(first)
     firstLines.set(key, lines)
   }
 }

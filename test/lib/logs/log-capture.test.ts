@@ -147,6 +147,7 @@ inBothModes('lines have their levels, channels and messages with any options of 
 inBothModes('the lines that a log controller of the application writes first are those of the request', async (t, build) => {
   class Own extends LogController {
     override incomingRequest (request: FastifyRequest): void {
+      request.server.log.info({ req: request }, 'seen')
       request.log.info(`-> ${request.url}`)
       request.log.info({ id: request.id }, 'accepted')
     }
@@ -168,7 +169,7 @@ inBothModes('the lines that a log controller of the application writes first are
   for (const { token, url } of profiles) {
     const { logs = [] } = await app.hindsight.profiler.find(token) ?? {}
     const shown = logs.filter(({ level }) => level === 'info').map(({ message }) => message)
-    t.same(shown, [`-> ${new URL(url).pathname}`, 'accepted', 'request completed'])
+    t.same(shown, ['seen', `-> ${new URL(url).pathname}`, 'accepted', 'request completed'])
   }
 })
 
