@@ -158,12 +158,16 @@ t.test('close() writes queued profiles, and then nothing is saved', async t => {
 t.test('exit() puts the queued profiles and waits for the store', async t => {
   const storage = new Puppet()
   const profiler = new Profiler({ storage })
-  profiler.exit(performance.now() + 500)
-  t.same([storage.batches, storage.settled.map(Math.round)], [[], [500]])
+  const { now } = performance
+  t.teardown(() => { performance.now = now })
+  performance.now = () => 1_000
+  profiler.exit(1_500)
+  t.same([storage.batches, storage.settled], [[], [500]])
   profiler.save(profile('000001'))
   profiler.save(profile('000002'))
-  profiler.exit(performance.now() + 500)
-  t.same([storage.batches, storage.settled.map(Math.round)], [[['000001', '000002']], [500, 500]])
+  profiler.exit(1_400)
+  performance.now = now
+  t.same([storage.batches, storage.settled], [[['000001', '000002']], [500, 400]])
   await profiler.close()
   t.same(storage.batches.length, 1, 'once')
 })
