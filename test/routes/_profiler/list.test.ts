@@ -159,7 +159,7 @@ t.test('requests for icons are muted', async (t) => {
   t.equal((await app.inject('/_profiler/latest')).headers.location, '/_profiler/000001')
 })
 
-inBothModes('the latest profile is none that a browser requested of its own accord', async (t, build) => {
+inBothModes('the latest profile is none that a browser requested by itself', async (t, build) => {
   const app = await build((app) => app.get('/broken', async () => { throw new Error('my bug') }))
   await app.inject('/broken')
   for (const url of ['/favicon.ico', '/.well-known/appspecific/com.chrome.devtools.json', '/app.js.map', '/sw.js', '/manifest.json']) {
