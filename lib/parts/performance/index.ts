@@ -29,7 +29,7 @@ export const performance: Part<Data> = {
     ].filter(({ duration }) => duration !== null) as TimelineEntry[]
   },
   overview ({ handler, firstByte, hindsight }, { duration }) {
-    const own = { 'Page or toolbar of Hindsight, besides': hindsight }
+    const own = { 'Page or toolbar of Hindsight (not in the total)': hindsight }
     const times = Object.entries({ Total: duration, Handler: handler, 'Response ready': firstByte, ...own })
       .filter(([, time]) => typeof time === 'number')
       .map(([name, time]) => html`<div>${name} <strong>${milliseconds(time)}</strong></div>`)
