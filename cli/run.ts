@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { similarName } from '../lib/check-options.js'
 import { ownVersion } from '../lib/parts/config/index.js'
+import { similarName } from '../lib/similar-name.js'
 import { openStorage, STORE_FILE } from '../lib/store/open.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
 import { visibleLine } from '../lib/view/visible.js'
@@ -18,6 +18,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   list, tail, show, headers, compare, replay, to, export: exportCommand, import: importCommand, purge, mcp, lifecycle
 }
 
+const HELP = ['help', '--help', '-h']
+const VERSION = ['version', '--version', '-v']
 const COMMON: CommandOptions = {
   json: { type: 'boolean', help: 'JSON, for programs' },
   storage: { type: 'string', help: 'sqlite, or postgres://… (STORAGE_URL)' },
@@ -42,11 +44,11 @@ export async function execute ([name = 'help', ...rest]: readonly string[], out:
   // A promise: a server of the Model Context Protocol may run several tools at once.
   let opening: Promise<ProfileStorage> | undefined
   try {
-    if (['help', '--help', '-h'].includes(name)) {
+    if (HELP.includes(name)) {
       await terminal.lines(help())
       return 0
     }
-    if (['version', '--version', '-v'].includes(name)) {
+    if (VERSION.includes(name)) {
       await terminal.lines([ownVersion()])
       return 0
     }
@@ -72,11 +74,15 @@ export function readCommand (name: string, rest: string[]): { command: Command, 
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (command === undefined) {
     const names = Object.keys(COMMANDS)
-    const similar = similarName(name, names)
-    const hint = similar === undefined ? '' : ` Did you mean "${similar}"?`
+    const hint = hintFor(name, [...names, ...HELP, ...VERSION])
     throw new Error(`There is no command "${name}"; the commands are ${names.join(', ')}.${hint}`)
   }
   const options = { ...command.options, ...COMMON }
+  for (const token of parseArgs({ args: rest, strict: false, options, tokens: true }).tokens) {
+    if (token.kind !== 'option' || Object.hasOwn(options, token.name)) continue
+    const hint = hintFor(token.rawName, Object.keys(options).map((option) => `--${option}`))
+    throw new Error(`Unknown option "${token.rawName}".${hint}`)
+  }
   const { values, positionals: args } = parseArgs({ args: rest, allowPositionals: true, options })
   const flags = values as Flags
   const required = command.args.split('<').length - 1
@@ -85,6 +91,11 @@ export function readCommand (name: string, rest: string[]): { command: Command, 
     throw new Error(`Usage: ${usage(name, command)}; ${args.length} arguments were given.`)
   }
   return { command, flags, args }
+}
+
+function hintFor (name: string, known: readonly string[]): string {
+  const similar = similarName(name, known)
+  return similar === undefined ? '' : ` Did you mean "${similar}"?`
 }
 
 function usage (name: string, { args }: Command): string {

@@ -1,7 +1,7 @@
-import { closest, distance } from 'fastest-levenshtein'
 import { secondsOf } from './duration.js'
 import type { HindsightOptions } from './options.js'
 import { readText } from './require.js'
+import { similarName } from './similar-name.js'
 
 /** A schema of `options.schema.json`: JSON Schema with the keywords that the file's comment describes. */
 export interface OptionSchema {
@@ -132,13 +132,6 @@ function unknownOption (path: string, name: string, known: string[]): string {
   const similar = similarName(name, known)
   const hint = similar === undefined ? `use one of ${known.join(', ')}` : `did you mean "${similar}"?`
   return `Unknown option "${path}${name}"; ${hint}`
-}
-
-/** The known name that was probably meant; undefined where none is similar. */
-export function similarName (name: string, known: readonly string[]): string | undefined {
-  const nearest = closest(name, known)
-  const isNear = distance(name.toLowerCase(), nearest.toLowerCase()) <= Math.min(3, Math.max(1, name.length / 3))
-  return isNear ? nearest : undefined
 }
 
 // The value if its type is valid, otherwise only its type.

@@ -1,10 +1,10 @@
-import { distance } from 'fastest-levenshtein'
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyRequest } from 'fastify'
 import { percentDecoded } from '../http/header-text.js'
 import { pathnameOf } from '../http/request-target.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { editDistance } from '../similar-name.js'
 import type { DeclaredRoute } from './route-table.js'
 
 const MAX_TRIED = 50
@@ -86,7 +86,7 @@ function reasonFor ({ methods, pattern, constraints }: DeclaredRoute, method: st
   return `segment ${differing + 1} is "${own}", not "${value}"`
 }
 
-/** The differing characters of all static segments, and 2 for a segment more or less; `FAR` where the paths differ. */
+/** The changes of all static segments, and 2 for a segment more or less; `FAR` where the paths differ. */
 function differenceOf (declared: readonly string[], sent: readonly string[]): number {
   const missing = declared.length - sent.length
   const more = hasWildcard(declared) ? Math.max(0, missing) : Math.abs(missing)
@@ -96,9 +96,10 @@ function differenceOf (declared: readonly string[], sent: readonly string[]): nu
   return common.reduce((sum, segment, i) => {
     const value = sent[i] as string
     if (sum >= FAR || matches(segment, value)) return sum
-    const characters = distance(segment.toLowerCase(), value.toLowerCase())
-    const isNear = !isParameter(segment) && characters <= Math.max(1, Math.floor(segment.length / 3))
-    return isNear ? sum + characters : FAR
+    const most = Math.max(1, Math.floor(segment.length / 3))
+    if (isParameter(segment) || Math.abs(segment.length - value.length) > most) return FAR
+    const changes = editDistance(segment.toLowerCase(), value.toLowerCase())
+    return changes <= most ? sum + changes : FAR
   }, more * 2)
 }
 

@@ -17,6 +17,7 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['a removed setting of a list', { security: { firewalls: [{ name: 'main', logout: { everywhere: true } }] } },
     'Option "security.firewalls[0].logout.everywhere" was removed. A new hash of the user\'s password ends all sessions of that user.'],
   ['a slip of the pen', { defaultLocal: 'en' }, 'Unknown option "defaultLocal"; did you mean "defaultLocale"?'],
+  ['swapped neighbors', { cosr: [] }, 'Unknown option "cosr"; did you mean "cors"?'],
   ['another case', { Cors: [] }, 'Unknown option "Cors"; did you mean "cors"?'],
   ['a nested slip', { session: { ...session, cokieName: 'a' } }, 'Unknown option "session.cokieName"; did you mean "cookieName"?'],
   ['a slip in a rule', { cors: [{ path: '/' }, { orign: '*' }] }, 'Unknown option "cors[1].orign"; did you mean "origin"?'],

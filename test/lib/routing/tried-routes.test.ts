@@ -11,7 +11,8 @@ const wanted = (path: string, method = 'GET') => ({ method, path })
 
 t.test('each route has the reason why it did not match', async t => {
   for (const [pattern, path, why, isNear] of [
-    ['/users', '/usres', 'segment 1 is "users", not "usres"', false],
+    ['/users', '/usres', 'segment 1 is "users", not "usres"', true],
+    ['/users', '/uesrx', 'segment 1 is "users", not "uesrx"', false],
     ['/users/:id', '/user/7', 'segment 1 is "users", not "user"', true],
     ['/users/:id', '/users', 'the path ends before segment 2: ":id"', true],
     ['/users/:id', '/users/7/edit', 'the path continues after segment 2: "edit"', true],
