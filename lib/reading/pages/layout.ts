@@ -103,8 +103,20 @@ function iconOf (status: number): string {
     encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${circle}</svg>`)
 }
 
-/** The frame of all pages; `content` is markup. The class of `status` colors the icon. */
-export function layout ({ base, nonce }: PageOptions, title: string, content: string, status = 0): string {
+/** A link, marked where it is the current one. */
+export function pageLink (href: string, text: string, current: string): string {
+  return html`<a href="${href}"!${href === current ? ' aria-current="page"' : ''}>${text}</a> `
+}
+
+const LINKS = {
+  'All profiles': '/', Failures: '/search?error=1', Latest: '/latest', 'Latest failure': '/latest?error=1'
+}
+
+/**
+ * The frame of all pages; `content` is markup. The class of `status` colors the icon; the link to `current` is marked.
+ */
+export function layout (options: PageOptions, title: string, content: string, status = 0, current = ''): string {
+  const { base, nonce } = options
   const { style, script } = addressesOf(pageAssets, base)
   const head = html`<meta name="robots" content="noindex">
 <script nonce="${nonce.script}">!${theme.boot}</script>
@@ -114,8 +126,7 @@ export function layout ({ base, nonce }: PageOptions, title: string, content: st
   const fullTitle = `${visibleLine(title)} · Hindsight`
   return htmlPage(fullTitle, head, html`<a class="skip" href="#content">Skip to the content</a>
 <header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
-<nav aria-label="Profiles"><a href="${base}/">All profiles</a> <a href="${base}/search?error=1">Failures</a>
-<a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav>
+<nav aria-label="Profiles">!${Object.entries(LINKS).map(([text, path]) => pageLink(base + path, text, current))}</nav>
 <button type="button" class="help" aria-label="Keyboard shortcuts" hidden>?</button>
 !${theme.button}</header>
 !${content}

@@ -8,7 +8,7 @@ import { isFollow, type ProfileSummary } from '../../store/profile.js'
 import { isNoise } from '../../store/summary.js'
 import type { WriteCounters } from '../../store/write-queue.js'
 import { age, bytes, milliseconds, note, scrollable, select, statusBadge } from '../../view/components.js'
-import { layout, type PageOptions } from './layout.js'
+import { layout, pageLink, type PageOptions } from './layout.js'
 
 /** The fields of a search, as in the query. */
 export type Fields = Readonly<Record<string, string>>
@@ -61,7 +61,9 @@ const MAX_TEXT = 60
 
 /** The list of stored profiles that match a search. */
 export function searchPage (result: SearchResult, options: PageOptions): string {
-  const { fields = {}, problem, profiles = [], next = null, stats } = result
+  const { fields = {}, criteria, problem, profiles = [], next = null, stats } = result
+  const preset = Object.values(PRESETS).find((preset) => criteria !== undefined && selectsSame(criteria, preset))
+  const current = preset === undefined ? '' : presetLink(preset, options.base)
   const isSearch = criteriaOf(fields).length > 0
   const title = isSearch ? 'Search' : 'Profiles'
   const controls = problem === undefined ? liveControl(fields, options) + compareForm(options) : ''
@@ -73,12 +75,12 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
     : html`<p class="failure" role="alert">${problem}</p>`
   return layout(options, title, html`<main id="content">
 <div class="title-row"><h1>${title}</h1>!${controls}</div>
-!${searchForm(result, options)}
+!${searchForm(result, current, options)}
 <div class="results">!${lossNotice(result)}
 !${content}
 !${pagination(fields, next, options)}
 !${stats === undefined ? '' : html`<div class="stats">!${note(statsText(stats))}</div>`}
-</div></main>`, profiles[0]?.status)
+</div></main>`, profiles[0]?.status, current)
 }
 
 /** The fields that select profiles. */
@@ -106,17 +108,11 @@ function compareForm ({ base }: PageOptions): string {
 <button type="submit">Compare selected</button></form>`
 }
 
-function searchForm ({ fields = {}, criteria, own = [] }: SearchResult, { base }: PageOptions): string {
+function searchForm ({ fields = {}, own = [] }: SearchResult, current: string, { base }: PageOptions): string {
   const textFields: typeof TEXT_FIELDS = { ...TEXT_FIELDS, ...Object.fromEntries(own.map((name) => [name, [name]])) }
   const { q = '', error = '', limit = DEFAULTS.limit } = fields
-  const [current] = Object.entries(PRESETS).find(([, preset]) => criteria && selectsSame(criteria, preset)) ?? []
-  const isOpen = current === undefined &&
+  const isOpen = current === '' &&
     Object.keys({ ...textFields, error }).some((name) => (fields[name] ?? '') !== '')
-  const presets = Object.entries(PRESETS).map(([text, preset]) => {
-    const query = queryOf(preset)
-    const href = query === '' ? `${base}/` : `${base}/search?${query}`
-    return html`<a href="${href}"!${text === current ? ' aria-current="page"' : ''}>${text}</a> `
-  })
   const texts = Object.entries(textFields).map(([name, [label, placeholder = '']]) =>
     html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" ` +
     html`placeholder="${placeholder}" autocomplete="off" spellcheck="false"></label>`)
@@ -124,13 +120,19 @@ function searchForm ({ fields = {}, criteria, own = [] }: SearchResult, { base }
 <div class="query"><input type="search" name="q" value="${q}" aria-label="Search profiles" ` +
     html`placeholder="status:5xx method:POST /orders slow:>200ms" autocomplete="off" spellcheck="false">
 <button type="submit">Search</button></div>
-<nav class="presets" aria-label="Presets">!${presets}</nav>
+<nav class="presets" aria-label="Presets">
+!${Object.entries(PRESETS).map(([text, preset]) => pageLink(presetLink(preset, base), text, current))}</nav>
 <details!${isOpen ? ' open' : ''}><summary>Advanced</summary><div class="fields">
 !${texts}
 !${select('Outcome', 'error', OUTCOMES, error)}
 !${select('Results per page', 'limit', LIMITS, limit ?? '')}
 <a href="${base}/">Reset</a>
 </div></details></form>`
+}
+
+function presetLink (preset: Fields, base: string): string {
+  const query = queryOf(preset)
+  return query === '' ? `${base}/` : `${base}/search?${query}`
 }
 
 /** Whether criteria select what a preset selects, however they are written. */

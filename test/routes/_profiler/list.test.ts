@@ -134,6 +134,7 @@ inBothModes('equal filters are one state, however they are written', async (t, b
   const hrefs = (document: Document, selector: string) =>
     [...document.querySelectorAll(selector)].filter(({ textContent }) => textContent === 'Failures').map((link) => link.getAttribute('href'))
   const home = await load('/_profiler/')
+  t.same(texts(home, '.top nav [aria-current=page]'), ['All profiles'])
   t.same(hrefs(home, '.top nav a, .presets a'), ['/_profiler/search?error=1', '/_profiler/search?error=1'])
   for (const [query, current] of [
     ['', 'All'], ['url=&sort=duration', 'All'], ['error=1', 'Failures'], ['error=true&limit=20', 'Failures'], ['q=error:1', 'Failures'],
@@ -143,6 +144,8 @@ inBothModes('equal filters are one state, however they are written', async (t, b
   ] as const) {
     const document = await load(`/_profiler/search?${query}`)
     t.same(texts(document, '.presets [aria-current]'), current === undefined ? [] : [current], query)
+    const ofMenu = { All: 'All profiles', Failures: 'Failures' }[current as string]
+    t.same(texts(document, '.top nav [aria-current=page]'), ofMenu === undefined ? [] : [ofMenu], query)
     t.equal(document.querySelector('details')?.hasAttribute('open'), /^error=(0|1&)|^from=2h|&error/.test(query), query)
   }
 })
