@@ -7,6 +7,7 @@ import { inspect, post } from './scripts.js'
 import {
   excerptAt, firstOwnFrame, frameAt, isInternal, packageOf, sourcePlace, splitStack, stackFrames
 } from './stack-frame.js'
+import { read } from './thrown-value.js'
 
 /** Where something was declared. */
 interface DeclaredPlace {
@@ -33,8 +34,11 @@ function cached<K extends object, T> (run: (key: K) => T): (key: K) => T {
  */
 export const declaredPlace: (declaration: Error) => DeclaredPlace | null = cached(firstOutside)
 
-function firstOutside ({ stack = '', message }: Error): DeclaredPlace | null {
-  for (const { file, line } of stackFrames(splitStack(stack, message).frames)) {
+function firstOutside (declaration: Error): DeclaredPlace | null {
+  // `Error.prepareStackTrace` of the application may return any value, and may throw.
+  const stack = read(declaration, 'stack')
+  const { frames } = splitStack(typeof stack === 'string' ? stack : '', declaration.message)
+  for (const { file, line } of stackFrames(frames)) {
     if (file === '' || file.startsWith('node:') || isInternal(file)) continue
     const name = packageOf(file)
     if (name === null || !FRAMEWORK.has(name)) {

@@ -110,8 +110,8 @@ const CALL_SITE = [
 ]
 
 /**
- * The source of a place that a stack names. Node.js has no source map of its file; a loader may have compiled it, and
- * its function `Error.prepareStackTrace` may have applied the source map of the loader. Line and column are 0 where
+ * The source of a place that a stack names, whose file a loader may have compiled. The function that has made the
+ * stack, Node.js's or another `Error.prepareStackTrace`, may have applied a source map. Line and column are 0 where
  * they are those of compiled code.
  */
 export function sourceOfCall (place: Place): Place {
@@ -123,20 +123,23 @@ function sourceBy (session: Session, place: Place): Place {
   const find = () => [...scripts].findLast(([, { url }]) => toPath(url) === file)
   if (find() === undefined) listScripts(session)
   const [scriptId, { url }] = find() ?? ['', { url: '' }]
-  const relation = relationOf(session, scriptId, url)
+  const ofNode = attempt(() => findSourceMap(url))
+  const relation = ofNode ?? relationOf(session, scriptId, url)
   if (relation === 'same') return place
   const unknown = { ...place, line: 0, column: 0 }
   if (relation === 'unknown') return unknown
   // A position that leads to no source is none of compiled code.
   const original = placeIn(relation, url, line - 1, column - 1) ?? place
-  const shown = mappedByLoader(place)
+  const { prepareStackTrace } = Error
+  // Without a function, Node.js makes the stack.
+  if (typeof prepareStackTrace !== 'function') return ofNode === undefined ? original : place
+  const shown = attempt(() => String(prepareStackTrace(new Error('The place of a call'), [callAt(place)]))) ?? ''
   const isShown = ({ line, column }: Place): boolean => new RegExp(`:${line}:${column}(?!\\d)`).test(shown)
   if (isShown(original)) return place
   return isShown(place) ? original : unknown
 }
 
-/** What the loader makes of a call at a place in its compiled file. */
-function mappedByLoader ({ file, line, column }: Place): string {
+function callAt ({ file, line, column }: Place): NodeJS.CallSite {
   const values: Record<string, unknown> = {
     getFileName: file, getScriptNameOrSourceURL: file, getLineNumber: line, getColumnNumber: column
   }
@@ -144,7 +147,7 @@ function mappedByLoader ({ file, line, column }: Place): string {
     toString (): string { return `${file}:${line}:${column}` }
   }
   for (const name of CALL_SITE) Object.defineProperty(Call.prototype, name, { value: () => values[name] ?? null })
-  return String(Error.prepareStackTrace?.(new Error('The place of a call'), [new Call() as NodeJS.CallSite]))
+  return new Call() as NodeJS.CallSite
 }
 
 /** The source of a 0-based position in a compiled file, by the source map of Node.js; null without one. */

@@ -15,8 +15,6 @@ const FOLDERS = ['app', 'bin', 'cli', 'lib', 'plugins', ...OWN_SEGMENTS.map((seg
 const INTERNALS = (isBundled ? [] : FOLDERS)
   .map((folder) => `${toPath(new URL(`../../${folder}`, import.meta.url).href)}${sep}`)
 const MAX_PLACES = 1_000
-/** Other files are compiled by Node.js or a loader. */
-const RUNS_AS_IT_IS = /\.[cm]?js$/
 const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /** Splits a stack into its message and its frame lines. Lines of a message may look like frames and are none. */
@@ -70,11 +68,9 @@ function ownPlace (place: string): OwnPlace {
 
 function mappedPlace (url: string, given: Place): Place {
   const original = originalPlace(url, given.line - 1, given.column - 1)
-  if (original === null) return isOwn(given.file) && !RUNS_AS_IT_IS.test(given.file) ? sourceOfCall(given) : given
-  if (original.file !== given.file) return { ...original, file: fileOf(original.file) }
-  // The runtime has mapped it already, except if the application has a function `Error.prepareStackTrace`.
-  const text = excerptAt(given.file, given.line, 0)?.lines[0]
-  return text !== undefined && given.column > text.length + 1 ? original : given
+  // A file that is compiled and its source have one name where a loader compiles it.
+  if (original !== null && original.file !== given.file) return { ...original, file: fileOf(original.file) }
+  return original !== null || isOwn(given.file) ? sourceOfCall(given) : given
 }
 
 /** The source of a position in a script, as `sourceOf` finds it, with the file of the source where that is known. */

@@ -28,6 +28,8 @@ t.before(async () => {
   writeFileSync(join(project, 'package.json'), '{ "private": true }')
   writeFileSync(join(project, 'no-map.cjs'), loader(''))
   writeFileSync(join(project, 'unused-map.cjs'), loader(", sourcemap: 'inline'"))
+  // As an application may do: the source maps of the loader are not applied.
+  writeFileSync(join(project, 'own-stack.cjs'), "Error.prepareStackTrace = (error, calls) => [error, ...calls].join('\\n    at ')\n")
   const compilerOptions = { target: 'es2022', module: 'commonjs', esModuleInterop: true, skipLibCheck: true, types: ['node'], ignoreDeprecations: '6.0' }
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['app.ts'] }))
   await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', project, '--outDir', join(project, 'dist'), '--sourceMap', '--noCheck'])
@@ -57,6 +59,9 @@ const CASES: ReadonlyArray<[name: string, args: string[], file: string | null]> 
   ['tsx', ['--import=tsx', 'app.ts'], 'app.ts'],
   ['ts-node', ['-r', 'ts-node/register', 'app.ts'], 'app.ts'],
   ['esbuild-register', ['-r', 'esbuild-register', 'app.ts'], 'app.ts'],
+  ['esbuild-register and stacks of the application', ['-r', 'esbuild-register', '-r', './own-stack.cjs', 'app.ts'], 'app.ts'],
+  ['ts-node, source maps and stacks of the application', ['--enable-source-maps', '-r', 'ts-node/register', '-r', './own-stack.cjs', 'app.ts'], 'app.ts'],
+  ['tsx and stacks of the application', ['-r', './own-stack.cjs', '--import=tsx', 'app.ts'], 'app.ts'],
   ['erased types', [`--import=${erase}`, 'app.ts'], 'app.ts'],
   ...'typescript' in process.features ? [['types erased by Node.js', ['app.ts'], 'app.ts']] as [[string, string[], string]] : [],
   ['node --test', ['--import=tsx', '--test', '--test-reporter=spec', 'app.ts'], 'app.ts'],

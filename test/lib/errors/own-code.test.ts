@@ -1,7 +1,9 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { transformSync } from 'esbuild'
 import type { FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import { functionPlace } from '../../../lib/errors/declared-place.js'
@@ -62,4 +64,65 @@ t.test('a function of compiled code has no place if no source map leads to its l
   // As a loader does that removes lines.
   writeFileSync(file, 'const added = 1\n\n\n\nexport function compiled () {}\n')
   t.equal(functionPlace(compiled), null)
+})
+
+const SOURCE = `// Types of many lines: what compilers write has other lines. These are long enough for each column of what they write.
+interface Price {
+  amount: number // of the smallest unit, such as cents
+  currency: string // of ISO 4217, such as EUR
+  until: string // a date of RFC 3339, such as 2026-01-31
+  from: string // a date of RFC 3339, such as 2026-01-01
+}
+
+function find (name: string): Price {
+  throw new Error(\`No price of \${name}\`)
+}
+
+exports.price = async function price (): Promise<Price> {
+  return find('shoes')
+}
+`
+type Prepare = typeof Error.prepareStackTrace
+const node: Prepare = Error.prepareStackTrace
+const calls: Prepare = (error, calls) => `${String(error)}\n${calls.map((call) => `    at ${String(call)}`).join('\n')}`
+const lines: Prepare = (error, calls) =>
+  `${String(error)}\n${calls.map((call) => `    at ${call.getFunctionName()} (${call.getFileName()}:${call.getLineNumber()})`).join('\n')}`
+
+let modules = 0
+/** Loads a module as a loader does: the source on disk has the name of the compiled file, and its source map is in the code. */
+function loaded (hasMap: boolean): { file: string, price: () => Promise<unknown> } {
+  const file = join(folder, `loaded-${++modules}.js`)
+  const banner = '// Added by the loader\n'.repeat(3)
+  writeFileSync(file, transformSync(SOURCE, { loader: 'ts', format: 'cjs', banner, sourcefile: file, sourcemap: hasMap && 'inline' }).code)
+  const { price } = createRequire(file)(file) as { price: () => Promise<unknown> }
+  writeFileSync(file, SOURCE)
+  return { file, price }
+}
+
+inBothModes('places are those of the source, whatever makes the stack; without a certain place there is none', async (t, build) => {
+  process.setSourceMapsEnabled(true)
+  t.teardown(() => { Error.prepareStackTrace = node })
+  for (const [name, hasMap, prepare, [thrown, called, handler]] of [
+    ['Node.js', true, node, [10, 14, 13]],
+    ['no function', true, undefined, [10, 14, 13]],
+    ['the calls', true, calls, [10, 14, 13]],
+    ['another function', true, (...args: Parameters<NonNullable<Prepare>>) => node?.(...args), [10, 14, 13]],
+    ['lines', true, lines, [0, 0, 13]],
+    ['a function for some errors', true, (error, all) => { if (!error.message.startsWith('No')) throw error; return calls(error, all) }, [0, 0, 13]],
+    ['a list', true, (_error, calls) => calls, [undefined, undefined, 13]],
+    ['Node.js, no map', false, node, [0, 0, 0]],
+    ['the calls, no map', false, calls, [0, 0, 0]]
+  ] as ReadonlyArray<[string, boolean, Prepare, Array<number | undefined>]>) {
+    const { file, price } = loaded(hasMap)
+    Error.prepareStackTrace = prepare
+    const app = await build((app) => { app.get('/', price) })
+    const page = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+    const { exceptions } = (await app.inject(`/_profiler/${page.headers['x-debug-token']}.json`)).json<Profile>()
+    Error.prepareStackTrace = node
+    const found = exceptions[0]?.frames.filter((frame) => frame.own && frame.file === file) ?? []
+    t.equal(exceptions[0]?.message, 'No price of shoes', name)
+    t.same([found[0]?.line, found[1]?.line], [thrown, called], name)
+    // Where the place of the handler is not certain, that of the declaration is shown.
+    t.equal(page.body.includes(`The handler of GET / (${file}:${handler}) threw`), handler !== 0, name)
+  }
 })
