@@ -1,4 +1,4 @@
-import { readFileSync, realpathSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import type { Debugger, Session } from 'node:inspector'
 import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
@@ -179,8 +179,11 @@ export function toPath (name: string): string {
   return isAbsolute(path) && IN_PACKAGE.test(path) ? attempt(() => realpathSync.native(path)) ?? path : path
 }
 
-/** A source with its text in a source map of the process, and its file where that has the same text. */
-export function mappedSource (name: string): { file: string, text: string } | null {
+/** A source in a source map of the process: its text there, and its file, where they are known. */
+interface MappedSource { file: string, text: string | undefined }
+
+/** The source that a source map of the process names so; its file is the name where it is not found. */
+export function mappedSource (name: string): MappedSource | null {
   return attempt(() => inspect((session) => {
     const found = searchMaps(name)
     if (found === null) listScripts(session)
@@ -188,21 +191,26 @@ export function mappedSource (name: string): { file: string, text: string } | nu
   })) ?? null
 }
 
-function searchMaps (name: string): { file: string, text: string } | null {
+function searchMaps (name: string): MappedSource | null {
   for (const { url, hasMap } of scripts.values()) {
     if (!hasMap || IN_PACKAGE.test(url)) continue
     const { sources = [], sourcesContent } = findSourceMap(url)?.payload ?? {}
-    const text = sourcesContent?.[sources.indexOf(name)]
-    if (typeof text === 'string') return { file: fileWith(text, name, dirname(resolve(toPath(url)))), text }
+    const index = sources.indexOf(name)
+    if (index === -1) continue
+    const text = sourcesContent?.[index] ?? undefined
+    const files = filesBelow(dirname(resolve(toPath(url))), decodeURI(new URL(name).pathname))
+    // Without the text, one of several files is not certain.
+    const found = files.filter((file) => text === undefined ? files.length === 1 : textOf(file) === text)
+    return { file: found[0] ?? name, text }
   }
   return null
 }
 
 // Bundlers name a source relative to a folder that is above the bundle, and is not in the map.
-function fileWith (text: string, name: string, folder: string): string {
-  const file = join(folder, decodeURI(new URL(name).pathname))
-  if (textOf(file) === text) return file
-  return dirname(folder) === folder ? name : fileWith(text, name, dirname(folder))
+function filesBelow (folder: string, path: string): string[] {
+  const file = join(folder, path)
+  const others = dirname(folder) === folder ? [] : filesBelow(dirname(folder), path)
+  return existsSync(file) ? [file, ...others] : others
 }
 
 function textOf (file: string): string | undefined {

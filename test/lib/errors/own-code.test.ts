@@ -126,3 +126,33 @@ inBothModes('places are those of the source, whatever makes the stack; without a
     t.equal(page.body.includes(`The handler of GET / (${file}:${handler}) threw`), handler !== 0, name)
   }
 })
+
+/** Loads a bundle with the names of webpack, whose source map has no source text (`nosources-source-map`). */
+function bundled (name: string, sources: readonly string[]): () => Promise<unknown> {
+  const file = join(folder, name, 'dist/app.cjs')
+  for (const one of ['dist/app.cjs', ...sources]) mkdirSync(join(folder, name, one, '..'), { recursive: true })
+  for (const source of sources) writeFileSync(join(folder, name, source), SOURCE)
+  const { code, map } = transformSync(SOURCE, { loader: 'ts', format: 'cjs', sourcemap: true, sourcesContent: false })
+  writeFileSync(`${file}.map`, JSON.stringify({ ...JSON.parse(map) as object, sources: [`webpack://${name}/./src/price.ts`] }))
+  writeFileSync(file, `${code}//# source${'MappingURL'}=app.cjs.map\n`)
+  return (createRequire(file)(file) as { price: () => Promise<unknown> }).price
+}
+
+inBothModes('the source of a bundle without source texts is the file on disk, if that is certain', async (t, build, mode) => {
+  process.setSourceMapsEnabled(true)
+  for (const [name, sources, found] of [
+    [`one-${mode}`, ['src/price.ts'], true], [`none-${mode}`, [], false], [`several-${mode}`, ['src/price.ts', 'dist/src/price.ts'], false]
+  ] as const) {
+    const app = await build((app) => app.get('/', bundled(name, sources)))
+    const page = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+    const profile = `/_profiler/${page.headers['x-debug-token']}`
+    const { exceptions } = (await app.inject(`${profile}.json`)).json<Profile>()
+    const place = found ? join(folder, name, 'src/price.ts') : `webpack://${name}/src/price.ts`
+    const frames = exceptions[0]?.frames.filter(({ own }) => own).slice(0, 2)
+    t.same(frames?.map(({ file, line, excerpt }) => [file, line, excerpt?.lines[line - excerpt.start]]), [
+      [place, 10, found ? SOURCE.split('\n')[9] : undefined], [place, 14, found ? SOURCE.split('\n')[13] : undefined]
+    ], name)
+    t.ok(page.body.includes(`The handler of GET / (${place}:13) threw`), name)
+    t.ok((await app.inject(`${profile}.md`)).body.includes(`${place}:10`), name)
+  }
+})
