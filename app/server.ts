@@ -5,10 +5,12 @@ import pino, { type DestinationStream } from 'pino'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { readEnvironment, type Environment } from './environment.js'
+import { placeOfFailedStart } from '../lib/errors/failed-start.js'
 import { flattenError } from '../lib/errors/masked-exceptions.js'
-import { firstOwnFrame, placeOf } from '../lib/errors/stack-frame.js'
+import { firstOwnFrame } from '../lib/errors/stack-frame.js'
 import { messageOf } from '../lib/errors/thrown-value.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
+import type { DeclaredRoute } from '../lib/routing/route-table.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
 const MAX_WAITING = 1024 * 1024
@@ -27,7 +29,7 @@ async function start (): Promise<void> {
     await app.listen({ host, port })
   } catch (error) {
     await app.close()
-    throw error
+    return printFailure(error, app.hasDecorator('hindsight') ? app.hindsight.routeTable.own() : [])
   }
   // After the start: a process that could not start would otherwise end with the exit code 0.
   closeGracefully(app, environment)
@@ -47,12 +49,16 @@ function logDestination (): DestinationStream {
   return destination
 }
 
-start().catch((error: unknown) => {
-  const frame = firstOwnFrame(flattenError(error))
-  const text = frame === undefined ? messageOf(error).replace(/\s*\n\s*/g, ' ') : `${placeOf(frame)}\n${inspect(error)}`
-  process.stderr.write(`${text}\n`)
+start().catch(printFailure)
+
+function printFailure (error: unknown, routes?: readonly DeclaredRoute[]): void {
+  const place = placeOfFailedStart(error, routes)
+  // Where a stack has no call of the application, it is one of Fastify.
+  const hasFrame = firstOwnFrame(flattenError(error)) !== undefined
+  const text = hasFrame ? inspect(error) : messageOf(error).replace(/\s*\n\s*/g, ' ')
+  process.stderr.write(`${place}\n${text}\n`.trimStart())
   process.exitCode = 1
-})
+}
 
 /** Milliseconds after `closeDelay` and `closeTimeout` for profiles to be written and stores to be closed. */
 const FLUSH_TIMEOUT = 8_000

@@ -7,8 +7,8 @@ import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
 import { visibleLine } from '../../lib/view/visible.js'
 import type { Command } from '../command.js'
 import type { Terminal } from '../terminal.js'
-import { flattenError } from '../../lib/errors/masked-exceptions.js'
-import { firstOwnFrame, packageOf, placeOf } from '../../lib/errors/stack-frame.js'
+import { placeOfFailedStart } from '../../lib/errors/failed-start.js'
+import { packageOf } from '../../lib/errors/stack-frame.js'
 import { messageOf } from '../../lib/errors/thrown-value.js'
 import { interceptHooks } from '../../lib/lifecycle/hooks.js'
 import { isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
@@ -102,9 +102,9 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
     await order.app.ready()
     return order
   } catch (error) {
-    const frame = firstOwnFrame(flattenError(error))
-    const place = frame === undefined ? '' : ` (${placeOf(frame)})`
-    throw new Error(`${file} cannot be loaded: ${messageOf(error)}${place}`)
+    const routes = made.flatMap(({ app }) => app.hasDecorator('hindsight') ? app.hindsight.routeTable.own() : [])
+    const place = placeOfFailedStart(error, routes)
+    throw new Error(`${file} cannot be loaded: ${messageOf(error)}${place && ` (${place})`}`)
   } finally {
     unsubscribe(CHANNEL, record)
   }

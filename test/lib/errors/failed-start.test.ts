@@ -1,0 +1,63 @@
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import Fastify, { type FastifyInstance } from 'fastify'
+import t from 'tap'
+import { placeOfFailedStart } from '../../../lib/errors/failed-start.js'
+import { inBothModes } from '../../support/modes.js'
+
+const THIS = fileURLToPath(import.meta.url)
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'hindsight-start-')))
+t.teardown(() => rmSync(folder, { recursive: true }))
+
+/** The place of a text of this file. */
+function placeOfText (text: string): string {
+  const source = readFileSync(THIS, 'utf8')
+  return `${relative(process.cwd(), THIS)}:${source.slice(0, source.indexOf(text)).split('\n').length}`
+}
+
+async function raised (run: () => unknown): Promise<unknown> {
+  try {
+    await run()
+  } catch (error) {
+    return error
+  }
+}
+
+inBothModes('a schema that cannot be compiled has the place of its route', async (t, build) => {
+  for (const [text, declare] of [
+    ["app.post('/orders'", (app: FastifyInstance) => { app.post('/orders', { schema: { body: { type: 'none' } } }, async () => 1) }],
+    ["app.get('/prices'", (app: FastifyInstance) => { app.get('/prices', { schema: { response: { 200: { $ref: 'none#' } } } }, async () => 1) }]
+  ] as const) {
+    let started: FastifyInstance | undefined
+    const error = await raised(async () => await build((app) => {
+      started = app
+      app.post('/orders/refunds', async () => 1)
+      declare(app)
+    }))
+    t.match(error, { code: /^FST_ERR_SCH_/ })
+    t.equal(placeOfFailedStart(error, started?.hindsight.routeTable.own()), placeOfText(text))
+    t.equal(placeOfFailedStart(error), '', 'without the routes, no place is certain')
+  }
+})
+
+t.test('a plugin that does not end has its own place', async (t) => {
+  const app = Fastify({ pluginTimeout: 50 })
+  t.teardown(() => app.close())
+  app.register(function endless (_app, _options, _done) {})
+  const error = await raised(() => app.ready())
+  t.match(error, { code: 'FST_ERR_PLUGIN_TIMEOUT' })
+  t.equal(placeOfFailedStart(error), placeOfText('function endless'))
+})
+
+t.test('a missing module has the file that imports it, and other errors the call of the application', async (t) => {
+  const [module, script] = [join(folder, 'routes.mjs'), join(folder, 'routes.cjs')]
+  writeFileSync(module, "import 'no-such-package'\n")
+  writeFileSync(script, "require('no-such-package')\n")
+  t.equal(placeOfFailedStart(await raised(async () => await import(pathToFileURL(module).href))), module)
+  t.equal(placeOfFailedStart(await raised(() => createRequire(script)(script) as unknown)), `${script}:1`)
+  t.equal(placeOfFailedStart(new Error('no database')), placeOfText("new Error('no database')"))
+  t.equal(placeOfFailedStart('no database'), '', 'a text has no place')
+})
