@@ -208,6 +208,53 @@ inBothModes('an error after the response is in the profile, and the response is 
   t.ok(JSON.stringify(profile).includes('too late'), 'is in the profile')
 })
 
+const prefixed = { level: 'info', stream: { write () {} }, msgPrefix: '[api] ' }
+const LOGGERS: Record<string, object | false> = {
+  'with a prefix': prefixed,
+  'with a hook that replaces messages': {
+    ...prefixed,
+    hooks: { logMethod (this: object, [fields]: [unknown], method: (...args: unknown[]) => void) { method.call(this, fields, 'REPLACED') } }
+  },
+  'without lines': false,
+  'that is silent': { level: 'silent' },
+  'for errors only': { ...prefixed, level: 'error' }
+}
+
+for (const [name, logger] of Object.entries(LOGGERS)) {
+  inBothModes(`an error after the response is an exception, and one that is only logged is none: a logger ${name}`, async (t, build) => {
+    const app = await build((app) => {
+      app.get('/late', async (_request, reply) => {
+        reply.send('sent')
+        await later()
+        throw new Error('too late')
+      })
+      app.get('/text', async (_request, reply) => {
+        reply.send('sent')
+        throw 'a text' // eslint-disable-line no-throw-literal
+      })
+      app.get('/logged', async (request, reply) => {
+        reply.send('sent')
+        await later()
+        request.log.error({ err: new Error('the mail failed') }, 'Promise errored, but reply.sent = true was set')
+      })
+      app.get('/twice', (_request, reply) => {
+        reply.send('sent')
+        reply.send('sent again')
+      })
+    }, {}, { logger })
+    const again = 'FastifyError: Reply was already sent, did you forget to "return reply" in "/twice" (GET)?'
+    for (const [url, ...errors] of [['/late', 'Error: too late'], ['/text', 'Thrown string: a text'], ['/logged'], ['/twice', again]] as const) {
+      const response = await app.inject(url)
+      t.same([response.statusCode, response.body], [200, 'sent'], url)
+      await new Promise((resolve) => setTimeout(resolve, 30))
+      const { exceptions, collectors } = await profileOf(app, response)
+      t.same(chainOf(exceptions), errors, url)
+      t.equal(collectors.otherErrors, undefined, url)
+      if (url === '/twice') t.match(exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'sent again')
+    }
+  })
+}
+
 const HOOKS: Record<string, (app: FastifyInstance, raise: () => never) => void> = {
   onRequest: (app, raise) => app.addHook('onRequest', async () => raise()),
   preParsing: (app, raise) => app.addHook('preParsing', async () => raise()),

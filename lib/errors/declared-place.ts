@@ -4,10 +4,7 @@ import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { StackFrame } from './exception.js'
 import { inspect, post } from './scripts.js'
-import {
-  excerptAt, firstOwnFrame, frameAt, isInternal, packageOf, sourcePlace, splitStack, stackFrames
-} from './stack-frame.js'
-import { read } from './thrown-value.js'
+import { excerptAt, firstOwnFrame, frameAt, outsideCalls, packageOf, sourcePlace } from './stack-frame.js'
 
 /** Where something was declared. */
 interface DeclaredPlace {
@@ -35,11 +32,7 @@ function cached<K extends object, T> (run: (key: K) => T): (key: K) => T {
 export const declaredPlace: (declaration: Error) => DeclaredPlace | null = cached(firstOutside)
 
 function firstOutside (declaration: Error): DeclaredPlace | null {
-  // `Error.prepareStackTrace` of the application may return any value, and may throw.
-  const stack = read(declaration, 'stack')
-  const { frames } = splitStack(typeof stack === 'string' ? stack : '', declaration.message)
-  for (const { file, line } of stackFrames(frames)) {
-    if (file === '' || file.startsWith('node:') || isInternal(file)) continue
+  for (const { file, line } of outsideCalls(declaration)) {
     const name = packageOf(file)
     if (name === null || !FRAMEWORK.has(name)) {
       return { source: line > 0 ? `${file}:${line}` : file, package: name }

@@ -7,6 +7,7 @@ import { isBundled } from '../require.js'
 import { visibleLine } from '../view/visible.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
 import { mappedSource, originalPlace, sourceOf, sourceOfCall, toPath, type Place } from './scripts.js'
+import { read } from './thrown-value.js'
 
 // The patterns of this file take quadratic time on a long line.
 const MAX_LINE_LENGTH = 2_000
@@ -35,6 +36,14 @@ function startOfFrames (stack: string): number {
 /** Parses the frame lines of a stack. */
 export function stackFrames (frames: string): StackFrame[] {
   return frames.split('\n').map(frameOf).filter((frame) => frame !== null)
+}
+
+/** The calls in the stack of an error that are neither those of Hindsight nor of Node.js. */
+export function outsideCalls (error: Error): StackFrame[] {
+  // `Error.prepareStackTrace` of the application may return any value, and may throw.
+  const stack = read(error, 'stack')
+  const calls = stackFrames(splitStack(typeof stack === 'string' ? stack : '', error.message).frames)
+  return calls.filter(({ file }) => file !== '' && !file.startsWith('node:') && !isInternal(file))
 }
 
 function frameOf (line: string): StackFrame | null {

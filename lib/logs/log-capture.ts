@@ -1,5 +1,4 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { isNativeError } from 'node:util/types'
 import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { contextOf, knownStateOf, recordingOf, type RequestContext } from '../lifecycle/request-state.js'
@@ -9,8 +8,6 @@ import { levelName, RequestLog, type KeptLine, type LateErrorListener } from './
 const CHANNEL = 'tracing:pino_asJson:end'
 /** Lines before the first hook of a request. */
 const MAX_FIRST_LINES = 20
-/** The end of Fastify's message when a handler rejects after the response was sent; no hook receives that error. */
-const LATE_ERROR = 'Promise errored, but reply.sent = true was set'
 
 interface PublishedLine {
   /** The logger that writes the line. */
@@ -112,7 +109,7 @@ function onLine (message: unknown): void {
 function attribute ({ instance, arguments: [fields, message, level], result: text }: PublishedLine): void {
   if (typeof text !== 'string') return
   const owner = (instance as { [kOwner]?: Owner })[kOwner] ?? null
-  noteError(owner, fields, message)
+  noteError(owner, fields)
   const [field] = Object.keys(fields)
   const line = { text, message, field }
   const kept: KeptLine = { at: performance.now(), level: levelName(level, instance.levels.values), line }
@@ -134,18 +131,12 @@ function attribute ({ instance, arguments: [fields, message, level], result: tex
 }
 
 /** Records the error of a line where Fastify calls no hook for it: of an error handler, or after the response. */
-function noteError (owner: Owner, fields: object, message: unknown): void {
+function noteError (owner: Owner, fields: object): void {
   const log = owner === null ? logOfContext() : logOf(owner)
-  if (log === undefined) return
+  if (log === undefined || !('err' in fields)) return
   const { recording } = log
-  const isLate = typeof message === 'string' && message.endsWith(LATE_ERROR)
-  if (!isLate && recording.failure === null) return
-  if (isLate) log.onLateError?.(recording, (fields as { err?: unknown }).err)
-  else recording.loggedError = Object.values(fields).find(isError) ?? recording.loggedError
-}
-
-function isError (value: unknown): boolean {
-  return value instanceof Error || isNativeError(value)
+  if (recording.reply?.sent !== true) recording.loggedError = fields.err ?? recording.loggedError
+  else log.onLateError?.(recording, fields.err)
 }
 
 // Not enumerable, and without an error for a frozen logger.
@@ -174,16 +165,17 @@ function isPublished (logger: FastifyBaseLogger): logger is FastifyBaseLogger & 
   return major > 9 || (major === 9 && minor >= 14)
 }
 
-/** Whether a logger writes no errors: that of Fastify for `logger: false`, or one of a higher level. */
+/** Whether a logger writes no errors or warnings: that of Fastify for `logger: false`, or one of a higher level. */
 function isDisabled (logger: FastifyBaseLogger): boolean {
-  if (isPublished(logger)) return !logger.isLevelEnabled('error')
+  if (isPublished(logger)) return !logger.isLevelEnabled('warn')
   return (logger as { level?: unknown }).level === undefined && logger.child({}) === logger
 }
 
-/** A disabled logger that reports the errors that Fastify only logs, those of clients at the level info. */
+/** A logger that reports the errors that Fastify only logs, at the levels that it does not write. */
 function errorLogger (logger: FastifyBaseLogger, owner: RequestContext): FastifyBaseLogger {
-  const note = (fields: unknown, message: unknown): void =>
-    noteError(owner, isError(fields) ? { err: fields } : Object(fields) as object, message)
-  const method = { value: note, writable: true, configurable: true }
-  return Object.create(logger, { error: method, info: method }) as FastifyBaseLogger
+  const value = (fields: unknown): void => noteError(owner, Object(fields) as object)
+  const method = { value, writable: true, configurable: true }
+  const writesErrors = isPublished(logger) && logger.isLevelEnabled('error')
+  const methods = { info: method, warn: method, ...(!writesErrors && { error: method }) }
+  return Object.create(logger, methods) as FastifyBaseLogger
 }

@@ -112,7 +112,7 @@ export interface PinoLine {
 /** A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`. */
 export interface KeptLine { at: number, level: LogLevel, line: OwnLine | PinoLine }
 
-/** Receives the error of a handler that fails after its response was sent. */
+/** Receives the error of a line that is written after the response; it is called by the logger. */
 export type LateErrorListener = (recording: Recording, error: unknown) => void
 
 /** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */

@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { outsideCalls, packageOf } from '../errors/stack-frame.js'
+import { withStackLimit } from '../http/http-errors.js'
 import { recordingOf, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
@@ -6,6 +8,9 @@ import type { LogLevel, RequestLog } from '../logs/log-record.js'
 import { inspected } from '../view/json.js'
 import { traceOf } from '../parts/trace/index.js'
 import type { Recording } from './recording.js'
+
+/** Calls of a logger that are looked at, with those of its hooks. */
+const MAX_CALLS = 50
 
 /** Captures the log, process events and outgoing calls of each recorded request, until the application is closed. */
 export function openLogs (app: FastifyInstance) {
@@ -48,8 +53,15 @@ export function logOf (request: FastifyRequest): RequestLog | undefined {
   return isRecording && log !== undefined ? log : undefined
 }
 
+/** Adds an error that no hook receives: that of a handler that fails after its response, and of a second response. */
 function addLateError ({ reply }: Recording, error: unknown): void {
-  if (reply !== null) servicesOf(reply.request).recorder?.addError(reply.request, error)
+  if (reply !== null && isLoggedByFastify()) servicesOf(reply.request).recorder?.fail(reply.request, reply, error)
+}
+
+// The application may change messages, and logs errors that it has handled.
+function isLoggedByFastify (): boolean {
+  const packages = outsideCalls(withStackLimit(MAX_CALLS, () => new Error())).map(({ file }) => packageOf(file))
+  return packages[packages.lastIndexOf('pino') + 1] === 'fastify'
 }
 
 // Neither listener changes what the process does. They attribute events to the request that caused them.

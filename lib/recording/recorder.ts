@@ -79,10 +79,11 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const recording = recordingOf(request)
     const { failure: earlier } = recording
     if (earlier !== null && earlier.error === error) return
-    if (reply.raw.headersSent) {
+    if (reply.sent || reply.raw.headersSent) {
       // Another response was sent: this error is not what it is about.
-      const isRepeated = /^ERR_HTTP2?_HEADERS_SENT$/.test(String(read(error, 'code')))
-      if (isRepeated) recording.sentAgain ??= alreadySent(request)
+      const isLogged = read(error, 'code') === 'FST_ERR_REP_ALREADY_SENT'
+      const isRepeated = isLogged || /^ERR_HTTP2?_HEADERS_SENT$/.test(String(read(error, 'code')))
+      if (isRepeated) recording.sentAgain ??= isLogged ? error as Error : alreadySent(request)
       // A second response is also why its payload is refused: it has the headers of the first one.
       if (recording.sentAgain !== undefined) addError(request, recording.sentAgain)
       if (!isRepeated) addError(request, error)
