@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pageServer } from './page-server.js'
 import { openRecorder, type ResolvedOptions } from './prepare.js'
-import { diagnosticAnswer, isAnswerToSecond } from '../lib/error-page/observed-answer.js'
+import { diagnosticAnswer } from '../lib/error-page/observed-answer.js'
 import { isStream } from '../lib/http/responses.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
@@ -33,8 +33,6 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     const recording = recordingOf(request)
     recording.responses++
     endHandler(request)
-    // No hook receives an error that an error handler of the application raises: Fastify logs and answers it.
-    if (isAnswerToSecond(request, reply, payload)) recorder.fail(request, reply, recording.loggedError)
     const profile = recorder.respond(request, reply, payload)
     if (profile === null && !recording.isRecording) return payload
     recorder.collectRequest(request)
@@ -82,7 +80,10 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     /** Begins a CPU profile, where the request has a parameter or header for one. */
     recordCpu: setting === 'always' && debug ? recordCpuProfiles(app) : null,
     collectRequest: recorder.collectRequest,
-    fail: recorder.fail,
+    fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
+      recorder.fail(request, reply, error)
+      recorder.watchErrorHandlers(request, reply)
+    },
     respond
   }
 }

@@ -43,6 +43,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     fail(request, reply, error)
+    if (app.errorHandler !== ownHandler) app.hindsight.recorder?.watchErrorHandlers(request, reply)
     if (reply.raw.headersSent) done()
     else after(runErrorPass(request, reply), () => done(), () => done())
   }))
@@ -61,6 +62,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     done(null, payload)
   }))
   app.setErrorHandler(handleError)
+  // The application may replace it.
+  const ownHandler = app.errorHandler
 
   function fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
     const { recorder } = app.hindsight

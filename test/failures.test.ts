@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
+import { LogController, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteShorthandOptions } from 'fastify'
 import { eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, statusOf } from './support/app.js'
 import { inBothModes } from './support/modes.js'
 
@@ -56,7 +56,10 @@ inBothModes('any value that a handler throws is answered and recorded', async (t
     // Fastify has the status 200 while it reads the error.
     ['getters that throw', hostile, mode === 'full' ? 500 : 200, null],
     ['a proxy that throws', proxy, mode === 'full' ? 500 : 200, null],
-    ['frozen', Object.freeze(new Error('ice')), 500, ['Error: ice']],
+    // Its serializer has failed for the log, and Fastify sends the error of that.
+    ['frozen', Object.freeze(new Error('ice')), 500, mode === 'full'
+      ? ['Error: ice']
+      : ['TypeError: Cannot add property Symbol(circular-ref-tag), object is not extensible']],
     ['no prototype', Object.assign(Object.create(null), { a: 1 }), 500, null]
   ]
   const app = await build(app => {
@@ -73,7 +76,7 @@ inBothModes('any value that a handler throws is answered and recorded', async (t
       if (chain !== null) t.same(found.chain, chain, `${name} ${url}`)
       else t.equal(found.chain.length, 1, `${name} ${url}`)
       // In observe mode the page replaces a default answer with the error only.
-      if (mode === 'observe' && ['null', 'undefined', 'bigint', 'symbol', 'function', 'getters that throw', 'a proxy that throws', 'frozen'].includes(name)) {
+      if (mode === 'observe' && ['null', 'undefined', 'bigint', 'symbol', 'function', 'getters that throw', 'a proxy that throws'].includes(name)) {
         continue
       }
       const page = await app.inject({ url, headers: { accept: 'text/html' } })
@@ -337,7 +340,14 @@ inBothModes('an error that an error handler sends, throws or rejects with is exp
     async rejects () { throw second() },
     async returns () { return second() }
   }
-  for (const logger of [{ level: 'info', stream: { write () {} } }, { level: 'silent' }, false]) {
+  const log = (): void => {}
+  const other = { level: 'info', trace: log, debug: log, info: log, warn: log, error: log, fatal: log, silent: log, child () { return other } }
+  class Quiet extends LogController { override defaultErrorLog (): void {} }
+  const servers = [
+    {}, { logger: { level: 'silent' } }, { logger: false }, { disableRequestLogging: true },
+    { logController: new Quiet() }, { logger: undefined, loggerInstance: other }
+  ]
+  for (const server of servers) {
     const app = await build((app) => {
       for (const [name, errorHandler] of Object.entries(handlers)) {
         app.get(`/route/${name}`, { ...(errorHandler && { errorHandler }) }, async () => { throw new Error('first') })
@@ -346,7 +356,7 @@ inBothModes('an error that an error handler sends, throws or rejects with is exp
           app.get('/', async () => { throw new Error('first') })
         }, { prefix: `/instance/${name}` })
       }
-    }, {}, { logger })
+    }, {}, server)
     for (const name of Object.keys(handlers)) {
       for (const url of [`/route/${name}`, `/instance/${name}/`]) {
         const response = await app.inject({ url, headers: { accept: 'text/html' } })
@@ -360,6 +370,24 @@ inBothModes('an error that an error handler sends, throws or rejects with is exp
         else t.match(otherErrors, [[{ message: 'first' }]], url)
       }
     }
+    await app.close()
+  }
+})
+
+inBothModes('a value that is no error, with which an error handler rejects, is explained beside the first one', async (t, build) => {
+  for (const disableRequestLogging of [false, true]) {
+    const app = await build((app) => {
+      app.get('/', { async errorHandler () { throw 'a text' } }, async () => { throw new Error('first') }) // eslint-disable-line no-throw-literal
+      app.get('/answered', { async errorHandler () { return 'a text' } }, async () => { throw new Error('first') })
+    }, {}, { disableRequestLogging })
+    const response = await app.inject('/')
+    t.equal(response.statusCode, 500)
+    const { exceptions, collectors } = await profileOf(app, response)
+    t.same(chainOf(exceptions), ['Thrown string: a text'])
+    t.match(collectors.otherErrors, [[{ message: 'first' }]])
+    const answered = await app.inject('/answered')
+    t.equal(answered.body, 'a text')
+    t.same(chainOf((await profileOf(app, answered)).exceptions), ['Error: first'])
     await app.close()
   }
 })

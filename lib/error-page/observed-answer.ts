@@ -15,13 +15,6 @@ declare module '../recording/recording.js' {
   }
 }
 
-/** Whether a response is Fastify's default one to an error that an error handler of the application has raised. */
-export function isAnswerToSecond (request: FastifyRequest, reply: FastifyReply, payload: unknown): boolean {
-  const { failure, loggedError } = recordingOf(request)
-  if (failure === null || failure.error === loggedError || !(loggedError instanceof Error)) return false
-  return typeof payload === 'string' && isDefaultError(loggedError, reply, payload)
-}
-
 /**
  * The diagnostic page in place of Fastify's default error, for a request that prefers HTML and may see it; null for any
  * other response. A body that the application made is never replaced. `hintsOfParts` returns the hints of the parts.

@@ -29,13 +29,6 @@ const captures = new Set<LogCapture>()
 const kOwner = Symbol('hindsight.owner')
 type Owner = RequestContext | null
 
-declare module '../recording/recording.js' {
-  interface Recording {
-    /** The last error that was logged after the request had failed. */
-    loggedError?: unknown
-  }
-}
-
 /**
  * Lines that Fastify writes for a request before its first hook: by the request, or by a logger of no known request,
  * for the turn of the event loop.
@@ -130,13 +123,10 @@ function attribute ({ instance, arguments: [fields, message, level], result: tex
   }
 }
 
-/** Records the error of a line where Fastify calls no hook for it: of an error handler, or after the response. */
+/** Reports the error of a line that is written after the response. */
 function noteError (owner: Owner, fields: object): void {
   const log = owner === null ? logOfContext() : logOf(owner)
-  if (log === undefined || !('err' in fields)) return
-  const { recording } = log
-  if (recording.reply?.sent !== true) recording.loggedError = fields.err ?? recording.loggedError
-  else log.onLateError?.(recording, fields.err)
+  if (log?.recording.reply?.sent === true && 'err' in fields) log.onLateError?.(log.recording, fields.err)
 }
 
 // Not enumerable, and without an error for a frozen logger.
@@ -176,6 +166,5 @@ function errorLogger (logger: FastifyBaseLogger, owner: RequestContext): Fastify
   const value = (fields: unknown): void => noteError(owner, Object(fields) as object)
   const method = { value, writable: true, configurable: true }
   const writesErrors = isPublished(logger) && logger.isLevelEnabled('error')
-  const methods = { info: method, warn: method, ...(!writesErrors && { error: method }) }
-  return Object.create(logger, methods) as FastifyBaseLogger
+  return Object.create(logger, { warn: method, ...(!writesErrors && { error: method }) }) as FastifyBaseLogger
 }

@@ -4,7 +4,7 @@ import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
-import { read } from '../errors/thrown-value.js'
+import { isError, read } from '../errors/thrown-value.js'
 import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
@@ -101,6 +101,25 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.events?.setCurrentCode(reply, 'error handler')
   }
 
+  /**
+   * Records what error handlers of the application throw or send after a failure. Fastify calls no hook for that, but
+   * `send` of the reply: again for a value that is no error, where its own handler sends what it has received.
+   */
+  function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply): void {
+    const original = reply.send
+    const pending: unknown[] = []
+    const value = function send (this: FastifyReply, payload?: unknown): FastifyReply {
+      if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) fail(request, reply, payload)
+      pending.push(payload)
+      try {
+        return original.call(this, payload)
+      } finally {
+        pending.pop()
+      }
+    }
+    Object.defineProperty(reply, 'send', { value, writable: true, configurable: true })
+  }
+
   /** Records the incoming request and its route, once. */
   function collectRequest (request: FastifyRequest): void {
     const { collected, isRecording } = recordingOf(request)
@@ -177,6 +196,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     collectRequest,
     collectResponse: recordResponse,
     fail,
+    watchErrorHandlers,
     respond,
     addError,
     /** The address of the request's profile; null: it is not profiled. */

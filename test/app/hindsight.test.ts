@@ -164,9 +164,16 @@ t.test('an error handler at the root replaces ours', async (t) => {
   const app = Fastify({ pluginTimeout: 60_000 })
   t.teardown(() => app.close())
   await app.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } })
-  app.setErrorHandler((error, _request, reply) => reply.code(500).send({ own: (error as Error).message }))
+  app.setErrorHandler((error, request, reply) => {
+    if (request.url === '/fails-twice') throw new Error('broken again')
+    return reply.code(500).send({ own: (error as Error).message })
+  })
   app.get('/fails', async () => { throw new Error('broken') })
+  app.get('/fails-twice', async () => { throw new Error('broken') })
   t.same((await app.inject({ url: '/fails', headers: HTML })).json(), { own: 'broken' })
+  const { exceptions, collectors } = await profileOf(app, await app.inject('/fails-twice'))
+  t.match(exceptions, [{ message: 'broken again' }])
+  t.match(collectors.otherErrors, [[{ message: 'broken' }]])
 })
 
 t.test('a not-found handler at the root before full mode stops the start', async (t) => {

@@ -1,5 +1,5 @@
 import { hasSubscribers } from 'node:diagnostics_channel'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type RouteShorthandOptions } from 'fastify'
 import t from 'tap'
 
 // What `observe` mode relies on beside the documented interface of Fastify. A release that changes it fails here first.
@@ -96,7 +96,37 @@ t.test('Fastify logs the error of a handler that fails after its response, and o
     throw new Error('too late')
   })
   await app.inject('/')
-  t.match(lines.flatMap(({ err }) => err ?? []), [{ code: 'FST_ERR_REP_ALREADY_SENT' }, { message: 'too late' }], 'lib/recording/process-events.ts: addLateError')
+  const errors = lines.flatMap(({ err }) => err ?? [])
+  t.match(errors, [{ code: 'FST_ERR_REP_ALREADY_SENT' }, { message: 'too late' }], 'lib/recording/process-events.ts: addLateError')
+})
+
+t.test('Fastify passes what an error handler throws, rejects with or sends to send of the reply, twice', async (t) => {
+  const sent: unknown[] = []
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.addHook('onError', async (_request, reply) => {
+    const { send } = reply
+    reply.send = function (payload) {
+      sent.push(payload)
+      return send.call(this, payload)
+    }
+  })
+  const second = new Error('second')
+  const handlers: Array<[handler: RouteShorthandOptions['errorHandler'], expected: unknown]> = [
+    [() => { throw second }, second],
+    [async () => { throw second }, second],
+    [async () => second, second],
+    [(_error, _request, reply) => { reply.send(second) }, second],
+    // eslint-disable-next-line no-throw-literal
+    [async () => { throw 'a text' }, 'a text']
+  ]
+  for (const [i, [errorHandler]] of handlers.entries()) {
+    app.get(`/${i}`, { ...(errorHandler && { errorHandler }) }, async () => { throw new Error('first') })
+  }
+  for (const [i, [, expected]] of handlers.entries()) {
+    await app.inject(`/${i}`)
+    t.same(sent.splice(0), [expected, expected], 'lib/recording/recorder.ts: watchErrorHandlers')
+  }
 })
 
 t.test('Hindsight does not subscribe to the channel of handlers, which would change the error status', async (t) => {
