@@ -14,7 +14,7 @@ import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
 import { rootCause } from './root-cause.js'
-import { placeOf } from './stack-frame.js'
+import { isInternal, packageOf, placeOf, splitStack, stackFrames } from './stack-frame.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -146,10 +146,21 @@ function failureSentence (
   const isByHandler = controller === null
     ? servicesOf(request).routeTable.of(request)?.hasPreHandler !== true
     : isCalledIn(exceptions, controller.name)
-  const isThrown = handlerStart !== 0 && isByHandler
-  return isThrown
-    ? `The handler of ${route}${place} threw ${failure}.`
+  if (isSent(failed?.calls)) return `${route}${notRun === '' ? place : ''} sent an error: ${failure}${notRun}.`
+  // Fastify calls the same hooks for an error that a handler returns.
+  return handlerStart !== 0 && isByHandler
+    ? `The handler of ${route}${place} failed with ${failure}.`
     : `${route} failed with ${failure}${notRun}.`
+}
+
+/** Whether the application has called `reply.send()`, in the calls that led to a failure. */
+function isSent (calls?: Error): boolean {
+  const isSend = (frame: StackFrame): boolean => /(?:^|\.)send$/.test(frame.function)
+  const frames = calls === undefined ? [] : stackFrames(splitStack(String(calls.stack), '').frames)
+  const start = frames.findIndex(isSend)
+  // Instrumentation wraps the function.
+  const { file = '' } = frames.slice(start).find((frame) => !isSend(frame)) ?? {}
+  return start !== -1 && packageOf(file) !== 'fastify' && !isInternal(file)
 }
 
 /** Whether a function of the application was called: a framework may raise errors before it calls its controller. */

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
-import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
+import { ClientGoneError, NoResponseError, withStackLimit } from '../http/http-errors.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { isError, read } from '../errors/thrown-value.js'
 import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
@@ -35,6 +35,9 @@ declare module '../lifecycle/services.js' {
     readonly recorder?: Recorder
   }
 }
+
+/** Calls between a failure and the function that has sent it, at most. */
+const MAX_CALLS = 30
 
 /** Records the requests of an application, from their beginning to their profiles. Both modes call these functions. */
 export type Recorder = ReturnType<typeof createRecorder>
@@ -90,6 +93,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
       return
     }
     recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler' }
+    if (debug) recording.failure.calls = withStackLimit(MAX_CALLS, () => new Error())
     if (earlier !== null) {
       recording.failure.after = 'failure'
       recording.raisedBy = null

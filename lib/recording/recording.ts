@@ -50,9 +50,10 @@ export class Recording {
 
   /**
    * The error that the response is about, which may be undefined or null itself, and whether it was raised after the
-   * handler had returned or sent its response, or after an earlier failure. Null where there is none.
+   * handler had returned or sent its response, or after an earlier failure. `calls`: an error whose stack led to the
+   * failure, in debug mode. Null where there is none.
    */
-  failure: { error: unknown, after: 'handler' | 'failure' | null } | null = null
+  failure: { error: unknown, after: 'handler' | 'failure' | null, calls?: Error } | null = null
   /** The listener or hook that raised it, where one did. */
   raisedBy: { stage: string, listener: string } | null = null
   /** Further errors, in the order in which they occurred: see `addError`. */

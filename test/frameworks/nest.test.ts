@@ -87,7 +87,7 @@ t.test('a profile has the exceptions and the controller; requests that prefer HT
       t.match(page.body, `handled by <code>${controller}</code>`, url)
       const [, sentence] = /<p class="what">([^]*?)<\/p>/.exec(page.body) ?? []
       const route = url === '/cats/0' || url === '/cats/x' ? 'GET /cats/:id' : `GET ${url}`
-      const place = new RegExp(`^The handler of ${route} \\(.*application\\.ts:\\d+(?::\\d+)?\\) threw \\w+(?:;.*)?\\.$`)
+      const place = new RegExp(`^The handler of ${route} \\(.*application\\.ts:\\d+(?::\\d+)?\\) failed with \\w+(?:;.*)?\\.$`)
       t.match(sentence, threw ? place : new RegExp(`^${route} failed with .*\\.$`), url)
     }
     const profile = await profileOf(fastify, page)

@@ -84,11 +84,11 @@ for (const mode of ['observe', 'full']) {
       const { exceptions, collectors } = JSON.parse(json) as Profile
       const own = exceptions.at(-1)?.frames.filter((frame) => frame.own) ?? []
       const { functions } = collectors.cpu as CpuRecord
-      const summary = />(The handler of GET \/[^]*?threw)/.exec(page)?.[1]?.replace(/<[^>]*>/g, '')
+      const summary = />(The handler of GET \/[^]*?failed with)/.exec(page)?.[1]?.replace(/<[^>]*>/g, '')
       if (file === null) {
         const unknown = [join(project, 'app.ts'), 0, undefined]
         t.same(own.map(({ file, line, excerpt }) => [file, line, excerpt]), [unknown, unknown])
-        t.equal(summary, 'The handler of GET / (app.ts) threw')
+        t.equal(summary, 'The handler of GET / (app.ts) failed with')
         t.match(functions.find(({ name }) => name === 'price'), { file: 'app.ts', line: 0, kind: 'own' })
         t.notMatch(page, /href="[^"]*app\.ts:(?!1:1")/, 'a link leads to the file')
         t.notMatch(markdown, /app\.ts:\d+`/)
@@ -100,7 +100,7 @@ for (const mode of ['observe', 'full']) {
       const place = file.includes('://') ? file : join(project, file)
       t.same(own.map((frame) => [frame.file, frame.line]), [[place, thrown], [place, called]])
       t.same(own.map(({ line, excerpt }) => excerpt?.lines[line - excerpt.start]), [thrown, called].map((line) => source.split('\n')[line - 1]))
-      t.equal(summary, `The handler of GET / (${file}:${handler}) threw`)
+      t.equal(summary, `The handler of GET / (${file}:${handler}) failed with`)
       t.match(functions.find(({ name }) => name === 'price'), { file, line: handler, kind: 'own' })
       for (const text of [page, markdown]) t.ok(text.includes(`${file}:${thrown}`))
       t.ok(panel.includes(`>${file}:${lineOf("app.get('/'")}<`), 'the place of the route')

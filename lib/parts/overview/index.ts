@@ -42,7 +42,7 @@ export function outcomeSentence (profile: Profile): string {
   const by = ended === undefined
     ? ''
     : ` The ${ended.stage.startsWith('kernel.') ? 'listener' : `${ended.stage} hook`} "${ended.listener}" ` +
-      (ended.outcome === 'raised' ? 'threw an error.' : 'sent the response.')
+      (ended.outcome === 'raised' ? 'raised an error.' : 'sent the response.')
   const answer = `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${milliseconds(duration)}`
   const last = exceptions.at(-1)
   if (last === undefined) return `${answer}.${by}`

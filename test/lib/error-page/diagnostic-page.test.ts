@@ -57,7 +57,7 @@ inBothModes('the root cause comes first, then the chain', async (t, build, mode)
   t.match(texts(document, '.chain li'), [/^rethrown at test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+:\d+ as Error: The invoice cannot be shown$/])
   t.match(texts(document, '.where mark .source'), ["JSON.parse('{').total()"])
   t.match(texts(document, '.what'), [
-    new RegExp(`^The handler of GET /orders/:id \\(${HERE}:\\d+\\) threw Error; the root cause is SyntaxError at ${HERE}:\\d+\\.$`)
+    new RegExp(`^The handler of GET /orders/:id \\(${HERE}:\\d+\\) failed with Error; the root cause is SyntaxError at ${HERE}:\\d+\\.$`)
   ])
   t.equal(
     document.querySelector('[data-fragment]')?.getAttribute('data-fragment'),
@@ -186,7 +186,7 @@ inBothModes('an error without a frame of the application shows the handler of th
   const string = await page(app, { url: '/string' })
   t.same([texts(string, 'h1'), texts(string, '.cause')], [['a string'], ['Thrown string']])
   t.match(texts(string, '.where h2'), [/^Route handler: .*diagnostic-page\.test\.ts:\d+ the handler of GET \/string$/])
-  t.match(texts(string, '.what'), [/ threw a value that is no Error \(string\)\.$/])
+  t.match(texts(string, '.what'), [/ failed with a value that is no Error \(string\)\.$/])
 })
 
 inBothModes('the card shows the fields that a schema refuses, masked', async (t, build, mode) => {
@@ -425,15 +425,31 @@ inBothModes('the page names the handler or hook that raised the error', async (t
       errorHandler: (error, _request, reply) => reply.code(500).send({ statusCode: 500, error: 'Internal Server Error', message: error.message })
     }, async () => { throw new Error('x') })
     app.get('/answered/badly', { errorHandler: () => { throw new TypeError('y') } }, async () => { throw new Error('x') })
+    app.get('/sent', (_request, reply) => { reply.send(new Error('x')) })
+    app.get('/sent/later', (_request, reply) => { setTimeout(() => { reply.send(new Error('x')) }, 1) })
+    app.get('/sent/by-itself', (_request, reply) => { setTimeout(reply.send.bind(reply), 1, new Error('x')) })
+    app.get('/sent/awaited', async (_request, reply) => { await null; return reply.send(new Error('x')) })
+    app.get('/sent/in-a-hook', { preValidation: async (_request, reply) => reply.send(new Error('x')) }, async () => 'x')
+    app.get('/returned', () => new Error('x'))
+    app.get('/thrown', { onRequest: (_request, _reply, done) => { done() } }, () => { throw new Error('x') })
+    app.get('/rejected', (_request, reply) => { Promise.reject(new Error('x')).catch((error) => { reply.send(error) }) })
     app.post('/body', async () => 'x')
   })
   for (const [method, url, sentence] of [
-    ['GET', '/handler', /^The handler of GET \/handler \(.*\) threw Error\.$/],
+    ['GET', '/sent', /^GET \/sent \(.*\) sent an error: Error\.$/],
+    ['GET', '/sent/later', /^GET \/sent\/later \(.*\) sent an error: Error\.$/],
+    ['GET', '/sent/by-itself', /^GET \/sent\/by-itself \(.*\) sent an error: Error\.$/],
+    ['GET', '/sent/awaited', /^GET \/sent\/awaited \(.*\) sent an error: Error\.$/],
+    ['GET', '/sent/in-a-hook', /^GET \/sent\/in-a-hook sent an error: Error; the handler of .* did not run\.$/],
+    ['GET', '/rejected', /^GET \/rejected \(.*\) sent an error: Error\.$/],
+    ['GET', '/returned', /^The handler of GET \/returned \(.*\) failed with Error\.$/],
+    ['GET', '/thrown', /^The handler of GET \/thrown \(.*\) failed with Error\.$/],
+    ['GET', '/handler', /^The handler of GET \/handler \(.*\) failed with Error\.$/],
     ['GET', '/hook', /^GET \/hook failed with Error.*; the handler of GET \/hook \(.*\) did not run\.$/],
     ['GET', '/guarded', /^GET \/guarded failed with Error\.$/],
     ['GET', '/late', /^After the handler of GET \/late \(.*\) had returned or sent its response, the request failed with Error\.$/],
     ['GET', '/serialized', /^After the handler of GET \/serialized \(.*\) had returned or sent its response, the request failed with Error\.$/],
-    ['GET', '/answered', /^The handler of GET \/answered \(.*\) threw Error\.$/],
+    ['GET', '/answered', /^The handler of GET \/answered \(.*\) failed with Error\.$/],
     ['GET', '/answered/badly', /^The answer to an earlier failure of GET \/answered\/badly failed with TypeError\.$/],
     ['POST', '/body', /^The body is not valid JSON; the handler of POST \/body \(.*\) did not run\.$/],
     ['GET', '/nowhere', /^No route matches GET \/nowhere; /]

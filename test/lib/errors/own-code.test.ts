@@ -45,7 +45,7 @@ inBothModes('the code of a workspace is the application\'s, wherever the process
   t.same(own.map(({ file, line, excerpt }) => [file, line, excerpt?.lines[line - excerpt.start]]), [
     [pricing, 2, "  throw new Error('No price')"], [join(folder, 'apps/shop/routes.js'), 5, '    return price()']
   ])
-  t.ok(page.body.includes(`The handler of GET / (${join(folder, 'apps/shop/routes.js')}:4) threw`))
+  t.ok(page.body.includes(`The handler of GET / (${join(folder, 'apps/shop/routes.js')}:4) failed with`))
   t.match((await app.inject(`${profile}.md`)).body, `\`${pricing}:2\`\n\n\`\`\`js\n  1 | exports.price = function price () {\n> 2 |   throw new Error`)
 })
 

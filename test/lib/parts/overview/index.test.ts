@@ -45,7 +45,7 @@ t.test('one sentence summarizes the request', async t => {
   for (const [changes, expected] of [
     [{}, 'GET returned 200 OK in 1.25 ms.'],
     [{ status: 204, events: [event('cors', 'answered')] }, 'GET returned 204 No Content in 1.25 ms. The listener "cors" sent the response.'],
-    [{ status: 401, events: [event('auth', 'raised', 'onRequest')] }, 'GET returned 401 Unauthorized in 1.25 ms. The onRequest hook "auth" threw an error.'],
+    [{ status: 401, events: [event('auth', 'raised', 'onRequest')] }, 'GET returned 401 Unauthorized in 1.25 ms. The onRequest hook "auth" raised an error.'],
     [{ status: 499 }, 'The client closed the connection after 1.25 ms, before the response.'],
     [{ status: 799 }, 'GET returned 799 in 1.25 ms.']
   ] as const) t.equal(outcomeSentence(profile('000001', changes as never)), expected)
