@@ -15,6 +15,7 @@ import { after, ownHook } from '../lib/lifecycle/hooks.js'
 import { logError } from '../lib/full/log-error.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
+import { alreadySent } from '../lib/recording/handler-time.js'
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
@@ -52,11 +53,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   ) {
     const state = stateOf(request)
     if (state.errorAnswered === true && state.recording.responses > 0) {
-      // A hook of the application has failed for the page, and Fastify sends its own error: the hook is not called
-      // again. In debug mode the error is recorded.
-      const message = messageIn(payload)
-      const second = state.recording.otherErrors.find((error) => messageOf(error) === message) ?? new Error(message)
-      return answerWithBoth(state.recording.raised, second, request, reply)
+      return answerWithBoth(state.recording.raised, secondError(request, payload), request, reply)
     }
     state.recording.responses++
     done(null, payload)
@@ -167,12 +164,26 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   }
 }, { fastify: '5.x', name: 'hindsight/error-handler' })
 
-/** The message in a default error response of Fastify; for a thrown value that is no error, the value as text. */
-function messageIn (payload: unknown): string {
+/**
+ * Why a response follows the page: a hook of the application has failed for the page, and Fastify sends its own error,
+ * which is recorded in debug mode; or the application has sent a response twice.
+ */
+function secondError (request: FastifyRequest, payload: unknown): unknown {
+  const { recording } = stateOf(request)
+  const message = messageIn(payload)
+  const isByHook = message !== undefined || recording.sendFailed === true || !recording.isRecording
+  if (!isByHook) return (recording.sentAgain ??= alreadySent(request))
+  const text = message ?? String(payload)
+  return recording.otherErrors.find((error) => messageOf(error) === text) ?? new Error(text)
+}
+
+/** The message in a default error response of Fastify; undefined for any other payload, such as a thrown text. */
+function messageIn (payload: unknown): string | undefined {
   try {
-    return String((JSON.parse(String(payload)) as { message?: unknown }).message ?? payload)
+    const { statusCode, message } = JSON.parse(String(payload)) as { statusCode?: unknown, message?: unknown }
+    return statusCode === undefined ? undefined : String(message)
   } catch {
-    return String(payload)
+    return undefined
   }
 }
 

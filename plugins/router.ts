@@ -29,7 +29,7 @@ const leftToApplication = new Skip('no route matched, and the application answer
 export const router = listener('kernel.request', 'router', (app) => {
   const { mayReceiveDetails, originOf } = app.hindsight
   app.decorateRequest('route', {
-    getter (this: FastifyRequest) { return stateOf(this).route },
+    getter (this: FastifyRequest) { return stateOf(this).isRouteReleased ? null : stateOf(this).route },
     setter (this: FastifyRequest, route: RouteMatch | null) { stateOf(this).route = route }
   })
   app.decorateRequest('attributes', { getter (this: FastifyRequest) { return attributesOf(this) } })
@@ -53,7 +53,7 @@ export const router = listener('kernel.request', 'router', (app) => {
 
 /** Releases the matched route. */
 export const routerFinish = listener('kernel.finish_request', 'router', () => (request) => {
-  stateOf(request).route = null
+  stateOf(request).isRouteReleased = true
 })
 
 function answerUnrouted (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Answer | Skip | Error {

@@ -469,6 +469,40 @@ inBothModes('a second response is explained before the error of its payload', as
   t.match(collectors.otherErrors, [[{ code: 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' }]])
 })
 
+inBothModes('reply.callNotFound() before or after another response is explained', async (t, build, mode) => {
+  const app = await build((app) => {
+    app.addHook('onSend', async (_request, _reply, payload) => {
+      await later()
+      return payload
+    })
+    app.get('/after', (_request, reply) => {
+      reply.send('first')
+      reply.callNotFound()
+    })
+    app.get('/after/later', async (_request, reply) => {
+      reply.send('first')
+      await new Promise(resolve => setTimeout(resolve, 1))
+      return reply.callNotFound()
+    })
+    app.get('/before', (_request, reply) => {
+      reply.callNotFound()
+      reply.send('second')
+    })
+  })
+  for (const url of ['/after', '/after/later', '/before']) {
+    const response = await app.inject({ url, headers: { accept: 'text/html' } })
+    t.equal(response.statusCode, 404, url)
+    await new Promise(resolve => setTimeout(resolve, 30))
+    const { exceptions, collectors: { otherErrors }, route } = await profileOf(app, response)
+    t.match(route, { pattern: url })
+    const message = `The handler of GET ${url} called reply.callNotFound()${url === '/before' ? '' : ' after a response had been sent'}`
+    t.same(chainOf(exceptions), [`NotFoundError: ${message}`])
+    t.match(exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'callNotFound()', url)
+    t.match(otherErrors, [[{ code: 'FST_ERR_REP_ALREADY_SENT' }]], url)
+    if (mode === 'full') t.match(response.body, message)
+  }
+})
+
 inBothModes('a status that is set after the response is not that of the profile', async (t, build) => {
   const app = await build((app) => {
     app.get('/', (_request, reply) => {

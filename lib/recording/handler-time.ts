@@ -10,8 +10,6 @@ import type {} from '../routing/route-table.js'
 
 declare module './recording.js' {
   interface Recording {
-    /** Whether a response began to pass the hooks. */
-    wasSent?: boolean
     /** The error of a second response that began to pass the hooks, although the first one had not failed. */
     sentAgain?: Error
   }

@@ -10,6 +10,8 @@ import { servicesOf } from '../lifecycle/services.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
+    /** Whether a response began to pass the hooks. */
+    wasSent?: boolean
     /** The error of a request that matched a route, and for which `reply.callNotFound()` was called. */
     declined?: NotFoundError
   }
@@ -68,7 +70,7 @@ export function notFound (request: FastifyRequest, path = pathnameOf(request), r
 }
 
 function declined (request: FastifyRequest, route: string): NotFoundError {
-  const { isRecording, timing } = recordingOf(request)
+  const { isRecording, timing, wasSent } = recordingOf(request)
   // Hooks of the route itself run when the start of its handler has been recorded.
   const hasHook = servicesOf(request).routeTable.of(request)?.hasPreHandler === true
   const handler = hasHook ? 'A hook or the handler' : 'The handler'
@@ -76,7 +78,8 @@ function declined (request: FastifyRequest, route: string): NotFoundError {
   const message = isRecording
     ? `${caller} of ${route} called reply.callNotFound()`
     : `reply.callNotFound() was called for ${route}`
-  const error = create(request, () => new NotFoundError(message))
+  const after = wasSent === true ? ' after a response had been sent' : ''
+  const error = create(request, () => new NotFoundError(message + after))
   // The first frames are those of the caller, where a stack is short.
   if (error.stack !== undefined) Error.captureStackTrace(error, explainNoMatch)
   return error

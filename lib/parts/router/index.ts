@@ -92,7 +92,7 @@ function nearRoutes ({ tried, more }: Data): string {
 export function recordRoute (request: FastifyRequest): void {
   const { routeTable, mask } = servicesOf(request)
   const state = stateOf(request)
-  // The router's finish listener clears the route before the profile is built, and before a later failure.
+  // A request may fail before the router listener.
   const route = state.route ?? routeMatchOf(request)
   // As sent: the params panel shows converted values.
   const params = state.sentParams ?? route?.params
