@@ -2,9 +2,9 @@ import { successOf } from '../../lib/reading/compare/last-success.js'
 import { follow } from '../../lib/store/follow.js'
 import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/index.js'
-import type { Profile, ProfileSummary } from '../../lib/store/profile.js'
+import { isNoise, type Profile, type ProfileSummary } from '../../lib/store/profile.js'
 import type { ProfilePage } from '../../lib/store/storage.js'
-import { isNoise, summarize } from '../../lib/store/summary.js'
+import { recordOf } from '../../lib/store/summary.js'
 import {
   CRITERIA, findProfile, NOTHING_FOUND, SEARCH, searchOf, type Command, type CommandContext
 } from '../command.js'
@@ -95,7 +95,7 @@ export const headers: Command = {
     const profile = await profileOf(context)
     const history = [...headerHistory(profile)]
     await print({ token: profile.token, headers: Object.fromEntries(history) }, () => [
-      ...summaryLines(summarize(profile), terminal),
+      ...summaryLines(recordOf(profile).summary, terminal),
       ...history.flatMap(([name, steps]) =>
         ['', terminal.style('bold', name), ...steps.flatMap((step) => headerLines(step, terminal))]),
       ...history.length === 0 ? ['', 'No header was set.'] : []

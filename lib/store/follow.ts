@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Criteria } from './criteria.js'
 import type { ProfileStorage } from './storage.js'
-import type { ProfileSummary } from './profile.js'
-import { isNoise } from './summary.js'
+import { isNoise, type ProfileSummary } from './profile.js'
 
 type Searchable = Pick<ProfileStorage, 'search'>
 

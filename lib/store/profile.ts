@@ -72,7 +72,8 @@ export interface ProfileSummary {
   parent: string | null
   pinned: boolean
   /**
-   * What the parts of the application show in lists, by name, and `followOf` of the profile; absent without such data.
+   * What the parts of the application show in lists, by name, `followOf` of the profile, and `isNoise` where it is
+   * noise; absent without such data.
    */
   values?: Record<string, string>
 }
@@ -90,6 +91,11 @@ export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boo
 /** Whether the parent of a request is a redirect that was followed. */
 export function isFollow ({ values }: ProfileSummary): boolean {
   return values?.followOf !== undefined
+}
+
+/** Whether the response is a 404 for a path that browsers request of any server. */
+export function isNoise ({ values }: ProfileSummary): boolean {
+  return values?.isNoise !== undefined
 }
 
 /** A random token. With 10,000 stored profiles, about one request in 1,700 replaces an older profile. */

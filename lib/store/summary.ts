@@ -30,10 +30,12 @@ const UNASKED = new RegExp('^[^?#]*/(?:' + [
   '(?:[\\w-]+-)?sw\\.js|(?:ngsw-|service[-_]?)worker\\.js',
   'manifest\\.json|[^/?#]+\\.webmanifest'
 ].join('|') + ')(?:[?#]|$)', 'i')
+/** A pattern whose last segment has a wildcard or a parameter; `::` is a colon. */
+const ANY_FILE = /(?:\*|(?<!:):(?!:))[^/]*$/
 
-/** Whether a 404 is no problem of the application: it has no route for the path, or only one for any path. */
-export function isNoise ({ status, route, url }: Pick<ProfileSummary, 'status' | 'route' | 'url'>): boolean {
-  return status === 404 && (route === null || route.endsWith('*')) && UNASKED.test(url)
+/** Whether a 404 is no problem of the application: no route, or only one for any file, has the path. */
+function isUnasked ({ status, route, url }: Profile): boolean {
+  return status === 404 && (route === null || ANY_FILE.test(route.pattern)) && UNASKED.test(url)
 }
 
 /** The part of a profile that lists show. */
@@ -72,8 +74,9 @@ export function recordWith (parts: readonly Part[], profile: Profile): ProfileRe
   const linesOf = (wanted: string): string[] => found.flatMap(([name, lines]) => name === wanted ? lines : [])
   const exceptions = linesOf(EXCEPTION).join('\n').slice(0, MAX_EXCEPTIONS)
   // No criterion of an application has a capital letter in its name.
-  const follow = ['followOf', profile.followOf === undefined ? [] : [lineOf(String(profile.followOf))]] as const
-  const values = Object.fromEntries([...found, follow].flatMap(([name, lines]) =>
+  const marks = Object.entries({ followOf: profile.followOf, isNoise: isUnasked(profile) ? 1 : undefined })
+    .map(([name, value]) => [name, value === undefined ? [] : [lineOf(String(value))]] as const)
+  const values = Object.fromEntries([...found, ...marks].flatMap(([name, lines]) =>
     name === EXCEPTION || lines.length === 0 ? [] : [[name, lines.join(', ').slice(0, MAX_LINE)]]))
   const summary = { ...summarize(profile), ...Object.keys(values).length > 0 && { values } }
   return { summary, exceptions, json: JSON.stringify(profile) }

@@ -276,6 +276,8 @@ t.test('an invalid criterion is an error that names it', async t => {
     ['search?statu=404', 'Invalid "statu": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, ' +
       'from, until, error, parent, q, sort, limit, cursor.'],
     ['latest?error=yes', 'Invalid "error": "yes" is neither 1 nor 0.'],
+    ['latest?limit=0', 'Invalid "limit": "0" is not a whole number from 1 to 500.'],
+    ['stream?sort=foo', 'Invalid "sort": "foo" is none of -time, time, -duration, duration, -status, status.'],
     ['stream?ip=me', 'Invalid "ip": "me" is not an IP address.'],
     ['search?sort=url', 'Invalid "sort": "url" is none of -time, time, -duration, duration, -status, status.'],
     ['stream?limit=1&limit=2', 'Invalid "limit": it may be given only once.'],

@@ -1,4 +1,4 @@
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import type { Profile } from '../../../lib/store/profile.js'
@@ -163,18 +163,32 @@ t.test('requests for icons are muted', async (t) => {
 })
 
 inBothModes('the latest profile is none that a browser requested by itself', async (t, build) => {
-  const app = await build((app) => app.get('/broken', async () => { throw new Error('my bug') }))
-  await app.inject('/broken')
-  for (const url of ['/favicon.ico', '/.well-known/appspecific/com.chrome.devtools.json', '/app.js.map', '/sw.js', '/manifest.json']) {
-    t.equal((await app.inject(url)).statusCode, 404)
+  const broken = (app: FastifyInstance) => app.get('/broken', async () => { throw new Error('my bug') })
+  const decline = (_: FastifyRequest, reply: FastifyReply): void => { reply.callNotFound() }
+  const applications: Array<(app: FastifyInstance) => unknown> = [
+    () => {},
+    (app) => app.get('/*', { config: { name: 'spa' } }, decline),
+    (app) => app.get('/*', decline),
+    (app) => app.get('/:file', { config: { name: 'file' } }, decline).get('/.well-known/*', { config: { name: 'well_known' } }, decline)
+  ]
+  for (const [i, declare] of applications.entries()) {
+    const app = await build((app) => { broken(app); declare(app) })
+    await app.inject('/broken')
+    for (const url of ['/favicon.ico', '/.well-known/appspecific/com.chrome.devtools.json', '/app.js.map', '/sw.js', '/manifest.json']) {
+      t.equal((await app.inject(url)).statusCode, 404)
+    }
+    for (const address of ['latest', 'latest?error=1', 'latest?method=GET', 'latest?limit=1&sort=status&cursor=1']) {
+      const { location } = (await app.inject(`/_profiler/${address}`)).headers
+      t.match((await app.inject(`${location}.json`)).json(), { url: /\/broken$/ }, `${address} of application ${i}`)
+    }
+    t.match((await app.inject('/_profiler/latest.md?url=sw.js')).headers.location, /\/[0-9a-f]{6}\.md$/)
+    const document = new JSDOM((await app.inject('/_profiler/search?url=/sw.js')).body).window.document
+    const [row] = document.querySelectorAll('.profiles tbody tr')
+    t.equal(row?.className, 'is-noise')
+    t.notOk(row?.querySelector('.facts'), 'the mark is no value of a collector')
+    const { profiles: [found] } = (await app.inject('/_profiler/search.json?url=/sw.js')).json()
+    t.same(found.values, { isNoise: '1' })
   }
-  for (const address of ['latest', 'latest?error=1', 'latest?method=GET']) {
-    const { location } = (await app.inject(`/_profiler/${address}`)).headers
-    t.match((await app.inject(`${location}.json`)).json(), { url: /\/broken$/ }, address)
-  }
-  t.match((await app.inject('/_profiler/latest.md?url=sw.js')).headers.location, /\/[0-9a-f]{6}\.md$/)
-  const [row] = new JSDOM((await app.inject('/_profiler/search?url=/sw.js')).body).window.document.querySelectorAll('.profiles tbody tr')
-  t.equal(row?.className, 'is-noise')
 })
 
 t.test('title and icon show the status', async (t) => {
