@@ -5,7 +5,7 @@ import { isInjection } from 'light-my-request'
 import { replayContext, requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { HindsightOptions } from '../options.js'
-import { addressRanges, nodeAddress, type Origin } from './origin.js'
+import { addressRanges, isImpossibleHost, nodeAddress, withoutPort, type Origin } from './origin.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -88,18 +88,18 @@ export function debugAccess (
     return named.every((host) => hosts.has(plainName(host)) || (HOST_NAME.test(host) && isHost(host)))
   }
 
-  function isHostAllowed ({ host, sentHost, ip, proxies }: Origin, { raw: { headers } }: FastifyRequest): boolean {
+  function isHostAllowed ({ sentHost, ip, proxies }: Origin, { raw }: FastifyRequest): boolean {
     if (hosts.has('*')) return true
     // Remote clients use a public address as host: only those that are known by their address may.
     const isKnown = isListed(ip) || proxies.length > 0
     // A page of another site can give any name to a local address (DNS rebinding), and can choose the host that a
     // trusted proxy forwards: both must be allowed.
-    return (host !== '' || isImpossible(sentHost)) &&
-      [sentHost, headers.host ?? '', headers[':authority'] ?? ''].every((authority) => {
-        const sent = String(authority).trim().replace(/:\d+$/, '')
-        const name = plainName(sent)
-        return isNameAllowed(name) || (isKnown && isIP(name) !== 0) || isImpossible(sent)
-      })
+    const { headers, headersDistinct: { host = [headers.host ?? ''] } = {} } = raw
+    return [sentHost, ...host, headers[':authority'] ?? ''].every((authority) => {
+      const sent = withoutPort(String(authority).trim().toLowerCase())
+      const name = plainName(sent)
+      return isNameAllowed(name) || (isKnown && isIP(name) !== 0) || isImpossibleHost(sent)
+    })
   }
 
   // Pages cannot choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
@@ -127,11 +127,6 @@ export function debugAccess (
 /** A host in lower case, without an empty port, the brackets of an IPv6 address and the dot at the end of a name. */
 function plainName (host: string): string {
   return host.toLowerCase().replace(/:$/, '').replace(/^\[|\]$|\.$/g, '')
-}
-
-/** Whether no browser sends a host: it is part of no URL (URL Standard, section 3.5). */
-function isImpossible (host: string): boolean {
-  return isIP(plainName(host)) === 0 && !URL.canParse(`http://${host}`)
 }
 
 function isBoundBeyondLoopback (app: FastifyInstance): boolean {

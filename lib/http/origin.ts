@@ -82,9 +82,8 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
   const isSecure = values.proto === undefined ? encrypted : /^(?:https|on|ssl|1)$/i.test(values.proto[0] ?? '')
   const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '')
   const authority = sent.trim().toLowerCase() || localAuthority(raw)
-  const colon = authority.search(/:\d+$/)
-  const host = colon === -1 ? authority : authority.slice(0, colon)
-  const ownPort = colon === -1 ? '0' : authority.slice(colon + 1)
+  const host = withoutPort(authority)
+  const ownPort = authority.slice(host.length + 1) || '0'
   const wrongHost = hostProblem(raw, host, trustedHosts)
   const [port, wrongPort] = portOf(values.port?.[0]?.replace(/^.*:/, '') ?? ownPort)
   const isDefaultPort = port === 0 || port === (isSecure ? 443 : 80)
@@ -100,6 +99,22 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
     proxies,
     problem: problem ?? wrongClient ?? wrongHost ?? wrongPort
   }
+}
+
+/** The host of an authority. */
+export function withoutPort (authority: string): string {
+  return isWithoutPort(authority) ? authority : authority.replace(/:\d+$/, '')
+}
+
+/** Whether text has no port: the end of an IPv6 address that lacks a bracket is none. */
+function isWithoutPort (text: string): boolean {
+  return isIP(text) !== 0 || /^\[[^\]]*$/.test(text)
+}
+
+/** Whether no browser sends a host, in lower case: it is no host name, and not the host of any URL (URL Standard). */
+export function isImpossibleHost (host: string): boolean {
+  const url = `http://${host}`
+  return !HOST.test(host) && isIP(host) === 0 && !(URL.canParse(url) && new URL(url).hostname === host)
 }
 
 // A message that another plugin has constructed has no socket, nor has one whose body was piped elsewhere.
@@ -227,6 +242,6 @@ export function addressRanges (ranges: string[], option = ''): Ranges {
 
 /** The address of a node without its port (RFC 7239, section 6); IPv6 addresses with a port are in brackets. */
 export function nodeAddress (node: string): string {
-  if (isIP(node) !== 0) return node
+  if (isWithoutPort(node)) return node
   return /^\[([^\]]+)\](?::[\w.-]+)?$/.exec(node)?.[1] ?? node.replace(/:(?:\d+|_[\w.-]+)$/, '')
 }

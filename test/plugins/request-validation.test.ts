@@ -48,8 +48,10 @@ t.test('the host is validated and normalized', async t => {
     ['example.com:port', invalid('example.com:port')],
     ['example..com', invalid('example..com')],
     ['.example.com', invalid('.example.com')],
-    ['::1', null],
-    ['[::1', invalid('[:')], // its port comes off first
+    ['::1', invalid('::1')],
+    ['2001:DB8::1', invalid('2001:db8::1')],
+    ['[::1', invalid('[::1')],
+    ['[2001:db8::1:80', invalid('[2001:db8::1:80')],
     ['[::1]x', invalid('[::1]x')],
     ['<script>', invalid('<script>')],
     ['a"b', invalid('a"b')],
@@ -202,6 +204,10 @@ t.test('an invalid forwarding header of a trusted proxy is refused', async t => 
   for (const [headers, message] of [
     [{ forwarded: '", for=8.8.8.8' }, 'Invalid Forwarded header "", for=8.8.8.8" (RFC 7239, section 4): Unexpected character \'"\' at index 0.'],
     [{ forwarded: 'for=8.8.8.8;' }, 'Invalid Forwarded header "for=8.8.8.8;" (RFC 7239, section 4): Unexpected end of input.'],
+    [
+      { 'x-forwarded-for': '[2001:db8::1' },
+      'Invalid client "[2001:db8::1" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'
+    ],
     [{ 'x-forwarded-for': '' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
     [
       { 'x-forwarded-for': '8.8.8.8, ' },

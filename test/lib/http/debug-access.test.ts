@@ -388,13 +388,27 @@ async function rawPackets (port: number, [first = '', ...others]: readonly strin
   return Buffer.concat(chunks).toString('utf8')
 }
 
-t.test('an invalid host is refused', async t => {
-  const app = await build(t, {}, routes)
+inBothModes('a host that no page can send is explained to allowed clients', async (t, build) => {
+  const app = await build(routes, { trustedHosts: ['localhost', 'evil.example'] })
   const port = await listen(app)
-  for (const host of ['a b', '<script>', 'user@example.com', 'evil.example/x']) {
-    const answer = await get(port, '/ok', { Host: host })
-    t.equal(statusOf(answer), 400, host)
-    if (URL.canParse(`http://${host}/`)) t.notOk(shown(answer), `${host} is one that a browser may send`)
+  for (const [host, status, expected] of [
+    ...['a b', '<script>', 'user@localhost', 'user@evil.example', 'user:pass@evil.example:80', 'localhost/x', 'evil.example/x', 'evil.example?x',
+      'evil.example#x', 'evil.example\\x', '%41', '%41.example', 'evil%2eexample', 'evil.example:port', '[::1', '[2001:db8::1', '::1', '::1]'
+    ].map((host) => [host, 400, true]),
+    // A URL may have these hosts, and DNS these names.
+    ...['evil!.example', 'a,evil.example', "'.example", 'a(b).example', 'evil"x.example'].map((host) => [host, 400, false]),
+    // These are names.
+    ['127.1', 400, false], ['0x7f.0.0.1', 400, false], ['evil.example.', 400, false], ['[2001:DB8::1]', 400, false],
+    // A name of one label, which is not among the trusted hosts.
+    ['intranet', 400, true], ['LOCALHOST:80', 200, true]
+  ] as Array<[string, number, boolean]>) {
+    const answer = await get(port, '/ok', { Host: host, Accept: 'text/html' })
+    t.equal(statusOf(answer), status, host)
+    t.equal(shown(answer), expected, host)
+    if (status === 400) t.equal(answer.includes('SuspiciousOperationError'), expected, `${host}: the page`)
+  }
+  for (const [first, second, expected] of [['localhost', 'localhost', true], ['localhost', 'evil.example', false], ['evil.example', 'localhost', false]]) {
+    t.equal(shown(await raw(port, `GET /ok HTTP/1.1\r\nHost: ${first}\r\nHost: ${second}\r\nConnection: close\r\n\r\n`)), expected, `${first}, ${second}`)
   }
 })
 
