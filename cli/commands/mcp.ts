@@ -23,7 +23,7 @@ const MAX_PART = 20_000
 /** Models receive the output of the commands, in lines of this width and without colors. */
 const PLAIN: Formatter = { columns: 200, style: (_, text) => visibleLine(text) }
 
-/** As the options of the command: texts. */
+/** As texts, which a search reads. */
 type Arguments = Readonly<Record<string, string>>
 
 interface ProfileTool {
@@ -38,26 +38,33 @@ interface ProfileTool {
 const text = { type: 'string', maxLength: 500 }
 /** A number, or text such as `4xx`. */
 const number = { ...text, type: ['number', 'string'] }
-const error = { ...text, type: ['boolean', 'string'], description: 'true: failures only; false: successes only.' }
-const limit = { ...number, description: `How many profiles, at most ${MAX_LIMIT}; 50 by default.` }
-const token = { type: 'string', pattern: TOKEN_PATTERN.source, description: 'Six hexadecimal digits.' }
+const error = {
+  ...text, type: ['boolean', 'number', 'string'], description: 'true: failures only; false: successes only.'
+}
+const duration = { ...number, description: 'Minimum duration: milliseconds, or text such as "1.5s".' }
+const token = {
+  type: 'string', pattern: `${TOKEN_PATTERN.source}|^latest$`, description: 'Six hexadecimal digits, or "latest".'
+}
+/** The criteria and other fields of a search, which checks their values. */
+const SEARCHED = {
+  ...Object.fromEntries(Object.entries(SEARCH).map(([name, { help }]) => [name, { ...text, description: help }])),
+  q: { ...text, description: 'Criteria as one text, such as: status:5xx method:POST /orders slow:>200ms' },
+  status: { ...number, description: SEARCH.status?.help },
+  slow: duration,
+  min_duration: duration,
+  error,
+  limit: { ...number, description: `How many profiles, at most ${MAX_LIMIT}; 50 by default.` },
+  cursor: { ...number, description: 'The cursor that the previous page ends with.' }
+}
 
 export const TOOLS: readonly ProfileTool[] = [
   {
     name: 'search_profiles',
     description: 'Lists the requests that match all criteria, newest first; without criteria, all of them.',
-    // The search checks their values.
-    properties: {
-      ...Object.fromEntries(Object.entries(SEARCH).map(([name, { help }]) => {
-        const type = ['status', 'slow', 'cursor'].includes(name) ? number : text
-        return [name, { ...type, description: help }]
-      })),
-      error,
-      limit
-    },
+    properties: SEARCHED,
     run: async (store, args) => {
       const page = await store.search(readSearch(args, MAX_LIMIT))
-      return textOf(listLines(page, PLAIN))
+      return textOf(listLines(page, PLAIN, 'the same arguments and "cursor":'))
     }
   },
   {

@@ -43,11 +43,14 @@ export const tail: Command = {
   }
 }
 
-export function listLines ({ profiles, next }: Pick<ProfilePage, 'profiles' | 'next'>, format: Formatter): string[] {
+/** The lines of a list. `option`: what the cursor of the next page follows. */
+export function listLines (
+  { profiles, next }: Pick<ProfilePage, 'profiles' | 'next'>, format: Formatter, option = '--cursor'
+): string[] {
   if (profiles.length === 0) return [NOTHING_FOUND]
   return [
     ...profiles.flatMap((summary) => summaryLines(summary, format)),
-    ...next === null ? [] : [format.style('dim', `More profiles: --cursor ${next}`)]
+    ...next === null ? [] : [format.style('dim', `More profiles: ${option} ${next}`)]
   ]
 }
 

@@ -69,15 +69,18 @@ t.test('a model lists, searches, reads and compares the profiles of a service', 
 
   const listed = await call('search_profiles', { limit: '20' })
   t.equal(listed.text.match(/^. [0-9a-f]{6} /gm)?.length, 20)
-  const [, cursor = ''] = /--cursor (\S+)/.exec(listed.text) ?? []
+  const [, cursor = ''] = /\nMore profiles: the same arguments and "cursor": (\d+)\n/.exec(listed.text) ?? []
   t.match((await call('search_profiles', { cursor })).text, '  000001  200 ')
   t.match((await call('search_profiles', { error: '1', status: '404', slow: '1ms' })).text, '● 3fa94c  404 ')
   t.equal((await call('search_profiles', { limit: 20 })).text.match(/^. [0-9a-f]{6} /gm)?.length, 20, 'a number')
-  for (const error of [true, 'true', '1']) {
+  t.match((await call('search_profiles', { q: 'error:1 slow:>1ms status:4xx' })).text, '● 3fa94c  404 ')
+  t.match((await call('search_profiles', { min_duration: 100_000 })).text, 'No stored profile matches.')
+  t.match((await call('read_profile', { token: 'latest', error: 1 })).text, 'Profile `3fa94c`')
+  for (const error of [true, 1, 'true', '1']) {
     t.equal((await call('search_profiles', { error, status: 404, slow: 1 })).text.match(/^. [0-9a-f]{6} /gm)?.join(), '● 3fa94c ', `${typeof error} ${error}`)
     t.match((await call('read_profile', { error })).text, 'Profile `3fa94c`')
   }
-  for (const error of [false, 'false', '0']) {
+  for (const error of [false, 0, 'false', '0']) {
     t.match((await call('search_profiles', { error, limit: 1 })).text, '  000030  200 ')
     t.match((await call('read_profile', { error })).text, 'Profile `000030`')
   }
@@ -107,6 +110,9 @@ t.test('a model lists, searches, reads and compares the profiles of a service', 
     ['search_profiles', { limit: '1000' }, 'Invalid "limit": "1000" is not a whole number from 1 to 100.'],
     ['search_profiles', { limit: 1.5 }, 'Invalid "limit": "1.5" is not a whole number from 1 to 100.'],
     ['search_profiles', { url: 5 }, 'must be string'],
+    ['read_profile', { error: 2 }, 'Invalid "error": "2" is neither 1 nor 0.'],
+    ['search_profiles', { q: 'sort:time' }, 'Invalid "sort": there is no such criterion; use one of token, ip,'],
+    ['search_profiles', { q: 'status:404', status: 404 }, 'Invalid "status": it may be given only once.'],
     ['read_profile', { error: 'yes' }, 'Invalid "error": "yes" is neither 1 nor 0.'],
     ['search_profiles', { cursor: 'x' }, 'Invalid "cursor"'],
     ['compare_profiles', { left: '000001' }, 'right']
