@@ -29,7 +29,7 @@ async function start (): Promise<void> {
     await app.listen({ host, port })
   } catch (error) {
     await app.close()
-    return printFailure(error, app.hasDecorator('hindsight') ? app.hindsight.routeTable.own() : [])
+    return printFailure(error, app.hasDecorator('hindsight') ? app.hindsight.routeTable.routes : [])
   }
   // After the start: a process that could not start would otherwise end with the exit code 0.
   closeGracefully(app, environment)

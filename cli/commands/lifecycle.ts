@@ -102,7 +102,7 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
     await order.app.ready()
     return order
   } catch (error) {
-    const routes = made.flatMap(({ app }) => app.hasDecorator('hindsight') ? app.hindsight.routeTable.own() : [])
+    const routes = made.flatMap(({ app }) => app.hasDecorator('hindsight') ? app.hindsight.routeTable.routes : [])
     const place = placeOfFailedStart(error, routes)
     throw new Error(`${file} cannot be loaded: ${messageOf(error)}${place && ` (${place})`}`)
   } finally {

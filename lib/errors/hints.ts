@@ -5,7 +5,8 @@ import { pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { extension } from '../require.js'
-import { nearestRoutes, patternMatches } from '../routing/tried-routes.js'
+import { patternMatches } from '../routing/route-tree.js'
+import { nearestRoutes } from '../routing/tried-routes.js'
 import { wordFor } from '../view/visible.js'
 import { declaredPlace } from './declared-place.js'
 import { maskOf } from './masked-exceptions.js'
@@ -34,7 +35,7 @@ function notFound (request: FastifyRequest): Hint[] {
   const { routeTable, mode } = services
   const path = pathnameOf(request)
   const { method } = request
-  if (path === '/' && !routeTable.own().some(({ pattern }) => pattern === '/')) {
+  if (path === '/' && !routeTable.routes.some(({ pattern }) => pattern === '/')) {
     const purpose = `${WELCOME}${mode === 'full' ? RESTART : ''}To answer this request`
     const welcome = routeToPaste(request, 'Welcome to Hindsight', purpose)
     return 'profiler' in services ? welcome.map((hint) => ({ ...hint, routes: [PROFILES] })) : welcome

@@ -178,7 +178,7 @@ function unroutedSentence (request: FastifyRequest): string | null {
   }
   if (request.is404 && route !== null) return `${route.name} matched, and reply.callNotFound() was called.`
   if (!isUnrouted) return null
-  const routes = counted(servicesOf(request).routeTable.own().length, 'route is', 'routes are')
+  const routes = counted(servicesOf(request).routeTable.routes.length, 'route is', 'routes are')
   return `No route matches ${method} ${pathnameOf(request)}; ${routes} declared.`
 }
 

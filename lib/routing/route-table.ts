@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf, pathOf } from '../http/request-target.js'
 import { stateOf, type RouteMatch } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { RouteTree } from './route-tree.js'
 
 declare module '../lifecycle/services.js' {
   interface Services {
@@ -51,7 +52,10 @@ export function routeName ({ config, method, url }: RouteOptions): string {
 /** The routes of an application, in a router of our own: why no route matched is not available from Fastify's. */
 export class RouteTable {
   readonly #router
-  readonly #own: DeclaredRoute[] = []
+  /** The application's own routes, in the order of declaration. */
+  readonly routes: DeclaredRoute[] = []
+  /** The same, by segments. */
+  readonly tree = new RouteTree<DeclaredRoute>()
   /** By method, pattern and constraints; by method and pattern alone the last of several. */
   readonly #entries = new Map<string, Entry>()
   readonly #methods = new Set<string>()
@@ -90,7 +94,10 @@ export class RouteTable {
     }
     const { debugOnly = false, httpsOnly = false } = route.config ?? {}
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true
-    if (!declared.name.startsWith('_')) this.#own.push(declared)
+    if (!declared.name.startsWith('_')) {
+      this.routes.push(declared)
+      this.tree.add(declared)
+    }
     for (const method of methods) {
       const order = this.#order++
       const { handler } = route
@@ -130,11 +137,6 @@ export class RouteTable {
     const url = routeOptions.url ?? stateOf(request).route?.pattern ?? ''
     const found = this.#hasConstraints ? this.#find(method, pathnameOf(request), request)?.route : undefined
     return found ?? this.#entries.get(`${method} ${url}`)?.route ?? null
-  }
-
-  /** The application's own routes, in the order of declaration. */
-  own (): readonly DeclaredRoute[] {
-    return this.#own
   }
 
   /** The methods of a path, in order of declaration, and its other trailing-slash form if only that has a GET route. */

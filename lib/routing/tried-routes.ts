@@ -1,22 +1,18 @@
-import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyRequest } from 'fastify'
 import { percentDecoded } from '../http/header-text.js'
 import { pathnameOf } from '../http/request-target.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { editDistance } from '../similar-name.js'
-import type { DeclaredRoute } from './route-table.js'
+import type { DeclaredRoute, RouteTable } from './route-table.js'
+import { isParameter, patternSegments, segmentMatches } from './route-tree.js'
 
 const MAX_TRIED = 50
 const MAX_PATH = 300
 const MAX_NEAR = 5
 
-/** The cost of a route that is not similar to the request. */
-const FAR = 1_000
-
 declare module '../recording/recording.js' {
   interface Recording {
-    /** The routes that nearly matched the request: all routes are compared once. */
+    /** The routes that nearly matched the request: they are compared once. */
     triedRoutes?: ReturnType<typeof compareRoutes>
   }
 }
@@ -24,7 +20,7 @@ declare module '../recording/recording.js' {
 /** Why each route did not match a request: the fifty nearest, nearest first, and how many more there are. */
 export function triedRoutes (request: FastifyRequest) {
   return (recordingOf(request).triedRoutes ??=
-    compareRoutes(servicesOf(request).routeTable.own(), { method: request.method, path: pathnameOf(request) }))
+    compareRoutes(servicesOf(request).routeTable, { method: request.method, path: pathnameOf(request) }))
 }
 
 /** The routes that nearly matched; `path` has the request's parameters, null if one is missing. */
@@ -34,32 +30,21 @@ export function nearestRoutes (request: FastifyRequest) {
     .map(({ route, why }) => ({ route, why, path: pathFor(route, sent) }))
 }
 
-/** Compares a request with each of some routes. An application may have thousands: only those shown have a sentence. */
-export function compareRoutes (routes: readonly DeclaredRoute[], { method, path }: { method: string, path: string }) {
+/** Compares a request with routes. An application may have thousands: only those shown have a sentence. */
+export function compareRoutes (
+  { routes, tree }: Pick<RouteTable, 'routes' | 'tree'>, { method, path }: { method: string, path: string }
+) {
   const sent = segmentsOf(path)
-  const other = otherForm(sent)
-  const near: Array<{ route: DeclaredRoute, cost: number }> = []
-  const far: typeof near = []
+  const near = new Set(tree.similar(sent, MAX_TRIED))
+  const shown = [...near]
   for (const route of routes) {
-    const cost = costOf(route, sent, other)
-    if (cost < FAR) near.push({ route, cost })
-    else if (far.length < MAX_TRIED) far.push({ route, cost })
+    if (shown.length >= MAX_TRIED) break
+    if (!near.has(route)) shown.push(route)
   }
-  const nearest = [...near.sort((a, b) => a.cost - b.cost), ...far].slice(0, MAX_TRIED)
   return {
-    tried: nearest.map(({ route, cost }) => ({ route, why: reasonFor(route, method, sent), isNear: cost < FAR })),
-    more: routes.length - nearest.length
+    tried: shown.map((route) => ({ route, why: reasonFor(route, method, sent), isNear: near.has(route) })),
+    more: routes.length - shown.length
   }
-}
-
-/** The cost of the difference between a route and a request: the lower, the nearer is the route. */
-function costOf ({ pattern }: DeclaredRoute, sent: readonly string[], other: readonly string[]): number {
-  const declared = patternSegments(pattern)
-  const differing = firstDifference(declared, sent)
-  if (differing === null) return 1
-  // The forms differ at the end.
-  const isAtEnd = differing >= sent.length - 1
-  return isAtEnd && firstDifference(declared, other) === null ? 2 : 3 + differenceOf(declared, sent)
 }
 
 /** The path with a trailing slash instead of without one, or the reverse. */
@@ -86,30 +71,13 @@ function reasonFor ({ methods, pattern, constraints }: DeclaredRoute, method: st
   return `segment ${differing + 1} is "${own}", not "${value}"`
 }
 
-/** The changes of all static segments, and 2 for a segment more or less; `FAR` where the paths differ. */
-function differenceOf (declared: readonly string[], sent: readonly string[]): number {
-  const missing = declared.length - sent.length
-  const more = hasWildcard(declared) ? Math.max(0, missing) : Math.abs(missing)
-  const common = declared.slice(0, sent.length)
-  // A parameter matches any text: without a static segment there is nothing to compare.
-  if (more > 1 || common.every((segment) => segment === '' || isParameter(segment))) return FAR
-  return common.reduce((sum, segment, i) => {
-    const value = sent[i] as string
-    if (sum >= FAR || matches(segment, value)) return sum
-    const most = Math.max(1, Math.floor(segment.length / 3))
-    if (isParameter(segment) || Math.abs(segment.length - value.length) > most) return FAR
-    const changes = editDistance(segment.toLowerCase(), value.toLowerCase())
-    return changes <= most ? sum + changes : FAR
-  }, more * 2)
-}
-
 /** The index of the first segment that does not match; null where all do. */
 function firstDifference (declared: readonly string[], sent: readonly string[]): number | null {
   for (const [i, segment] of declared.entries()) {
     const isRest = i === declared.length - 1 && hasWildcard(declared)
     const value = isRest && sent.length > i ? sent.slice(i).join('/') : sent[i]
     if (value === undefined && segment.endsWith('?')) return null
-    if (value === undefined || !matches(segment, value)) return i
+    if (value === undefined || !segmentMatches(segment, value)) return i
     if (isRest) return null
   }
   return sent.length > declared.length ? declared.length : null
@@ -120,28 +88,9 @@ function segmentsOf (path: string): string[] {
   return path.slice(1, MAX_PATH).split('/').map((segment) => percentDecoded(segment) ?? segment)
 }
 
-/** The segments of a pattern of find-my-way. A slash in an expression does not separate segments. */
-function patternSegments (pattern: string): string[] {
-  const path = pattern.replace(/^\//, '')
-  return path.includes('(') ? path.split(/\/(?![^(]*\))/) : path.split('/')
-}
-
 /** Whether the last segment matches any number of segments. */
 function hasWildcard (declared: readonly string[]): boolean {
   return declared.at(-1)?.endsWith('*') === true
-}
-
-// In a pattern, `::` is a colon, and not a parameter.
-function isParameter (segment: string): boolean {
-  return segment.includes('*') || (segment.includes(':') && /(?<!:):(?!:)/.test(segment))
-}
-
-function matches (segment: string, value: string): boolean {
-  if (!isParameter(segment)) return segment.replaceAll('::', ':') === value
-  if (value === '') return segment === '*' || segment.endsWith('?')
-  // Any text matches a parameter alone: no router is made for it.
-  if (segment === '*' || /^:\w+\??$/.test(segment)) return true
-  return patternMatches(`/${segment}`, 'GET', `/${encodeURIComponent(value)}`)
 }
 
 function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string | null {
@@ -149,15 +98,4 @@ function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string |
     isParameter(segment) ? sent[i] || undefined : segment.replaceAll('::', ':'))
   if (filled.includes(undefined)) return null
   return `/${filled.map((segment) => encodeURIComponent(segment as string)).join('/')}`
-}
-
-/** Whether a router would match a path to a route of this pattern. */
-export function patternMatches (pattern: string, method: string, path: string): boolean {
-  try {
-    const router = FindMyWay({ maxParamLength: 16_384 })
-    router.on(method as HTTPMethod, pattern, () => {})
-    return router.find(method as HTTPMethod, path) !== null
-  } catch {
-    return false
-  }
 }

@@ -38,7 +38,7 @@ inBothModes('a schema that cannot be compiled has the place of its route', async
       declare(app)
     }))
     t.match(error, { code: /^FST_ERR_SCH_/ })
-    t.equal(placeOfFailedStart(error, started?.hindsight.routeTable.own()), placeOfText(text))
+    t.equal(placeOfFailedStart(error, started?.hindsight.routeTable.routes), placeOfText(text))
     t.equal(placeOfFailedStart(error), '', 'without the routes, no place is certain')
   }
 })

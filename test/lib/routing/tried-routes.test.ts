@@ -1,12 +1,18 @@
 import FindMyWay from 'find-my-way'
 import t from 'tap'
 import type { DeclaredRoute } from '../../../lib/routing/route-table.js'
+import { RouteTree } from '../../../lib/routing/route-tree.js'
 import { compareRoutes } from '../../../lib/routing/tried-routes.js'
 import { profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
 const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute =>
   ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hasHooks: false, hasPreHandler: false, hasPreParsing: false })
+const tableOf = (routes: DeclaredRoute[]) => {
+  const tree = new RouteTree<DeclaredRoute>()
+  for (const route of routes) tree.add(route)
+  return { routes, tree }
+}
 const wanted = (path: string, method = 'GET') => ({ method, path })
 
 t.test('each route has the reason why it did not match', async t => {
@@ -28,7 +34,7 @@ t.test('each route has the reason why it did not match', async t => {
     ['/:f(^(?:a/b|c)$)/d', '/x/d', 'segment 1 is ":f(^(?:a/b|c)$)", not "x"', false],
     ['/caf%C3%A9', '/caf%C3', 'segment 1 is "caf%C3%A9", not "caf%C3"', true]
   ] as const) {
-    t.same(compareRoutes([route(pattern)], wanted(path)).tried.map(({ why, isNear }) => [why, isNear]), [[why, isNear]], `${pattern} for ${path}`)
+    t.same(compareRoutes(tableOf([route(pattern)]), wanted(path)).tried.map(({ why, isNear }) => [why, isNear]), [[why, isNear]], `${pattern} for ${path}`)
   }
 })
 
@@ -39,21 +45,42 @@ t.test('the reason can be a method or a constraint', async t => {
     [route('/a/*', ['PUT']), wanted('/a/b/c', 'GET'), 'the method is PUT, not GET'],
     [route('/a', ['GET'], { host: 'b.test' }), wanted('/a'), 'it is only for host b.test'],
     [route('/a', ['GET'], { host: /^c/, version: '1.2.0' }), wanted('/a', 'HEAD'), 'it is only for host /^c/, version 1.2.0']
-  ] as const) t.same(compareRoutes([declared], asked).tried.map(({ why, isNear }) => [why, isNear]), [[why, true]], why)
+  ] as const) t.same(compareRoutes(tableOf([declared]), asked).tried.map(({ why, isNear }) => [why, isNear]), [[why, true]], why)
 })
 
 t.test('the nearest routes come first, 50 at most', async t => {
   const many = Array.from({ length: 200 }, (_, i) => route(`/far/away/${i}`))
-  const { tried, more } = compareRoutes([...many, route('/users'), route('/users/:id', ['PUT'])], wanted('/users/7'))
+  const { tried, more } = compareRoutes(tableOf([...many, route('/users'), route('/users/:id', ['PUT'])]), wanted('/users/7'))
   t.equal(tried.length, 50)
   t.equal(more, 152)
   t.same(tried.slice(0, 2).map(({ route }) => route.pattern), ['/users/:id', '/users'])
 })
 
+t.test('the nearest forms of a path come first', async t => {
+  const patterns = ['/*', '/users/:id?', '/Users', '/user', '/users/', '/:any', '/orders/:id(^\\d+$)', '/users/:id/parts/:part']
+  const table = tableOf(patterns.map(pattern => route(pattern)))
+  for (const [path, near] of [
+    ['/users', ['/*', '/users/:id?', '/:any', '/users/', '/Users', '/user']],
+    ['/users/7', ['/*', '/users/:id?', '/users/', '/Users', '/user']],
+    ['/userz', ['/*', '/:any', '/Users', '/user', '/users/:id?', '/users/']],
+    ['/orders/x', ['/*']],
+    ['/orders/7', ['/*', '/orders/:id(^\\d+$)']]
+  ] as const) {
+    t.same(compareRoutes(table, wanted(path)).tried.filter(({ isNear }) => isNear).map(({ route }) => route.pattern), near, path)
+  }
+})
+
+t.test('an expression of many routes is compared once', async t => {
+  const table = tableOf(Array.from({ length: 300 }, (_, i) => route(`/thing${i}/:id(^\\d+$)`)))
+  const on = t.capture(FindMyWay.prototype, 'on')
+  t.same(table.tree.similar(['thing7', 'x'], 50), [])
+  t.equal(on().length, 1)
+})
+
 // With a comparison of quadratic cost, this test exceeds the time limit of its file.
 t.test('a hostile path is compared in linear time', async t => {
   const routes = Array.from({ length: 2_000 }, (_, i) => route(`/${'a/'.repeat(10)}:x-:y-:z/${i}`))
-  const { tried, more } = compareRoutes(routes, wanted(`/${'a/'.repeat(10)}${'-'.repeat(60_000)}`))
+  const { tried, more } = compareRoutes(tableOf(routes), wanted(`/${'a/'.repeat(10)}${'-'.repeat(60_000)}`))
   t.equal(tried.length + more, 2_000)
 })
 
