@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderShortError } from '../lib/error-page/plain-pages.js'
-import { representation } from '../lib/errors/negotiate.js'
+import { representation } from '../lib/http/header-text.js'
 import { OWN_SEGMENTS, pathnameOf, pathOf } from '../lib/http/request-target.js'
 
 let isOpening = false

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Hint } from '../errors/hints.js'
-import { prefersHtml } from '../errors/negotiate.js'
+import { prefersHtml } from '../http/header-text.js'
 import { read } from '../errors/thrown-value.js'
 import { addVary, dropReplaced, preventCaching } from '../http/responses.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'

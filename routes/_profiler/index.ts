@@ -1,6 +1,6 @@
 import formbody from '@fastify/formbody'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { prefersHtml } from '../../lib/errors/negotiate.js'
+import { prefersHtml } from '../../lib/http/header-text.js'
 import { assets, noticePage } from '../../lib/reading/pages/layout.js'
 import { visibleJson } from '../../lib/view/json.js'
 import reportRoutes from './csp-report.js'

@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { representation } from '../../lib/errors/negotiate.js'
+import { representation } from '../../lib/http/header-text.js'
 import { noncesOf, type Nonces } from '../../lib/http/content-policy.js'
 import { pathnameOf } from '../../lib/http/request-target.js'
 import { preventCaching } from '../../lib/http/responses.js'
