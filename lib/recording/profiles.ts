@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LruMap } from 'toad-cache'
 import { flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
-import { isProfilePath, pathnameOf } from '../http/request-target.js'
+import { isProfilePath, pathnameOf, targetOf } from '../http/request-target.js'
 import { isRedirect } from '../http/responses.js'
 import { sentHeadersOf } from '../lifecycle/header-values.js'
 import { contextOf, recordingOf, requestContext, routeConfigOf } from '../lifecycle/request-state.js'
@@ -14,7 +15,6 @@ import { openConfiguration } from '../parts/config/index.js'
 import { newToken } from '../store/profile.js'
 import { buildProfile, withError } from './build-profile.js'
 import { collectPolicy } from './collect-policy.js'
-import { Redirects } from './redirects.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -34,6 +34,12 @@ declare module './recording.js' {
 const EXIT_TIMEOUT = 500
 /** Errors that are added to a stored profile when its request is no longer in memory. */
 const MAX_LATE_ERRORS = 25
+/** Milliseconds for which a redirect is kept, and how many are kept. */
+const REDIRECT_LIFETIME = 30_000
+const MAX_REDIRECTS = 1_000
+/** Characters. */
+const MAX_URL = 2_000
+const MAX_AGENT = 300
 
 /** One listener for all applications: Node.js warns of more than ten. */
 const onExit = new Set<(code: number, deadline: number) => void>()
@@ -174,4 +180,33 @@ export function release (request: FastifyRequest): void {
   const context = contextOf(request)
   context.wasDebugClient = servicesOf(request).mayReceiveDetails(request)
   context.release()
+}
+
+/** The latest redirects by client and target: they are the parents of the requests that follow. */
+class Redirects {
+  readonly #kept = new LruMap<string>(MAX_REDIRECTS, REDIRECT_LIFETIME)
+
+  /** Keeps the redirect of a request to `location`, which may be relative. */
+  remember (request: FastifyRequest, location: string, token: string): void {
+    // The clients of a Unix socket cannot be distinguished.
+    if (servicesOf(request).originOf(request).ip === '') return
+    this.#kept.set(keyOf(request, location), token)
+  }
+
+  /** Removes the redirect to this request and returns its token; empty where there is none. */
+  take (request: FastifyRequest): string {
+    if (this.#kept.size === 0) return ''
+    const key = keyOf(request)
+    const token = this.#kept.get(key) ?? ''
+    this.#kept.delete(key)
+    return token
+  }
+}
+
+/** The client of a request, and the URL that it requests or is redirected to. */
+function keyOf (request: FastifyRequest, location = ''): string {
+  const origin = servicesOf(request).originOf(request)
+  const url = absoluteUrl(origin, targetOf(request))
+  const target = location.length <= MAX_URL && URL.canParse(location, url) ? new URL(location, url).href : ''
+  return [origin.ip, request.headers['user-agent']?.slice(0, MAX_AGENT), target.split('#', 1)].join('\n')
 }
