@@ -1,6 +1,6 @@
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import type { ErrorReport } from '../errors/report.js'
-import { rootCause, type RootCause } from '../errors/root-cause.js'
+import { rootCause, type RootCause } from '../errors/masked-exceptions.js'
 import { firstOwnFrame } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification } from '../logs/log-record.js'
 

@@ -7,7 +7,7 @@ import type { FlattenedException, StackFrame, CodeExcerpt } from './exception.js
 import { isErrorStatus } from '../http/http-errors.js'
 import { counted, cut, grouped, wordFor } from '../view/visible.js'
 import { inspected } from '../view/json.js'
-import { excerptAt, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
+import { excerptAt, firstOwnFrame, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
 import { isError, messageOf, nameOf, read } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
@@ -94,6 +94,9 @@ const MAX_ALL_EXCERPTS = 100
 const MAX_MESSAGE = 20_000
 const MAX_STACK = 40_000
 const MAX_PARSED_STACK = 100_000
+/** Of the members of an AggregateError in its root cause, and of their kinds. */
+const MAX_MESSAGES = 3
+const MAX_KINDS = 4
 
 /** The state of one call of `flattenError`: the remaining limits, and the errors that are listed already. */
 interface Walk {
@@ -207,4 +210,48 @@ function membersOf (error: unknown): { members: unknown[], total: number } {
     // A proxy of an array.
     return none
   }
+}
+
+/** The deepest cause of a chain of errors. */
+export interface RootCause {
+  name: string
+  message: string
+  code?: string
+  /** The first frame of the application: of the root cause itself, otherwise of the nearest error that it caused. */
+  frame?: StackFrame
+  /** What the members of an AggregateError have in common, or the number of each kind. */
+  members?: string
+}
+
+/**
+ * The root cause of a chain, which begins with it; null for an empty chain. Where it is an AggregateError whose members
+ * have root causes of one kind, the result is that cause; for several kinds the members are counted by kind.
+ */
+export function rootCause (chain: readonly FlattenedException[]): RootCause | null {
+  const [root] = chain
+  if (root === undefined) return null
+  const { name, message, code, errors = [] } = root
+  const frame = firstOwnFrame(chain)
+  const near = frame === undefined ? {} : { frame }
+  const own = { name, message: message.trim() === '' ? code ?? name : message, ...(code !== undefined && { code }) }
+  const roots = errors.map((member) => rootCause(member)).filter((member) => member !== null)
+  const kinds = new Map<string, number>()
+  for (const one of roots) {
+    const kind = `${one.name}: ${one.code ?? one.message}`
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+  }
+  const [common] = roots
+  if (common === undefined) return { ...own, ...near }
+  if (kinds.size > 1) {
+    const counts = [...kinds].map(([kind, count]) => `${grouped(count)} × ${kind}`)
+    return { ...own, ...near, members: listed(counts, MAX_KINDS, ', ') }
+  }
+  const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')
+  const members = errors.length > 1 ? { members: `the common cause of ${counted(errors.length, 'error')}` } : {}
+  return { ...near, ...common, message: messages, ...members }
+}
+
+function listed (texts: readonly string[], max: number, separator: string): string {
+  const shown = texts.slice(0, max).join(separator)
+  return texts.length > max ? `${shown}${separator}and ${grouped(texts.length - max)} more` : shown
 }

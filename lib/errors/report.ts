@@ -11,9 +11,8 @@ import { counted } from '../view/visible.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { handlerFrame } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
-import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
+import { exceptionsOf, maskFrame, maskOf, rootCause } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
-import { rootCause } from './root-cause.js'
 import { isInternal, packageOf, placeOf, splitStack, stackFrames } from './stack-frame.js'
 
 declare module '../recording/recording.js' {
