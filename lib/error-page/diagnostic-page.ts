@@ -13,8 +13,7 @@ import type { EditorLink } from '../view/editor.js'
 import { safeJson } from '../view/json.js'
 import { plainStack, renderShortError } from './plain-pages.js'
 import { renderHtml } from './render-html.js'
-import { detail } from './report-facts.js'
-import { renderText } from './render-text.js'
+import { detail, renderText } from './render-text.js'
 
 /** Milliseconds for complete pages in one turn of the event loop; one takes about 2 ms. */
 const MAX_TURN = 200

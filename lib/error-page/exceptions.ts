@@ -5,7 +5,7 @@ import { counted, cut, visibleLine } from '../view/visible.js'
 import { readAsset } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
 import { html, text } from '../view/html.js'
-import { everyException } from './report-facts.js'
+import { everyException } from './render-text.js'
 
 export const style = readAsset(import.meta.url, './exceptions.css')
 

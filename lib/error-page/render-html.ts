@@ -13,9 +13,8 @@ import {
   fileLink, renderExceptions, renderExcerpt, renderSource, renderStackTraces, style as exceptionsStyle
 } from './exceptions.js'
 import {
-  chainLines, detail, everyException, headline, logCounts, profileUrl, mainCause, mainSource
-} from './report-facts.js'
-import { renderText } from './render-text.js'
+  chainLines, detail, everyException, headline, logCounts, mainCause, mainSource, profileUrl, renderText
+} from './render-text.js'
 import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { safeJson } from '../view/json.js'
 
