@@ -4,10 +4,9 @@ import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
 import { rootCause, type RootCause } from '../errors/masked-exceptions.js'
 import type { ErrorReport } from '../errors/report.js'
-import { placeOf, firstOwnFrame } from '../errors/stack-frame.js'
-import { isNotification, mostSevere, stacksLast, type LogRecord, isErrorOrWorse } from '../logs/log-record.js'
-import { counted, cut, timeOfDay, visibleLine } from '../view/visible.js'
-import { code, escapeMarkdown, fence } from '../view/markdown.js'
+import { firstOwnFrame, placeOf } from '../errors/stack-frame.js'
+import { isErrorOrWorse, isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
+import { code, counted, cut, escapeMarkdown, fence, timeOfDay, visibleLine } from '../view/visible.js'
 
 const MAX_FRAMES = 8
 /** Where no frame is of the application. */

@@ -4,8 +4,7 @@ import { hintsOf, isObject, listOf, resultsOf } from '../parts/read.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import type { Profile } from '../store/profile.js'
-import { code, escapeMarkdown, fence } from '../view/markdown.js'
-import { cut } from '../view/visible.js'
+import { code, cut, escapeMarkdown, fence } from '../view/visible.js'
 import { NO_DIFFERENCE, type LastSuccess } from './compare/last-success.js'
 
 const MAX_NAME = 300

@@ -2,6 +2,8 @@
 const HIDDEN = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff]/gu
 const LONE_SURROGATE = /\p{Surrogate}/gu
 const ONLY_ASCII = /^[\n\t -~]*$/
+/** Characters of a code span. */
+const MAX_CODE = 1_000
 
 /** Replaces invisible characters, and those that reorder text, by visible ones; line feeds and tabs stay. */
 export function visible (text: string): string {
@@ -43,4 +45,28 @@ export function counted (number: number, one: string, many?: string): string {
 /** An integer with separators, as in `1,200`. */
 export function grouped (integer: number): string {
   return integer.toLocaleString('en')
+}
+
+/** Escapes text for one line of Markdown. */
+export function escapeMarkdown (text: string): string {
+  return visibleLine(text).replace(/[\\`*_[\]<>&|~#$]/g, '\\$&')
+}
+
+/** A fenced code block. The fence is longer than any run of backticks in the text, so that no text can close it. */
+export function fence (text: string, language: string): string {
+  const content = visible(text)
+  const marks = '`'.repeat(Math.max(3, longestRun(content) + 1))
+  return `${marks}${language}\n${content}\n${marks}`
+}
+
+/** A code span. */
+export function code (text: string): string {
+  const content = visibleLine(cut(text, MAX_CODE))
+  const marks = '`'.repeat(longestRun(content) + 1)
+  const padding = /^[` ]|[` ]$/.test(content) ? ' ' : ''
+  return `${marks}${padding}${content}${padding}${marks}`
+}
+
+function longestRun (text: string): number {
+  return (text.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0)
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { counted, cut, grouped, visible, visibleLine, wordFor } from '../../../lib/view/visible.js'
+import { counted, cut, escapeMarkdown, grouped, visible, visibleLine, wordFor } from '../../../lib/view/visible.js'
 import { build } from '../../support/app.js'
 
 t.test('visible replaces control characters', async (t) => {
@@ -40,4 +40,8 @@ t.test('the list of profiles counts its results', async (t) => {
   t.match(await list(), /\b1 of at most [\d,]+ profiles, [^:]+: 1 failure, 0 pinned\./)
   await app.inject('/')
   t.match(await list(), ': 2 failures, 0 pinned.')
+})
+
+t.test('escapeMarkdown leaves no markup', async (t) => {
+  t.equal(escapeMarkdown('a_b*c`[x](y)<i>\n# d'), 'a\\_b\\*c\\`\\[x\\](y)\\<i\\>␊\\# d')
 })
