@@ -1,6 +1,5 @@
-import { setOnDocument } from '../lib/full/responses.js'
 import { ruleFinder } from '../lib/http/request-target.js'
-import { listener, Skip } from '../lib/full/listener.js'
+import { listener, Skip, setOnDocument } from '../lib/full/listener.js'
 
 const allowed = new Skip('framing is allowed for this path')
 

@@ -1,6 +1,5 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
-import { afterBody } from '../lib/full/responses.js'
-import { listenerPair, Skip } from '../lib/full/listener.js'
+import { listenerPair, Skip, afterBody } from '../lib/full/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 declare module 'fastify' {

@@ -1,7 +1,6 @@
 import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
-import { afterBody } from '../lib/full/responses.js'
-import { listener, Skip } from '../lib/full/listener.js'
+import { afterBody, listener, Skip } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { notFound } from '../lib/routing/route-error.js'
 

@@ -1,5 +1,4 @@
-import { setIfAbsent } from '../lib/full/responses.js'
-import { listener } from '../lib/full/listener.js'
+import { listener, setIfAbsent } from '../lib/full/listener.js'
 
 const DEFAULT = ['no-referrer', 'strict-origin-when-cross-origin']
 

@@ -1,5 +1,4 @@
-import { listener } from '../lib/full/listener.js'
-import { setOnDocument } from '../lib/full/responses.js'
+import { listener, setOnDocument } from '../lib/full/listener.js'
 
 /** Sets `X-XSS-Protection`, which disables the auditor of old browsers. */
 export const xssProtection = listener('kernel.response', 'xss-protection', (_app, { xssProtection: value = '0' }) =>

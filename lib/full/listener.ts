@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { isRedirect, isStream } from '../http/responses.js'
 import type { HookRun } from '../lifecycle/event-recorder.js'
 import { HOOK_OF_STAGE, type PassName, type Slot, type Stage } from '../lifecycle/events.js'
 import { after, ownHook } from '../lifecycle/hooks.js'
@@ -230,4 +231,25 @@ export function runSlots (
 
 function payloadAfter (result: unknown, payload: unknown): unknown {
   return typeof result === 'string' || Buffer.isBuffer(result) ? result : payload
+}
+
+/** The reason why headers about documents are not set on redirects. */
+export const notOnRedirect = new Skip('not on redirects')
+const setByRoute = new Skip('the route has set the header')
+
+/** Sets a header, unless the route has set it. */
+export function setIfAbsent (reply: FastifyReply, name: string, value: string): Skip | undefined {
+  if (reply.hasHeader(name)) return setByRoute
+  reply.header(name, value)
+}
+
+/** Sets a header about the document that a response has, unless the route has set it. */
+export function setOnDocument (reply: FastifyReply, name: string, value: string): Skip | undefined {
+  return isRedirect(reply) ? notOnRedirect : setIfAbsent(reply, name, value)
+}
+
+/** Calls `done` at once, or for a stream when it has been sent or aborted. */
+export function afterBody (reply: FastifyReply, payload: unknown, done: () => void): void {
+  if (isStream(payload)) reply.raw.once('close', done)
+  else done()
 }
