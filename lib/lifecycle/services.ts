@@ -7,7 +7,7 @@ export type Mode = 'observe' | 'full'
 
 /**
  * The services of one application, as `app.hindsight`. This interface has those of the lifecycle; each feature declares
- * its own by declaration merging. `app/services.ts` and `app/prepare.ts` set them before the first request.
+ * its own by declaration merging. `app/hindsight.ts` and `app/prepare.ts` set them before the first request.
  */
 export interface Services {
   /** The application: the pages of the profiler may be answered by another instance. */
