@@ -1,20 +1,21 @@
 import t from 'tap'
-import Fastify, { type InjectOptions } from 'fastify'
+import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { JSDOM } from 'jsdom'
 import ts from 'typescript'
 import { pluginOf, routeCode, type Hint, type RouteCode } from '../../../lib/errors/hints.js'
-import { hindsight } from '../../../app/index.js'
 import { build } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
+function declare (app: FastifyInstance): void {
+  app.get('/orders/:id', async () => 'x')
+  app.route({ method: ['PUT', 'DELETE'], url: '/orders/:id', handler: async () => 'x' })
+  app.get('/About/Team', async () => 'x')
+  app.post('/contact', { bodyLimit: 10 }, async () => 'x')
+  app.get('/fails', async () => { throw Object.assign(new Error('gone'), { statusCode: 404 }) })
+}
+
 async function hints (t: Parameters<typeof build>[0], request: InjectOptions | string, options = {}): Promise<Hint[]> {
-  const app = await build(t, options, (app) => {
-    app.get('/orders/:id', async () => 'x')
-    app.route({ method: ['PUT', 'DELETE'], url: '/orders/:id', handler: async () => 'x' })
-    app.get('/About/Team', async () => 'x')
-    app.post('/contact', { bodyLimit: 10 }, async () => 'x')
-    app.get('/fails', async () => { throw Object.assign(new Error('gone'), { statusCode: 404 }) })
-  })
+  const app = await build(t, options, declare)
   const { headers, ...rest } = typeof request === 'string' ? { url: request, headers: {} } : request
   return (await app.inject({ ...rest, headers: { accept: 'application/json', ...headers } })).json<{ hints: Hint[] }>().hints
 }
@@ -43,26 +44,32 @@ t.test('paths are compared segment by segment', async (t) => {
   t.match((await hints(t, '/oders/7/lines/2'))[0]?.title, 'No route for GET /oders/7/lines/2', 'two segments more are another path')
 })
 
-t.test('in observe mode a page has the same hints, and a route for the application', async (t) => {
-  const app = Fastify()
-  t.teardown(() => app.close())
-  await app.register(hindsight, { profiler: { storage: 'memory' } })
-  app.get('/orders/:id', async () => 'x')
-  app.get('/gone', (_request, reply) => { reply.callNotFound() })
-  const page = async (request: InjectOptions): Promise<Document> => {
-    const { statusCode, body } = await app.inject({ ...request, headers: { accept: 'text/html' } })
-    t.equal(statusCode, 404, 'the status stays')
+inBothModes('the page of a failure has its hints, and a route to declare', async (t, build, mode) => {
+  const app = await build((app) => {
+    declare(app)
+    app.get('/gone', (_request, reply) => { reply.callNotFound() })
+  })
+  const page = async (request: InjectOptions, expected = 404): Promise<Document> => {
+    const { statusCode, body } = await app.inject({ ...request, headers: { accept: 'text/html', ...request.headers } })
+    t.equal(statusCode, expected)
     return new JSDOM(body).window.document
   }
+  const first = async (request: InjectOptions, expected?: number) => (await page(request, expected)).querySelector('.hint')?.textContent
   const near = await page({ url: '/oders/7' })
-  t.match(near.querySelector('.hint')?.textContent, /Similar route\s.*GET \/orders\/:id/s)
+  t.match(near.querySelector('.hint')?.textContent, /Similar routes\s.*GET \/orders\/:id/s)
   t.ok(near.querySelector('.hint a[href="/orders/7"]'))
-  t.match(near.querySelector('main')?.textContent, /To declare it, add this route to your application:\s*app\.get\('\/oders\/:id'/)
-  t.match(
-    (await page({ method: 'POST', url: '/orders/7' })).querySelector('.hint')?.textContent,
-    /The path has routes, but not for POST\s.*the method is GET, not POST/s
-  )
-  t.equal((await page({ url: '/gone' })).querySelector('.hint'), null, 'the route exists')
+  t.match(near.querySelector('main')?.textContent, mode === 'full'
+    ? /To declare it, save these lines as routes\/oders\.ts:.*app\.get\('\/oders\/:id'/s
+    : /To declare it, add this route to your application:\s*app\.get\('\/oders\/:id'/)
+  t.match(await first({ url: '/about/team' }), /This route nearly matches\.\s.*segment 1 is "About", not "about"/s)
+  t.match(await first({ method: 'POST', url: '/contact/' }), /the trailing slash/)
+  const json = { 'content-type': 'application/json' }
+  t.match(await first({ method: 'POST', url: '/contact', headers: json, payload: '"0123456789"' }, 413), /Why was this refused\?\s.*bodyLimit here, 10 bytes/s)
+  t.equal(await first({ url: '/fails' }), undefined, 'a handler that calls itself not found')
+  t.equal(await first({ url: `/${'x'.repeat(300)}` }), undefined, 'an implausible path')
+  if (mode === 'full') return
+  t.match(await first({ method: 'POST', url: '/orders/7' }), /The path has routes, but not for POST\s.*the method is GET, not POST/s)
+  t.equal(await first({ url: '/gone' }), undefined, 'the route exists')
 })
 
 t.test('a hint names a difference in case or in the trailing slash', async (t) => {

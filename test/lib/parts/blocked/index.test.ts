@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { JSDOM } from 'jsdom'
-import t from 'tap'
-import type { InjectOptions } from 'fastify'
+import t, { type Test } from 'tap'
+import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { HindsightOptions } from '../../../../lib/options.js'
 import { execute } from '../../../../cli/run.js'
 import { droppedCookies, type CookieContext } from '../../../../lib/parts/blocked/index.js'
@@ -35,30 +35,31 @@ const from = (origin: string, more = {}) => ({ origin, 'sec-fetch-mode': 'cors',
 async function application (t: Parameters<typeof build>[0]) {
   return await build(t, OPTIONS.security, (app) => {
     for (const url of ['/api', '/open', '/cookie', '/elsewhere', '/machine', '/admin']) app.get(url, async () => 'x')
-    app.post('/small', { bodyLimit: 10 }, async () => 'x')
-    app.post('/any', async () => 'x')
-    app.addContentTypeParser('text/csv', { parseAs: 'string', bodyLimit: 5 }, (_request, body, done) => { done(null, body) })
-    app.register(async (part) => {
-      part.removeAllContentTypeParsers()
-      part.post('/none', async () => 'x')
-    })
     app.get('/granted', { config: { isGranted: 'ROLE_ADMIN', name: 'granted' } }, async () => 'x')
     app.get('/expression', { config: { security: 'user != null' } }, async () => 'x')
-    app.get('/own', async () => { throw Object.assign(new Error('not yours'), { statusCode: 403 }) })
-    app.get('/sent', async (_request, reply) => reply.code(401).send('no'))
-    app.get('/limited', async () => { throw Object.assign(new Error('slow down'), { statusCode: 429 }) })
     app.get('/dropped', async (_request, reply) => reply.setCookie('a', 'hidden', { sameSite: 'none', secure: true }).send('x'))
-    app.get('/header', async (_request, reply) => reply.header('set-cookie', 'b=hidden; Secure; SameSite=None').send('x'))
     app.get('/session', async (request) => { (request.session as unknown as { a: number }).a = 1; return 'x' })
   }, { cors: OPTIONS.cors ?? [], debugClients: ['127.0.0.1'], debugHosts: ['app.example'] })
 }
 
-t.test('the profile of a refused request has the reason in one sentence', async (t) => {
+/** The kind of the first reason that a profile has, its sentence and its option. */
+type Reason = [name: string, request: InjectOptions, kind: string, sentence: RegExp | string, option: RegExp | null]
+
+async function hasReasons (t: Test, app: FastifyInstance, requests: Reason[]): Promise<void> {
+  for (const [name, request, kind, sentence, option] of requests) {
+    const { collectors } = await profileOf(app, await app.inject(request))
+    const [first] = collectors.blocked as Array<Record<string, unknown>> ?? []
+    t.match(first, { kind, sentence, option }, name)
+    t.notMatch(JSON.stringify(collectors.blocked ?? ''), 'hidden', name)
+  }
+}
+
+t.test('the profile of a request that Hindsight refused has the reason in one sentence', async (t) => {
   const app = await application(t)
   const preflight = (url: string, origin: string, method = 'GET', headers = '') => ({
     method: 'OPTIONS', url, headers: { origin, 'access-control-request-method': method, ...(headers !== '' && { 'access-control-request-headers': headers }) }
   }) as const
-  for (const [name, request, kind, sentence, option] of [
+  await hasReasons(t, app, [
     [
       'wrong password', { url: '/machine', headers: { ...json, ...basic('ada:wrong') } }, 'credentials',
       /^The authenticator basic of the firewall "machines" refused the credentials \(.+\): the option security\.firewalls\["machines"\]\.auth\w+ decides\.$/,
@@ -84,45 +85,12 @@ t.test('the profile of a refused request has the reason in one sentence', async 
       /^The expression "user != null" of the route GET \/expression is false, and no user/, /config\.security/
     ],
     [
-      'CSRF', { method: 'POST', url: '/login', headers: json, payload: '{"_username":"ada","_password":"x"}' }, 'access',
-      /^The request has no CSRF token .*security\.firewalls\["main"\]\.authenticators\.login\.csrf decides\.$/, /csrf/
-    ],
-    [
-      'the application', { url: '/own', headers: json }, 'access',
-      /^403 was raised at \S+index\.test\.ts:\d+ \(Error: not yours\): no option of Hindsight decides\.$/, null
-    ],
-    ['its answer', { url: '/sent' }, 'credentials', /^The application \(a handler or hook of GET \/sent\) answered with 401 by itself/, null],
-    [
-      'too many', { url: '/limited', headers: json }, 'rate',
-      /^429 was raised at \S+index\.test\.ts:\d+ \(Error: slow down\): no option of Hindsight decides\.$/, null
-    ],
-    [
       'the method', { method: 'DELETE', url: '/api', headers: json }, 'method',
       /^No route accepts DELETE at this path: its routes accept GET: the option method/, /method of the route/
     ],
     [
-      'the limit of a route', { method: 'POST', url: '/small', headers: json, payload: '"0123456789"' }, 'size',
-      'The body is larger than the bodyLimit here, 10 bytes, or than that of its parser: the option bodyLimit of Fastify, of addContentTypeParser or of ' +
-        'the route decides.',
-      /^bodyLimit of Fastify/
-    ],
-    [
-      'that of the server', { method: 'POST', url: '/any', headers: json, payload: `"${'x'.repeat(1_048_576)}"` }, 'size',
-      /^The body is larger than the bodyLimit here, 1,048,576 bytes, or than that of its parser: /,
-      /^bodyLimit of Fastify, of addContentTypeParser or of the route$/
-    ],
-    [
-      'that of a parser', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'text/csv' }, payload: '0123456789' }, 'size',
-      /^The body is larger than the bodyLimit here, 1,048,576 bytes, or than that of its parser: /, /addContentTypeParser/
-    ],
-    [
-      'the type', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type',
-      /^No parser accepts a body of the type "application\/xml" here: the option addContentTypeParser of Fastify decides\.$/,
-      /^addContentTypeParser of Fastify$/
-    ],
-    [
-      'the type, without any parser', { method: 'POST', url: '/none', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type',
-      /^No parser accepts a body of the type "application\/xml" here: the option addContentTypeParser/, /addContentTypeParser/
+      'CSRF', { method: 'POST', url: '/login', headers: json, payload: '{"_username":"ada","_password":"x"}' }, 'access',
+      /^The request has no CSRF token .*security\.firewalls\["main"\]\.authenticators\.login\.csrf decides\.$/, /csrf/
     ],
     [
       'an origin', { url: '/api', headers: from('https://evil.example') }, 'cors',
@@ -155,17 +123,63 @@ t.test('the profile of a refused request has the reason in one sentence', async 
     [
       'a cookie', { url: '/dropped', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie',
       /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/
+    ]
+  ])
+})
+
+inBothModes('the profile of a request that Fastify or the application refused has the reason in one sentence', async (t, build) => {
+  const app = await build((app) => {
+    app.post('/small', { bodyLimit: 10 }, async () => 'x')
+    app.post('/any', async () => 'x')
+    app.addContentTypeParser('text/csv', { parseAs: 'string', bodyLimit: 5 }, (_request, body, done) => { done(null, body) })
+    app.register(async (part) => {
+      part.removeAllContentTypeParsers()
+      part.post('/none', async () => 'x')
+    })
+    app.get('/own', async () => { throw Object.assign(new Error('not yours'), { statusCode: 403 }) })
+    app.get('/sent', async (_request, reply) => reply.code(401).send('no'))
+    app.get('/limited', async () => { throw Object.assign(new Error('slow down'), { statusCode: 429 }) })
+    app.get('/header', async (_request, reply) => reply.header('set-cookie', 'b=hidden; Secure; SameSite=None').send('x'))
+  }, { debugClients: ['127.0.0.1'], debugHosts: ['app.example'] })
+  await hasReasons(t, app, [
+    [
+      'the application', { url: '/own', headers: json }, 'access',
+      /^403 was raised at \S+index\.test\.ts:\d+ \(Error: not yours\): no option of Hindsight decides\.$/, null
+    ],
+    ['its answer', { url: '/sent' }, 'credentials', /^The application \(a handler or hook of GET \/sent\) answered with 401 by itself/, null],
+    [
+      'too many', { url: '/limited', headers: json }, 'rate',
+      /^429 was raised at \S+index\.test\.ts:\d+ \(Error: slow down\): no option of Hindsight decides\.$/, null
+    ],
+    [
+      'the limit of a route', { method: 'POST', url: '/small', headers: json, payload: '"0123456789"' }, 'size',
+      'The body is larger than the bodyLimit here, 10 bytes, or than that of its parser: the option bodyLimit of Fastify, of addContentTypeParser or of ' +
+        'the route decides.',
+      /^bodyLimit of Fastify/
+    ],
+    [
+      'that of the server', { method: 'POST', url: '/any', headers: json, payload: `"${'x'.repeat(1_048_576)}"` }, 'size',
+      /^The body is larger than the bodyLimit here, 1,048,576 bytes, or than that of its parser: /,
+      /^bodyLimit of Fastify, of addContentTypeParser or of the route$/
+    ],
+    [
+      'that of a parser', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'text/csv' }, payload: '0123456789' }, 'size',
+      /^The body is larger than the bodyLimit here, 1,048,576 bytes, or than that of its parser: /, /addContentTypeParser/
+    ],
+    [
+      'the type', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type',
+      /^No parser accepts a body of the type "application\/xml" here: the option addContentTypeParser of Fastify decides\.$/,
+      /^addContentTypeParser of Fastify$/
+    ],
+    [
+      'the type, without any parser', { method: 'POST', url: '/none', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type',
+      /^No parser accepts a body of the type "application\/xml" here: the option addContentTypeParser/, /addContentTypeParser/
     ],
     [
       'a cookie of a header', { url: '/header', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie',
       /^The browser drops the cookie "b": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/
-    ],
-  ] as Array<[string, InjectOptions, string, RegExp, RegExp | null]>) {
-    const { collectors } = await profileOf(app, await app.inject(request))
-    const [first] = collectors.blocked as Array<Record<string, unknown>> ?? []
-    t.match(first, { kind, sentence, option }, name)
-    t.notMatch(JSON.stringify(collectors.blocked ?? ''), 'hidden', name)
-  }
+    ]
+  ])
 })
 
 t.test('requests that pass have no reason', async (t) => {
