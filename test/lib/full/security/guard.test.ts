@@ -90,7 +90,7 @@ const LAX = { routerOptions: { caseSensitive: false, ignoreDuplicateSlashes: tru
 
 t.test('for any target, a redirect stays on the origin of the request', async t => {
   for (const [router, server] of [['strict', {}], ['lax', LAX]] as const) {
-    const app = await build(t, { security }, routes, server)
+    const app = await build(t, { security, profiler: false }, routes, server)
     const port = await listen(app)
     let redirects = 0
     for (const [state, headers] of STATES) {
