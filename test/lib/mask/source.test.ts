@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
+import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
+import { hindsight } from '../../../app/hindsight.js'
 import { createMask } from '../../../lib/mask/mask.js'
 import { maskSource } from '../../../lib/mask/source.js'
+import { build, inMemory, profileOf } from '../../support/app.js'
 
 const mask = createMask()
 
@@ -93,4 +96,28 @@ t.test('excerpts are masked once for all requests, path parameters in each', asy
   t.same(mask.withParams({ token: 'visible', id: 'x' }).source(lines), ["password = '******'", "start('******')"])
   t.equal(mask.withParams({ token: 'absent-value' }).source(lines), mask.source(lines), 'the same lines')
   t.same(createMask(['start']).source(["start = 'a'"]), ["start = '******'"], 'names of the option `mask`')
+})
+
+function declare (app: FastifyInstance): void {
+  app.get('/', async () => {
+    const apiKey: string = process.env.HINDSIGHT_NO_KEY ?? 'S1cretValue'
+    throw new Error(`failed with ${apiKey.length} characters`)
+  })
+}
+
+t.test('the page, JSON, Markdown and the profile have masked source, in both modes', async t => {
+  const observed = Fastify()
+  await observed.register(hindsight, { debug: true, profiler: inMemory() })
+  declare(observed)
+  t.teardown(async () => await observed.close())
+  for (const [mode, app] of [['full', await build(t, { declare })], ['observe', observed]] as const) {
+    for (const accept of ['text/html', 'application/json', 'text/markdown', 'text/plain']) {
+      const { body } = await app.inject({ url: '/', headers: { accept } })
+      t.notMatch(body, 'S1cretValue', `${mode}: ${accept}`)
+      if (mode === 'full' || accept === 'text/html') t.match(body.replace(/<[^>]+>/g, ''), 'HINDSIGHT_NO_KEY', accept)
+    }
+    const profile = JSON.stringify(await profileOf(app, await app.inject('/')))
+    t.match(profile, "HINDSIGHT_NO_KEY ?? '******'", `${mode}: the profile`)
+    t.notMatch(profile, 'S1cretValue')
+  }
 })
