@@ -5,6 +5,7 @@ import { checkOptions, listenersOf } from '../lib/check-options.js'
 import { warnOnce, type Services } from '../lib/lifecycle/services.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from '../lib/options.js'
+import { checkBudgets } from '../lib/parts/queries/budget.js'
 import type { ResolvedOptions } from './prepare.js'
 import { profilerSettings, recordingSetting } from '../lib/recording/collect-policy.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
@@ -58,6 +59,7 @@ function begin (app: FastifyInstance, given: HindsightOptions): Startup {
   const recording = recordingSetting(debug, settings)
   openServices(app, options, recording)
   decorateRequests(app, recording !== 'none')
+  if (debug) checkBudgets(app, options.queryBudget)
   const resolved = { options, settings }
   return { resolved, observation: mode === 'observe' && recording !== 'none' ? beginObservation(app, resolved) : null }
 }

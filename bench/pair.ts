@@ -16,7 +16,7 @@ export interface Result {
   /** Microseconds of CPU time a request. */
   cpu: { subject: Quartiles, base: Quartiles }
   /** The part of it that the thread which answers requests takes; `NaN` where the system does not report it. */
-  main: { subject: Quartiles, base: Quartiles }
+  main: { subject: Quartiles, base: Quartiles, added: Quartiles }
   /** Requests a second, with the load on the same machine. */
   rate: { subject: Quartiles, base: Quartiles }
   status: number
@@ -61,7 +61,11 @@ export async function measurePair (scenario: Scenario, options: PairOptions): Pr
     name: scenario.name,
     ratio: quartiles(ours.map(({ cpu }, i) => (theirs[i] as Round).cpu / cpu)),
     cpu: { subject: quartiles(ours.map(({ cpu }) => cpu)), base: quartiles(theirs.map(({ cpu }) => cpu)) },
-    main: { subject: quartiles(ours.map(({ main }) => main)), base: quartiles(theirs.map(({ main }) => main)) },
+    main: {
+      subject: quartiles(ours.map(({ main }) => main)),
+      base: quartiles(theirs.map(({ main }) => main)),
+      added: quartiles(ours.map(({ main }, i) => main - (theirs[i] as Round).main))
+    },
     rate: { subject: quartiles(ours.map(({ rate }) => rate)), base: quartiles(theirs.map(({ rate }) => rate)) },
     status: ours[0]?.status ?? 0
   }

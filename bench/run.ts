@@ -44,10 +44,17 @@ if (isChosen('latency')) {
   console.log(`| ${cells.join(' | ')} |`)
 }
 
-function row ({ name, what, against, goal }: Scenario, { ratio, cpu }: Result): string {
+function row ({ name, what, against, goal }: Scenario, { ratio, cpu, main }: Result): string {
   const [wanted, figure, isMet] = 'ratio' in goal
     ? [`at least ${goal.ratio}`, ratio, ratio.median >= goal.ratio] as const
-    : [`at most ${goal.microseconds} µs`, cpu.subject, cpu.subject.median <= goal.microseconds] as const
+    : 'microseconds' in goal
+      ? [`at most ${goal.microseconds} µs`, cpu.subject, cpu.subject.median <= goal.microseconds] as const
+      : ofQuery(goal)
+  function ofQuery ({ microsecondsOfQuery, queries }: Extract<Scenario['goal'], { queries: number }>) {
+    const { lower, median, upper } = main.added
+    const each = { lower: lower / queries, median: median / queries, upper: upper / queries }
+    return [`at most ${microsecondsOfQuery} µs a query`, each, each.median <= microsecondsOfQuery] as const
+  }
   const range = `${digits(figure.median)} (${digits(figure.lower)}–${digits(figure.upper)})`
   const times = `${digits(cpu.subject.median)} / ${digits(cpu.base.median)} µs`
   return `| ${[name, what, against, wanted, range, isMet ? 'yes' : '**no**', times].join(' | ')} |`

@@ -4,6 +4,9 @@ interface Side extends ServerOptions {
   variant: string
 }
 
+/** Main-thread CPU of one of the queries of a request, above that of the base. */
+interface QueryGoal { microsecondsOfQuery: number, queries: number }
+
 /** One row of the table: a server, the server with which it is compared, and the goal. */
 export interface Scenario {
   name: string
@@ -12,7 +15,7 @@ export interface Scenario {
   against: string
   base: Side
   /** The least ratio of the base's CPU time a request to ours, or the most microseconds of CPU that ours may take. */
-  goal: { ratio: number } | { microseconds: number }
+  goal: { ratio: number } | { microseconds: number } | QueryGoal
   path?: string
   headers?: Readonly<Record<string, string>>
   /** Requests that are measured, and the most before them, where they differ from the defaults. */
@@ -81,6 +84,16 @@ export const SCENARIOS: readonly Scenario[] = [
     against: 'bare Fastify',
     base: bare,
     goal: { microseconds: 300 }
+  },
+  {
+    name: 'queries',
+    what: 'debug mode, 50 queries a request of an observed SQLite, each with its caller; the main thread',
+    subject: { variant: 'hindsight:queries', production: false },
+    against: 'the same with the client alone',
+    base: { variant: 'hindsight:unobserved', production: false },
+    goal: { microsecondsOfQuery: 15, queries: 50 },
+    requests: 2_000,
+    warmUp: 3_000
   },
   {
     name: 'otel',

@@ -59,6 +59,11 @@ export interface HindsightOptions {
   pagination?: PaginationSettings
   /** Requests to profile: `all`, `errors` (500 and higher, in production too), false, or an object. Default: `all`. */
   profiler?: 'all' | 'errors' | ProfilerSettings | false
+  /**
+   * What happens, in debug mode, to a request that sends more queries than its route permits with
+   * `config.hindsight.maxQueries`: it fails, or the log has a warning. Default: `fail`.
+   */
+  queryBudget?: 'fail' | 'warn'
   /** The policies, the preferred one last. Default: `no-referrer`, `strict-origin-when-cross-origin`. */
   referrerPolicy?: Array<'no-referrer' | 'no-referrer-when-downgrade' | 'origin' | 'origin-when-cross-origin' |
     'same-origin' | 'strict-origin' | 'strict-origin-when-cross-origin' | 'unsafe-url'> |
@@ -168,6 +173,8 @@ export interface ProfilerSettings {
   openTelemetry?: boolean
   /** How many profiles may wait to be written; further ones are dropped and counted. Default: `4000`. */
   maxQueue?: number
+  /** How many milliseconds a query of a database takes to be shown as slow. Default: `100`. */
+  slowQuery?: number
   /** Parts of profiles of the application, each with a collector: see collectors. */
   collectors?: Collector[]
 }
@@ -312,6 +319,8 @@ export interface TemplateSettings {
 
 /** What a route may declare in its `config` for the listeners. */
 export interface RouteAttributes {
+  /** What Hindsight checks in debug mode, in both modes. */
+  hindsight?: QuerySettings
   /** The template with which a plain object is rendered that the handler returns. */
   template?: string
   /** How the responses of the route may be cached (RFC 9111, section 5.2.2), and what identifies its representation. */
@@ -326,6 +335,11 @@ export interface RouteAttributes {
   links?: readonly Link[]
   /** The pagination of the route. */
   pagination?: true | RoutePagination
+}
+
+export interface QuerySettings {
+  /** The most queries that a request may send: query budget. Default: any number. */
+  maxQueries?: number
 }
 
 export interface CacheAttribute {

@@ -40,6 +40,8 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   ['lib/lifecycle', 1],
   ['lib/view', 1],
   ['lib/postgres.ts', 1],
+  // The package's entry for database clients, which is loaded before the application.
+  ['lib/queries', 1],
   ['lib/require.ts', 0, 'lib/options.ts'],
   ['lib/options.ts', 0],
   ['lib/check-options.ts', 0, 'lib/options.ts'],

@@ -1,5 +1,7 @@
+import { DatabaseSync } from '@photostructure/sqlite'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { hindsight } from '../../app/hindsight.js'
+import { observe } from '../../app/queries.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import { boundConnections, serverOptions } from '../../app/server-options.js'
 import { addHooks, failing, hello, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
@@ -16,6 +18,24 @@ function bounded (): FastifyInstance {
 async function withHindsight (options: HindsightOptions, app: FastifyInstance = bounded()): Promise<FastifyInstance> {
   await app.register(hindsight, { lifecycle: 'full', ...FEATURES, ...options })
   return app
+}
+
+type Database = InstanceType<typeof DatabaseSync>
+
+/** A route that sends 50 queries of an application: ten loops over five statements. */
+async function querying (observed: (database: Database) => Database): Promise<FastifyInstance> {
+  const database = observed(new DatabaseSync(':memory:'))
+  database.exec('create table item (id integer primary key, name text)')
+  database.exec('insert into item values (1, \'one\')')
+  const statements = ['a', 'b', 'c', 'd', 'e'].map((name) => database.prepare(`select id, name as ${name} from item where id = ? and name <> ?`))
+  const app = await debugging()
+  return app.get('/', () => {
+    let rows = 0
+    for (let i = 0; i < 10; i++) {
+      for (const statement of statements) rows += statement.all(1, `name ${i}`).length
+    }
+    return { rows }
+  })
 }
 
 function debugging (app?: FastifyInstance): Promise<FastifyInstance> {
@@ -35,6 +55,8 @@ export const variants: Variants = {
   },
   'hindsight:debug': async () => hello(await debugging()),
   'hindsight:failing': async () => failing(await debugging(logging())),
+  'hindsight:queries': () => querying(observe),
+  'hindsight:unobserved': () => querying((database) => database),
   'hindsight:hooks': async () => {
     const app = await debugging()
     addHooks(app)

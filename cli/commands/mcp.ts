@@ -44,10 +44,11 @@ const duration = { ...number, description: 'Minimum duration: milliseconds, or t
 const token = {
   type: 'string', pattern: `${TOKEN_PATTERN.source}|^latest$`, description: 'Six hexadecimal digits, or "latest".'
 }
-/** The criteria and other fields of a search, which checks their values. */
+/** The criteria and other fields of a search, which checks their values. Models accept names of word characters only. */
 const SEARCHED = {
-  ...Object.fromEntries(Object.entries(SEARCH).map(([name, { help }]) => [name, { ...text, description: help }])),
-  q: { ...text, description: 'Criteria as one text, such as: status:5xx method:POST /orders slow:>200ms' },
+  ...Object.fromEntries(Object.entries(SEARCH).filter(([name]) => /^\w+$/.test(name))
+    .map(([name, { help }]) => [name, { ...text, description: help }])),
+  q: { ...text, description: 'Criteria as one text, such as: status:5xx method:POST /orders slow:>200ms n+1:yes' },
   status: { ...number, description: SEARCH.status?.help },
   slow: duration,
   min_duration: duration,

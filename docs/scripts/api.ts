@@ -5,6 +5,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const ENTRIES = {
   'fastify-hindsight': 'app/index.ts',
   'fastify-hindsight/nest': 'app/nest.ts',
+  'fastify-hindsight/queries': 'app/queries.ts',
   'fastify-hindsight/server-options': 'app/server-options.ts',
   'fastify-hindsight/storage': 'app/storage.ts',
   'fastify-hindsight/storage-contract': 'test/contract/storage-contract.ts'

@@ -17,6 +17,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   _profiler_differences: 'The differences from the last success, as the diagnostic page shows them',
   _profiler_replay_form: 'The form that replays the request of a profile',
   _profiler_replay: 'Replays the request of a profile; with `cpu=1` it records a CPU profile',
+  _profiler_plan: 'Shows how the database runs the query with the number `query` of a profile, if it certainly only reads',
   _profiler_cpu: 'The CPU profile of a request, as `.cpuprofile`',
   _profiler_csp_report: 'Receives the reports of browsers about violations of a Content-Security-Policy: `application/csp-report` of at most 64 kB, from pages of its own origin. A profile keeps 10 of them',
   _wdt: 'The toolbar of a request, as HTML',

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { observe } from 'fastify-hindsight/queries'
 import { seeds } from './seeds.js'
 
 /** What an author writes. */
@@ -63,7 +64,8 @@ export class ArticleStore {
 
   private constructor (directory?: string) {
     if (directory !== undefined) mkdirSync(directory, { recursive: true })
-    this.#database = new DatabaseSync(directory === undefined ? ':memory:' : join(directory, 'articles.db'))
+    // Its queries are in the profiles of the requests that send them.
+    this.#database = observe(new DatabaseSync(directory === undefined ? ':memory:' : join(directory, 'articles.db')))
     this.#database.exec(`pragma busy_timeout = 5000; pragma journal_mode = wal; ${SCHEMA}`)
   }
 
@@ -73,6 +75,16 @@ export class ArticleStore {
 
   find (id: number): Article | undefined {
     return this.#query('select * from articles where id = ?', id).map(articleOf)[0]
+  }
+
+  /** The numbers of all articles, the newest first. */
+  ids (): number[] {
+    return this.#query('select id from articles order by id desc').map(({ id }) => Number(id))
+  }
+
+  /** All articles, the newest first. */
+  all (): Article[] {
+    return this.#query('select * from articles order by id desc').map(articleOf)
   }
 
   /** One page of all articles, by title or else by date: they are numbered in the order of their dates. */

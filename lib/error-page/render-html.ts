@@ -150,19 +150,30 @@ function navigation (report: ErrorReport): string {
 </ul></nav>`
 }
 
-function hintCard ({ title, text, code, routes }: Hint, editor: EditorLink | null): string {
+function hintCard ({ title, text, code, mark, routes, steps, source }: Hint, editor: EditorLink | null): string {
   const items = routes?.map(({ methods, pattern, why, path, source }) => {
     const route = html`<code><b>${methods.join(', ')}</b> ${pattern}</code>`
     const place = source === undefined ? '' : fileLink(frameAt(source), editor)
     const link = path === undefined ? route : html`<a href="${path}">!${route}</a>`
     return html`<li>!${link} <span>${why}</span> !${place}</li>`
   })
+  const before = steps?.map(({ code, text, source }) => html`<li><code>${code}</code> <span>${text}</span> ` +
+    html`!${source === undefined ? '' : fileLink(frameAt(source), editor)}</li>`)
   return html`<div class="hint card">
 <h2>${title}</h2>
 <p>${text}</p>
-!${code === undefined ? '' : html`<pre data-copy="Copy"><code>${code}</code></pre>`}
+!${source === undefined ? '' : fileLink(frameAt(source), editor)}
+!${code === undefined ? '' : html`<pre data-copy="Copy"><code>!${markedCode(code, mark)}</code></pre>`}
+!${before === undefined ? '' : html`<ol class="routes">!${before}</ol>`}
 !${items === undefined ? '' : html`<ul class="routes">!${items}</ul>`}
 </div>`
+}
+
+function markedCode (code: string, mark?: number): string {
+  if (mark === undefined) return html`${code}`
+  // The error may be at the end of the code.
+  const [at = ' '] = /^(?:[\w$]+|[^])/.exec(code.slice(mark)) ?? []
+  return html`${code.slice(0, mark)}<mark>${at}</mark>${code.slice(mark + at.length)}`
 }
 
 function request ({ request: { method, url, ip, headers } }: ErrorReport): string {

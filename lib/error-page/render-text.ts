@@ -4,7 +4,7 @@ import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
 import { rootCause, type RootCause } from '../errors/masked-exceptions.js'
 import type { ErrorReport } from '../errors/report.js'
-import { firstOwnFrame, placeOf } from '../errors/stack-frame.js'
+import { firstOwnFrame, frameAt, placeOf } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { code, counted, cut, escapeMarkdown, fence, timeOfDay, visibleLine } from '../view/visible.js'
 
@@ -74,15 +74,29 @@ function inputParts ({ input }: ErrorReport): string[] {
 }
 
 /** The paragraphs of a hint. */
-export function hintParts ({ title, text, routes = [], code: source }: Hint): string[] {
+export function hintParts (
+  { title, text, routes = [], steps = [], code: source, language = 'ts', mark, source: place }: Hint
+): string[] {
   return [
     `## Hint: ${escapeMarkdown(title)}`,
-    escapeMarkdown(text),
-    ...(source === undefined ? [] : [fence(source, 'ts')]),
+    escapeMarkdown(text) + (place === undefined ? '' : ` (${code(placeOf(frameAt(place)))})`),
+    ...(source === undefined ? [] : [fence(mark === undefined ? source : withCaret(source, mark), language)]),
     ...routes.map(({ methods, pattern, why, source: place }) =>
       `- ${code(`${methods.join(', ')} ${pattern}`)}: ${escapeMarkdown(why)}` +
-      (place === undefined ? '' : ` (${code(place)})`))
+      (place === undefined ? '' : ` (${code(place)})`)),
+    ...(steps.length === 0
+      ? []
+      : [steps.map(({ code: step, text, source }) => `- ${code(step)}: ` +
+      escapeMarkdown(text) + (source === undefined ? '' : ` (${code(placeOf(frameAt(source)))})`)).join('\n')])
   ]
+}
+
+/** The source with a caret below the character at an offset. */
+function withCaret (source: string, mark: number): string {
+  const start = source.lastIndexOf('\n', mark - 1) + 1
+  const end = source.indexOf('\n', mark)
+  const [before, after] = end === -1 ? [source, ''] : [source.slice(0, end), source.slice(end)]
+  return `${before}\n${' '.repeat(mark - start)}^${after}`
 }
 
 /**

@@ -143,8 +143,16 @@ ${code.replace(/^(?=.)/gm, '  ')}}
 export interface Hint {
   title: string
   text: string
-  /** Source to paste. */
+  /** Source to paste, or a statement that failed. */
   code?: string
+  /** The language of the source; default: TypeScript. */
+  language?: string
+  /** The place of the error: an offset in the source. */
+  mark?: number
+  /** The place in the application, `file:line`. */
+  source?: string
+  /** What happened before, each with its place, `file:line`. */
+  steps?: Array<{ code: string, text: string, source?: string }>
   /** Routes that nearly matched, and why they did not; or that help. */
   routes?: HintedRoute[]
 }

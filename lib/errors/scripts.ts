@@ -110,15 +110,15 @@ const CALL_SITE = [
 ]
 
 /**
- * The source of a place that a stack names, whose file a loader may have compiled. The function that has made the
- * stack, Node.js's or another `Error.prepareStackTrace`, may have applied a source map. Line and column are 0 where
- * they are those of compiled code.
+ * The source of a place that a stack names, whose file a loader may have compiled. If `isMapped`, the function that has
+ * made the stack, Node.js's or another `Error.prepareStackTrace`, may have applied a source map. Line and column are 0
+ * where they are those of compiled code.
  */
-export function sourceOfCall (place: Place): Place {
-  return attempt(() => inspect((session) => sourceBy(session, place))) ?? place
+export function sourceOfCall (place: Place, isMapped: boolean): Place {
+  return attempt(() => inspect((session) => sourceBy(session, place, isMapped))) ?? place
 }
 
-function sourceBy (session: Session, place: Place): Place {
+function sourceBy (session: Session, place: Place, isMapped: boolean): Place {
   const { file, line, column } = place
   // To resolve the links of all packages takes 10 ms.
   const find = () => [...scripts].findLast(([, script]) => (script.file ??= toPath(script.url)) === file)
@@ -129,8 +129,10 @@ function sourceBy (session: Session, place: Place): Place {
   if (relation === 'same') return place
   const unknown = { ...place, line: 0, column: 0 }
   if (relation === 'unknown') return unknown
+  const found = placeIn(relation, url, line - 1, column - 1)
+  if (!isMapped) return found ?? unknown
   // A position that leads to no source is none of compiled code.
-  const original = placeIn(relation, url, line - 1, column - 1) ?? place
+  const original = found ?? place
   const { prepareStackTrace } = Error
   // Without a function, Node.js makes the stack.
   if (typeof prepareStackTrace !== 'function') return ofNode === undefined ? original : place

@@ -33,9 +33,9 @@ function startOfFrames (stack: string): number {
   return lines.slice(0, last + 1).reduce((length, line) => length + line.length + 1, 0)
 }
 
-/** Parses the frame lines of a stack. */
-export function stackFrames (frames: string): StackFrame[] {
-  return frames.split('\n').map(frameOf).filter((frame) => frame !== null)
+/** Parses the frame lines of a stack; `isMapped`: the runtime may have applied source maps to them. */
+export function stackFrames (frames: string, { isMapped = true } = {}): StackFrame[] {
+  return frames.split('\n').map((line) => frameOf(line, isMapped)).filter((frame) => frame !== null)
 }
 
 /** The calls in the stack of an error that are neither those of Hindsight nor of Node.js. */
@@ -46,7 +46,7 @@ export function outsideCalls (error: Error): StackFrame[] {
   return calls.filter(({ file }) => file !== '' && !file.startsWith('node:') && !isInternal(file))
 }
 
-function frameOf (line: string): StackFrame | null {
+function frameOf (line: string, isMapped: boolean): StackFrame | null {
   if (line.length > MAX_LINE_LENGTH || !FRAME_LINE.test(line)) return null
   const call = line.trim().slice(3)
   // `function (place)` or `place`; both may have other parentheses, as in the name of a folder.
@@ -54,7 +54,7 @@ function frameOf (line: string): StackFrame | null {
   const isAsync = open === -1 && call.startsWith('async ')
   const place = open === -1 ? call.slice(isAsync ? 6 : 0) : call.slice(open + 2, -1)
   const name = open === -1 ? `${isAsync ? 'async ' : ''}<anonymous>` : call.slice(0, open)
-  const known = cachedPlace(place, () => ownPlace(place))
+  const known = cachedPlace(`${isMapped} ${place}`, () => ownPlace(place, isMapped))
   return known === UNKNOWN ? null : { ...known, function: name }
 }
 
@@ -64,22 +64,23 @@ type OwnPlace = Place & { own: boolean }
 const UNKNOWN: OwnPlace = { file: '', line: 0, column: 0, own: false }
 const cachedPlace = sourceCache<OwnPlace>(MAX_PLACES)
 
-function ownPlace (place: string): OwnPlace {
+function ownPlace (place: string, isMapped: boolean): OwnPlace {
   if (place === 'native') return { ...UNKNOWN }
   // `eval at function (place), <anonymous>:1:1`
   const outer = /^eval at .* \((.*)\), /.exec(place)?.[1] ?? place
   const [, url, line, column = '0'] = /^(.+?):(\d+)(?::(\d+))?$/.exec(outer) ?? []
   if (url === undefined) return UNKNOWN
   const given = { file: fileOf(toPath(url)), line: Number(line), column: Number(column) }
-  const shown = given.line > 0 && isAbsolute(given.file) ? mappedPlace(url, given) : given
+  const shown = given.line > 0 && isAbsolute(given.file) ? mappedPlace(url, given, isMapped) : given
   return { ...shown, own: isOwn(shown.file) }
 }
 
-function mappedPlace (url: string, given: Place): Place {
+function mappedPlace (url: string, given: Place, isMapped: boolean): Place {
   const original = originalPlace(url, given.line - 1, given.column - 1)
   // A file that is compiled and its source have one name where a loader compiles it.
-  if (original !== null && original.file !== given.file) return { ...original, file: fileOf(original.file) }
-  return original !== null || isOwn(given.file) ? sourceOfCall(given) : given
+  const isCompiled = original !== null && (original.file !== given.file || !isMapped)
+  if (isCompiled) return { ...original, file: fileOf(original.file) }
+  return original !== null || isOwn(given.file) ? sourceOfCall(given, isMapped) : given
 }
 
 /** The source of a position in a script, as `sourceOf` finds it, with the file of the source where that is known. */

@@ -13,6 +13,7 @@ import { logs } from './logs/index.js'
 import { overview } from './overview/index.js'
 import type { Collector, Part } from './part.js'
 import { performance } from './performance/index.js'
+import { queries } from './queries/index.js'
 import { request, response } from './request/index.js'
 import { router } from './router/index.js'
 import { security } from './security/index.js'
@@ -42,6 +43,7 @@ export const parts: readonly Part[] = [
   cache,
   links,
   assets,
+  queries,
   httpClient,
   spans,
   trace,

@@ -32,6 +32,10 @@ export interface PanelView {
   parts: readonly Part[]
   /** The path of the profiler's routes. */
   base?: string
+  /** The value of the hidden field `form_token` of forms of the profiler. */
+  formToken?: string
+  /** Whether requests may be replayed, and plans of queries be shown: in debug mode. */
+  replayable?: boolean
   /** The request that caused this one; null: its profile is not stored. */
   parent?: ProfileSummary | null
   /** Requests that this one caused, newest first. */
@@ -156,6 +160,19 @@ export interface DifferenceGroup<T = any> extends Ordered {
   isOfClient?: (name: string) => boolean
 }
 
+/** A criterion of a part of Hindsight. */
+export interface Criterion<T = any> {
+  valueOf: (data: T, profile: Profile) => unknown
+  /** What may be searched for. */
+  pattern: RegExp
+  /** Completes the sentence `"…" is`. */
+  problem: string
+  /** The line of the command's help. */
+  help: string
+  /** The title of the column of the list that has the values; by default they are below the URL. */
+  column?: string
+}
+
 /**
  * One concern of a profile: what is recorded, and how it is shown. Each ability but the name is optional. `T` is the
  * type of its data, which functions receive as masked JSON data, with the profile. A function that throws affects no
@@ -184,7 +201,7 @@ export interface Part<T = any> {
   /** What may explain a failure. */
   differences?: ReadonlyArray<DifferenceGroup<T>>
   /** Criteria of the search: values of a profile by the name of the criterion, which the list shows, too. */
-  search?: Readonly<Record<string, (data: T, profile: Profile) => unknown>>
+  search?: Readonly<Record<string, Criterion<T>['valueOf'] | Criterion<T>>>
   /** Styles of the pages and of the toolbar. Only for parts of Hindsight. */
   style?: string
   toolbarStyle?: string

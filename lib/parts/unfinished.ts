@@ -41,5 +41,22 @@ export function hintsOfParts (request: FastifyRequest, reply: FastifyReply): Hin
   // Failures that no profile is kept of have no data.
   if (!recordingOf(request).isRecording) return []
   const { parts } = servicesOf(request)
+  const { redact } = maskOf(request)
   return hintsOf(parts, unfinishedProfile(request, reply, parts.filter((part) => part.hints !== undefined)))
+    .map((hint) => redacted(hint, redact))
+}
+
+// The masks of parts do not hide the path parameters of this request.
+function redacted (hint: Hint, redact: (text: string) => string): Hint {
+  const { text, code, mark, steps } = hint
+  const before = redact(code?.slice(0, mark) ?? '')
+  return {
+    ...hint,
+    text: redact(text),
+    ...code !== undefined && { code: mark === undefined ? before : before + redact(code.slice(mark)) },
+    ...mark !== undefined && { mark: before.length },
+    ...steps !== undefined && {
+      steps: steps.map((step) => ({ ...step, code: redact(step.code), text: redact(step.text) }))
+    }
+  }
 }

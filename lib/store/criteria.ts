@@ -24,19 +24,21 @@ export interface Criteria {
   error?: boolean
   /** The token of the request that caused it. */
   parent?: string
-  /** The beginnings of values of the parts of the application, by name. */
+  /** What parts add to the search, by name: the beginning of a value, or a comparison of a number such as `>20`. */
   values?: Record<string, string>
 }
 
 /** One comparison; `contains`: a part of a text, `matches`: the whole of a text, with `*` for any part. */
-type Operator = '=' | '>=' | '<=' | 'contains' | 'matches'
-export type Condition = [column: keyof ReturnType<typeof columnsOf>, operator: Operator, value: string | number]
+type Operator = '=' | '>' | '<' | '>=' | '<=' | 'contains' | 'matches'
+/** `number`: the name of a number that a part adds to the search, which is compared in place of its column. */
+export type Condition =
+  [column: keyof ReturnType<typeof columnsOf>, operator: Operator, value: string | number, number?: string]
 
 export function conditionsOf (criteria: Criteria): Condition[] {
   const { token, parent, error, method, status, minDuration, from, until, ip, route, url, exception } = criteria
   const { values = {} } = criteria
   const timeOf = (time: number | undefined) => time === undefined ? undefined : new Date(time).toISOString()
-  const conditions: Array<readonly [Condition[0], Operator, value: Condition[2] | undefined]> = [
+  const conditions: Array<readonly [Condition[0], Operator, value: Condition[2] | undefined, number?: string]> = [
     ['token', '=', token],
     ['parent', '=', parent],
     ['error', '=', error === undefined ? undefined : Number(error)],
@@ -51,7 +53,12 @@ export function conditionsOf (criteria: Criteria): Condition[] {
     // An empty part is in every text, also where there is none.
     ...(url ?? '').split(/\s+/).map((part) => ['url', 'contains', part || undefined] as const),
     ['exceptions', 'contains', exception || undefined],
-    ...Object.entries(values).map((value) => ['exceptions', 'contains', `\n${value.join('=')}`] as const)
+    ...Object.entries(values).map(([name, text]) => {
+      const [, operator, number] = /^([<>]=?|=)(\d{1,9})$/.exec(text) ?? []
+      return number === undefined || !/^[\w+]+$/.test(name)
+        ? ['exceptions', 'contains', `\n${name}=${text}`] as const
+        : ['exceptions', operator as Operator, Number(number), name] as const
+    })
   ]
   return conditions.filter((condition): condition is Condition => condition[2] !== undefined)
 }
@@ -73,7 +80,7 @@ export function valuesIn (exceptions: string): Record<string, string> | undefine
   const [, lines] = exceptions.split('\n\n')
   return lines === undefined
     ? undefined
-    : Object.fromEntries(lines.split('\n').map((line) => /^(\w+)=(.*)$/.exec(line)?.slice(1) ?? []))
+    : Object.fromEntries(lines.split('\n').map((line) => /^([^=]+)=(.*)$/.exec(line)?.slice(1) ?? []))
 }
 
 /** Returns a function that tests whether a profile matches: for stores without a query language. */
@@ -81,15 +88,22 @@ export function matcher (criteria: Criteria): (entry: IndexEntry) => boolean {
   const conditions = conditionsOf(criteria)
   return (entry) => {
     const columns = columnsOf(entry)
-    return conditions.every(([column, operator, wanted]) => {
-      const value = columns[column]
+    return conditions.every(([column, operator, wanted, number]) => {
+      const value = number === undefined ? columns[column] : numberIn(columns.exceptions, number)
       return value !== null && TESTS[operator](value, wanted)
     })
   }
 }
 
+function numberIn (exceptions: string, name: string): number | null {
+  const value = valuesIn(exceptions)?.[name]
+  return value === undefined || Number.isNaN(Number(value)) ? null : Number(value)
+}
+
 const TESTS: Record<Operator, (value: string | number, wanted: string | number) => boolean> = {
   '=': (value, wanted) => value === wanted,
+  '>': (value, wanted) => value > wanted,
+  '<': (value, wanted) => value < wanted,
   '>=': (value, wanted) => value >= wanted,
   '<=': (value, wanted) => value <= wanted,
   contains: (value, wanted) => lowerCase(value).includes(lowerCase(wanted)),

@@ -16,6 +16,9 @@ export class PostgresDatabase implements SqlDatabase {
   readonly place: string
   readonly schema = 'hindsight.'
   readonly like = 'ilike'
+  readonly numberIn = (column: string, text: string): string =>
+    `cast(substring(${column} from '${text}(\\d+)') as numeric)`
+
   readonly rowsPerInsert = 300
   readonly #pool: ReturnType<typeof openPool>
   #preparing: Promise<void> | null = null

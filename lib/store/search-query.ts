@@ -1,7 +1,8 @@
 import { isIP } from 'node:net'
 import createError from '@fastify/error'
 import { parse as parseDuration } from '@lukeed/ms'
-import type { Part } from '../parts/part.js'
+import { parts as ownParts } from '../parts/index.js'
+import type { Criterion, Part } from '../parts/part.js'
 import type { Criteria } from './criteria.js'
 import { TOKEN_PATTERN } from './profile.js'
 import { SORTS, type SearchOptions } from './storage.js'
@@ -23,6 +24,11 @@ interface Field {
   /** The line of the command's help; without one, the command does not have the option. */
   help?: string
 }
+
+/** The criteria of the parts of Hindsight, besides those that are fields of each profile. */
+export const PART_CRITERIA: Readonly<Record<string, Criterion>> = Object.fromEntries(ownParts
+  .flatMap(({ search = {} }) => Object.entries(search))
+  .filter((entry): entry is [string, Criterion] => typeof entry[1] === 'object'))
 
 const MAX_TEXT = 500
 /** Words; text in quotes may have blanks. */
@@ -75,7 +81,12 @@ export const CRITERIA: Readonly<Record<string, Field>> = {
     problem: 'neither 1 nor 0',
     help: '1: failures only; 0: successes only'
   },
-  parent: { ...TOKEN, help: 'token of the parent request' }
+  parent: { ...TOKEN, help: 'token of the parent request' },
+  ...Object.fromEntries(Object.entries(PART_CRITERIA).map(([name, { pattern, ...field }]) => [name, {
+    ...field,
+    // A number without an operator is the whole value.
+    read: (text: string) => matching(pattern, text.toLowerCase())?.replace(/^(?=\d)/, '=')
+  }]))
 }
 
 const OTHER_FIELDS = ['q', 'sort', 'limit', 'cursor']
@@ -120,13 +131,12 @@ export function readSearch (
   for (const name of names) {
     const text = texts.get(name)
     if (!text) continue
-    if (own.includes(name)) {
-      criteria.values = { ...criteria.values as object, [name]: text }
-      continue
-    }
-    const { read = String, problem, key = name } = CRITERIA[name] as Field
-    criteria[key] = read(text)
-    if (criteria[key] === undefined) throw new BadCriterionError(name, `"${text}" is ${problem}`)
+    const { read = String, problem, key = name } = CRITERIA[name] ?? {}
+    const value = read(text)
+    if (value === undefined) throw new BadCriterionError(name, `"${text}" is ${problem}`)
+    if (own.includes(name) || Object.hasOwn(PART_CRITERIA, name)) {
+      criteria.values = { ...criteria.values as object, [name]: value }
+    } else criteria[key] = value
   }
   const limit = readLimit(texts.get('limit') || String(Math.min(DEFAULT_LIMIT, maxLimit)), maxLimit)
   const cursor = texts.get('cursor')
@@ -147,7 +157,7 @@ function textOf (field: string, value: unknown = ''): string {
 function readText (text: string, criteria: readonly string[]): Array<[field: string, value: string]> {
   if (text.split('"').length % 2 === 0) throw new BadCriterionError('q', 'a quotation mark is not closed')
   return (text.match(WORDS) ?? []).map((word) => {
-    const [, name = 'url', value = word] = /^([a-z_]+):(?!\/\/)(.*)$/i.exec(word) ?? []
+    const [, name = 'url', value = word] = /^([a-z_]+(?:\+\d)?):(?!\/\/)(.*)$/i.exec(word) ?? []
     const field = name.toLowerCase()
     if (!criteria.includes(field)) {
       const advice = `use one of ${criteria.join(', ')}; a part of a URL with a colon is written in quotes, "${word}"`

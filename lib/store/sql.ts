@@ -20,6 +20,8 @@ export interface SqlDatabase {
   readonly schema: string
   /** The operator `like` that ignores case. */
   readonly like: string
+  /** The expression of the number after a text of a column; null where there is none. */
+  readonly numberIn: (column: string, text: string) => string
   /** Profiles that one statement stores. */
   readonly rowsPerInsert: number
   read: <T>(work: (query: Query) => Promise<T>) => Promise<T>
@@ -176,8 +178,13 @@ export class SqlStorage implements ProfileStorage {
   #where (criteria: Criteria): { conditions: string[], values: Value[] } {
     const { like } = this.#database
     const [conditions, values]: [string[], Value[]] = [[], []]
-    for (const [column, operator, value] of conditionsOf(criteria)) {
+    for (const [column, operator, value, number] of conditionsOf(criteria)) {
       const isPattern = operator === 'contains' || operator === 'matches'
+      if (number !== undefined) {
+        conditions.push(`${this.#database.numberIn(column, `\n${number}=`)} ${operator} ?`)
+        values.push(value)
+        continue
+      }
       conditions.push(isPattern ? `${column} ${like} ? escape '!'` : `${column} ${operator} ?`)
       if (operator === 'contains') values.push(`%${escapeLike(String(value))}%`)
       else values.push(isPattern ? escapeLike(String(value)).replaceAll('*', '%') : value)

@@ -5,6 +5,7 @@ import { assets, noticePage } from '../../lib/reading/pages/layout.js'
 import { visibleJson } from '../../lib/view/json.js'
 import reportRoutes from './csp-report.js'
 import listRoutes from './list.js'
+import planRoutes from './plan.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
 import { ASSET, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
@@ -34,7 +35,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   // Replaces a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
-  for (const routes of [listRoutes, profileRoutes, replayRoutes, reportRoutes]) {
+  for (const routes of [listRoutes, profileRoutes, replayRoutes, planRoutes, reportRoutes]) {
     await app.register(routes)
   }
 }

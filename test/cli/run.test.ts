@@ -82,14 +82,16 @@ t.test('every criterion is a flag', async (t) => {
       duration: 80,
       url: 'http://h/Shop',
       route: { name: 'shop', pattern: '/', params: {}, methods: [] },
-      parent: '0000aa'
+      parent: '0000aa',
+      collectors: { queries: { count: 24, findings: [{ kind: 'n+1', text: '' }] } }
     }),
     profile('000002', { time: '2026-02-02T00:00:00.000Z' })
   ])
   for (const [flag, value, expected] of [
     ['--token', '000001', '000001'], ['--ip', '10.1.1.1', '000001'], ['--method', 'put', '000001'], ['--status', '5xx', '000001'], ['--url', 'shop', '000001'],
     ['--route', 'sh*', '000001'], ['--exception', 'notfound', '000001'], ['--slow', '80ms', '000001'], ['--from', '2026-02-01', '000002'],
-    ['--until', '2026-02-01', '000001'], ['--error', '1', '000001'], ['--error', '0', '000002'], ['--parent', '0000aa', '000001']
+    ['--until', '2026-02-01', '000001'], ['--error', '1', '000001'], ['--error', '0', '000002'], ['--parent', '0000aa', '000001'],
+    ['--queries', '>20', '000001'], ['--n+1', 'yes', '000001']
   ] as const) {
     const { out } = await hindsight(dataDir, ['list', flag, value, '--json'])
     t.same(JSON.parse(out).profiles.map((item: { token: string }) => item.token), [expected], flag)

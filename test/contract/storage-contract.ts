@@ -134,6 +134,22 @@ const CASES: Case[] = [
       [{ parent: '000001' }, ['000003']], [{ error: true, method: 'POST' }, []],
       [{ error: true, status: '5xx', exception: 'found', ip: '2001:db8::7', until: Date.parse('2027') }, ['000003']])
   }],
+  ['numbers that parts add to the search are compared, and their texts are found', {}, async (storage) => {
+    const counts = [5, 20, 21, 123].map((count, i) => profile(`00000${i + 1}`, {
+      collectors: { queries: { count, findings: count === 21 ? [{ kind: 'n+1' }] : [] } }
+    }))
+    await put(storage, [...counts, profile('000005'), failure('000006', {
+      exceptions: [{ name: 'queries=99', message: 'n+1=yes', frames: [], stack: '' }]
+    })])
+    const counted = (queries: string): Criteria => ({ values: { queries } })
+    await finds(storage,
+      [counted('>20'), ['000004', '000003']], [counted('>=20'), ['000004', '000003', '000002']], [counted('<20'), ['000001']],
+      [counted('<=20'), ['000002', '000001']], [counted('=20'), ['000002']], [counted('=2'), []], [counted('>123'), []],
+      [{ values: { 'n+1': 'yes' } }, ['000003']], [{ values: { queries: '>5', 'n+1': 'yes' } }, ['000003']],
+      [{ values: { other: '>1' } }, []], [{ values: { "x'": '>1' } }, []])
+    const { profiles: [summary] } = await storage.search({ criteria: { values: { 'n+1': 'yes' } }, limit: 1 })
+    assert.deepEqual(summary?.values, { queries: '21', 'n+1': 'yes' })
+  }],
   ['characters that are special in patterns of databases are literal', {}, async (storage) => {
     const names = ['%', '_', '[a]', '?', '!', '\\', "'", 'plain']
     await put(storage, names.map((name, i) => profile(`00000${i}`, { url: `http://h/=${name}=`, ...routed(name) })))

@@ -17,9 +17,9 @@ t.test('the example of docs/how-to/collectors.md runs as it stands', async t => 
   t.teardown(() => app.close())
   t.equal((await app.inject('/')).body, 'done')
   const profile = await newest(app)
-  t.same(profile.collectors.queries, ['select 1 < 2'])
+  t.same(profile.collectors.sql, ['select 1 < 2'])
   const { parts } = app.hindsight
-  const part = parts.find(({ name }) => name === 'queries') as Part
+  const part = parts.find(({ name }) => name === 'sql') as Part
   t.equal(labelOf(part), 'SQL')
   t.equal(countOf(part, profile), 1)
   t.equal(renderPanel(part, profile, { query: {}, editor: null, parts }), '<ol><li>select 1 &#60; 2</li></ol>')
@@ -40,9 +40,9 @@ t.test('the part of docs/how-to/collectors.md appears in each view', async (t) =
   await app.inject('/')
   const { token } = await newest(app)
   const page = async (url: string): Promise<string> => (await app.inject({ url: `/_profiler/${url}`, headers: { accept: 'text/html' } })).body
-  t.match(await page(`${token}?panel=performance`), 'href="?panel=queries" title="select 1 from orders"')
+  t.match(await page(`${token}?panel=performance`), 'href="?panel=sql" title="select 1 from orders"')
   t.match(await page(token), '<dt>SQL</dt><dd>1 queries</dd>')
   t.match(await page(`${token}.md`), /## SQL\n\n```text\nselect 1 from orders\n```[^]*## Hint: A query failed/)
-  t.match(await page(`${token}/compare/${token}.json`), '"name":"queries","label":"SQL"')
+  t.match(await page(`${token}/compare/${token}.json`), '"name":"sql","label":"SQL"')
   t.match(await page('search.json?q=table:orders'), `"token":"${token}"`)
 })

@@ -55,6 +55,10 @@ const asItem = (article: string) => '<li>' + article + '</li>'
 `,
   'docs/reference/template.md': START,
   'docs/tutorial/find-a-bug.md': `const request = { query: { currency: 'usd' } }
+`,
+  'docs/tutorial/find-an-n-plus-1-query.md': `const [database, orders, shop] = [{}, [], () => {}]
+`,
+  'docs/how-to/query-budget.md': `const [app, hindsight, database, build] = [{}, {}, {}, async () => ({})]
 `
 }
 

@@ -1,11 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { createServer, type AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { link, pack, unpack } from './packed.js'
 
 export const TUTORIAL = 'docs/tutorial/find-a-bug.md'
+export const QUERIES_TUTORIAL = 'docs/tutorial/find-an-n-plus-1-query.md'
 const ROOT = join(import.meta.dirname, '../..')
 
 /** What a reader of the tutorial does, in order, with what the page says that one then sees. */
@@ -28,9 +30,11 @@ const PART = /^(?:<!-- *(.*?) *-->\n+)?```(\w*)\n([^]*?)^```$|^- (.*(?:\n {2}.*)
 /** What the comment before a piece says that replaces a line of the application. */
 const REPLACES = 'replaces: '
 
-/** The steps of the page, with `port` in place of 3000. */
-export function stepsOf (port: number): Step[] {
-  const text = readFileSync(join(ROOT, TUTORIAL), 'utf8').replaceAll('3000', String(port))
+/** The steps of a page, with `port` in place of 3000. */
+export function stepsOf (port: number, page = TUTORIAL): Step[] {
+  // Node.js 20 has no SQLite.
+  const sqlite = isBuiltin('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite'
+  const text = readFileSync(join(ROOT, page), 'utf8').replaceAll('3000', String(port)).replaceAll('node:sqlite', sqlite)
   const steps: Step[] = []
   for (const { 0: all, 1: mark = '', 2: language, 3: code = '', 4: item, 5: url, 6: row, 7: label, index } of text.matchAll(PART)) {
     const line = text.slice(0, index).split('\n').length
@@ -47,7 +51,7 @@ export function stepsOf (port: number): Step[] {
     else if (mark === 'start') add({ do: 'start', what: code.trim() })
     else if (language === 'sh') for (const command of code.trim().split('\n')) add({ do: 'run', what: command })
     else if (last !== undefined) last.shows = code
-    else throw new Error(`${TUTORIAL}:${line} shows something before the first step: ${all}`)
+    else throw new Error(`${page}:${line} shows something before the first step: ${all}`)
   }
   return steps
 }
@@ -82,7 +86,7 @@ export function environment (): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:NODE_|TAP|TSX_|STORAGE_URL|DATA_DIR|PROFILER)/.test(name)))
 }
 
-/** Starts the application of the tutorial, until it listens. */
+/** Starts the application of a tutorial, until it listens. */
 export async function startShop (place: string): Promise<ChildProcess> {
   const shop = spawn(process.execPath, ['app.js'], { cwd: place, env: environment(), stdio: ['ignore', 'pipe', 'inherit'] })
   let log = ''

@@ -31,6 +31,9 @@ const ofOne = {
     lastModified: ({ params: { article }, user }: FastifyRequest<Of>) => user === null ? article.changedAt : null
   }
 } satisfies FastifyContextConfig
+// In debug mode, and in tests, a request with more queries fails: see docs/how-to/query-budget.md.
+const ofContents = { name: 'contents', template: 'contents', links, hindsight: { maxQueries: 1 } }
+const ofSlowContents = { name: 'contents_slow', template: 'contents', links }
 const toWrite = { name: 'article_new', template: 'form', isGranted: 'ROLE_AUTHOR' }
 const toEdit = { name: 'article_edit', template: 'form', params, isGranted: { attribute: 'EDIT', subject: 'article' } }
 const toDelete = { name: 'article_delete', params, isGranted: { attribute: 'DELETE', subject: 'article' } }
@@ -48,6 +51,12 @@ export default async function pages (app: FastifyInstance): Promise<void> {
     const page = request.paginate(articles.count())
     return { articles: articles.list(page), page, pages: page.html(5, { label, previous, next }) }
   })
+
+  app.get('/:_locale/contents', { config: ofContents }, async () => ({ articles: articles.all(), isSlow: false }))
+
+  // Slow on purpose, with a query for each article: look at its profile, and at that of the route above.
+  app.get('/:_locale/contents/slow', { config: ofSlowContents }, async () =>
+    ({ articles: articles.ids().map((id) => articles.find(id)), isSlow: true }))
 
   app.get<Of>('/:_locale/articles/:article', { config: ofOne }, async (request) => {
     const { article } = request.params

@@ -86,7 +86,7 @@ function waterfall ({ firstByte, hindsight = 0 }: Data, profile: Profile, { part
   const ready = typeof firstByte === 'number' ? firstByte + Number(hindsight) : null
   const shown = mostRelevant(spans)
   const left = spans.length - shown.length
-  const omission = `${grouped(left)} of the hooks, calls and spans are left out: they took less time, and did not fail.`
+  const omission = `${grouped(left)} entries are left out: they took less time, and did not fail.`
   return html`!${legend(spans, ready)}!${left === 0 ? '' : note(omission)}<div class="waterfall">!${scale(total, ready)}
 <div class="row head" aria-hidden="true"><span>Name</span><span></span><span class="number">Start</span>
 <span class="number">Duration</span></div>

@@ -2,9 +2,9 @@ import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
-import { entryRow, entryTable, fold, json, pairs } from '../../view/components.js'
+import { entryRow, entryTable, fold, json, note, pairs } from '../../view/components.js'
 import { html } from '../../view/html.js'
-import { cut } from '../../view/visible.js'
+import { counted, cut } from '../../view/visible.js'
 import { plainCopy, round } from '../collect.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { addressOf, dataOf, listOf, numberOf, type Data } from '../read.js'
@@ -15,11 +15,23 @@ export const spans: Part<Data> = {
   panel: {
     label: 'Spans',
     group: 'environment',
-    problem: ({ spans }) => listOf(spans).filter(({ error }) => error !== undefined).length,
-    render: ({ count, spans }) => entryTable('Recorded spans', 'Kind', listOf(spans).map(spanRow), count)
+    problem: ({ spans }) => listOf(spans).filter((span) => isShownHere(span) && span.error !== undefined).length,
+    render ({ count, spans }) {
+      const all = listOf(spans)
+      const rows = all.flatMap((span, i) => isShownHere(span) ? [spanRow(span, i)] : [])
+      const others = all.length - rows.length
+      const omission = `${counted(others, 'span of an operation is', 'spans of operations are')} shown in other panels.`
+      return (others === 0 ? '' : note(omission)) +
+        (others > 0 && rows.length === 0 ? '' : entryTable('Recorded spans', 'Kind', rows, Number(count) - others))
+    }
   },
-  timeline: ({ spans }) => listOf(spans).map(entryOf),
+  timeline: ({ spans }) => listOf(spans).flatMap((span, i) => isShownHere(span) ? [entryOf(span, i)] : []),
   style: '.bar-span { fill: light-dark(#4a6a1e, #a9cf6b) }\n'
+}
+
+// What another part has recorded, too, is shown once.
+function isShownHere ({ shownAs }: Data): boolean {
+  return shownAs === undefined
 }
 
 function entryOf ({ name, kind, start, duration, error, spanId, parentId }: Data, i: number): TimelineEntry {
@@ -55,8 +67,17 @@ declare module '../../recording/recording.js' {
   interface Recording {
     /** The spans that were started while the request was handled. */
     spans?: SpanLog
+    /** Makes a function that finds what other parts have recorded of the operations of spans. */
+    spanOwner?: () => SpanOwner
   }
 }
+
+/**
+ * Returns the address of the record of a span's operation; null where there is none. Times are on the clock of
+ * `performance.now()`.
+ */
+export type SpanOwner =
+  (span: { attributes: Readonly<Record<string, unknown>>, startedAt: number, endedAt: number }) => string | null
 
 const MAX_SPANS = 200
 const MAX_NAME = 200
@@ -105,7 +126,7 @@ export function hindsightSpanProcessor (): HindsightSpanProcessor {
       if (recording.spans === undefined) {
         const { mask } = servicesOf(request)
         const log = recording.spans = new SpanLog()
-        recording.collect('spans', () => log.record(mask, recording.timing.startedAt))
+        recording.collect('spans', () => log.record(mask, recording.timing.startedAt, recording.spanOwner?.()))
       }
       recording.spans.add(span)
     },
@@ -128,9 +149,14 @@ export class SpanLog {
   }
 
   /** The spans as plain data, masked, in the order of their start. */
-  record (mask: Mask, since: number): { count: number, spans: Data[] } {
-    const spans = this.#spans.map(({ span, startedAt }) => recorded(span, startedAt - since, mask))
-      .filter((span) => span !== null)
+  record (mask: Mask, since: number, owner: SpanOwner = () => null): { count: number, spans: Data[] } {
+    const spans = this.#spans.map(({ span, startedAt }) => {
+      const { attributes = {}, ended, duration } = span
+      const endedAt = ended === true && duration !== undefined ? startedAt + milliseconds(duration) : Infinity
+      const shownAs = owner({ attributes: attributes as Readonly<Record<string, unknown>>, startedAt, endedAt })
+      const data = recorded(span, startedAt - since, mask)
+      return data === null || shownAs === null ? data : { ...data, shownAs }
+    }).filter((span) => span !== null)
     return { count: this.#count, spans }
   }
 }

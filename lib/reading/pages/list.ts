@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import type { Criteria } from '../../store/criteria.js'
-import { DEFAULT_LIMIT, readSearch } from '../../store/search-query.js'
+import { DEFAULT_LIMIT, PART_CRITERIA, readSearch } from '../../store/search-query.js'
 import type { ProfilePage, StorageStats } from '../../store/storage.js'
 import { isFollow, isNoise, type ProfileSummary } from '../../store/profile.js'
 import type { WriteCounters } from '../../store/write-queue.js'
@@ -42,6 +42,9 @@ const TEXT_FIELDS: Readonly<Record<string, readonly [label: string, placeholder?
 }
 const OUTCOMES = [['', 'All'], ['1', 'Failures'], ['0', 'Successes']] as const
 const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const)
+/** The titles of columns of parts, by the names of their values. */
+const COLUMNS = Object.entries(PART_CRITERIA)
+  .flatMap(([name, { column }]): Array<[string, string]> => column === undefined ? [] : [[name, column]])
 /** Fields that do not select profiles. */
 const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor'])
 const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
@@ -158,6 +161,8 @@ function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: P
     return html`<th scope="col"!${className}!${order && html` aria-sort="${order}"`}>` +
       html`<a href="${base}/search?${query}">${label}</a></th>`
   }
+  // Columns that would be empty are left out.
+  const columns = COLUMNS.filter(([name]) => profiles.some(({ values }) => values?.[name] !== undefined))
   const hasOneOrigin = new Set(profiles.map(({ url }) => originOf(url))).size === 1
   const bodies = groupsOf(profiles, fields).map((group) => {
     // The stylesheet expands the group when this box is checked.
@@ -165,12 +170,13 @@ function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: P
       ? ''
       : '<label class="equal"><input type="checkbox" class="hidden-visually"> equal failures</label>'
     return html`<tbody>!${group.map((profile, i) =>
-      row(profile, hasOneOrigin, i === 0 ? toggle + remarks(profile) : ''))}</tbody>`
+      row(profile, hasOneOrigin, i === 0 ? toggle + remarks(profile) : '', columns))}</tbody>`
   })
   return scrollable('Stored profiles', html`<table class="rows profiles">
 <thead><tr><th scope="col">Token</th>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>
 <th scope="col">Route</th>!${head('Duration', 'duration', ' class="duration"')}
-!${head('Time', 'time')}</tr></thead>!${bodies}</table>`)
+!${head('Time', 'time')}!${columns.map(([, title]) => html`<th scope="col" class="of-part">${title}</th>`)}
+</tr></thead>!${bodies}</table>`)
 }
 
 /**
@@ -194,8 +200,10 @@ function failureKey ({ token, error, method, status, route, exception }: Profile
 }
 
 // Relative URLs make the page smaller.
-function row (profile: ProfileSummary, hasOneOrigin: boolean, details: string): string {
-  const { token, status, error, warnings, pinned, method, url, route, duration, time } = profile
+function row (
+  profile: ProfileSummary, hasOneOrigin: boolean, details: string, columns: typeof COLUMNS
+): string {
+  const { token, status, error, warnings, pinned, method, url, route, duration, time, values = {} } = profile
   const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
   const target = hasOneOrigin ? url.slice(originOf(url).length) || '/' : url
   const star = '<span class="pin" title="pinned"><span aria-hidden="true">★</span>' +
@@ -205,7 +213,8 @@ function row (profile: ProfileSummary, hasOneOrigin: boolean, details: string): 
     html`<a href="${token}">${token}</a>!${pinned ? star : ''}</th>
 <td>!${statusBadge(status)}</td><td>${shorten(method)}</td><td class="text">${shorten(target)}!${details}</td>
 <td>${shorten(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')}</td>` +
-    html`<td class="duration">${milliseconds(duration)}</td><td>!${age(time)}</td></tr>`
+    html`<td class="duration">${milliseconds(duration)}</td><td>!${age(time)}</td>` +
+    html`!${columns.map(([name]) => html`<td class="of-part">${values[name]}</td>`)}</tr>`
 }
 
 function originOf (url: string): string {
@@ -225,7 +234,8 @@ function remarks (profile: ProfileSummary): string {
   const remark = exception !== null
     ? html`<p>${shorten(exception)}</p>`
     : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
-  const facts = Object.entries(values).map((value) => html`<div class="facts">${shorten(value.join(': '))}</div>`)
+  const shown = Object.entries(values).filter(([name]) => !COLUMNS.some(([column]) => column === name))
+  const facts = shown.map((value) => html`<div class="facts">${shorten(value.join(': '))}</div>`)
   const relation = isFollow(profile) ? 'redirected from' : 'sub-request of'
   const cause = parent == null ? '' : html`<div class="parent-line">${relation} <code>${parent}</code></div>`
   return remark + facts.join('') + cause

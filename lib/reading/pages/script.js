@@ -13,6 +13,10 @@ for (const link of navigator.clipboard ? document.querySelectorAll('a[data-copy]
   }))
 }
 
+for (const source of document.querySelectorAll('code[data-copy]')) {
+  source.before(copyButton(source.dataset.copy, () => source.textContent))
+}
+
 function countSelected () {
   const count = document.querySelectorAll('.profiles [name=profile]:checked').length
   for (const button of document.querySelectorAll('#compare button')) {

@@ -61,6 +61,9 @@ export class SqliteDatabase implements SqlDatabase {
   readonly place: string
   readonly schema = ''
   readonly like = 'like'
+  readonly numberIn = (column: string, text: string): string =>
+    `cast(substr(${column}, nullif(instr(${column}, '${text}'), 0) + ${text.length}) as real)`
+
   /** One, so that each insertion runs the same prepared statement. */
   readonly rowsPerInsert = 1
   readonly #warn: (message: string) => void

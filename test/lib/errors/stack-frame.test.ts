@@ -70,6 +70,19 @@ t.test('a source map is applied once, if the runtime has not applied it', async 
   t.match(again, { file: join(folder, 'written.ts'), line: 11, column: 1 })
 })
 
+t.test('a frame that is not mapped has its source also where the file is its own source', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'hindsight-map-'))
+  const file = join(folder, 'own.mjs')
+  const map = { version: 3, sources: ['own.mjs'], names: [], mappings: ';;AAUA' }
+  const comment = '//# source' + 'MappingURL=data:application/json;base64,' + Buffer.from(JSON.stringify(map)).toString('base64')
+  writeFileSync(file, `//\n//\nexport const own = true\n${comment}\n`)
+  process.setSourceMapsEnabled(true)
+  await import(pathToFileURL(file).href)
+  const line = `    at fn (${pathToFileURL(file).href}:3:1)`
+  t.match(stackFrames(line, { isMapped: false }), [{ file, line: 11, column: 1, own: true }])
+  t.match(stackFrames(line), [{ file, line: 3, column: 1, own: true }])
+})
+
 const sources = testdir(t, {
   'ten.ts': Array.from({ length: 10 }, (_, i) => `line ${i + 1}`).join('\n') + '\n',
   'long.ts': 'x'.repeat(9_000),

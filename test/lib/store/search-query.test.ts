@@ -45,7 +45,10 @@ const texts: Array<[q: string, criteria: object]> = [
   ['slow:1.5s', { minDuration: 1_500 }],
   ['slow:>=20', { minDuration: 20 }],
   ['ip:::1 token:3FA94C parent:000001 error:1', { ip: '::1', token: '3fa94c', parent: '000001', error: true }],
-  ['from:2026-01-31T12:00:00Z', { from: time }]
+  ['from:2026-01-31T12:00:00Z', { from: time }],
+  ['queries:>20 n+1:YES', { values: { queries: '>20', 'n+1': 'yes' } }],
+  ['queries:20', { values: { queries: '=20' } }],
+  ['a1:80', { url: 'a1:80' }]
 ]
 
 for (const [q, criteria] of texts) {
@@ -76,7 +79,7 @@ t.test('limit and cursor are read', async (t) => {
   t.strictSame(readSearch({ limit: '1000000' }, 1_000_000), { criteria: {}, limit: 1_000_000 })
 })
 
-const words = 'token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent'
+const words = 'token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, queries, n+1'
 const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ q: 'status:50' }, 'Invalid "status": "50" is neither a status such as 404 nor a class such as 4xx.'],
   [{ q: 'statu:500' }, `Invalid "statu": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "statu:500".`],
@@ -109,6 +112,8 @@ const bad: Array<[fields: Record<string, unknown>, message: string]> = [
     { until: '2026-01-31T25:00:00Z' },
     'Invalid "until": "2026-01-31T25:00:00Z" is neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h.'
   ],
+  [{ queries: '2e1' }, 'Invalid "queries": "2e1" is not a number of queries such as >20.'],
+  [{ 'n+1': 'no' }, 'Invalid "n+1": "no" is not "yes".'],
   [{ error: 'yes' }, 'Invalid "error": "yes" is neither 1 nor 0.'],
   [{ parent: 'x' }, 'Invalid "parent": "x" is not a token of six hexadecimal digits.'],
   [{ status: ['404', '500'] }, 'Invalid "status": it may be given only once.'],
@@ -116,9 +121,9 @@ const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ limit: '501' }, 'Invalid "limit": "501" is not a whole number from 1 to 500.'],
   [{ limit: '1e2' }, 'Invalid "limit": "1e2" is not a whole number from 1 to 500.'],
   [{ colour: 'red' }, 'Invalid "colour": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, from, ' +
-    'until, error, parent, q, sort, limit, cursor.'],
+    'until, error, parent, queries, n+1, q, sort, limit, cursor.'],
   [{ constructor: 'red' }, 'Invalid "constructor": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, ' +
-    'slow, from, until, error, parent, q, sort, limit, cursor.']
+    'slow, from, until, error, parent, queries, n+1, q, sort, limit, cursor.']
 ]
 
 for (const [fields, message] of bad) {

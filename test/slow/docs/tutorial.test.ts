@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { environment, freePort, project, startShop, stepsOf, TUTORIAL, type Step } from '../../support/tutorial.js'
+import { environment, freePort, project, QUERIES_TUTORIAL, startShop, stepsOf, TUTORIAL, type Step } from '../../support/tutorial.js'
 
-// It follows docs/tutorial/find-a-bug.md in an empty folder with the packed package: files, commands and URLs, in order.
+// It follows docs/tutorial/find-a-bug.md and docs/tutorial/find-an-n-plus-1-query.md in an empty folder with the packed
+// package: files, commands and URLs, in order.
 t.setTimeout(300_000)
 
 const folder = mkdtempSync(join(tmpdir(), 'hindsight-tutorial-'))
@@ -53,10 +54,22 @@ function linkOf (dom: JSDOM, text: string): string {
   const { document } = dom.window
   const links = [...document.querySelectorAll('a')]
   const row = [...document.querySelectorAll('tr')].find((row) => row.textContent?.includes(text))
-  const link = links.find((link) => link.textContent?.trim() === text) ??
+  // A link of the menu has the number of problems after its label.
+  const link = links.find((link) => link.textContent?.trim() === text || link.querySelector('span')?.textContent === text) ??
     [...row?.querySelectorAll('a') ?? []].find(({ textContent }) => /^[0-9a-f]{6}$/.test(textContent?.trim() ?? ''))
   if (link === undefined) throw new Error(`There is no link for ${text} at ${document.location.href}`)
   return link.href
+}
+
+/** Sends the form of the last button with this text; null where there is none. */
+async function submit (dom: JSDOM, text: string): Promise<JSDOM | null> {
+  const { document, location } = dom.window
+  const button = [...document.querySelectorAll('button')].findLast(({ textContent }) => textContent?.trim() === text)
+  if (!button?.form) return null
+  const fields = [...button.form.querySelectorAll<HTMLInputElement>('input'), button].map(({ name, value }): [string, string] => [name, value])
+  const url = new URL(button.form.action, location.href).href
+  const response = await fetch(url, { method: 'POST', headers: { accept: 'text/html' }, body: new URLSearchParams(fields) })
+  return new JSDOM(await response.text(), { url: response.url })
 }
 
 /** Matches the output that the page shows: with any tokens, times, durations and spaces, and with any lines for `…`. */
@@ -106,18 +119,24 @@ async function follow (step: Step): Promise<string> {
       return ''
     case 'run': return await printed(step.what)
     default:
-      current = await open(step.do === 'open' || current === undefined ? step.what : linkOf(current, step.what))
+      if (step.do === 'open' || current === undefined) current = await open(step.what)
+      else current = await submit(current, step.what) ?? await open(linkOf(current, step.what))
       // A browser also requests the icon of the site.
       await fetch(`http://127.0.0.1:${port}/favicon.ico`)
       return await textOf(current)
   }
 }
 
-const [preparation, steps] = [true, false].map((isNpm) => stepsOf(port).filter(({ what }) => what.startsWith('npm ') === isNpm)) as [Step[], Step[]]
+const PAGES = [TUTORIAL, QUERIES_TUTORIAL].map((page) => {
+  const isNpm = ({ what }: Step): boolean => what.startsWith('npm ')
+  return { page, preparation: stepsOf(port, page).filter(isNpm), steps: stepsOf(port, page).filter((step) => !isNpm(step)) }
+})
+const [first, second] = PAGES as [typeof PAGES[number], typeof PAGES[number]]
 
 t.test(`${TUTORIAL}: npm makes and installs the package`, { skip: await canInstall() ? false : 'the registry of npm does not respond' }, async (t) => {
-  const [ci, pack, ...commands] = preparation.map(({ what }) => what)
+  const [ci, pack, ...commands] = first.preparation.map(({ what }) => what)
   t.same([ci, pack], ['npm ci', 'npm pack'], '`project` has run them')
+  t.same(second.preparation.map(({ what }) => what), commands)
   const empty = join(folder, 'empty')
   mkdirSync(empty)
   const archive = readdirSync(folder).find((file) => file.endsWith('.tgz')) ?? ''
@@ -134,19 +153,27 @@ async function canInstall (): Promise<boolean> {
   return process.env.CI !== undefined || await promisify(exec)('npm ping').then(() => true, () => false)
 }
 
-t.equal(steps.filter(({ do: verb }) => verb === 'open').length, 4)
-t.ok(steps.filter(({ do: verb }) => verb === 'run').length >= 6)
+t.equal(first.steps.filter(({ do: verb }) => verb === 'open').length, 4)
+t.equal(second.steps.filter(({ do: verb }) => verb === 'open').length, 3)
+t.ok(first.steps.filter(({ do: verb }) => verb === 'run').length >= 6)
+t.ok(second.steps.filter(({ do: verb }) => verb === 'run').length >= 3)
 
-for (const step of steps) {
-  t.test(`${TUTORIAL}:${step.line}: ${step.do} ${step.what}`, async (t) => {
-    const result = await follow(step)
-    if (step.do === 'replace') t.equal(result, '')
-    for (const text of step.sees) t.ok(result.includes(text), text, { result })
-    // The address of the profiler is printed on a terminal only.
-    if (step.shows === undefined || step.do === 'start') return
-    if (step.do === 'open') t.equal(result.trim(), step.shows.trim())
-    const found = patternOf(step.shows).exec(result)
-    t.ok(found, step.shows, { result, pattern: String(patternOf(step.shows)) })
-    for (const [name, token] of Object.entries(found?.groups ?? {})) tokens.set(name.slice(1), token)
+for (const { page, steps } of PAGES) {
+  t.test(`${page}: it starts without an application`, async () => {
+    await stop()
+    tokens.clear()
   })
+  for (const step of steps) {
+    t.test(`${page}:${step.line}: ${step.do} ${step.what}`, async (t) => {
+      const result = await follow(step)
+      if (step.do === 'replace') t.equal(result, '')
+      for (const text of step.sees) t.ok(result.includes(text), text, { result })
+      // The address of the profiler is printed on a terminal only.
+      if (step.shows === undefined || step.do === 'start') return
+      if (step.do === 'open') t.equal(result.trim(), step.shows.trim())
+      const found = patternOf(step.shows).exec(result)
+      t.ok(found, step.shows, { result, pattern: String(patternOf(step.shows)) })
+      for (const [name, token] of Object.entries(found?.groups ?? {})) tokens.set(name.slice(1), token)
+    })
+  }
 }

@@ -87,6 +87,22 @@ t.test('the list has pages and an order, and invalid parameters are a 400', asyn
   t.equal((await visitor.get('/en/articles?sort=author')).statusCode, 400)
 })
 
+t.test('the contents with a query for each article have a finding, those with one query have a budget', async (t) => {
+  const app = await start(t)
+  const headers = { accept: 'text/html' }
+  const [slow, fast] = [await app.inject({ url: '/en/contents/slow', headers }), await app.inject({ url: '/en/contents', headers })]
+  t.match([slow.statusCode, fast.statusCode], [200, 200])
+  const titles = (body: string): unknown => body.match(/<li lang.*/g)
+  t.same(titles(slow.body), titles(fast.body))
+  t.equal(slow.body.match(/<li lang/g)?.length, 13)
+  const findings = async (response: typeof slow): Promise<unknown[]> => {
+    const { count, findings } = (await profileOf(app, response)).collectors.queries as { count: number, findings: Array<{ text: string }> }
+    return [count, ...findings.map(({ text }) => text)]
+  }
+  t.match(await findings(slow), [14, /^N\+1: `select \* from articles where id = \?` 13 times from examples\/articles\/store\.ts:\d+, /])
+  t.same(await findings(fast), [1])
+})
+
 t.test('the page of an article is public, and private for logged-in users', async (t) => {
   const visitor = new Visitor(await start(t))
   t.equal((await visitor.get('/en/articles/1')).headers['cache-control'], 'no-store', 'with the toolbar')

@@ -141,7 +141,7 @@ t.test('of many calls those that failed and the longest are shown, and the other
   const root = shown(performancePanel, { ...rest, collectors: { ...collectors, 'http-client': { count: 500, calls } } })
   const names = texts(root, '.waterfall li li .name').filter((name) => name.startsWith('GET'))
   t.same([names.length, names[0], names[1], names[2], names.at(-1)], [60, 'GET a.test/7', 'GET a.test/141', 'GET a.test/142', 'GET a.test/199'])
-  t.equal(texts(root, '.note')[0], '140 of the hooks, calls and spans are left out: they took less time, and did not fail.')
+  t.equal(texts(root, '.note')[0], '140 entries are left out: they took less time, and did not fail.')
   t.ok((root.querySelector('.waterfall')?.outerHTML.length ?? Infinity) < 40_000)
 })
 

@@ -71,8 +71,8 @@ const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Parti
     ['session | used | true | false', 'session | cookie | true | false']
   ],
   [
-    'a collector of the application', { collectors: { queries: [{ sql: 'select 1', duration: 2 }] } },
-    { collectors: { queries: [{ sql: 'select 2', duration: 9 }] } }, ['queries | [0].sql | "select 1" | "select 2"']
+    'a collector of the application', { collectors: { statements: [{ sql: 'select 1', duration: 2 }] } },
+    { collectors: { statements: [{ sql: 'select 2', duration: 9 }] } }, ['statements | [0].sql | "select 1" | "select 2"']
   ]
 ]
 

@@ -1,0 +1,76 @@
+import createError from '@fastify/error'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { checkOptions, ROUTE_ATTRIBUTES, type OptionSchema } from '../../check-options.js'
+import { ownHook } from '../../lifecycle/hooks.js'
+import { recordingOf } from '../../lifecycle/request-state.js'
+import type { HindsightOptions, QuerySettings } from '../../options.js'
+import { routeName } from '../../routing/route-table.js'
+import { counted } from '../../view/visible.js'
+import type { QueryGroup } from './groups.js'
+import type { Finding } from './recorded-query.js'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    hindsight?: QuerySettings
+  }
+}
+
+export const QueryBudgetError = createError('HINDSIGHT_QUERY_BUDGET', '%s', 500)
+
+const SCHEMAS = { hindsight: ROUTE_ATTRIBUTES.hindsight as OptionSchema }
+
+interface Queries { count: number, findings: Finding[], groups: QueryGroup[] }
+type Sent = (error: Error | null, payload?: unknown) => void
+
+/** Checks the responses of routes with a budget of queries; other routes have no further hook. */
+export function checkBudgets (app: FastifyInstance, setting: HindsightOptions['queryBudget'] = 'fail'): void {
+  app.addHook('onRoute', function addBudget (route) {
+    const { hindsight } = route.config ?? {}
+    if (hindsight === undefined) return
+    try {
+      checkOptions({ hindsight }, SCHEMAS, 'config.')
+    } catch (error) {
+      throw new Error(`Route "${routeName(route)}": ${(error as Error).message}`)
+    }
+    // The HEAD route that Fastify adds has the hooks of its GET route.
+    const hooks = new Set([checkBudget, ...[route.onSend ?? []].flat()])
+    if (hindsight.maxQueries !== undefined) route.onSend = [...hooks]
+  })
+
+  const checkBudget = ownHook(function checkBudget (
+    request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: Sent
+  ): void {
+    const recording = recordingOf(request)
+    const { maxQueries = Infinity } = request.routeOptions.config.hindsight ?? {}
+    // The response about an error is sent in any case.
+    if ((recording.queries?.count ?? 0) <= maxQueries || recording.failure !== null) return done(null, payload)
+    describe(request, maxQueries).then((problem) => {
+      if (problem === null) return done(null, payload)
+      if (setting === 'warn') {
+        request.log.warn({ channel: 'profiler' }, problem)
+        return done(null, payload)
+      }
+      const { destroy } = Object(payload) as { destroy?: unknown }
+      if (typeof destroy === 'function') destroy.call(payload)
+      // The page of this error is the first response: it is not about a hook of the application.
+      recording.responses = 0
+      done(new QueryBudgetError(problem))
+    }, done)
+  })
+}
+
+/** One sentence, and what explains it; null where some of the queries are parts of others, and the rest are few. */
+async function describe (request: FastifyRequest, maxQueries: number): Promise<string | null> {
+  // They are loaded already, but in production.
+  const [{ collectedBy }, { placeOf }] = await Promise.all([import('../collect.js'), import('./trace.js')])
+  const { count = 0, findings = [], groups = [] } = collectedBy(recordingOf(request), 'queries') as Partial<Queries>
+  if (count <= maxQueries) return null
+  const causes = findings.filter(({ kind }) => kind === 'n+1' || kind === 'duplicates').map(({ text }) => text)
+  const [most] = groups.toSorted((a, b) => b.count - a.count)
+  if (causes.length === 0 && most !== undefined) {
+    const places = most.sources.map((source) => placeOf({ source })).join(' and ')
+    causes.push(`Most often: \`${most.shape}\`, ${counted(most.count, 'time')} from ${places}`)
+  }
+  const sent = `${request.method} ${request.routeOptions.url} sent ${counted(count, 'query', 'queries')}`
+  return [`${sent}, and its budget is ${maxQueries}`, ...causes].join('. ')
+}

@@ -1,0 +1,127 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { endQuery, runningQuery, framesHere, type Query, type QueryStart } from '../../queries/query.js'
+import { isObject } from '../read.js'
+
+/** The message of a tracing channel: the same object at the beginning and at the end of an operation. */
+interface Context extends Record<string, unknown> { result?: unknown, error?: unknown }
+
+/** What a client publishes: the query, and its number of rows. */
+interface Client {
+  /** Null: its parts are published, too. */
+  queryOf: (context: Context) => QueryStart & Pick<Query, 'layer'> | null
+  rowsOf: (result: unknown) => number | undefined
+}
+
+const mysql: Client = {
+  queryOf: ({ query, values }) => ({ system: 'mysql', statement: String(query), parameters: values }),
+  rowsOf: (result) => Array.isArray(result) ? result.length : Object(result).affectedRows as number | undefined
+}
+
+// Lengths of replies say little: they may be those of a text. Values that are written are question marks.
+const redis: Client = {
+  queryOf ({ command, args }) {
+    const name = String(command).toUpperCase()
+    const [first, ...rest] = Array.isArray(args) ? args : []
+    const values = String(first).toUpperCase() === name ? rest : [first, ...rest].filter((value) => value !== undefined)
+    return { system: 'redis', statement: name, parameters: values }
+  },
+  rowsOf: (result) => result === null ? 0 : Array.isArray(result) ? result.length : undefined
+}
+
+// The commands of a transaction are not published.
+const redisBatch: Client = {
+  queryOf ({ batchMode, batchSize }) {
+    return batchMode === 'MULTI' ? { system: 'redis', statement: 'MULTI', parameters: [batchSize] } : null
+  },
+  rowsOf: () => undefined
+}
+
+const mongoose: Client = {
+  queryOf ({ operation, collection, args }) {
+    const statement = `${String(collection)}.${String(operation)}`
+    return { system: 'mongodb', statement, parameters: args, layer: 'orm' }
+  },
+  rowsOf: (result) => Array.isArray(result) ? result.length : result === null ? 0 : isObject(result) ? 1 : undefined
+}
+
+// Proposed in node-postgres#3650; without values.
+const pg: Client = {
+  queryOf: ({ query }) => ({ system: 'postgresql', statement: String(Object(query).text) }),
+  rowsOf: (result) => Object(result).rowCount as number | undefined
+}
+
+/** pg in a later release, mysql2 since 3.20, ioredis since 5.11, node-redis since 5.12, mongoose since 9. */
+const CLIENTS: Readonly<Record<string, Client>> = {
+  'pg:query': pg,
+  'mysql2:query': mysql,
+  'mysql2:execute': mysql,
+  'ioredis:command': redis,
+  'node-redis:command': redis,
+  'node-redis:batch': redisBatch,
+  'mongoose:query': mongoose,
+  'mongoose:aggregate': mongoose,
+  'mongoose:model:save': mongoose,
+  'mongoose:model:insertMany': mongoose,
+  'mongoose:model:bulkWrite': mongoose
+}
+
+const running = new WeakMap<object, Query>()
+
+/** Subscribes to the tracing channels that database clients publish; returns the function that ends it. */
+export function watchChannels (record: (query: Query) => void): () => void {
+  const subscriptions = Object.entries(CLIENTS).flatMap(([name, { queryOf, rowsOf }]) => {
+    const begin = (context: Context): void => {
+      // Of an observed client: it is recorded already.
+      const start = runningQuery() === null ? queryOf(context) : null
+      if (start === null) return
+      const query: Query = { layer: 'driver', ...start, startedAt: performance.now() }
+      running.set(context, query)
+      const connection = connected
+      connected = null
+      if (connection === null || !name.startsWith('mysql2:')) return record(query)
+      // In the callback the stack has the caller only where the application itself has asked for the connection.
+      const frames = `${framesHere() ?? ''}\n${connection.frames}`
+      connection.enter(() => record(Object.assign(query, { frames, wait: connection.wait })))
+    }
+    const end = (context: Context): void => {
+      const query = running.get(context)
+      endQuery(query, 'error' in context ? { error: context.error } : { rows: rowsOf(context.result) })
+    }
+    return [[`tracing:${name}:start`, begin], [`tracing:${name}:asyncStart`, end]] as const
+  })
+  const quietly = [...subscriptions, ...CONNECTIONS].map(([name, subscriber]) => [name, quiet(subscriber)] as const)
+  for (const [name, subscriber] of quietly) subscribe(name, subscriber)
+  return () => { for (const [name, subscriber] of quietly) unsubscribe(name, subscriber) }
+}
+
+/** How a pool of mysql2 gives a connection to a query, which it sends in a callback. */
+interface Connecting { since: number, wait: number, frames: string, enter: Enter }
+type Enter = <T>(run: () => T) => T
+
+const connecting = new WeakMap<object, Connecting>()
+/** The one whose callback is running. */
+let connected: Connecting | null = null
+
+const CONNECTIONS = [
+  ['tracing:mysql2:pool:connect:start', (context: Context): void => {
+    const enter = AsyncLocalStorage.snapshot() as Enter
+    connecting.set(context, { since: performance.now(), wait: 0, frames: framesHere() ?? '', enter })
+  }],
+  ['tracing:mysql2:pool:connect:asyncStart', (context: Context): void => {
+    connected = connecting.get(context) ?? null
+    if (connected !== null) connected.wait = performance.now() - connected.since
+  }],
+  ['tracing:mysql2:pool:connect:asyncEnd', (): void => { connected = null }]
+] as const
+
+// An exception in a subscriber becomes an uncaught exception of the process.
+function quiet (subscriber: (context: Context) => void): (message: unknown) => void {
+  return (message) => {
+    try {
+      subscriber(message as Context)
+    } catch {
+      // The query is not recorded.
+    }
+  }
+}

@@ -1,0 +1,214 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { flattenError } from '../../errors/masked-exceptions.js'
+import { read } from '../../errors/thrown-value.js'
+import { stackFrames } from '../../errors/stack-frame.js'
+import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
+import { servicesOf } from '../../lifecycle/services.js'
+import { MASKED, type Mask } from '../../mask/mask.js'
+import type { Timing } from '../../recording/recording.js'
+import { CALLED_BY_PACKAGE, QUERY_CHANNEL, framesHere, type Query } from '../../queries/query.js'
+import { cut } from '../../view/visible.js'
+import { round } from '../collect.js'
+import { watchChannels } from './channels.js'
+import { findingsOf } from './findings.js'
+import { driverQueries, groupsOf } from './groups.js'
+import { queryReader } from './mask-query.js'
+import { memo } from './memo.js'
+import { queryOfSpan } from './query-spans.js'
+import type { QueryError, RecordedQuery } from './recorded-query.js'
+import { keepRunners } from './runners.js'
+import { shapeOf } from './sql.js'
+import { copyOf, identityOf, type Caller, type Traced } from './trace.js'
+
+declare module '../../recording/recording.js' {
+  interface Recording {
+    queries?: QueryLog
+  }
+}
+
+declare module '../../lifecycle/services.js' {
+  interface Services {
+    /** Milliseconds from which a query is slow. */
+    readonly slowQuery: number
+  }
+}
+
+/** Queries of a request that are recorded one by one; further ones are counted by their shapes. */
+const MAX_QUERIES = 500
+const MAX_STATEMENT = 10_000
+
+interface QueryLog {
+  count: number
+  queries: Query[]
+  /** By system and shape: queries beyond `MAX_QUERIES`. */
+  further: Map<string, { system: string, shape: string, statement: string, count: number, duration: number }>
+}
+
+let watchers = 0
+let endChannels: (() => void) | null = null
+
+/** Records queries that are sent in the asynchronous context of a request. */
+export function watchQueries (): () => void {
+  if (watchers++ === 0) {
+    subscribe(QUERY_CHANNEL, onQuery)
+    endChannels = watchChannels(record)
+  }
+  return () => {
+    if (--watchers > 0) return
+    unsubscribe(QUERY_CHANNEL, onQuery)
+    endChannels?.()
+  }
+}
+
+function onQuery (message: unknown): void {
+  // An exception in a subscriber becomes an uncaught exception of the process.
+  try {
+    record(message as Query)
+  } catch {
+    // The query is not recorded.
+  }
+}
+
+/** Adds a query that has just begun to its request. */
+function record (query: Query): void {
+  const request = requestContext.getStore()?.request
+  if (request === undefined) return
+  const recording = recordingOf(request)
+  if (!recording.isRecording) return
+  if (recording.queries === undefined) {
+    const log: QueryLog = recording.queries = { count: 0, queries: [], further: new Map() }
+    const { debug, mask, slowQuery } = servicesOf(request)
+    recording.collect('queries', () => {
+      const { token, timing } = recording
+      const sent = withoutParts(log)
+      if (debug && token !== undefined) keepRunners(token, sent.map(({ run }) => run))
+      return recordedQueries(log, sent, mask, timing, slowQuery)
+    })
+    recording.spanOwner = () => queryOfSpan(withoutParts(log))
+  }
+  const { queries, further } = recording.queries
+  recording.queries.count++
+  if (queries.length < MAX_QUERIES) {
+    query.frames ??= framesHere() ?? ''
+    // The parameters may be changed when the query was sent.
+    query.parameters = copyOf(query.parameters)
+    queries.push(query)
+    return
+  }
+  const shape = shapeOf(query.system, query.statement, query.parameters)
+  const key = `${query.system} ${shape}`
+  const { system } = query
+  const group = further.get(key) ??
+    { system, shape, statement: cut(query.statement, MAX_STATEMENT), count: 0, duration: 0 }
+  further.set(key, group)
+  group.count++
+  query.ended = ({ startedAt, endedAt = startedAt }) => { group.duration += endedAt - startedAt }
+}
+
+/** The queries without those of drivers that are parts of others. */
+function withoutParts ({ queries }: QueryLog): Query[] {
+  const parts = driverQueries(queries)
+  return queries.filter((query) => !parts.has(query))
+}
+
+/** The data of the part. */
+function recordedQueries (
+  log: QueryLog, sent: readonly Query[], mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number
+) {
+  const read = queryReader(mask)
+  const callerOf = memo(readCaller)
+  const all = sent.map((query, index): Traced => {
+    const { system, startedAt, endedAt, wait, rows = null, error, frames = '' } = query
+    const caller = callerOf(frames)
+    const { statement, parameters, shape, effect, words } =
+      read(system, cut(query.statement, MAX_STATEMENT), query.parameters)
+    // A spread takes ten times as long here.
+    const traced: Traced = {
+      system,
+      statement,
+      parameters,
+      shape,
+      effect,
+      words,
+      start: round(startedAt - since),
+      duration: endedAt === undefined ? null : round(endedAt - startedAt),
+      rows,
+      source: caller.frames[0]?.source ?? null,
+      index,
+      identity: `${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
+      caller
+    }
+    if (wait !== undefined) traced.wait = round(wait)
+    if (error !== undefined) traced.error = errorOf(error, mask, query)
+    return traced
+  })
+  // The diagnostic page and the budget need it before the end of the request.
+  const findings = findingsOf(all, (endedAt || performance.now()) - since - own, slow)
+  const further = [...log.further.values()].map((group) =>
+    ({ ...group, statement: read(group.system, group.statement, []).statement }))
+  return {
+    count: log.count - (log.queries.length - sent.length),
+    duration: round(timeOf(all)),
+    failed: all.filter(({ error }) => error !== undefined).length,
+    queries: all.map(recordedQuery),
+    groups: groupsOf(all, further, findings),
+    findings
+  }
+}
+
+/** What is stored of a query. */
+function recordedQuery (query: Traced): RecordedQuery {
+  const { system, statement, parameters = [], start, duration, rows, source, shape, wait, error } = query
+  const recorded: RecordedQuery = { system, statement, parameters, start, duration, rows, source, shape }
+  if (wait !== undefined) recorded.wait = wait
+  if (error !== undefined) recorded.error = error
+  return recorded
+}
+
+/** The application's own calls of a stack. */
+function readCaller (text: string): Caller {
+  const all = stackFrames(text, { isMapped: false })
+  const frames = all.filter(({ own }) => own)
+    .map(({ file, line, column, function: name }) => ({ source: `${file}:${line}:${column}`, function: name }))
+  return {
+    frames,
+    path: frames.map(({ source }) => `${source}\n`).join(''),
+    isResumed: all.at(-1)?.own === true && !text.includes(CALLED_BY_PACKAGE)
+  }
+}
+
+/** Fields of errors of databases: those of PostgreSQL, MySQL and SQLite. */
+const ERROR_FIELDS = [
+  'code', 'severity', 'detail', 'hint', 'position', 'where', 'schema', 'table', 'column', 'constraint', 'errno',
+  'sqlState', 'errcode', 'errstr'
+]
+
+function errorOf (error: unknown, mask: Mask, { system, statement }: Query): QueryError {
+  const [exception] = flattenError(error)
+  // The values of a failing row of PostgreSQL are without names.
+  const shown = (text: string): string =>
+    mask.text(cut(text, 1_000)).replace(/^(Failing row contains )\([^]*/, `$1(${MASKED}).`)
+  const fields = ERROR_FIELDS.map((name) => [name, read(error, name)] as const)
+    .filter((field): field is [string, string | number] => typeof field[1] === 'string' || typeof field[1] === 'number')
+    .map(([name, value]) => [name, typeof value === 'string' ? shown(value) : value] as const)
+  const position = Number(read(error, 'position'))
+  return {
+    message: mask.text(cut(exception?.message ?? '', 2_000)),
+    ...Object.fromEntries(fields),
+    // Of the statement that is shown: values before it may be masked. It counts characters from 1.
+    ...position > 0 && {
+      position: [...queryReader(mask)(system, [...statement].slice(0, position - 1).join(''), []).statement].length + 1
+    }
+  }
+}
+
+/** The time in which at least one query ran, in milliseconds. */
+export function timeOf (queries: ReadonlyArray<Pick<RecordedQuery, 'start' | 'duration'>>): number {
+  let [total, until] = [0, -Infinity]
+  for (const { start, duration } of [...queries].sort((a, b) => a.start - b.start)) {
+    const end = start + (duration ?? 0)
+    total += Math.max(0, end - Math.max(start, until))
+    until = Math.max(until, end)
+  }
+  return total
+}

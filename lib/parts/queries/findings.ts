@@ -1,0 +1,149 @@
+import { shortFile } from '../../errors/stack-frame.js'
+import { counted } from '../../view/visible.js'
+import { grouped } from './groups.js'
+import { loopsOf } from './loops.js'
+import type { Finding } from './recorded-query.js'
+import { shortShape } from './sql.js'
+import {
+  endOf, fileOf, isAnonymous, isPaused, isSameFunction, milliseconds, placeOf, sumOf, type OwnFrame, type Traced
+} from './trace.js'
+
+const MIN_SERIAL = 2
+/** Milliseconds that queries must take together before it matters that they run one after another. */
+const MIN_SERIAL_TIME = 10
+/** Milliseconds between the end of a query and the beginning of one that waited for it. */
+const MAX_GAP = 2
+
+/** Finds what is remarkable; `slow` is the number of milliseconds from which a query is. */
+export function findingsOf (all: readonly Traced[], requestDuration: number, slow: number): Finding[] {
+  const loops = loopsOf(all, requestDuration)
+  const inLoop = new Set(loops.flatMap(({ queries }) => queries))
+  const others = all.filter(({ index }) => !inLoop.has(index))
+  return [...loops, ...duplicatesOf(others, all), ...serialOf(all, inLoop), ...slowOf(all, slow), ...rolledBackOf(all)]
+}
+
+function duplicatesOf (queries: readonly Traced[], all: readonly Traced[]): Finding[] {
+  // What is read again after a write, or when something failed, may differ.
+  const changes = new Map<string, number>()
+  const steps = all.map((query) => {
+    const isFailure = query.error !== undefined || query.effect.command === 'rollback'
+    if (isFailure) changes.set('', (changes.get('') ?? 0) + 1)
+    else if (query.effect.isWrite) changes.set(query.system, (changes.get(query.system) ?? 0) + 1)
+    return `${changes.get('') ?? 0} ${changes.get(query.system) ?? 0}`
+  })
+  const reads = queries.filter(({ effect, error }) => effect.isRead && error === undefined)
+  const keyOf = ({ index, identity }: Traced): string => `${steps[index]} ${identity}`
+  return grouped(reads, keyOf).flatMap((group): Finding[] => {
+    const isPolled = group.some((query, i) => {
+      const before = group[i - 1]
+      return before !== undefined && before.source === query.source && isPaused(before, query, all)
+    })
+    if (group.length < 2 || isPolled) return []
+    const places = [...new Set(group.map(placeOf))]
+    return [{
+      kind: 'duplicates',
+      text: `\`${shortShape((group[0] as Traced).shape)}\` was sent ${group.length} times with the same parameters, ` +
+        `from ${places.join(' and ')}`,
+      queries: group.map(({ index }) => index)
+    }]
+  })
+}
+
+/** Queries of one function that each began when the one before had ended, though none needs the result of another. */
+function serialOf (all: readonly Traced[], inLoop: ReadonlySet<number>): Finding[] {
+  const findings: Finding[] = []
+  let [run, isInTransaction]: [Traced[], boolean] = [[], false]
+  const end = (): void => {
+    if (run.length >= MIN_SERIAL && sumOf(run) >= MIN_SERIAL_TIME) {
+      const longest = Math.max(...run.map(({ duration }) => duration ?? 0))
+      const places = [...new Set(run.map((query) => shortFile(callOf(query, run).source.replace(/:\d+$/, ''))))]
+      findings.push({
+        kind: 'serial',
+        text: `${counted(run.length, 'independent query', 'independent queries')} ran one after another, from ` +
+          `${places.join(', ')}: ${milliseconds(sumOf(run))} ms, ` +
+          `and at the same time about ${milliseconds(longest)} ms`,
+        queries: run.map(({ index }) => index)
+      })
+    }
+    run = []
+  }
+  for (const query of all) {
+    const { command } = query.effect
+    if (command !== null) isInTransaction = command === 'begin' || command === 'undo'
+    // One connection runs one query at a time.
+    const isFree = !isInTransaction && !inLoop.has(query.index) && isIndependent(query, run[0])
+    if (!isFree || !follows(run, query)) end()
+    if (isFree) run.push(query)
+  }
+  end()
+  return findings
+}
+
+/** Totals have one row whatever they are: no code decides by them whether something exists. */
+const TOTAL = /^select (?:(?:count|sum|avg|min|max) ?\([^()]*\)(?: as \w+)?,? ?)+ ?from\b(?![^]*\bgroup by\b)/i
+
+// It is certain only where no value can come from another query: without values, or of totals with the same ones.
+function isIndependent (query: Traced, first: Traced = query): boolean {
+  const isKnown = query.source !== null && query.error === undefined && query.duration !== null &&
+    query.effect.isRead
+  const hasValues = (query.shape.match(/\?/g) ?? []).length > 0
+  const isTotal = TOTAL.test(query.shape) && TOTAL.test(first.shape) && valuesOf(query) === valuesOf(first)
+  return isKnown && !/^(?:sqlite|redis|mongodb|prisma)$/.test(query.system) && (!hasValues || isTotal)
+}
+
+function valuesOf ({ parameters, statement, shape }: Traced): string {
+  const hasLiterals = /'|\b\d/.test(statement.replace(/\$\d+/g, ''))
+  return JSON.stringify([parameters, hasLiterals ? shape : ''])
+}
+
+function follows (run: readonly Traced[], query: Traced): boolean {
+  const before = run.at(-1)
+  if (before?.index !== query.index - 1 || run.some(({ shape }) => shape === query.shape)) return false
+  const gap = query.start - endOf(before)
+  if (gap < 0 || gap > MAX_GAP) return false
+  const [a, b] = [callOf(before, [query]), callOf(query, [before])]
+  const isSame = isSameFunction(a, b) || (isAnonymous(a) && isAnonymous(b) && query.caller.isResumed)
+  return isSame && a.source !== b.source && fileOf(a) === fileOf(b)
+}
+
+/** The innermost call that other queries do not share: the rest are helpers. */
+function callOf ({ caller: { frames } }: Traced, others: readonly Traced[]): OwnFrame {
+  const isShared = ({ source }: OwnFrame, i: number): boolean =>
+    others.every((other) => other.caller.frames[i]?.source === source)
+  return frames.find((frame, i) => !isShared(frame, i)) ?? frames[0] as OwnFrame
+}
+
+function slowOf (queries: readonly Traced[], slow: number): Finding[] {
+  return queries.filter(({ duration }) => (duration ?? 0) >= slow).map((query) => ({
+    kind: 'slow',
+    text: `\`${shortShape(query.shape)}\` took ${milliseconds(query.duration ?? 0)} ms, from ${placeOf(query)}`,
+    queries: [query.index]
+  }))
+}
+
+/** The failed queries of transactions that were rolled back. */
+function rolledBackOf (queries: readonly Traced[]): Finding[] {
+  const findings: Finding[] = []
+  let [failed, count, isOpen]: [Traced[], number, boolean] = [[], 0, false]
+  for (const query of queries) {
+    const { command } = query.effect
+    // PostgreSQL rolls a transaction with a failure back, whatever it is asked for.
+    const isUndone = command === 'rollback' || (command === 'commit' && query.system === 'postgresql')
+    const [first] = failed
+    if ((isOpen || query.system === 'mongodb') && isUndone && first !== undefined) {
+      findings.push({
+        kind: 'rolled back',
+        text: `A transaction of ${counted(count, 'query', 'queries')} was rolled back after ` +
+          `\`${shortShape(first.shape)}\` failed, from ${placeOf(first)}: ${first.error?.message}`,
+        queries: failed.map(({ index }) => index)
+      })
+    }
+    if (command === null) count++
+    if (command === null && query.error !== undefined) failed.push(query)
+    // A savepoint was there for the failure.
+    if (command !== null) failed = []
+    if (command === 'begin') [isOpen, count] = [true, 0]
+    else if (command === 'commit' || command === 'rollback') isOpen = false
+  }
+  return findings
+}

@@ -1,0 +1,243 @@
+import type { Hint } from '../../errors/hints.js'
+import type { Profile } from '../../store/profile.js'
+import { readAsset } from '../../view/asset.js'
+import { milliseconds, note, pairs, pending, place, section, table } from '../../view/components.js'
+import type { EditorLink } from '../../view/editor.js'
+import { html } from '../../view/html.js'
+import { counted, cut, fence, wordFor } from '../../view/visible.js'
+import type { PanelView, Part, TimelineEntry } from '../part.js'
+import { addressOf, dataOf, listOf, numberOf, type Data } from '../read.js'
+import { watchQueries } from './collector.js'
+import type { QueryGroup } from './groups.js'
+import { planButton, planForm } from './plan.js'
+import type { Finding, QueryError, RecordedQuery } from './recorded-query.js'
+import { shortShape } from './sql.js'
+import { highlighted, markOf, runnable } from './statement-text.js'
+import { placeOf } from './trace.js'
+
+/** Groups of the Markdown, and characters of their statements. */
+const MAX_GROUPS = 15
+const MAX_STATEMENT = 200
+/** Characters of the name of a bar. */
+const MAX_NAME = 100
+/** The last queries before a failure. */
+const LAST_QUERIES = 5
+
+/** The queries of databases that were sent while the request was handled. */
+export const queries: Part<Data> = {
+  name: 'queries',
+  start: watchQueries,
+  panel: {
+    label: 'Queries',
+    group: 'overview',
+    count: ({ count }) => numberOf(count) ?? undefined,
+    problem: ({ failed }) => numberOf(failed) ?? 0,
+    warnings: (data) => warningsOf(data).length,
+    render: (data, { token }, view) => render(data, token, view)
+  },
+  timeline: ({ queries }, profile) => recorded(queries).map((query, i) => entryOf(query, i, profile)),
+  overview (data, profile) {
+    const [first] = warningsOf(data)
+    const warning = first === undefined ? '' : html`<div>!${findingText(first, recorded(data.queries))}</div>`
+    const link = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>!${warning}`
+    return [{ order: 25, title: 'Queries', value: numberOf(data.count) === null ? '' : link }]
+  },
+  toolbar (data) {
+    const [count, failed] = [numberOf(data.count) ?? 0, numberOf(data.failed) ?? 0]
+    return {
+      order: 50,
+      className: `queries ${failed > 0 ? 'bad' : warningsOf(data).length > 0 ? 'warn' : ''}`,
+      title: 'Queries',
+      head: count === 0 ? '' : html`${count} <span class="label">${wordFor(count, 'query', 'queries')}</span>`,
+      facts: { Queries: count, Time: milliseconds(data.duration), Failed: failed },
+      values: { queries: { count, failed, duration: data.duration ?? 0 } }
+    }
+  },
+  toolbarStyle: '.queries { --icon: "M7 0c4 0 6 1 6 2.5v9C13 13 11 14 7 14s-6-1-6-2.5v-9C1 1 3 0 7 0z" }\n',
+  markdown (data, profile) {
+    const groups = groupsOf(data)
+    if (groups.length === 0) return []
+    const more = groups.length - MAX_GROUPS
+    const lines = [
+      ...groups.slice(0, MAX_GROUPS).map(groupText),
+      ...more > 0 ? [`${counted(more, 'more shape is', 'more shapes are')} left out here.`] : []
+    ]
+    const text = [`${sentence(data, profile)}.`, ...findingsOf(data).map(({ text }) => `- ${text}.`)].join('\n')
+    return [{ order: 25, title: 'Queries', blocks: [fence(text, 'text'), fence(lines.join('\n'), 'text')] }]
+  },
+  hints: ({ queries }, { exceptions }) => exceptions.length === 0
+    ? []
+    : failureHints(recorded(queries)).map((hint) => ({ ...hint, order: 25 })),
+  comparison: [{ values: countsByShape }],
+  differences: [{ order: 15, absent: 'not sent', values: countsByShape }],
+  search: {
+    queries: {
+      valueOf: ({ count }) => count,
+      pattern: /^[<>]?=?\d{1,9}$/,
+      problem: 'not a number of queries such as >20',
+      help: 'number of queries, such as >20',
+      column: 'Queries'
+    },
+    'n+1': {
+      valueOf: (data) => findingsOf(data).some(({ kind }) => kind === 'n+1') ? 'yes' : undefined,
+      pattern: /^yes$/,
+      problem: 'not "yes"',
+      help: 'yes: profiles with one query in a loop'
+    }
+  },
+  style: readAsset(import.meta.url, './style.css')
+}
+
+function recorded (queries: unknown): RecordedQuery[] {
+  return listOf(queries) as unknown as RecordedQuery[]
+}
+
+function findingsOf ({ findings }: Data): Finding[] {
+  return listOf(findings) as unknown as Finding[]
+}
+
+/** The groups, those that took the longest first. */
+function groupsOf ({ groups }: Data): QueryGroup[] {
+  return (listOf(groups) as unknown as QueryGroup[]).sort((a, b) => b.duration - a.duration)
+}
+
+/** What should be repaired; a slow query may have to be. */
+function warningsOf (data: Data): Finding[] {
+  return findingsOf(data).filter(({ kind }) => kind !== 'slow')
+}
+
+function sentence ({ count, duration, failed }: Data, profile: Pick<Profile, 'duration'>): string {
+  const sent = counted(Number(count), 'query', 'queries')
+  const failures = Number(failed) > 0 ? `, ${String(failed)} failed` : ''
+  return `${sent}, ${milliseconds(duration)} of ${milliseconds(profile.duration)}${failures}`
+}
+
+function render (data: Data, token: string, view: PanelView): string {
+  const { editor } = view
+  const all = recorded(data.queries)
+  if (all.length === 0) return note('No query was sent.')
+  const findings = findingsOf(data)
+  const more = Number(data.count) - all.length
+  const failed = all.flatMap(({ error, shape }, i) => error === undefined
+    ? []
+    : [{ text: `\`${shortShape(shape)}\` failed: ${error.message}`, queries: [i] }])
+  const items = [...failed, ...findings].map((finding) => html`<li>!${findingText(finding, all)} ` +
+    html`<a href="#query-${Number(finding.queries[0]) + 1}">Show</a></li>`)
+  return (items.length === 0 ? '' : html`<ul class="findings">!${items}</ul>`) +
+    section('By statement', table('Queries by statement', ['Statement', ['Count'], ['Different'], ['Time']],
+      groupsOf(data).map((group) => groupRow(group, editor)), 'rows')) +
+    section('In order of time', planForm(token, view,
+      table('Queries in order of time', ['Statement', ['Rows'], ['Start'], ['Duration']],
+        all.map((query, i) => queryRow(query, i, editor, planButton(query, i, view))), 'rows')) +
+      (more > 0 ? note(`${counted(more, 'more was', 'more were')} only counted.`) : ''))
+}
+
+/** The sentence of a finding; the shape of its queries is code. */
+function findingText (finding: Pick<Finding, 'text' | 'queries'>, all: readonly RecordedQuery[]): string {
+  const { text, queries: [first = 0] } = finding
+  const shape = shortShape(all[first]?.shape ?? '')
+  const [before = '', ...after] = text.split(`\`${shape}\``)
+  return after.length === 0 ? html`${text}` : html`${before}<code>${shape}</code>${after.join('')}`
+}
+
+function groupRow (group: QueryGroup, editor: EditorLink | null): string {
+  const { system, shape, count, distinct, duration, sources, kind } = group
+  const mark = kind === null ? '' : html` <span class="count warn">${kind}</span>`
+  return html`<tr!${kind === null ? '' : ' class="has-warning"'}>
+<td class="text"><code class="sql">!${highlighted({ system, statement: shape })}</code>!${mark}` +
+    html`<div class="places">!${sources.map((source) => html`<div>!${sourcePlace(source, editor)}</div>`)}</div></td>
+<td class="number" data-unit="${wordFor(count, 'time')}">${count}</td>
+<td class="number" data-unit="different">${distinct}</td><td class="number">${milliseconds(duration)}</td></tr>`
+}
+
+function sourcePlace (source: string, editor: EditorLink | null): string {
+  return place(source.replace(/:\d+$/, ''), editor)
+}
+
+function queryRow (query: RecordedQuery, i: number, editor: EditorLink | null, button: string): string {
+  const { start, duration, wait = 0, rows, source, error } = query
+  const { message, ...facts } = error ?? {}
+  const from = source === null ? '' : sourcePlace(source, editor)
+  const isFailed = error !== undefined
+  const failure = isFailed ? html`<div class="failure">${message}</div>!${pairs('Error', facts, '')}` : ''
+  const waited = wait < 1 ? '' : html`<div class="note">waited ${milliseconds(wait)} for a connection</div>`
+  return html`<tr id="query-${i + 1}"!${isFailed ? ' class="has-problem"' : ''}>
+<td class="text"><code class="sql" data-copy="Copy">!${highlighted(query, error?.position)}</code>` +
+    html`<div class="places">!${from} !${button}</div>!${waited}!${failure}</td>
+<td class="number" data-unit="${wordFor(rows ?? 0, 'row')}">${rows ?? ''}</td>
+<td class="number" data-unit="after the start">${milliseconds(start)}</td>
+<td class="number">!${pending(duration)}</td></tr>`
+}
+
+function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEntry {
+  const { system, statement, start, duration, error } = query
+  const link = addressOf('queries', `query-${i + 1}`)
+  const hasSpan = listOf(dataOf(profile, 'spans').spans).some(({ shownAs }) => shownAs === link)
+  const attributes = { 'db.system.name': system, 'db.query.text': statement, 'error.message': error?.message }
+  return {
+    color: 'query',
+    legend: 'query',
+    name: oneLine(statement, MAX_NAME),
+    start,
+    duration,
+    failed: error !== undefined,
+    detail: `${oneLine(runnable(query))} · ${resultText(query)} · ${placeOf(query)}`,
+    link,
+    // Semantic conventions of database clients. The application's own span is exported by its SDK.
+    ...!hasSpan && { clientSpan: { name: system, attributes } }
+  }
+}
+
+function oneLine (statement: string, limit = MAX_STATEMENT): string {
+  return cut(statement.replace(/\s+/g, ' ').trim(), limit)
+}
+
+function resultText ({ duration, rows, error }: RecordedQuery): string {
+  const result = error !== undefined ? `failed: ${error.message}` : rows === null ? '' : counted(rows, 'row')
+  const time = duration === null ? 'not ended' : milliseconds(duration)
+  return result === '' ? time : `${result}, ${time}`
+}
+
+function groupText ({ count, duration, shape, sources, kind }: QueryGroup): string {
+  const places = sources.map((source) => placeOf({ source }))
+  const facts = [milliseconds(duration), ...kind === null ? [] : [kind], ...places]
+  return `${count} × ${oneLine(shape)} (${facts.join(', ')})`
+}
+
+/** The query that failed last, with the place of its error, and the last queries before a failure. */
+function failureHints (all: readonly RecordedQuery[]): Hint[] {
+  if (all.length === 0) return []
+  const failed = all.findLast(({ error }) => error !== undefined)
+  const steps = all.slice(-LAST_QUERIES).map((query) => {
+    const { source } = query
+    const place = source === null ? {} : { source: source.replace(/:\d+$/, '') }
+    return { code: oneLine(runnable(query)), text: resultText(query), ...place }
+  })
+  const sent = counted(all.length, 'query was', 'queries were')
+  const text = `${steps.length < all.length ? `The last ${LAST_QUERIES} of ${all.length} queries` : `${sent} sent`}.`
+  const last = { title: 'Queries before the failure', text, steps }
+  return failed === undefined ? [last] : [failedQuery(failed), last]
+}
+
+function failedQuery (query: RecordedQuery): Hint {
+  const { error, source } = query
+  const { message = '', detail, hint, position }: Partial<QueryError> = error ?? {}
+  const mark = markOf(query, position)
+  return {
+    title: 'A query failed',
+    text: [message, detail, hint].filter((text) => text !== undefined).map((text) => String(text).replace(/\.?$/, '.'))
+      .join(' '),
+    code: runnable(query),
+    language: 'sql',
+    ...mark !== undefined && { mark },
+    ...source !== null && { source: source.replace(/:\d+$/, '') }
+  }
+}
+
+/** How many queries of each shape there were: parameters differ each time. */
+function countsByShape (data: Data): Record<string, string> {
+  const counts = new Map<string, number>()
+  for (const { shape, count } of groupsOf(data)) counts.set(shape, (counts.get(shape) ?? 0) + count)
+  // The quotes separate the last word from the names of values that always differ, such as `time`.
+  return Object.fromEntries([...counts].map(([shape, count]) => [`query \`${shape}\``, counted(count, 'time')]))
+}

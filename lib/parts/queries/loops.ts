@@ -1,0 +1,90 @@
+import { grouped } from './groups.js'
+import type { Finding } from './recorded-query.js'
+import { shortShape } from './sql.js'
+import { askedBy, isPage, isRange } from './statement.js'
+import { endOf, isPaused, isSameFunction, milliseconds, placeOf, sumOf, type Traced } from './trace.js'
+
+/** Queries of one shape and line from which a loop is certain. */
+const MIN_LOOP = 5
+
+/** Finds loops that send one query in each round: N+1. */
+export function loopsOf (all: readonly Traced[], requestDuration: number): Finding[] {
+  const reads = all.filter(({ source, effect }) => source !== null && effect.isRead)
+  return grouped(reads, ({ system, shape, source }) => `${system} ${shape} ${source}`)
+    .filter(({ length }) => length >= MIN_LOOP).flatMap(byPath)
+    .filter((group) => isLoop(group, all))
+    .map((group): Finding => {
+      const [first] = group as [Traced]
+      const spent = `${milliseconds(sumOf(group))} of ${milliseconds(requestDuration)} ms`
+      const over = rowsOfLoop(all, group)
+      const loop = over === null ? '' : `; the loop runs over the ${over.rows} rows of ${placeOf(over)}`
+      return {
+        kind: 'n+1',
+        text: `N+1: \`${shortShape(first.shape)}\` ${group.length} times from ${placeOf(first)}, ${spent}${loop}`,
+        queries: group.map(({ index }) => index)
+      }
+    })
+}
+
+/**
+ * Splits queries of one line, which may be that of a helper, by the calls that led to it. Calls that are in the stack
+ * of the first round are missing in those after an `await`: the shorter list counts.
+ */
+function byPath (group: readonly Traced[]): Traced[][] {
+  const parts = new Map<string, Traced[]>()
+  for (const query of group.toSorted((a, b) => a.caller.path.length - b.caller.path.length)) {
+    const { path } = query.caller
+    const start = [...parts.keys()].find((known) => path.startsWith(known)) ?? path
+    const part = parts.get(start)
+    if (part === undefined) parts.set(start, [query])
+    else part.push(query)
+  }
+  return [...parts.values()].map((part) => part.sort((a, b) => a.index - b.index))
+}
+
+function isLoop (group: readonly Traced[], all: readonly Traced[]): boolean {
+  const distinct = distinctOf(group)
+  const [first, last] = [group[0], group.at(-1)] as [Traced, Traced]
+  if (group.length < MIN_LOOP || distinct < 2) return false
+  const hasPauses = group.some((query, i) => i > 0 && isPaused(group[i - 1] as Traced, query, all))
+  // A pause between a few values that repeat: it waits for a change.
+  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree(group)) return false
+  const between = all.slice(first.index, last.index)
+  if (first.system !== 'redis') return !between.some(({ effect }) => effect.isDefinition)
+  // Commands that are sent together are one round trip; parts of one list are pages.
+  const rounds = group.filter((query, i) => i === 0 || query.start >= endOf(group[i - 1] as Traced)).length
+  const isOneList = /RANGE/.test(first.shape) && new Set(group.map((query) => askedBy(query).keys)).size === 1
+  return rounds >= MIN_LOOP && !isOneList
+}
+
+function distinctOf (group: readonly Traced[]): number {
+  return new Set(group.map(({ identity }) => identity)).size
+}
+
+/** Whether each query asks for a part of one list: chunks, pages, or ranges with many rows. */
+function isBatch (group: readonly Traced[], hasPauses: boolean): boolean {
+  const asked = group.map(askedBy)
+  const lists = asked.map(({ lists }) => lists).filter((list) => list !== '')
+  // The last chunk may have one item.
+  if (new Set(lists).size > 1 && lists.length > group.length / 2) return true
+  const [first] = group as [Traced]
+  return new Set(asked.map(({ keys }) => keys)).size === 1 &&
+    (isPage(first) || (isRange(first) && (hasPauses || group.some(({ rows }) => (rows ?? 0) > 1))))
+}
+
+/** Whether a tree is walked: the rows of each query are the parameters of the next ones. */
+function isTree (group: readonly Traced[]): boolean {
+  const isRecursive = group.some(({ caller: { frames } }) => frames.some((frame, i) =>
+    frames.some((outer, j) => j > i && isSameFunction(frame, outer))))
+  const rows = group.reduce((sum, { rows }) => sum + (rows ?? 0), 0)
+  const where = /\bwhere\b[^]*|$/i.exec(group[0]?.shape ?? '')?.[0] ?? ''
+  return isRecursive || (/parent|ancestor/i.test(where) && rows + 1 === group.length)
+}
+
+/** The query whose rows the loop runs over: the last one before it with as many rows as the loop has rounds. */
+function rowsOfLoop (all: readonly Traced[], group: readonly Traced[]): Traced | null {
+  const [first] = group as [Traced]
+  const rounds = [group.length, distinctOf(group)]
+  return all.slice(0, first.index).findLast((query) =>
+    rounds.includes(query.rows ?? 0) && query.source !== null && endOf(query) <= first.start) ?? null
+}

@@ -1,0 +1,239 @@
+import { messageOf } from '../../errors/thrown-value.js'
+import { MASKED } from '../../mask/mask.js'
+import type { Run } from '../../queries/query.js'
+import { note, postForm, section } from '../../view/components.js'
+import { html } from '../../view/html.js'
+import { cut } from '../../view/visible.js'
+import type { PanelView } from '../part.js'
+import type { RecordedQuery } from './recorded-query.js'
+import { highlighted } from './statement-text.js'
+import { significant, tokensOf, type Token } from './tokens.js'
+import { SHORTENED } from './trace.js'
+
+type Explained = Pick<RecordedQuery, 'system' | 'statement' | 'parameters'>
+
+/** The plan of a query. */
+export interface Plan {
+  /** Its lines; null: there is none. */
+  plan: string | null
+  /** What it says of sequential scans; without a plan, the reason. */
+  sentence: string
+}
+
+/** Milliseconds that a database may take for a plan. */
+const TIMEOUT = 2_000
+/** Milliseconds after which the page does not wait for the database, such as for a connection of its pool. */
+const MAX_WAIT = 3_000
+const MAX_PLAN = 20_000
+
+/** The statements that are run for a plan, by system; the last one returns it. None of them executes the query. */
+const EXPLAIN: Readonly<Record<string, (statement: string) => string[]>> = {
+  // The runner closes the connection, which rolls the transaction back.
+  postgresql: (statement) =>
+    ['begin transaction read only', `set local statement_timeout = ${TIMEOUT}`, `explain ${statement}`],
+  mysql: (statement) => ['start transaction read only', explainMysql(statement)],
+  mariadb: (statement) => ['start transaction read only', explainMysql(statement)],
+  sqlite: (statement) => [`explain query plan ${statement}`]
+}
+
+// The comment is executed by MariaDB, the hint is read by MySQL: each ignores the limit of the other.
+function explainMysql (statement: string): string {
+  return `/*M! set statement max_statement_time = ${TIMEOUT / 1000} for */ explain ` +
+    statement.replace(/\bselect\b/i, (word) => `${word} /*+ max_execution_time(${TIMEOUT}) */`)
+}
+
+/** Asks the database for the plan of a recorded query. */
+export async function explain (query: Explained, run: Run | undefined): Promise<Plan> {
+  const { system, parameters = [] } = query
+  const reason = refusalOf(query)
+  if (reason !== null) return refused(reason)
+  if (run === undefined) {
+    return refused('no client of this process can run a statement for it. Hindsight runs it on an observed Pool of ' +
+      'pg, DataSource of TypeORM or database of SQLite')
+  }
+  const statements = EXPLAIN[system]?.(withoutComments(query)) ?? []
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => { reject(new Error(`no answer within ${MAX_WAIT / 1000} seconds`)) }, MAX_WAIT)
+  })
+  try {
+    const rows = await Promise.race([run(statements, Array.isArray(parameters) ? parameters : [parameters]), limit])
+    const { lines, scans } = readPlan(rows)
+    return { plan: cut(lines.join('\n'), MAX_PLAN), sentence: scanSentence(scans) }
+  } catch (error) {
+    return refused(`the database refused: ${messageOf(error)}`)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function refused (reason: string): Plan {
+  return { plan: null, sentence: `There is no plan: ${reason}.` }
+}
+
+function scanSentence (scans: readonly string[]): string {
+  if (scans.length === 0) return 'The plan has no sequential scan.'
+  const tables = [...new Set(scans)].map((table) => `\`${table}\``)
+  return `The plan reads all rows of ${new Intl.ListFormat('en').format(tables)} (sequential scan): that is right ` +
+    'for a small table, or where most rows match; otherwise an index on the columns of the condition is missing.'
+}
+
+const SQLITE_SCAN = /^ *SCAN (?:TABLE )?(?!\(|\d+ CONSTANT|CONSTANT)(\S+)(?!.* (?:USING|VIRTUAL) )/
+
+/** The lines of a plan, and the tables that it reads completely. */
+export function readPlan (rows: readonly unknown[]): { lines: string[], scans: string[] } {
+  const records = rows.map((row) => ({ ...row as Record<string, unknown> }))
+  // SQLite: steps, each with the number of the one that it is a part of.
+  if (records.some(({ detail }) => detail !== undefined)) {
+    const depths = new Map<unknown, number>()
+    const lines = records.map(({ id, parent, detail }) => {
+      const depth = (depths.get(parent) ?? -1) + 1
+      depths.set(id, depth)
+      return '  '.repeat(depth) + String(detail)
+    })
+    // With `USING` it reads an index, and may end early.
+    return { lines, scans: lines.flatMap((line) => SQLITE_SCAN.exec(line)?.[1] ?? []) }
+  }
+  // PostgreSQL, and MySQL as a tree: lines of text.
+  if (records.every((record) => Object.keys(record).length === 1)) {
+    const lines = records.flatMap((record) => String(Object.values(record)[0]).split('\n'))
+    return { lines, scans: lines.flatMap((line) => /\b(?:Seq Scan|Table scan) on (\S+)/.exec(line)?.[1] ?? []) }
+  }
+  const lines = records.map(({ table, type, key, rows, Extra: extra }) =>
+    `${text(table)}: access ${text(type)}, key ${text(key)}, about ${text(rows)} rows` +
+    (extra ? `; ${text(extra)}` : ''))
+  // Names such as `<derived2>` are those of results.
+  const scanned = records.filter(({ table, type }) => type === 'ALL' && !text(table).startsWith('<'))
+  return { lines, scans: scanned.map(({ table }) => text(table)) }
+}
+
+function text (value: unknown): string {
+  return String(value ?? 'none')
+}
+
+/** Why a query has no plan; null: it may be explained. What is not certain to only read is not explained. */
+export function refusalOf ({ system, statement, parameters }: Explained): string | null {
+  if (!Object.hasOwn(EXPLAIN, system)) {
+    return `Hindsight explains queries of PostgreSQL, MySQL and SQLite, not of ${system}`
+  }
+  if (statement.includes(MASKED)) return 'a value of the statement is masked'
+  const values = JSON.stringify(parameters ?? [])
+  if (values.includes(MASKED)) return 'a parameter is masked'
+  if (SHORTENED.test(statement + values)) {
+    return 'the profile does not have the whole statement with its parameters'
+  }
+  const tokens = tokensOf(statement, system)
+  const words = significant(tokens)
+  if (words.at(-1)?.text === ';') words.pop()
+  return lexicalProblem(system, tokens, words) ?? writingProblem(words) ?? functionProblem(words)
+}
+
+const TEXT = /^[enxb]?'(?:[^'\\]|'')*'$/i
+const NAME = /^(?:"(?:[^"\\]|"")*"|`[^`\\]*`|\[\w+\])$/
+/** A comment that ends where it seems to, and is none of those that MySQL executes. */
+const COMMENT = /^(?:--.*|\/\*(?!M?!)(?:[^/]|\/(?!\*))*\*\/)$/
+
+/** What databases, or their settings, read in different ways: where a text, a name or a comment ends. */
+function lexicalProblem (system: string, tokens: readonly Token[], words: readonly Token[]): string | null {
+  const isMysql = system === 'mysql' || system === 'mariadb'
+  for (const [i, { kind, text }] of tokens.entries()) {
+    // `--1` is a comment of other databases.
+    const isDoubtful = kind === 'comment' ? !COMMENT.test(text) : isMysql && text + tokens[i + 1]?.text === '--'
+    if (isDoubtful) return 'it has a comment that a database may execute'
+    // MySQL reads `"a"` as a text or as a name.
+    if ((kind === 'string' && !TEXT.test(text) && !NAME.test(text)) || (kind === 'name' && !NAME.test(text))) {
+      return 'it has a text whose end depends on the settings of the database'
+    }
+    if ((kind === 'sign' || kind === 'space') && !/^[\t-\r -~]+$/.test(text)) return 'it has an unusual character'
+  }
+  for (const [i, { kind, text }] of words.entries()) {
+    if (text === ';') return 'it has several statements'
+    const isSign = /^[$\\]$/.test(text) || (isMysql && /^[#@]/.test(text)) || (system === 'sqlite' && text === '[')
+    const isVariable = kind === 'placeholder' && system !== 'sqlite' && /^[$@][a-z_]/i.test(text)
+    if (isSign || isVariable) return `it has \`${text}\`, which may begin a comment, a text or a variable`
+    if (text === ':' && words[i + 1]?.text === '=') return 'it sets a variable'
+  }
+  return null
+}
+
+/** Words with which a SELECT writes, in a part of it or after it. */
+const WRITES = new Set((
+  'insert update delete merge replace into returning truncate drop alter create grant revoke copy procedure ' +
+  'nextval'
+).split(' '))
+
+function writingProblem (words: readonly Token[]): string | null {
+  const [first = '', ...others] = words.map(({ kind, text }) => kind === 'word' ? text.toLowerCase() : text)
+  if ((first !== 'select' && first !== 'with') || words[0]?.kind !== 'word') return 'it is no SELECT'
+  for (const [i, word] of others.entries()) {
+    const next = others[i + 1] ?? ''
+    if (words[i + 1]?.kind !== 'word' || (word === 'replace' && next === '(')) continue
+    if (WRITES.has(word)) return `it has the word \`${word}\`, which may write`
+    if (/^(?:for (?:update|share|no|key)|lock in)$/.test(`${word} ${next}`)) return 'it locks rows'
+    if (word === 'value' && next === 'for') return 'it takes a number of a sequence'
+  }
+  return first === 'with' && !others.includes('select') ? 'it is no SELECT' : null
+}
+
+/** Words after which a parenthesis is no call of a function. */
+const NO_CALL = new Set((
+  'select distinct all from where and or not in is like ilike glob regexp rlike between case when then else ' +
+  'exists any some on using as by having limit offset union except intersect values over filter group lateral ' +
+  'sets rollup cube array row to zone escape materialized recursive key index partition against join'
+).split(' '))
+
+/** Functions that only compute a value, or return rows. Whether one of another name has an effect is not known. */
+const SAFE_FUNCTIONS = new Set((
+  'count sum avg min max total every bool_and bool_or string_agg array_agg group_concat json_agg jsonb_agg ' +
+  'row_number rank dense_rank lag lead first_value last_value lower upper length char_length trim ltrim rtrim ' +
+  'btrim substr substring replace concat concat_ws left right position strpos instr to_char to_date to_timestamp ' +
+  'format regexp_replace regexp_like coalesce nullif ifnull isnull if iif greatest least abs ceil ceiling floor ' +
+  'round trunc mod power pow sqrt random rand now date time datetime timestamp strftime julianday curdate ' +
+  'current_date current_timestamp date_trunc date_part date_add date_sub date_format datediff timestampdiff ' +
+  'extract age year month day hour minute second unix_timestamp from_unixtime interval cast convert typeof ' +
+  'grouping unnest array_length cardinality array_position generate_series json json_extract json_value ' +
+  'json_unquote json_contains json_object json_array json_each json_array_length jsonb_array_length ' +
+  'json_build_object jsonb_build_object json_array_elements jsonb_array_elements json_array_elements_text ' +
+  'jsonb_array_elements_text jsonb_each to_json to_jsonb to_tsvector to_tsquery plainto_tsquery ' +
+  'websearch_to_tsquery ts_rank match similarity'
+).split(' '))
+
+function functionProblem (words: readonly Token[]): string | null {
+  for (const [i, { text: parenthesis }] of words.entries()) {
+    const [token, before, owner] = [words[i - 1], words[i - 2]?.text.toLowerCase(), words[i - 3]?.text.toLowerCase()]
+    const isName = token?.kind === 'word' || token?.kind === 'name' || token?.text.startsWith('"') === true
+    if (parenthesis !== '(' || !isName) continue
+    const name = token.text.toLowerCase()
+    const isOwned = before === '.' && owner !== 'pg_catalog'
+    // A list of columns of a common table expression or an alias, or the size of a type.
+    const isDeclared = /^(?:with|recursive|as)$/.test(before ?? '') || (before === ':' && owner === ':')
+    const isSafe = token.kind === 'word' && (NO_CALL.has(name) || SAFE_FUNCTIONS.has(name))
+    if (!isOwned && (isDeclared || isSafe)) continue
+    return `it calls \`${token.text}()\`, and Hindsight does not know whether that has an effect`
+  }
+  return null
+}
+
+function withoutComments ({ system, statement }: Explained): string {
+  const text = tokensOf(statement, system).map(({ kind, text }) => kind === 'comment' ? ' ' : text).join('')
+  return text.replace(/[\s;]+$/, '').trim()
+}
+
+/** The list of queries as a form, of which each button of `planButton` shows a plan. */
+export function planForm (token: string, { base, formToken, replayable }: PanelView, list: string): string {
+  if (base === undefined || formToken === undefined || replayable !== true) return list
+  return postForm(`${base}/${token}/plan`, formToken, list)
+}
+
+/** The button of the query with a position in the list; none for what is no SELECT. */
+export function planButton ({ system, statement }: Explained, i: number, { formToken, replayable }: PanelView): string {
+  const isOffered = formToken !== undefined && replayable === true && Object.hasOwn(EXPLAIN, system)
+  if (!isOffered || !/^\s*(?:select|with)\b/i.test(statement)) return ''
+  return html`<button type="submit" name="query" value="${i + 1}">Explain plan</button>`
+}
+
+/** The statement of a query and its plan, as markup. */
+export function planMarkup ({ system, statement }: Explained, { plan, sentence }: Plan): string {
+  return section('Statement', html`<pre class="data sql">!${highlighted({ system, statement })}</pre>`, '', 2) +
+    section('Plan', (plan === null ? '' : html`<pre class="data">${plan}</pre>`) + note(sentence), '', 2)
+}

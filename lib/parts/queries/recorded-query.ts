@@ -1,0 +1,29 @@
+/** A query as a profile has it, masked. Times are milliseconds since the request arrived. */
+export interface RecordedQuery {
+  system: string
+  statement: string
+  parameters?: unknown
+  start: number
+  /** Milliseconds; null: it had not ended when the profile was built. */
+  duration: number | null
+  /** Milliseconds that it waited for a connection of its pool. */
+  wait?: number
+  rows: number | null
+  /** The line of the application that sent it, `file:line:column`; null: unknown. */
+  source: string | null
+  /** See `shapeOf`. */
+  shape: string
+  error?: QueryError
+}
+
+/** The message of a failed query, and what its database says about it. */
+export interface QueryError { message: string, [property: string]: string | number }
+
+/** What is remarkable about queries of a request. */
+export interface Finding {
+  kind: 'n+1' | 'duplicates' | 'serial' | 'slow' | 'rolled back'
+  /** One sentence. */
+  text: string
+  /** Positions in the list of queries. */
+  queries: number[]
+}

@@ -1,0 +1,23 @@
+import type { Run } from '../../queries/query.js'
+
+/** Profiles whose queries can be explained: the newest ones of this process. */
+const MAX_PROFILES = 500
+
+/** Weak: a client that the application has released can be collected. */
+const runners = new Map<string, ReadonlyArray<WeakRef<Run> | undefined>>()
+
+/** Keeps what runs statements on the clients of the queries of a profile, in their order. */
+export function keepRunners (token: string, runs: ReadonlyArray<Run | undefined>): void {
+  const references = new Map<Run, WeakRef<Run>>()
+  for (const run of runs) if (run !== undefined && !references.has(run)) references.set(run, new WeakRef(run))
+  if (references.size === 0) return
+  runners.delete(token)
+  runners.set(token, runs.map((run) => run && references.get(run)))
+  const [oldest = ''] = runners.keys()
+  if (runners.size > MAX_PROFILES) runners.delete(oldest)
+}
+
+/** Runs statements on the client of a query; undefined where it is gone, or is of another process. */
+export function runnerOf (token: string, index: number): Run | undefined {
+  return runners.get(token)?.[index]?.deref()
+}

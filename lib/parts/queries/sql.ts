@@ -1,0 +1,160 @@
+import { memo } from './memo.js'
+import { isSql, tokensOf, type Token } from './tokens.js'
+
+const MAX_SHAPE = 1_000
+/** Items of lists, and depth of documents, that are part of a shape. */
+const MAX_DEPTH = 4
+const MAX_FIELDS = 20
+/** Fields of a command of MongoDB that differ with the connection. */
+const CONNECTION_FIELDS =
+  /^(?:lsid|\$db|\$clusterTime|txnNumber|startTransaction|autocommit|readConcern|\$readPreference)$/
+
+/**
+ * The statement without what differs between its uses: literals and placeholders are `?`, lists of them `(?)`, comments
+ * are left out, and space is one blank. Commands of Redis have the pattern of their key, operations of MongoDB the
+ * fields of their documents.
+ */
+export function shapeOf (system: string, statement: string, parameters?: unknown): string {
+  if (isSql(system)) return shapeOfTokens(tokensOf(statement, system))
+  return short(system === 'redis' ? redisShape(statement, parameters) : documentShape(statement, parameters), MAX_SHAPE)
+}
+
+function short (text: string, limit: number): string {
+  return text.length > limit ? `${text.slice(0, limit - 1)}…` : text
+}
+
+/** Returns a function that reads the shape of each statement of SQL once, which takes 10 µs. */
+export function shapeReader (): (system: string) => (statement: string) => string {
+  return memo((system) => memo((statement) => shapeOf(system, statement)))
+}
+
+/** A token, and whether space or a comment is before it. */
+interface Spaced extends Token { isSpaced: boolean }
+
+/** The shape of a statement of SQL. */
+export function shapeOfTokens (tokens: readonly Token[]): string {
+  const parts: Spaced[] = []
+  let isSpaced = false
+  for (const token of tokens) {
+    if (token.kind === 'space' || token.kind === 'comment') {
+      isSpaced = true
+      continue
+    }
+    // `= -1`, but not `a - 1`.
+    const sign = parts.at(-1)
+    if (token.kind === 'number' && (sign?.text === '-' || sign?.text === '+') && !isOperand(parts.at(-2))) {
+      parts.pop()
+      isSpaced = (sign as Spaced).isSpaced
+    }
+    // A spread takes thirty times as long here.
+    parts.push({ kind: token.kind, text: token.text, isSpaced })
+    isSpaced = false
+  }
+  const text = parts.map(({ kind, text, isSpaced }, i) => {
+    // The key of `data ->> 'key'` is a part of the statement.
+    const isKey = kind === 'string' && parts[i - 1]?.text === '>' && /^[->]$/.test(parts[i - 2]?.text ?? '')
+    const isLiteral = kind === 'string' || kind === 'number' || kind === 'placeholder'
+    return `${isSpaced ? ' ' : ''}${isLiteral && !isKey ? '?' : text}`
+  }).join('')
+  const shape = oneRow(text).replace(/\( ?\?(?: ?, ?\?)* ?\)(?: ?, ?\( ?\?(?: ?, ?\?)* ?\))*/g, '(?)')
+    .replace(/\[ ?\?(?: ?, ?\?)* ?\]/g, '[?]').replace(/[\s;]+$/, '').trim()
+  return short(shape, MAX_SHAPE)
+}
+
+const OPERATORS = new Set(('and or not in like ilike between select where when then else case by limit offset set ' +
+  'values returning having on is from as interval return any all').split(' '))
+
+/** Whether a `-` after a token subtracts. */
+function isOperand (token: Token | undefined): boolean {
+  if (token === undefined) return false
+  if (token.kind === 'sign') return /^[)\]]$/.test(token.text)
+  return token.kind !== 'word' || !OPERATORS.has(token.text.toLowerCase())
+}
+
+/** Leaves one row of `values (…), (…)` where all rows are alike. */
+function oneRow (text: string): string {
+  const values = /\bvalues? ?(?=\()/gi
+  let [shape, done] = ['', 0]
+  for (let match = values.exec(text); match !== null; match = values.exec(text)) {
+    const start = values.lastIndex
+    const rows = rowsAt(text, start)
+    values.lastIndex = rows.end
+    const [first = '', ...others] = rows.rows.map((row) => row.replace(/\b(?:null|default|true|false)\b/gi, '?'))
+    if (rows.rows.length > 0 && others.every((row) => row === first)) {
+      shape += text.slice(done, start) + first
+      done = rows.end
+    }
+  }
+  return shape + text.slice(done)
+}
+
+function rowsAt (text: string, start: number): { rows: string[], end: number } {
+  const rows: string[] = []
+  let [depth, from, end] = [0, start, start]
+  for (let at = start; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char === '(' && depth++ === 0) from = at
+    else if (char === ')' && --depth === 0) {
+      end = at + 1
+      rows.push(text.slice(from, end))
+    } else if (depth === 0 && char !== ',' && char !== ' ') break
+  }
+  return { rows, end: Math.max(end, start) }
+}
+
+/** `GET user:?` for `GET user:42`. */
+function redisShape (statement: string, parameters: unknown): string {
+  const [command = '', ...words] = statement.trim().split(/\s+/)
+  const [key] = Array.isArray(parameters) && parameters.length > 0 ? parameters as unknown[] : words
+  if (key === undefined) return command.toUpperCase()
+  // Other arguments than keys.
+  if (typeof key !== 'string' && !Array.isArray(key)) return `${command.toUpperCase()} ?`
+  return `${command.toUpperCase()} ${Array.isArray(key) ? '[?]' : keyPattern(key)}`
+}
+
+function keyPattern (key: string): string {
+  const segments = key.slice(0, 200).split(/([:/|.])/)
+  const isVariable = (segment: string): boolean => /\d|^.{25}|[*@]/.test(segment)
+  const shown = segments.map((segment, i) => i % 2 === 0 && isVariable(segment) ? '?' : segment)
+  const hasVariable = shown.some((segment, i) => segment !== segments[i])
+  return segments.length > 1 && !hasVariable ? [...segments.slice(0, -1), '?'].join('') : shown.join('')
+}
+
+/** `item.findOne({ _id: ? })` */
+function documentShape (statement: string, parameters: unknown): string {
+  const name = statement.replace(/\s+/g, ' ').trim()
+  const given = Array.isArray(parameters) ? parameters as unknown[] : parameters === undefined ? [] : [parameters]
+  const outlines = given.slice(0, MAX_DEPTH).map((value) => outline(value, 0))
+  return given.length === 0 ? name : `${name}(${outlines.join(', ')})`
+}
+
+function outline (value: unknown, depth: number): string {
+  if (Array.isArray(value)) {
+    const items = [...new Set(value.slice(0, MAX_FIELDS).map((item) => outline(item, depth + 1)))]
+    return `[${items.join(', ')}]`
+  }
+  const isDocument = typeof value === 'object' && value !== null && depth < MAX_DEPTH &&
+    [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
+  if (!isDocument) return '?'
+  const fields = Object.entries(value).filter(([name]) => !CONNECTION_FIELDS.test(name)).slice(0, MAX_FIELDS)
+    .map(([name, item]) => `${name}: ${outline(item, depth + 1)}`)
+  return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
+}
+
+/** A shape for a sentence: a long list of columns is `…`. */
+export function shortShape (shape: string): string {
+  const columns = /^(select (?:distinct )?)(?=.{25})/i.exec(shape)?.[1] ?? ''
+  const from = columns === '' ? -1 : fromOf(shape)
+  return short(from > columns.length + 20 ? `${columns}…${shape.slice(from)}` : shape, 200)
+}
+
+/** Where the ` from ` of the first `select` is. */
+function fromOf (shape: string): number {
+  let depth = 0
+  for (const { 0: text, index } of shape.matchAll(/[()]| from /gi)) {
+    if (text === '(') depth++
+    else if (text === ')') depth--
+    else if (depth === 0) return index
+  }
+  return -1
+}

@@ -1,0 +1,93 @@
+import { html } from '../../view/html.js'
+import { isSql, tokensOf, type Token } from './tokens.js'
+
+const KEYWORDS = new Set(('select from where and or not null is in like ilike between case when then else end insert ' +
+  'into values update set delete join left right inner outer full cross on using group by order having limit offset ' +
+  'union all distinct as with returning create table index drop alter begin commit rollback asc desc exists primary ' +
+  'key references default for explain analyze replace conflict do nothing').split(' '))
+
+/** A query, as far as its text is made of it. */
+export interface Written { system: string, statement: string, parameters?: unknown }
+
+/** A token as it is shown, with the length that it has in the statement. */
+interface Shown extends Token { length: number, isValue: boolean }
+
+/** The value of a placeholder; undefined where it is missing. */
+function valueOf (placeholder: string, position: number, parameters: unknown): unknown {
+  const name = placeholder.slice(1)
+  if (!Array.isArray(parameters)) {
+    const named = Object(parameters) as Record<string, unknown>
+    return named[name] ?? named[placeholder]
+  }
+  return parameters[/^\d+$/.test(name) ? Number(name) - 1 : position] as unknown
+}
+
+function literal (value: unknown, system: string): string {
+  if (value === null) return 'null'
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value)
+  if (Array.isArray(value) && system === 'postgresql') {
+    return value.length === 0 ? "'{}'" : `array[${value.map((item) => literal(item, system)).join(', ')}]`
+  }
+  const text = (typeof value === 'string' ? value : JSON.stringify(value)).replaceAll("'", "''")
+  return `'${system === 'mysql' || system === 'mariadb' ? text.replaceAll('\\', '\\\\') : text}'`
+}
+
+/** The tokens of a statement; a placeholder with a value is its literal. */
+function shownTokens ({ system, statement, parameters }: Written): Shown[] {
+  let position = -1
+  return tokensOf(statement, system).map(({ kind, text }) => {
+    const { length } = text
+    // In PostgreSQL a question mark is an operator.
+    const isPlaceholder = kind === 'placeholder' && !(system === 'postgresql' && text.startsWith('?'))
+    if (isPlaceholder) position++
+    const value = isPlaceholder ? valueOf(text, position, parameters) : undefined
+    return { kind, text: value === undefined ? text : literal(value, system), length, isValue: value !== undefined }
+  })
+}
+
+/** The statement with its parameters as literals, to be run again; a command and its arguments of another system. */
+export function runnable (query: Written): string {
+  const { system, statement, parameters } = query
+  if (isSql(system)) return shownTokens(query).map(({ text }) => text).join('')
+  if (system === 'redis' && Array.isArray(parameters)) return [statement, ...parameters.map(argument)].join(' ')
+  const values = Array.isArray(parameters) ? parameters : [parameters ?? {}]
+  return `${statement}(${values.map((value) => JSON.stringify(value)).join(', ')})`
+}
+
+function argument (value: unknown): string {
+  return typeof value === 'string' && /^[^\s"'\\]+$/.test(value) ? value : JSON.stringify(value)
+}
+
+/** Where the `position` of an error, which counts characters of the statement from 1, is in the runnable statement. */
+export function markOf (query: Written, position: unknown): number | undefined {
+  const at = offsetOf(query, position)
+  if (at === undefined) return undefined
+  let [offset, shown] = [0, 0]
+  for (const { text, length } of shownTokens(query)) {
+    if (offset + length > at) return shown + (text.length === length ? at - offset : 0)
+    offset += length
+    shown += text.length
+  }
+  return shown
+}
+
+function offsetOf ({ system, statement }: Written, position: unknown): number | undefined {
+  if (!isSql(system) || typeof position !== 'number' || !(position > 0)) return undefined
+  return [...statement].slice(0, position - 1).join('').length
+}
+
+/** The runnable statement as markup: kinds of tokens in colors, and a mark at the `position` of an error. */
+export function highlighted (query: Written, position?: unknown): string {
+  if (!isSql(query.system)) return html`${runnable(query)}`
+  const at = offsetOf(query, position)
+  let offset = 0
+  const markup = shownTokens(query).map(({ kind, text, length, isValue }) => {
+    const isMarked = at !== undefined && offset <= at && at < offset + length
+    offset += length
+    const name = isValue ? 'value' : kind === 'word' && KEYWORDS.has(text.toLowerCase()) ? 'keyword' : kind
+    const isPlain = name === 'space' || name === 'sign' || name === 'word' || name === 'name'
+    const shown = isPlain ? html`${text}` : html`<span class="sql-${name}">${text}</span>`
+    return isMarked ? html`<mark>!${shown}</mark>` : shown
+  }).join('')
+  return at !== undefined && at >= offset ? html`!${markup}<mark> </mark>` : markup
+}

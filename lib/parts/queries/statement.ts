@@ -1,0 +1,150 @@
+import type { RecordedQuery } from './recorded-query.js'
+import { isValue, type Token } from './tokens.js'
+
+/** Commands of Redis that change nothing. */
+const COMMANDS = new Set(('GET MGET HGET HMGET HGETALL HKEYS HVALS HEXISTS HLEN EXISTS TTL PTTL TYPE STRLEN LRANGE ' +
+  'LINDEX LLEN SMEMBERS SISMEMBER SMISMEMBER SCARD SINTER SUNION ZRANGE ZREVRANGE ZRANGEBYSCORE ZSCORE ZRANK ZCARD ' +
+  'ZCOUNT GETRANGE XRANGE XLEN JSON.GET JSON.MGET').split(' '))
+/** Operations of MongoDB and of ORMs that change nothing: `item.findOne`. */
+const OPERATION = new RegExp('^[\\w$]+(?:\\.[\\w$]+)*\\.(?:find(?:One|ById|Many|(?:First|Unique)(?:OrThrow)?)?|' +
+  'count|countDocuments|estimatedDocumentCount|distinct|aggregate|groupBy|exists)$')
+const ANY_OPERATION = /^[\w$]+(?:\.[\w$]+)+$/
+
+/** Words that make a statement of SQL a write, wherever they are. */
+const WRITES = new Set(('insert update delete merge upsert create alter drop truncate call do copy grant revoke ' +
+  'vacuum lock into exec execute refresh reindex rename share attach detach').split(' '))
+const DEFINITIONS = new Set(['create', 'alter', 'drop', 'truncate', 'rename'])
+/** Functions whose result differs with each call, or that change something. */
+const VOLATILE = new RegExp('\\b(?:nextval|setval|random|rand|now|(?:clock|statement)_timestamp|gen_random_uuid|' +
+  'uuid|newid|pg_\\w*(?:lock|sleep|notify|terminate|cancel)\\w*|get_lock|release_lock|sleep|changes|set_config|' +
+  'last_insert_(?:row)?id|generate_series)\\s*\\(', 'i')
+/** Views of the database's own tables. */
+const CATALOG = new RegExp('\\b(?:information_schema|pg_catalog|pg_(?:class|attribute|type|namespace|indexes|tables|' +
+  'stat\\w*)|sqlite_(?:master|schema))\\b|\\bpragma_', 'i')
+const SESSION = new Set('set show pragma use reset begin start commit end savepoint release explain'.split(' '))
+
+const TRANSACTION: ReadonlyMap<string, 'begin' | 'commit' | 'rollback'> = new Map([
+  ['begin', 'begin'], ['start', 'begin'], ['commit', 'commit'], ['end', 'commit'], ['rollback', 'rollback'],
+  ['abort', 'rollback']
+])
+const REDIS_TRANSACTION: typeof TRANSACTION = new Map([['MULTI', 'begin'], ['EXEC', 'commit'], ['DISCARD', 'rollback']])
+
+/** What a query does. */
+export interface Effect {
+  /** Whether it reads data, and would return the same if it were sent again. */
+  isRead: boolean
+  /** Whether it may change what another one returns. */
+  isWrite: boolean
+  /** Whether it changes the schema. */
+  isDefinition: boolean
+  /** What it does with the transaction; `undo`: it goes on. */
+  command: 'begin' | 'commit' | 'rollback' | 'undo' | null
+}
+
+/** `tokens`: of a statement of SQL. */
+export function effectOf (system: string, statement: string, tokens: readonly Token[]): Effect {
+  if (system === 'redis') {
+    const command = commandOf(statement)
+    const isRead = COMMANDS.has(command)
+    const isNeutral = /^(?:SELECT|PING|HELLO|AUTH|INFO|\w*SCAN|CLIENT|COMMAND)$/.test(command)
+    const transaction = REDIS_TRANSACTION.get(command) ?? null
+    return { isRead, isWrite: !isRead && !isNeutral, isDefinition: false, command: transaction }
+  }
+  if (isOperation(system, statement)) {
+    const isRead = OPERATION.test(statement)
+    const end = /(?:abort|(commit))Transaction$/.exec(statement)
+    const command = end === null ? null : end[1] === undefined ? 'rollback' : 'commit'
+    return { isRead, isWrite: !isRead, isDefinition: false, command }
+  }
+  const words = tokens.filter(({ kind }) => kind === 'word').map(({ text }) => text.toLowerCase())
+  const [first = ''] = words
+  const hasFrom = words.includes('from')
+  const hasWrite = words.some((word) => WRITES.has(word)) || VOLATILE.test(statement)
+  const isCatalog = CATALOG.test(statement)
+  // `from` is left out by health checks and settings. The call of a function may write.
+  const isRead = /^(?:select|with|values|table)$/.test(first) && hasFrom && !hasWrite && !isCatalog
+  const isNeutral = SESSION.has(first) || isCatalog
+  const isWrite = !isRead && !isNeutral && (first !== 'select' || hasWrite || (!hasFrom && statement.includes('(')))
+  // `rollback to savepoint a`, `rollback transaction to a`
+  const isUndo = first === 'rollback' && words.includes('to')
+  const command = isUndo ? 'undo' : TRANSACTION.get(first) ?? null
+  return { isRead, isWrite, isDefinition: DEFINITIONS.has(first), command }
+}
+
+/** Whether the statement is the name of an operation, such as `item.findOne`. */
+function isOperation (system: string, statement: string): boolean {
+  return system === 'mongodb' || system === 'prisma' || ANY_OPERATION.test(statement)
+}
+
+function commandOf (statement: string): string {
+  return statement.trim().split(/\s/, 1)[0]?.toUpperCase() ?? ''
+}
+
+/** Whether a query asks for a part of a large result: it is sent until there are no more. */
+export function isPage ({ system, statement, shape }: Pick<RecordedQuery, 'system' | 'statement' | 'shape'>): boolean {
+  if (isOperation(system, statement)) {
+    return /\b(?:skip|cursor)\b|\$[gl]te?\b[^]*\b(?:limit|take)\b/.test(shape)
+  }
+  return /\boffset\b|\bfetch (?:next|first)\b|\blimit \?, ?\?|[<>]=? ?\(?\?[^]*\blimit \?|\btop ?\(?\?[^]*[<>]/i
+    .test(shape)
+}
+
+/** Whether a query asks for a range, such as a part of a table, or what is new: `id between ? and ?`, `id > ?`. */
+export function isRange ({ shape }: Pick<RecordedQuery, 'shape'>): boolean {
+  return /\bbetween \? and \?|[<>]=? ?\(?\?|\$[gl]te?\b/i.test(shape)
+}
+
+interface Words { words: readonly Token[] }
+
+/** The values of a query that say whether it asks for one thing, for several, or for the next part of one list. */
+interface Asked {
+  /** Values that columns are equal to, as JSON. */
+  keys: string
+  /** Those of lists with several items: of `in (…)`, of lists among the parameters, of several keys; '' without one. */
+  lists: string
+}
+
+export function askedBy (
+  { system, statement, parameters, words }: Pick<RecordedQuery, 'system' | 'statement' | 'parameters'> & Words
+): Asked {
+  const list = Array.isArray(parameters) ? parameters as unknown[] : []
+  if (system === 'redis') {
+    const hasSeveral = /^(?:JSON\.)?H?MGET$|^SMISMEMBER$/i.test(commandOf(statement)) && list.flat().length > 1
+    return { keys: JSON.stringify(list[0] ?? null), lists: hasSeveral ? JSON.stringify(list) : '' }
+  }
+  if (isOperation(system, statement)) {
+    const given = Object(list[0] ?? parameters) as Record<string, unknown>
+    const keys = Object.entries(Object(given.filter ?? given.where ?? given) as object)
+      .filter(([, value]) => typeof value !== 'object')
+    const lists = JSON.stringify(parameters)?.match(/"\$?in":\[[^\]]*,[^\]]*\]/g) ?? []
+    return { keys: JSON.stringify(keys), lists: lists.join() }
+  }
+  return askedBySql(words, parameters, list)
+}
+
+function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknown[]): Asked {
+  const keys: unknown[] = []
+  // Arrays, also as JSON or as a text of PostgreSQL.
+  const lists = list.filter((value) => Array.isArray(value)
+    ? value.length > 1
+    : typeof value === 'string' && /^\[[^]*,[^]*\]$|^\{[^:]*,[^:]*\}$/.test(value))
+  let [position, depth] = [-1, 0]
+  let items: unknown[] = []
+  for (const [i, token] of tokens.entries()) {
+    const { text } = token
+    if (text === '(' && (depth > 0 || /^(?:in|values)$/i.test(tokens[i - 1]?.text ?? ''))) depth++
+    else if (text === ')' && depth > 0 && --depth === 0) {
+      if (items.length > 1) lists.push(...items)
+      items = []
+    } else if (isValue(token)) {
+      const number = /^[$?:](\d+)$/.exec(text)?.[1]
+      position = number !== undefined ? Number(number) - 1 : text === '?' ? position + 1 : position
+      const value = token.kind === 'placeholder'
+        ? Array.isArray(parameters) ? list[position] : (Object(parameters) as Record<string, unknown>)[text.slice(1)]
+        : text
+      if (depth > 0) items.push(value)
+      else if (tokens[i - 1]?.text === '=' && !/^[<>!]$/.test(tokens[i - 2]?.text ?? '')) keys.push(value)
+    }
+  }
+  return { keys: JSON.stringify(keys), lists: lists.length === 0 ? '' : JSON.stringify(lists) }
+}

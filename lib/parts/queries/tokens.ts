@@ -1,0 +1,103 @@
+type TokenKind = 'comment' | 'string' | 'name' | 'placeholder' | 'number' | 'word' | 'sign' | 'space'
+
+/** A token of a statement; `text` is as written. */
+export interface Token { kind: TokenKind, text: string }
+
+/** Characters of a statement that are read; the rest is one token. */
+const MAX_LENGTH = 20_000
+
+/** What differs between the dialects of SQL. */
+interface Dialect { comment: string, string: string, name: string, placeholder: string }
+
+// No alternative can fail after it has read much: each statement takes linear time.
+const PLAIN = String.raw`'(?:[^']|'')*(?:'|$)`
+const ESCAPED = String.raw`'(?:[^'\\]|''|\\(?:[^]|$))*(?:'|$)`
+const QUOTED_NAME = '"(?:[^"]|"")*(?:"|$)'
+const BACKTICKS = '`[^`]*(?:`|$)'
+/** Of libraries that replace names, such as `:id`; `::text` is a cast, and `[1:2]` a slice. */
+const NAMED = String.raw`(?<![:\w\]]):(?:[a-z_]\w*|\d+)`
+
+const POSTGRESQL: Dialect = {
+  comment: String.raw`--[^\n]*`,
+  string: `E${ESCAPED}|(?:[NXB]|U&)?${PLAIN}|` +
+    String.raw`\$(?<tag>(?:[\p{L}_][\p{L}\w]*)?)\$[^]*?(?:\$\k<tag>\$|$)`,
+  name: `(?:U&)?${QUOTED_NAME}`,
+  placeholder: String.raw`\$\d+|\\\?|\?[|&](?=\s*(?:['$:?]|array\b))|\?|${NAMED}`
+}
+const MYSQL: Dialect = {
+  comment: String.raw`--(?=\s|$)[^\n]*|#[^\n]*`,
+  string: String.raw`[NXB]?${ESCAPED}|${ESCAPED.replaceAll("'", '"')}`,
+  name: BACKTICKS,
+  placeholder: String.raw`\?|${NAMED}`
+}
+const OTHER: Dialect = {
+  comment: String.raw`--[^\n]*`,
+  string: `[NXB]?${PLAIN}`,
+  name: String.raw`${QUOTED_NAME}|${BACKTICKS}|\[[a-z_][\w ]*\]`,
+  placeholder: String.raw`\?\d*|\$\w+|(?<!@)@[a-z_]\w*|${NAMED}`
+}
+
+const [postgresql, mysql, other] = [POSTGRESQL, MYSQL, OTHER].map((dialect) => new RegExp([
+  String.raw`\s+|${dialect.comment}|\/\*[^]*?(?:\*\/|$)`,
+  dialect.string,
+  dialect.name,
+  dialect.placeholder,
+  String.raw`0x[\da-f]+|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?`,
+  // With the variables of MySQL and of SQL Server.
+  String.raw`@{0,2}[\p{L}_][\p{L}\p{M}\w$]*|[^]`
+].join('|'), 'giu'))
+const EXPRESSIONS: Readonly<Record<string, RegExp | undefined>> =
+  { postgresql, cockroachdb: postgresql, mysql, mariadb: mysql }
+
+/** The tokens of a statement of SQL: systems differ in quotation, comments and placeholders. */
+export function tokensOf (statement: string, system = ''): Token[] {
+  const expression = (EXPRESSIONS[system] ?? other) as RegExp
+  const texts = statement.slice(0, MAX_LENGTH).match(expression) ?? []
+  const tokens = texts.map((text): Token => ({ kind: kindOf(text, expression), text }))
+  // `?` before a value is an operator of JSON: no value follows a placeholder.
+  let next = ''
+  for (const token of expression === postgresql ? tokens.toReversed() : []) {
+    if (token.text === '?' && /^(?:['$]|\?$|:[a-z]|array$)/i.test(next)) token.kind = 'sign'
+    if (token.kind !== 'space' && token.kind !== 'comment') next = token.text
+  }
+  if (statement.length > MAX_LENGTH) tokens.push({ kind: 'comment', text: '…' })
+  return tokens
+}
+
+// Groups of the expression for each kind would make it slower.
+function kindOf (text: string, expression: RegExp | undefined): TokenKind {
+  const first = text.charAt(0)
+  if (/\s/.test(first)) return 'space'
+  if (/\d/.test(first) || /^\.\d/.test(text)) return 'number'
+  const quote = /^(?:[a-z]|u&)?(['"])/i.exec(text)?.[1]
+  if (quote !== undefined) return quote === "'" || expression === mysql ? 'string' : 'name'
+  if (/[\p{L}_]/u.test(first)) return 'word'
+  if (first === '?') return /^\?[|&]/.test(text) ? 'sign' : 'placeholder'
+  if (text.length === 1) return 'sign'
+  switch (first) {
+    case '`':
+    case '[': return 'name'
+    case '$': return text.includes('$', 1) ? 'string' : 'placeholder'
+    case '@': return expression === other && text.charAt(1) !== '@' ? 'placeholder' : 'word'
+    case ':': return 'placeholder'
+    case '\\': return 'sign'
+    // A character of two units.
+    default: return text.length === 2 && first >= '\ud800' ? 'sign' : 'comment'
+  }
+}
+
+/** The tokens without space and comments. */
+export function significant (tokens: readonly Token[]): Token[] {
+  return tokens.filter(({ kind }) => kind !== 'space' && kind !== 'comment')
+}
+
+export function isValue (token: Token | undefined): boolean {
+  return token !== undefined && (token.kind === 'string' || token.kind === 'number' || token.kind === 'placeholder')
+}
+
+/** Systems whose statements are no SQL. */
+const OTHER_SYSTEMS = new Set(['redis', 'mongodb', 'prisma'])
+
+export function isSql (system: string): boolean {
+  return !OTHER_SYSTEMS.has(system)
+}

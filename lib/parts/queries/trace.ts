@@ -1,0 +1,137 @@
+import { shortFile } from '../../errors/stack-frame.js'
+import type { RecordedQuery } from './recorded-query.js'
+import type { Effect } from './statement.js'
+import type { Token } from './tokens.js'
+
+export interface OwnFrame {
+  /** `file:line:column` */
+  source: string
+  function: string
+}
+
+/** The code that sent a query. */
+export interface Caller {
+  /** The calls in the application's own code, the innermost first. */
+  frames: readonly OwnFrame[]
+  /** The sources of the frames. */
+  path: string
+  /** Whether the outermost of them went on after an `await`: nothing but Node called it. */
+  isResumed: boolean
+}
+
+/** A query with what is compared of it, and not stored. */
+export interface Traced extends RecordedQuery {
+  /** Its position. */
+  index: number
+  /** The same for two queries that ask for the same. */
+  identity: string
+  caller: Caller
+  effect: Effect
+  /** Of a statement of SQL, without space and comments. */
+  words: readonly Token[]
+}
+
+/** Characters of a text, entries of a list or an object, depth and entries in all of a copy of parameters. */
+const MAX_TEXT = 2_000
+const MAX_ENTRIES = 200
+const MAX_DEPTH = 12
+const MAX_ALL = 2_000
+/** Bytes of binary content that may be an identifier. */
+const MAX_BINARY = 64
+
+/** A bounded copy of parameters: an application may change them when the query was sent. */
+export function copyOf (parameters: unknown): unknown {
+  return copy(parameters, 0, { left: MAX_ALL })
+}
+
+function copy (value: unknown, depth: number, budget: { left: number }): unknown {
+  if (typeof value === 'string') {
+    const more = value.length - MAX_TEXT
+    return more > 0 ? `${value.slice(0, MAX_TEXT)}… (${countOf(more)} more characters)` : value
+  }
+  if (typeof value !== 'object' || value === null) return value
+  if (ArrayBuffer.isView(value)) {
+    const { buffer, byteOffset, byteLength } = value
+    return byteLength <= MAX_BINARY
+      ? Buffer.from(Buffer.from(buffer, byteOffset, byteLength))
+      : `[binary, ${byteLength} bytes]`
+  }
+  if (depth >= MAX_DEPTH) return '[too deep]'
+  const isList = Array.isArray(value)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // Instances of classes, such as dates and identifiers, are serialized when the profile is made.
+  if (!isList && prototype !== Object.prototype && prototype !== null) return value
+  const names = isList ? value : Object.keys(value)
+  const room = Math.min(names.length, MAX_ENTRIES, Math.max(0, budget.left))
+  budget.left -= room
+  const more = names.length - room
+  const kept = more > 0 ? names.slice(0, room) : names
+  if (isList) {
+    const items = kept.map((item) => copy(item, depth + 1, budget))
+    return more > 0 ? [...items, `… (${countOf(more)} more items)`] : items
+  }
+  const fields = kept.map((name: string) => [name, copy((value as Record<string, unknown>)[name], depth + 1, budget)])
+  return Object.fromEntries(more > 0 ? [...fields, ['…', `${countOf(more)} more fields`]] : fields) as unknown
+}
+
+function countOf (count: number): string {
+  return count.toLocaleString('en')
+}
+
+/** What is left of values that are too long. */
+export const SHORTENED =
+  /… \([\d,]+ more (?:characters|items)\)|"…":"[\d,]+ more fields"|\[binary, \d+ bytes\]|\[too deep\]/
+
+/** A text that two values have in common if they are equal; null: it is not certain, as a part of them is unknown. */
+export function identityOf (value: unknown): string | null {
+  try {
+    const text = JSON.stringify(value, (_, item: unknown) => typeof item === 'bigint' ? `${item}n` : item) ?? ''
+    return SHORTENED.test(text) ? null : text
+  } catch {
+    return null
+  }
+}
+
+/** Milliseconds without any query after which the same query asks for something new. */
+const MIN_PAUSE = 20
+
+export function isSameFunction (a: OwnFrame, b: OwnFrame): boolean {
+  const [name, other] = [a, b].map((frame) => frame.function.replace(/^async /, ''))
+  if (name !== other || fileOf(a) !== fileOf(b)) return false
+  return !isAnonymous(a) || a.source === b.source
+}
+
+export function isAnonymous (frame: OwnFrame): boolean {
+  return frame.function.includes('<anonymous>')
+}
+
+export function isPaused (before: Traced, query: Traced, all: readonly Traced[]): boolean {
+  const others = all.slice(before.index + 1, query.index)
+  let until = endOf(before)
+  for (const other of [...others, query]) {
+    if (other.start - until >= MIN_PAUSE) return true
+    until = Math.max(until, endOf(other))
+  }
+  return false
+}
+
+export function sumOf (queries: readonly RecordedQuery[]): number {
+  return queries.reduce((sum, { duration }) => sum + (duration ?? 0), 0)
+}
+
+export function endOf ({ start, duration }: RecordedQuery): number {
+  return start + (duration ?? 0)
+}
+
+export function milliseconds (ms: number): string {
+  return ms < 10 ? String(Math.round(ms * 10) / 10) : String(Math.round(ms))
+}
+
+export function fileOf ({ source }: OwnFrame): string {
+  return source.replace(/:\d+:\d+$/, '')
+}
+
+/** `file:line` of the code that sent a query. */
+export function placeOf ({ source }: Pick<RecordedQuery, 'source'>): string {
+  return source === null ? 'an unknown line' : shortFile(source.replace(/:\d+$/, ''))
+}

@@ -1,0 +1,64 @@
+import { beginQuery, endQuery, wrapMethod, type Query } from '../query.js'
+
+interface Sent { __knexQueryUid?: string, __knexTxId?: string, sql?: unknown, bindings?: unknown }
+
+/** Systems by the names of Knex, and of other ORMs. */
+const SYSTEMS: Readonly<Record<string, string>> = {
+  postgres: 'postgresql',
+  'aurora-postgres': 'postgresql',
+  'aurora-mysql': 'mysql',
+  'better-sqlite3': 'sqlite',
+  sqlite3: 'sqlite'
+}
+
+/** The system of a dialect or driver of an ORM. */
+export function systemOf (dialect: unknown): string {
+  return SYSTEMS[String(dialect)] ?? String(dialect)
+}
+
+/** The instance of `knex`. */
+export function isKnex (client: Record<string, unknown>): boolean {
+  return client instanceof Function && typeof client.raw === 'function' && typeof client.emit === 'function' &&
+    typeof client.transaction === 'function'
+}
+
+/** Reads the events of an instance, also those of its transactions, without a listener that others could see. */
+export function observeKnex (knex: Record<string, unknown>): void {
+  const system = systemOf(Object(knex.client).dialect)
+  const open = new Map<unknown, Query>()
+  wrapMethod(knex, 'emit', (self, args, original) => {
+    const [event, first, second] = args as [string, unknown, unknown]
+    if (event === 'query') {
+      const { __knexQueryUid: id, __knexTxId: transaction, sql, bindings } = first as Sent
+      const query = beginQuery({ system, statement: String(sql), parameters: bindings, layer: 'orm' })
+      // The beginning and the end of a transaction have no event when they end, and streams have none.
+      endQuery(open.get(transaction))
+      open.delete(transaction)
+      if (query !== null) open.set(id ?? transaction, query)
+      if (/^(?:commit|rollback)/i.test(String(sql))) endQuery(query)
+      if (open.size > MAX_OPEN) open.delete(open.keys().next().value)
+    } else if (event === 'query-response' || event === 'query-error') {
+      const { __knexQueryUid: id } = second as Sent
+      endQuery(open.get(id), event === 'query-error' ? { error: first } : { rows: rowsOf(first) })
+      open.delete(id)
+    }
+    return original.apply(self, args) as unknown
+  })
+  wrapMethod(knex, 'withUserParams', (self, args, original) => {
+    const clone = original.apply(self, args) as Record<string, unknown>
+    observeKnex(clone)
+    return clone
+  })
+}
+
+const MAX_OPEN = 1_000
+
+function rowsOf (response: unknown): number | undefined {
+  // Of a raw query of mysql2: rows and fields.
+  const [rowsOfRaw] = Array.isArray(response) ? response as unknown[] : []
+  if (Array.isArray(rowsOfRaw)) return rowsOfRaw.length
+  if (Array.isArray(response)) return response.length
+  if (typeof response === 'number') return response
+  const { rowCount, rows } = Object(response) as { rowCount?: number, rows?: unknown[] }
+  return rowCount ?? rows?.length
+}

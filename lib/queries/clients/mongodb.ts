@@ -1,0 +1,49 @@
+import { beginQuery, endQuery, wrapMethod, type Query } from '../query.js'
+
+/** An event of the driver; it has removed the commands that authenticate. */
+interface CommandEvent {
+  requestId: number
+  connectionId?: unknown
+  commandName: string
+  command?: Record<string, unknown>
+  reply?: { n?: number, cursor?: { firstBatch?: unknown[], nextBatch?: unknown[] } }
+  failure?: unknown
+}
+
+/** Fields of each command, which are those of the driver. */
+const DRIVER_FIELDS = new Set([
+  'lsid', '$db', '$clusterTime', '$readPreference', 'txnNumber', 'startTransaction', 'autocommit'
+])
+
+/** `MongoClient` of `mongodb`. */
+export function isMongo (client: Record<string, unknown>): boolean {
+  return 'monitorCommands' in client && typeof client.db === 'function' && typeof client.startSession === 'function'
+}
+
+/** Switches its monitoring of commands on, and reads these events without a listener that others could see. */
+export function observeMongo (client: Record<string, unknown>): void {
+  const open = new Map<number, Query>()
+  client.monitorCommands = true
+  wrapMethod(client, 'emit', (self, args, original) => {
+    const [event, detail] = args as [string, CommandEvent]
+    if (event === 'commandStarted') {
+      const { commandName, command = {} } = detail
+      const { [commandName]: target, ...rest } = command
+      const parameters = Object.fromEntries(Object.entries(rest).filter(([name]) => !DRIVER_FIELDS.has(name)))
+      // Of `getMore` it is a field of its own.
+      const collection = [target, rest.collection].find((name) => typeof name === 'string')
+      const statement = collection === undefined ? commandName : `${collection}.${commandName}`
+      const query = beginQuery({ system: 'mongodb', statement, parameters, layer: 'driver' })
+      if (query !== null) open.set(detail.requestId, query)
+    } else if (event === 'commandSucceeded' || event === 'commandFailed') {
+      const { requestId, reply, failure } = detail
+      endQuery(open.get(requestId), event === 'commandFailed' ? { error: failure } : { rows: rowsOf(reply) })
+      open.delete(requestId)
+    }
+    return original.apply(self, args) as unknown
+  })
+}
+
+function rowsOf ({ n, cursor }: NonNullable<CommandEvent['reply']> = {}): number | undefined {
+  return cursor?.firstBatch?.length ?? cursor?.nextBatch?.length ?? n
+}

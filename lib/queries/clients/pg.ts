@@ -1,0 +1,114 @@
+import {
+  beginQuery, callAsync, callBack, endQuery, endWait, runningQuery, within, wrapMethod, type Query, type Run
+} from '../query.js'
+
+type Client = Record<string, unknown>
+interface Result { rowCount?: number | null }
+
+/** `Pool` and `Client` of `pg`, and the decorator of `@fastify/postgres`, which has a pool. */
+export function isPg (client: Client): boolean {
+  return typeof client.query === 'function' && typeof client.connect === 'function' &&
+    (isPool(client) || 'connectionParameters' in client || isPool(Object(client.pool)))
+}
+
+function isPool (client: Client): boolean {
+  return typeof client.connect === 'function' && typeof client.totalCount === 'number' && 'waitingCount' in client
+}
+
+export function observePg (client: Client): void {
+  const pool = [client, Object(client.pool) as Client].find(isPool)
+  const run = pool === undefined ? undefined : runner(pool.connect as Connect, pool)
+  // The methods of the decorator are those of its pool, bound to it.
+  for (const object of new Set([client, pool ?? client])) {
+    if (seen.has(object)) continue
+    seen.add(object)
+    observeQueries(object, run)
+    if (pool !== undefined) observeConnect(object, run)
+  }
+}
+
+/** Pools and their clients, which are the same again and again. */
+const seen = new WeakSet<object>()
+/** Milliseconds for which the application waited for this client of a pool, until its first query. */
+const waits = new WeakMap<object, number>()
+
+function observeConnect (pool: object, run?: Run): void {
+  wrapMethod(pool, 'connect', (self, args, original) => {
+    const query = runningQuery()
+    const start = performance.now()
+    const receive = (client: object): undefined => {
+      if (!seen.has(client)) observeQueries(client, run)
+      seen.add(client)
+      if (query === null) waits.set(client, performance.now() - start)
+      else endWait(query)
+    }
+    const callback: unknown = args[0]
+    if (typeof callback !== 'function') {
+      return callAsync(null, () => original.apply(self, args) as Promise<object>, receive)
+    }
+    return callBack(null, args, (all) => original.apply(self, all), receive, query)
+  })
+}
+
+function observeQueries (client: object, run?: Run): void {
+  wrapMethod(client, 'query', (self: object, args, original) => {
+    const query = begin(args, run)
+    const wait = waits.get(self)
+    if (query !== null && wait !== undefined) {
+      query.wait = wait
+      waits.delete(self)
+    }
+    if (typeof args.at(-1) === 'function') return callBack(query, args, (all) => original.apply(self, all), rowsOf)
+    const [config] = args as [{ submit?: unknown } | undefined]
+    if (typeof config?.submit !== 'function') {
+      return callAsync(query, () => original.apply(self, args) as Promise<Result>, rowsOf)
+    }
+    // A cursor or a stream ends when it was read or closed: pg calls these methods of what is submitted to it.
+    for (const name of query === null ? [] : ['handleReadyForQuery', 'handleError']) {
+      wrapMethod(config, name, (self, args, original) => {
+        const result = original.apply(self, args) as unknown
+        endQuery(query, name === 'handleError' ? { error: args[0] } : {})
+        return result
+      })
+    }
+    return within(query, () => original.apply(self, args) as unknown)
+  })
+}
+
+interface Config { text?: string, values?: unknown, cursor?: Config }
+
+function begin (args: readonly unknown[], run: Run | undefined): Query | null {
+  const [config, values] = args as [string | Config | undefined, unknown]
+  const { text, values: ownValues } = typeof config === 'string' ? { text: config } : config?.cursor ?? config ?? {}
+  if (typeof text !== 'string') return null
+  const parameters = Array.isArray(values) ? values : ownValues
+  return beginQuery({ system: 'postgresql', statement: text, parameters, ...(run !== undefined && { run }) })
+}
+
+function rowsOf (result: Result | Result[]): number | null | undefined {
+  if (Array.isArray(result)) return result.reduce((sum, { rowCount }) => sum + (rowCount ?? 0), 0)
+  return result.rowCount
+}
+
+interface Connection {
+  query: (text: string, values?: readonly unknown[]) => Promise<{ rows: unknown[] }>
+  release: (destroy?: boolean) => void
+}
+type Connect = () => Promise<Connection>
+
+/** With the methods of the pool before they were wrapped; the connection is closed after an error. */
+function runner (connect: Connect, pool: object): Run {
+  return async (statements, parameters) => {
+    const connection = await connect.call(pool)
+    try {
+      let rows: unknown[] = []
+      for (const [i, statement] of statements.entries()) {
+        rows = (await connection.query(statement, i === statements.length - 1 ? parameters : undefined)).rows
+      }
+      return rows
+    } finally {
+      // Ends its transaction, too.
+      connection.release(true)
+    }
+  }
+}

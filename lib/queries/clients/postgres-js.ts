@@ -1,0 +1,158 @@
+import {
+  beginQuery, cleanStack, endQuery, framesHere, OWN_FRAMES, removeOwnFrames, withoutFrames, wrapFunction, wrapMethod,
+  type Query
+} from '../query.js'
+
+type Sql = ((...args: any[]) => unknown) & Record<string, unknown>
+type Settle = (value: unknown) => unknown
+
+/** A query that is sent when it is awaited; as a fragment of another one, never. */
+interface Pending extends Promise<unknown> {
+  strings: readonly string[]
+  handler: ((...args: unknown[]) => unknown) & { debug?: unknown }
+  resolve: Settle
+  reject: Settle
+  /** The frames that are appended to the stack of its error. */
+  origin: string
+  /** The statement and its parameters, when it was sent. */
+  string?: string
+  parameters?: unknown[]
+}
+
+/** `sql` of `postgres` (postgres.js). */
+export function isPostgresJs (client: Record<string, unknown>): boolean {
+  return typeof client === 'function' && ['unsafe', 'begin', 'file'].every((name) => typeof client[name] === 'function')
+}
+
+/** Returns a proxy: a query is made by a call of the client itself. */
+export function observePostgresJs (sql: Sql): Sql {
+  const observed = wrapFunction(sql, (self, args, original) => observePending(original.apply(self, args)))
+  const target = (self: unknown): unknown => self === observed ? sql : self
+  for (const name of ['unsafe', 'file']) {
+    wrapMethod(sql, name, (self, args, original) => observePending(original.apply(target(self), args)))
+  }
+  for (const name of ['begin', 'savepoint']) {
+    wrapMethod(sql, name, (self, args, original) => {
+      const transaction = new Transaction(name === 'begin')
+      const result = original.apply(target(self), args.map((arg: unknown) => {
+        return typeof arg === 'function' ? transaction.observe(arg as (sql: Sql) => unknown) : arg
+      })) as Promise<unknown>
+      return result.then((value) => {
+        endQuery(transaction.end)
+        return value
+      }, (error: unknown) => {
+        endQuery(transaction.end)
+        throw error
+      })
+    })
+  }
+  wrapMethod(sql, 'reserve', (self, args, original) => {
+    return (original.apply(target(self), args) as Promise<Sql>).then(observePostgresJs)
+  })
+  return observed
+}
+
+/** The client sends the end of a transaction by itself. */
+class Transaction {
+  end: Query | null = null
+  readonly #frames = framesHere()
+  readonly #isOuter: boolean
+
+  constructor (isOuter: boolean) {
+    this.#isOuter = isOuter
+  }
+
+  observe (callback: (sql: Sql) => unknown): (sql: Sql) => unknown {
+    return wrapFunction(callback, (self, [sql, ...rest], original) => {
+      const result: unknown = original.call(self, observePostgresJs(sql as Sql), ...rest)
+      const begin = (statement: string): void => {
+        const frames = this.#frames === undefined ? {} : { frames: this.#frames }
+        this.end = beginQuery({ system: 'postgresql', statement, ...frames })
+      }
+      const limit = Error.stackTraceLimit - OWN_FRAMES
+      Promise.all(Array.isArray(result) ? result : [result]).then(() => {
+        if (this.#isOuter) begin('commit')
+      }, (error: unknown) => {
+        removeOwnFrames(error, limit)
+        begin(this.#isOuter ? 'rollback' : 'rollback to savepoint')
+      })
+      return result
+    })
+  }
+}
+
+function observePending (pending: unknown): unknown {
+  if (!isPending(pending)) return pending
+  repairOrigin(pending)
+  const frames = framesHere()
+  if (frames === undefined) return pending
+  let query: Query | null = null
+  let limit = 0
+  const observed = new Set<Settle>()
+  const observeEnd = (): void => {
+    for (const name of ['resolve', 'reject'] as const) {
+      if (observed.has(pending[name])) continue
+      pending[name] = wrapFunction(pending[name], (self, args, original) => {
+        if (name === 'reject') repairStack(args[0], pending.origin, limit)
+        if (query !== null) {
+          const [result] = args as [{ count?: number } | undefined]
+          Object.assign(query, { statement: pending.string ?? query.statement, parameters: pending.parameters })
+          endQuery(query, name === 'reject' ? { error: result } : { rows: result?.count ?? undefined })
+        }
+        return original.apply(self, args)
+      })
+      observed.add(pending[name])
+    }
+  }
+  pending.handler = wrapFunction(pending.handler, (self, args, original) => {
+    limit = Error.stackTraceLimit - OWN_FRAMES
+    query = beginQuery({ system: 'postgresql', statement: pending.strings.join('?'), parameters: [], frames })
+    observeEnd()
+    return original.apply(self, args)
+  })
+  wrapMethod(pending, 'cursor', (self, args, original) => {
+    const cursor = original.apply(self, args) as object
+    if (cursor !== pending) {
+      // Each step of its iterator has other functions that end the query.
+      wrapMethod(cursor, Symbol.asyncIterator, (self, args, original) => {
+        const iterator = original.apply(self, args) as object
+        wrapMethod(iterator, 'next', (self, args, original) => {
+          const step: unknown = original.apply(self, args)
+          if (query !== null) observeEnd()
+          return step
+        })
+        return iterator
+      })
+    }
+    return cursor
+  })
+  return pending
+}
+
+function isPending (value: unknown): value is Pending {
+  return value instanceof Promise && 'handler' in value && 'strings' in value
+}
+
+const repaired = new WeakSet<Error>()
+/** Frames of an error that the client makes once for each place of a statement. */
+const ORIGIN_FRAMES = 4
+
+// The client appends the frames of such an error, which begin with its own three, to the error of the query.
+function repairOrigin (pending: Pending): void {
+  const values = Object.getOwnPropertySymbols(pending).map((symbol) => (pending as never)[symbol] as unknown)
+  const origin = values.find((value): value is Error => value instanceof Error)
+  if (origin === undefined || repaired.has(origin)) return
+  repaired.add(origin)
+  if (pending.handler.debug !== undefined) return removeOwnFrames(origin, Error.stackTraceLimit - OWN_FRAMES)
+  const own = withoutFrames(String(origin.stack).split('\n'))
+  const caller = withoutFrames(String(new Error('').stack).split('\n')).slice(1)
+  origin.stack = [...own, ...caller].slice(0, 1 + ORIGIN_FRAMES).join('\n')
+}
+
+function repairStack (error: unknown, origin: string, limit: number): void {
+  if (!(error instanceof Error) || typeof error.stack !== 'string') return
+  const appended = origin.replace(/.*\n/, '\n')
+  const own = error.stack.endsWith(appended) ? error.stack.slice(0, error.stack.length - appended.length) : error.stack
+  const stack = cleanStack(own, limit) + error.stack.slice(own.length)
+  if (stack !== error.stack) Reflect.set(error, 'stack', stack)
+}

@@ -1,0 +1,31 @@
+import { beginQuery, callAsync, wrapMethod } from '../query.js'
+import { systemOf } from './knex.js'
+
+interface Options { bind?: unknown, replacements?: unknown }
+interface Statement extends Options { query?: unknown, values?: unknown }
+
+/** The instance of Sequelize. */
+export function isSequelize (client: Record<string, unknown>): boolean {
+  return ['query', 'define', 'getDialect'].every((name) => typeof client[name] === 'function')
+}
+
+/** Models and transactions send each query by the method `query` of their instance. */
+export function observeSequelize (sequelize: Record<string, unknown>): void {
+  const system = systemOf((sequelize.getDialect as () => unknown)())
+  wrapMethod(sequelize, 'query', (self, args, original) => {
+    const [statement, options] = args as [string | Statement | undefined, Options | undefined]
+    const { query: text, values } = typeof statement === 'object' ? statement : { query: statement }
+    const parameters = values ?? options?.bind ?? options?.replacements
+    const query = typeof text === 'string' ? beginQuery({ system, statement: text, parameters, layer: 'orm' }) : null
+    return callAsync(query, () => original.apply(self, args) as unknown, rowsOf)
+  })
+}
+
+function rowsOf (result: unknown): number | undefined {
+  if (result === null) return 0
+  if (!Array.isArray(result)) return typeof result === 'number' ? result : undefined
+  // Of a statement without a type: its rows, and what the driver says about it.
+  const [first, second] = result as [unknown, { rowCount?: number, affectedRows?: number } | number | undefined]
+  if (result.length !== 2 || !Array.isArray(first)) return result.length
+  return typeof second === 'number' ? second : second?.rowCount ?? second?.affectedRows ?? first.length
+}

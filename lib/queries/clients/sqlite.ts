@@ -1,0 +1,69 @@
+import { beginQuery, callSync, endQuery, wrapMethod, type Run, type RowsOf } from '../query.js'
+
+interface Statement { all: (...parameters: unknown[]) => unknown[] }
+interface Database { prepare: (sql: string) => Statement }
+
+/** `DatabaseSync` of `node:sqlite` and `@photostructure/sqlite`, and `Database` of `better-sqlite3`. */
+export function isSqlite (client: Record<string, unknown>): boolean {
+  return typeof client.prepare === 'function' && typeof client.exec === 'function' &&
+    (typeof client.function === 'function' || typeof client.pragma === 'function')
+}
+
+export function observeSqlite (client: Record<string, unknown>): void {
+  const prepare = client.prepare as Database['prepare']
+  // Statements before the last one change nothing in SQLite: its plan needs no transaction.
+  const run: Run = async (statements, parameters) => prepare.call(client, statements.at(-1) ?? '').all(...parameters)
+  const begin = (statement: unknown, parameters?: unknown) =>
+    typeof statement === 'string' ? beginQuery({ system: 'sqlite', statement, parameters, run }) : null
+
+  wrapMethod(client, 'exec', (self, args, original) => {
+    return callSync(begin(args[0]), () => original.apply(self, args) as unknown, () => undefined)
+  })
+  wrapMethod(client, 'prepare', (self, args, original) => {
+    const [text] = args as unknown[]
+    let statement: object
+    try {
+      statement = original.apply(self, args) as object
+    } catch (error) {
+      // A statement that is wrong fails when it is prepared.
+      endQuery(begin(text), { error })
+      throw error
+    }
+    for (const [method, rowsOf] of METHODS) {
+      wrapMethod(statement, method, (self, args, original) => {
+        return callSync(begin(text, parametersOf(args)), () => original.apply(self, args) as unknown, rowsOf)
+      })
+    }
+    wrapMethod(statement, 'iterate', (self, args, original) => {
+      const query = begin(text, parametersOf(args))
+      const rows = original.apply(self, args) as Iterator<unknown>
+      if (query === null) return rows
+      let count = 0
+      wrapMethod(rows, 'next', (self, args, next) => {
+        const step = next.apply(self, args) as IteratorResult<unknown>
+        if (step.done === true) endQuery(query, { rows: count })
+        else count++
+        return step
+      })
+      wrapMethod(rows, 'return', (self, args, end) => {
+        endQuery(query, { rows: count })
+        return end.apply(self, args) as unknown
+      })
+      return rows
+    })
+    return statement
+  })
+}
+
+/** A list of values, or an object with the values of named parameters. */
+function parametersOf (args: unknown[]): unknown {
+  const [first] = args
+  const isOne = args.length === 1 && typeof first === 'object' && first !== null && !ArrayBuffer.isView(first)
+  return isOne ? first : args
+}
+
+const METHODS: ReadonlyArray<[name: string, rowsOf: RowsOf<any>]> = [
+  ['all', (rows: unknown[]) => rows.length],
+  ['get', (row: unknown) => row === undefined ? 0 : 1],
+  ['run', ({ changes }: { changes: number | bigint }) => Number(changes)]
+]

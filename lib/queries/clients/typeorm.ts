@@ -1,0 +1,67 @@
+import { beginQuery, callAsync, endWait, runningQuery, wrapMethod, type Run } from '../query.js'
+import { systemOf } from './knex.js'
+
+/** `DataSource` of TypeORM. */
+export function isTypeorm (client: Record<string, unknown>): boolean {
+  return ['createQueryRunner', 'getRepository'].every((name) => typeof client[name] === 'function')
+}
+
+/** Each query of a data source, its repositories and transactions is sent by one of its query runners. */
+export function observeTypeorm (dataSource: Record<string, unknown>): void {
+  const system = systemOf(Object(dataSource.options).type)
+  const create = dataSource.createQueryRunner as () => Runner
+  // Of SQLite there is one connection, with the transaction of the application.
+  const run = /^(?:postgresql|mysql|mariadb)$/.test(system) ? { run: runner(() => create.call(dataSource)) } : {}
+  const seen = new WeakSet<object>()
+  wrapMethod(dataSource, 'createQueryRunner', (self, args, original) => {
+    const runner = original.apply(self, args) as object
+    // Of SQLite there is one.
+    if (seen.has(runner)) return runner
+    seen.add(runner)
+    wrapMethod(runner, 'query', (self, args, original) => {
+      const [statement, parameters] = args as [unknown, unknown]
+      const query = beginQuery({ system, statement: String(statement), parameters, layer: 'orm', ...run })
+      return callAsync(query, () => original.apply(self, args) as unknown, rowsOf)
+    })
+    wrapMethod(runner, 'connect', (self, args, original) => {
+      const query = runningQuery()
+      const connection = original.apply(self, args) as unknown
+      if (query === null || !(connection instanceof Promise)) return connection
+      return connection.then((value: unknown) => {
+        endWait(query)
+        return value
+      })
+    })
+    return runner
+  })
+}
+
+interface Runner {
+  query: (statement: string, parameters?: readonly unknown[]) => Promise<unknown[]>
+  release: () => Promise<void>
+}
+
+/** With a connection of its own, whose transaction is rolled back. */
+function runner (create: () => Runner): Run {
+  return async (statements, parameters) => {
+    const connection = create()
+    try {
+      for (const statement of statements.slice(0, -1)) await connection.query(statement)
+      return await connection.query(statements.at(-1) ?? '', parameters)
+    } finally {
+      await connection.query('rollback').catch(() => {})
+      await connection.release()
+    }
+  }
+}
+
+interface Result { affected?: number, affectedRows?: number, records?: unknown[] }
+
+function rowsOf (result: unknown): number | undefined {
+  // Of an `UPDATE` or `DELETE` in PostgreSQL: the rows that it returns, and their number.
+  const [rows, count] = Array.isArray(result) ? result as unknown[] : []
+  if (Array.isArray(rows) && typeof count === 'number') return count
+  if (Array.isArray(result)) return result.length
+  const { affected, affectedRows, records } = Object(result) as Result
+  return affected ?? affectedRows ?? records?.length
+}

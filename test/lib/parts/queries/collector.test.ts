@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs'
+import { Ajv } from 'ajv'
+import { PROFILE_SCHEMA } from '../../../../docs/scripts/profile.js'
+import { milliseconds } from '../../../../lib/parts/queries/trace.js'
+import { recordQuery } from '../../../../lib/queries/observe.js'
+import { profileOf } from '../../../support/app.js'
+import { inBothModes } from '../../../support/modes.js'
+import { BROKEN, declareArticles, queriesOf, unknownColumn } from './database.js'
+
+inBothModes('the JSON of a profile has the queries as its schema describes them', async (t, build) => {
+  const app = await build(declareArticles)
+  const stored = await profileOf(app, await app.inject('/articles'))
+  const { queries, groups, findings, ...totals } = queriesOf(stored)
+  t.match(totals, { count: 26, duration: Number, failed: 0 })
+  t.same(Object.keys(totals).sort(), ['count', 'duration', 'failed'])
+  const place = /test\/lib\/parts\/queries\/database\.ts:\d+:\d+$/
+  t.match(queries[2], {
+    system: 'sqlite',
+    statement: 'select name from users where id = ?',
+    parameters: [1],
+    start: Number,
+    duration: Number,
+    rows: 1,
+    source: place,
+    shape: 'select name from users where id = ?'
+  })
+  t.same(Object.keys(queries[2] ?? {}).sort(), ['duration', 'parameters', 'rows', 'shape', 'source', 'start', 'statement', 'system'])
+  t.same(queries[1]?.parameters, [])
+  t.match(groups.find(({ kind }) => kind !== null), {
+    shape: 'select name from users where id = ?',
+    statement: 'select name from users where id = ?',
+    system: 'sqlite',
+    count: 24,
+    distinct: 24,
+    duration: Number,
+    sources: [place],
+    kind: 'n+1'
+  })
+  t.same(findings.map(({ kind, queries }) => [kind, queries.length]), [['n+1', 24]])
+  const broken = await profileOf(app, await app.inject('/broken/7'))
+  t.match(queriesOf(broken).queries.at(-1), {
+    parameters: [17, '******'], rows: null, error: { message: 'column "titel" does not exist', code: '42703', hint: 'Perhaps "title".', position: 12 }
+  })
+  t.equal(queriesOf(broken).failed, 1)
+  const validate = new Ajv({ strict: false, validateFormats: false }).compile(JSON.parse(readFileSync(PROFILE_SCHEMA, 'utf8')) as object)
+  for (const one of [stored, broken]) t.ok(validate(JSON.parse(JSON.stringify(one))), JSON.stringify(validate.errors))
+  const wrong = structuredClone(stored) as unknown as { collectors: { queries: { groups: Array<{ kind: unknown }> } } }
+  wrong.collectors.queries.groups = [{ ...wrong.collectors.queries.groups[0], kind: 1 }]
+  t.notOk(validate(wrong), 'the schema describes the queries')
+})
+
+inBothModes('the time of a loop is compared with that of the request, without the time of the toolbar', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async (_request, reply) => {
+      for (let id = 0; id < 5; id++) recordQuery({ system: 'sqlite', statement: 'select * from item where id = ?', parameters: [id] })({ rows: 1 })
+      return await reply.type('text/html').send('<!doctype html><body>list</body>')
+    })
+  })
+  const response = await app.inject('/')
+  t.match(response.body, /hindsight/i, 'it has a toolbar')
+  const profile = await profileOf(app, response)
+  t.match(queriesOf(profile).findings[0]?.text, new RegExp(` of ${milliseconds(profile.duration)} ms$`))
+})
+
+inBothModes('the position of an error is that in the masked statement', async (t, build) => {
+  const statement = "select * from users where api_token = 'a long secret \u{1F600}' and titel = 1"
+  const app = await build((app) => {
+    app.get('/', async () => {
+      recordQuery({ system: 'postgresql', statement })({ error: unknownColumn([...statement.slice(0, statement.indexOf('titel'))].length + 1) })
+      recordQuery({ system: 'postgresql', statement: BROKEN })({ error: Object.assign(new Error('no'), { position: 'x' }) })
+    })
+  })
+  const [first, second] = queriesOf(await profileOf(app, await app.inject('/'))).queries
+  t.equal(first?.statement, "select * from users where api_token = '******' and titel = 1")
+  t.equal(first?.statement.slice(Number(first.error?.position) - 1).startsWith('titel'), true)
+  t.equal(second?.error?.position, 'x')
+})
+
+inBothModes('messages of a database have no values of secret columns', async (t, build) => {
+  const details = [
+    ['Key (api_token)=(abc123) already exists.', 'Key (api_token)=****** already exists.'],
+    ['Key (tenant, password)=(1, abc123) already exists.', 'Key (tenant, password)=****** already exists.'],
+    ['Key (name)=(abc) already exists.', 'Key (name)=(abc) already exists.'],
+    ['Failing row contains (1, abc123, null).', 'Failing row contains (******).']
+  ] as const
+  const app = await build((app) => {
+    app.get('/', async () => {
+      for (const [detail] of details) recordQuery({ system: 'postgresql', statement: 'x' })({ error: Object.assign(new Error('failed'), { detail }) })
+      for (const name of ['users.api_token', 'users.name']) {
+        recordQuery({ system: 'mysql', statement: 'x' })({ error: new Error(`Duplicate entry 'abc' for key '${name}'`) })
+      }
+    })
+  })
+  const errors = queriesOf(await profileOf(app, await app.inject('/'))).queries.map(({ error }) => error)
+  t.same(errors.slice(0, 4).map((error) => error?.detail), details.map(([, shown]) => shown))
+  t.same(errors.slice(4).map((error) => error?.message), [
+    "Duplicate entry '******' for key 'users.api_token'", "Duplicate entry 'abc' for key 'users.name'"
+  ])
+})
+
+inBothModes('of more than 500 queries the rest is counted and grouped', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async () => {
+      for (let id = 0; id < 510; id++) recordQuery({ system: 'sqlite', statement: `insert into t values (${id})` })({ rows: 1 })
+    })
+  })
+  const { count, queries, groups } = queriesOf(await profileOf(app, await app.inject('/')))
+  t.same([count, queries.length, groups.map(({ shape, count }) => [shape, count])], [510, 500, [['insert into t values (?)', 510]]])
+})

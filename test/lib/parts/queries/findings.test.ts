@@ -1,0 +1,521 @@
+import t from 'tap'
+import type { RecordedQuery } from '../../../../lib/parts/queries/recorded-query.js'
+import { placeOf } from '../../../../lib/parts/queries/trace.js'
+import { findingsOf } from '../../../../lib/parts/queries/findings.js'
+import type { QueryGroup } from '../../../../lib/parts/queries/groups.js'
+import { recordQuery } from '../../../../lib/queries/observe.js'
+import { beginQuery, endQuery, type QueryStart } from '../../../../lib/queries/query.js'
+import { profileOf } from '../../../support/app.js'
+import { inBothModes } from '../../../support/modes.js'
+import { recordedFrom, times, type Sent } from './sent.js'
+
+const item = 'select * from item where id = $1'
+const redis = { system: 'redis' }
+const mongodb = { system: 'mongodb' }
+const sqlite = { system: 'sqlite' }
+const begin: Sent = { from: 'tx.js:3 transaction', sql: 'BEGIN', rows: 0, ms: 1 }
+const commit: Sent = { from: 'tx.js:9 transaction', sql: 'COMMIT', rows: 0, ms: 1 }
+const rollback: Sent = { from: 'tx.js:12 transaction', sql: 'ROLLBACK', rows: 0, ms: 1 }
+
+function findings (sent: readonly Sent[], slow = 100) {
+  return findingsOf(recordedFrom(sent), 140, slow)
+}
+
+/** Code that is as it should be, or of which it is not certain. */
+const ordinary: Readonly<Record<string, readonly Sent[]>> = {
+  'a page with a list and one query for its details': [
+    { from: 'orders.js:10 list', sql: 'select * from users where id = $1', parameters: [1] },
+    { from: 'orders.js:12 list', sql: 'select * from orders where user_id = $1', parameters: [1], rows: 24 },
+    {
+      from: 'orders.js:14 list',
+      sql: `select * from item where order_id in (${times(24, (i) => `$${i + 1}`).join()})`,
+      parameters: times(24, (i) => i),
+      rows: 70
+    }
+  ],
+  'a batch job that reads chunks by keyset and updates each row': times(6, (chunk): Sent[] => [
+    { from: 'job.js:8 run', sql: 'select id, total from invoice where id > $1 order by id limit $2', parameters: [chunk * 100, 100], rows: 100 },
+    ...times(3, (i): Sent => ({ from: 'job.js:12 run', sql: 'update invoice set paid = true where id = $1', parameters: [chunk * 100 + i] }))
+  ]),
+  'pages by offset':
+    times(8, (i): Sent => ({ from: 'export.js:5 dump', sql: 'select * from log order by id limit $1 offset $2', parameters: [50, i * 50], rows: 50 })),
+  'pages by offset, in parallel and as literals': times(8, (i): Sent =>
+    ({ from: 'export.js:5 dump', sql: `select * from log order by id limit ${i * 50}, 50`, system: 'mysql', rows: 50, together: i > 0 })),
+  'pages by a keyset of two columns': times(7, (i): Sent =>
+    ({
+      from: 'feed.js:5 read',
+      sql: 'select * from post where (created, id) < ($1, $2) order by created desc, id desc limit 20',
+      parameters: [`2026-01-${i}`, i],
+      rows: 20
+    })),
+  'pages of SQL Server': times(6, (i): Sent =>
+    ({
+      from: 'feed.js:5 read',
+      sql: 'select * from post order by id offset @o rows fetch next 20 rows only',
+      parameters: { o: i * 20 },
+      system: 'microsoft.sql_server'
+    })),
+  'ranges of identifiers': times(9, (i): Sent =>
+    ({ from: 'index.js:5 reindex', sql: 'select * from post where id between $1 and $2', parameters: [i * 500, i * 500 + 499], rows: 480 })),
+  'ranges of one account': times(9, (i): Sent =>
+    ({
+      from: 'index.js:5 reindex', sql: 'select * from post where account = $1 and id >= $2 and id < $3', parameters: [7, i * 500, i * 500 + 500], rows: 480
+    })),
+  'a transaction that is tried again after a conflict': times(3, (): Sent[] => [
+    begin,
+    { from: 'pay.js:8 pay', sql: 'select balance from account where id = $1', parameters: [1] },
+    { from: 'pay.js:9 pay', sql: 'update account set balance = $1 where id = $2', parameters: [5, 1] },
+    commit
+  ]),
+  'a read that is tried again after a failure': [
+    { from: 'a.js:3 load', sql: item, parameters: [1] },
+    { from: 'a.js:4 load', sql: 'select * from price where id = $1', parameters: [1], error: 'timeout' },
+    { from: 'a.js:3 load', sql: item, parameters: [1] },
+    { from: 'a.js:4 load', sql: 'select * from price where id = $1', parameters: [1] }
+  ],
+  'chunks of inserts':
+    times(10, (i): Sent => ({ from: 'import.js:5 save', sql: 'insert into log (a, b) values ($1, $2), ($3, $4)', parameters: [i, 1, i, 2] })),
+  'an insert for each row in a transaction': [
+    begin, ...times(20, (i): Sent => ({ from: 'import.js:7 save', sql: 'insert into log (a) values ($1)', parameters: [i] })), commit
+  ],
+  'batches of a DataLoader': times(6, (i): Sent =>
+    ({ from: 'loader.js:4 batch', sql: 'select * from users where id in ($1, $2, $3)', parameters: [i, i + 10, i + 20], rows: 3 })),
+  'chunks of which the last has one item': times(6, (i): Sent => ({
+    from: 'loader.js:4 batch',
+    sql: i === 5 ? 'select * from users where id in ($1)' : 'select * from users where id in ($1, $2)',
+    parameters: i === 5 ? [99] : [i, i + 10]
+  })),
+  'events that are polled': times(6, (i): Sent => ({ from: 'sse.js:4 stream', sql: 'select * from event where id > $1', parameters: [i], rows: 1, pause: 50 })),
+  'batches with an array':
+    times(6, (i): Sent => ({ from: 'loader.js:4 batch', sql: 'select * from users where id = any($1)', parameters: [[i, i + 10]], rows: 2 })),
+  'batches with literals': times(6, (i): Sent => ({ from: 'loader.js:4 batch', sql: `select * from users where id in (${i}, ${i + 10})`, rows: 2 })),
+  'batches as JSON': times(6, (i): Sent =>
+    ({
+      from: 'loader.js:4 batch', sql: 'select * from users where id in (select value from json_each(?))', parameters: [`[${i},${i + 10}]`], ...sqlite, rows: 2
+    })),
+  'a state that is polled':
+    times(6, (i): Sent => ({ from: 'wait.js:6 poll', sql: 'select state from job where id = $1', parameters: [7], pause: i > 0 ? 50 : 1 })),
+  'two states that are polled': times(6, (i): Sent => ({ from: 'wait.js:6 poll', sql: 'select state from job where id = $1', parameters: [i % 2], pause: 50 })),
+  migrations: times(8, (i): Sent[] => [
+    { from: 'migrate.js:9 up', sql: 'select 1 from migration where name = $1', parameters: [`00${i}`], rows: 0 },
+    { from: 'migrate.js:12 up', sql: `create table t${i} (id int)` },
+    { from: 'migrate.js:13 up', sql: 'insert into migration (name) values ($1)', parameters: [`00${i}`] }
+  ]),
+  'advisory locks': times(6, (i): Sent => ({ from: 'lock.js:3 lock', sql: 'select pg_try_advisory_lock($1) from unnest(array[1]) as t', parameters: [i] })),
+  'the columns of tables': times(9, (i): Sent =>
+    ({ from: 'schema.js:3 columns', sql: 'select column_name from information_schema.columns where table_name = $1', parameters: [`t${i}`], rows: 7 })),
+  'a session': [
+    { from: 'session.js:3 get', sql: 'GET', parameters: ['session:0f3a9c7d5e1b48aa'], ...redis },
+    { from: 'auth.js:5 user', sql: 'select * from users where id = $1', parameters: [1] },
+    { from: 'session.js:9 touch', sql: 'EXPIRE', parameters: ['session:0f3a9c7d5e1b48aa', 3600], ...redis },
+    { from: 'session.js:3 get', sql: 'GET', parameters: ['session:0f3a9c7d5e1b48aa'], ...redis }
+  ],
+  'health checks': times(6, (i): Sent => ({ from: 'health.js:3 check', sql: 'select 1', ms: 3, pause: i })),
+  counters: times(10, (i): Sent => ({ from: 'count.js:3 hit', sql: 'INCR', parameters: [`hits:${i}`], ...redis })),
+  sequences: times(10, (): Sent => ({ from: 'id.js:3 next', sql: "select nextval('ids') from generate_series(1, 1)" })),
+  'cache-aside': times(3, (i): Sent[] => [
+    { from: `cache.js:4 cached < page.js:${10 + i} page`, sql: 'GET', parameters: [`page:${i}`], ...redis, rows: 0 },
+    { from: `page.js:${20 + i} page`, sql: 'select * from block where page = $1', parameters: [i] },
+    { from: `cache.js:9 cached < page.js:${10 + i} page`, sql: 'SET', parameters: [`page:${i}`, 'x'], ...redis }
+  ]),
+  'a lock of a cache that is waited for':
+    times(6, (): Sent => ({ from: 'cache.js:12 wait', sql: 'GET', parameters: ['page:1'], ...redis, rows: 0, pause: 25 })),
+  'different queries at the same time': ['a', 'b', 'c', 'd', 'e'].map((name, i): Sent =>
+    ({ from: `dash.js:${i + 3} load`, sql: `select * from ${name} where user_id = $1`, parameters: [1], together: i > 0 })),
+  'a fixed list of calls of one helper': ['open', 'paid', 'sent', 'done', 'lost', 'new'].map((state, i): Sent =>
+    ({ from: `count.js:3 countOf < dash.js:${i + 10} load`, sql: 'select count(*) from orders where state = $1', parameters: [state], together: i > 0 })),
+  'calls of one helper in one line': times(6, (i): Sent =>
+    ({ from: `flag.js:3 flag < page.js:5:${i * 12 + 3} page`, sql: 'select value from flag where name = $1', parameters: [`f${i}`] })),
+  'one line of a query function': times(12, (i): Sent =>
+    ({
+      from: `db.js:10 query < repo${i % 4}.js:5 find < page.js:${i + 3} page`, sql: i % 2 === 0 ? item : `select * from t${i} where id = $1`, parameters: [i]
+    })),
+  'lines of one function': times(6, (i): Sent => ({ from: `seed.js:${i + 3} seed`, sql: item, parameters: [i] })),
+  savepoints: [
+    begin,
+    { from: 'a.js:3 save', sql: 'SAVEPOINT a' },
+    { from: 'a.js:4 save', sql: 'insert into t (a) values ($1)', parameters: [1], error: 'duplicate key' },
+    { from: 'a.js:5 save', sql: 'ROLLBACK TO SAVEPOINT a' },
+    { from: 'a.js:6 save', sql: 'update t set n = n + 1 where a = $1', parameters: [1] },
+    commit
+  ],
+  'a dry run that is rolled back': [begin, { from: 'a.js:4 run', sql: 'delete from t where a = $1', parameters: [1] }, rollback],
+  'a failure without a transaction': [{ from: 'a.js:4 run', sql: 'insert into t (a) values (1)', error: 'duplicate key' }, begin, rollback],
+  'recursion over a tree': times(9, (i): Sent =>
+    ({
+      from: `tree.js:4 walk${' < tree.js:6 walk'.repeat(Math.min(i, 3))} < page.js:9 page`, sql: 'select * from node where owner = $1', parameters: [i], rows: 2
+    })),
+  'a tree by levels':
+    times(9, (i): Sent => ({ from: 'tree.js:12 walk', sql: 'select * from node where parent_id = $1', parameters: [i], rows: i < 4 ? 2 : 0 })),
+  'a value that is read again after it was written': [
+    { from: 'a.js:3 save', sql: item, parameters: [1] },
+    { from: 'a.js:4 save', sql: 'update item set n = 2 where id = $1', parameters: [1] },
+    { from: 'a.js:5 save', sql: item, parameters: [1] }
+  ],
+  'a value that is read again after a function was called': [
+    { from: 'a.js:3 save', sql: item, parameters: [1] },
+    { from: 'a.js:4 save', sql: 'select refresh_item($1)', parameters: [1] },
+    { from: 'a.js:5 save', sql: item, parameters: [1] }
+  ],
+  'a value that is read again under a lock': [
+    { from: 'a.js:3 save', sql: item, parameters: [1] },
+    { from: 'a.js:4 save', sql: 'select * from lock where id = 1 for update' },
+    { from: 'a.js:5 save', sql: item, parameters: [1] }
+  ],
+  'a queue': times(7, (i): Sent[] => [
+    { from: 'queue.js:3 next', sql: 'select * from task where state = $1 order by id for update skip locked limit 1', parameters: ['new'] },
+    { from: 'queue.js:4 next', sql: 'update task set state = $1 where id = $2', parameters: ['done', i] }
+  ]),
+  'a pipeline of Redis': times(20, (i): Sent => ({ from: 'cart.js:3 load', sql: 'GET', parameters: [`item:${i}`], ...redis, together: i > 0 })),
+  'chunks of MGET': times(6, (i): Sent => ({ from: 'cart.js:3 load', sql: 'MGET', parameters: [`item:${i}`, `item:${i + 10}`], ...redis, rows: 2 })),
+  'parts of a list of Redis': times(6, (i): Sent => ({ from: 'log.js:3 read', sql: 'LRANGE', parameters: ['log:1', i * 10, i * 10 + 9], ...redis, rows: 10 })),
+  SCAN: times(6, (i): Sent => ({ from: 'keys.js:3 all', sql: 'SCAN', parameters: [String(i), 'MATCH', 'a:*'], ...redis, rows: 10 })),
+  'pages of MongoDB':
+    times(6, (i): Sent => ({ from: 'feed.js:3 read', sql: 'post.find', parameters: [{ draft: false }, { skip: i * 10, limit: 10 }], ...mongodb, rows: 10 })),
+  'chunks of $in': times(6, (i): Sent => ({ from: 'feed.js:3 read', sql: 'post.find', parameters: [{ _id: { $in: [i, i + 10] } }], ...mongodb, rows: 2 })),
+  'writes of MongoDB': times(6, (i): Sent => ({ from: 'save.js:3 save', sql: 'post.updateOne', parameters: [{ _id: i }, { $inc: { n: 1 } }], ...mongodb })),
+  'a repository of MongoDB with one line': times(6, (i): Sent =>
+    ({ from: 'repo.js:3 findOne', sql: 'user.findOne', parameters: [{ [`field${i}`]: i }], ...mongodb })),
+  'four queries of one line': times(4, (i): Sent => ({ from: 'a.js:3 load', sql: item, parameters: [i] })),
+  'settings of a connection': times(6, (i): Sent => ({ from: 'pool.js:3 init', sql: `set statement_timeout = ${i}`, ms: 3 })),
+  'a query that needs the result of another': [
+    { from: 'a.js:3 load', sql: 'select id from users where name = $1', parameters: ['ann'], ms: 20 },
+    { from: 'a.js:4 load', sql: 'select * from orders where user_id = $1', parameters: [7], ms: 20 }
+  ],
+  'a list and the details of one': [
+    { from: 'a.js:3 load', sql: 'select * from users where id = $1', parameters: [7], ms: 20 },
+    { from: 'a.js:5 load', sql: 'select count(*) from orders where user_id = $1', parameters: [7], ms: 20 }
+  ],
+  'queries of one transaction': [
+    begin,
+    { from: 'a.js:3 load', sql: 'select * from country', ms: 20 },
+    { from: 'a.js:4 load', sql: 'select * from currency', ms: 20 },
+    commit
+  ],
+  'queries of a database in the process': [
+    { from: 'a.js:3 load', sql: 'select * from country', ms: 20, ...sqlite },
+    { from: 'a.js:4 load', sql: 'select * from currency', ms: 20, ...sqlite }
+  ],
+  'a hook and a handler of one file': [
+    { from: 'app.js:3', sql: 'select * from country', ms: 20 },
+    { from: 'app.js:9', sql: 'select * from currency', ms: 20 }
+  ],
+  'two functions that use one helper': [
+    { from: 'db.js:3 query < a.js:3 countries', sql: 'select * from country', ms: 20 },
+    { from: 'db.js:3 query < a.js:9 currencies', sql: 'select * from currency', ms: 20 }
+  ],
+  'queries with other work in between': [
+    { from: 'a.js:3 load', sql: 'select * from country', ms: 20 },
+    { from: 'a.js:9 load', sql: 'select * from currency', ms: 20, pause: 15 }
+  ],
+  'queries without a known line': times(9, (i): Sent => ({ from: '', sql: item, parameters: [i] }))
+}
+
+t.test('ordinary code has no findings', async t => {
+  for (const [name, sent] of Object.entries(ordinary)) t.same(findings(sent), [], name)
+  t.ok(Object.keys(ordinary).length >= 30)
+})
+
+const list: Sent = { from: 'orders.js:28 list', sql: 'select * from orders where user_id = $1', parameters: [1], rows: 24 }
+const inLoop = (i: number): Sent => ({ from: 'orders.js:31 list', sql: item, parameters: [i] })
+const over24 = 'N+1: `select * from item where id = ?` 24 times from src/orders.js:31, 96 of 140 ms; the loop runs over the 24 rows of src/orders.js:28'
+
+/** Code with a fault, and the sentences about it. */
+const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sentences: Array<string | RegExp>]>> = {
+  'a loop with await': [[list, ...times(24, inLoop)], over24],
+  'map and Promise.all': [[list, ...times(24, (i) => ({ ...inLoop(i), together: i > 0 }))], over24],
+  'a loop with many columns': [
+    times(9, (i): Sent => ({ from: 'a.js:3 load', sql: 'select id, name, price, description, category from item where id = $1', parameters: [i] })),
+    'N+1: `select … from item where id = ?` 9 times from src/a.js:3, 36 of 140 ms'
+  ],
+  'a loop with literals': [[list, ...times(24, (i): Sent => ({ from: 'orders.js:31 list', sql: `select * from item where id = ${i}` }))], over24],
+  'a loop with texts in the statement': [
+    times(6, (i): Sent => ({ from: 'a.js:3 load', sql: `select * from \`item\` where \`name\` = "n${i}"`, system: 'mysql' })),
+    /^N\+1: `select \* from `item` where `name` = \?` 6 times/
+  ],
+  'nested loops': [
+    times(3, (i): Sent[] => [
+      { from: 'a.js:3 load', sql: 'select * from orders where user_id = $1', parameters: [i], rows: 4 },
+      ...times(4, (j): Sent => ({ from: 'a.js:5 load', sql: item, parameters: [i * 4 + j] }))
+    ]),
+    /^N\+1: `select \* from item where id = \?` 12 times from src\/a\.js:5/
+  ],
+  'two loops of one function': [
+    [
+      ...times(5, (i): Sent => ({ from: 'a.js:3 load', sql: item, parameters: [i] })),
+      ...times(5, (i): Sent => ({ from: 'a.js:6 load', sql: item, parameters: [i] }))
+    ],
+    /src\/a\.js:3/, /src\/a\.js:6/
+  ],
+  'a loop that calls a helper': [times(6, (i): Sent => ({ from: 'repo.js:4 find < a.js:9 load', sql: item, parameters: [i] })), /6 times from src\/repo\.js:4/],
+  'a loop whose later rounds have shorter stacks': [
+    times(6, (i): Sent => ({ from: `repo.js:4 find < a.js:9 load${i === 0 ? ' < app.js:3 handler' : ''}`, sql: item, parameters: [i] })),
+    /6 times from src\/repo\.js:4/
+  ],
+  'resolvers of GraphQL': [
+    times(8, (i): Sent => ({ from: 'user.js:4 author', sql: 'select * from users where id = $1', parameters: [i], together: i > 0 })), /^N\+1: .* 8 times/
+  ],
+  'an ORM that loads a relation of each row': [
+    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'select * from item where id in ($1)', parameters: [i] })),
+    /^N\+1: .*in \(\?\)` 6 times/
+  ],
+  'a relation with a fixed list': [
+    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: "select * from item where state in ('a', 'b') and user_id = $1", parameters: [i] })), /^N\+1: .* 6 times/
+  ],
+  'operations of Prisma': [
+    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'Item.findUnique', parameters: { where: { id: i } } })),
+    /^N\+1: `Item\.findUnique` 6 times/
+  ],
+  'a total for each row': [times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'select count(*) from comment where post_id = $1', parameters: [i] })), /^N\+1/],
+  'a check for each row': [
+    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'select exists (select 1 from item where lower(name) = lower($1))', parameters: [`n${i}`] })),
+    /^N\+1/
+  ],
+  'the last three comments of each post': [
+    times(6, (i): Sent => ({
+      from: 'a.js:9 load', sql: 'select * from comment where post_id = $1 and id > $2 order by id limit 3', parameters: [i, 0], rows: 3
+    })),
+    /^N\+1/
+  ],
+  'the days of each account': [
+    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'select * from visit where account = $1 and day between $2 and $3', parameters: [i, 1, 9], rows: 3 })),
+    /^N\+1/
+  ],
+  'a total for each month': [
+    times(12, (i): Sent => ({ from: 'a.js:9 load', sql: 'select sum(n) from visit where day between $1 and $2', parameters: [i, i + 1] })),
+    /^N\+1/
+  ],
+  'few customers of many orders': [times(24, (i): Sent => ({ ...inLoop(i % 3) })), /^N\+1: .* 24 times/],
+  'a loop with hidden parameters': [
+    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'select * from invite where token = $1', parameters: [`t${i}`] })),
+    /^N\+1: .* 6 times/
+  ],
+  'a loop with binary identifiers': [
+    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'select * from item where id = ?', parameters: [Buffer.from([i, 1])], system: 'mysql' })),
+    /^N\+1: .* 6 times/
+  ],
+  'a loop that updates what it has read': [
+    times(6, (i): Sent[] => [
+      { from: 'a.js:9 run', sql: item, parameters: [i] },
+      { from: 'a.js:10 run', sql: 'update item set n = 1 where id = $1', parameters: [i] }
+    ]),
+    /^N\+1: `select \* from item where id = \?` 6 times from src\/a\.js:9/
+  ],
+  'a loop with a table expression': [
+    times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'with x as (select * from item) select * from x where id = $1', parameters: [i] })),
+    /^N\+1/
+  ],
+  'a loop of SQLite': [
+    times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'select * from item where id = ?', parameters: [i], ...sqlite, ms: 0.1 })),
+    /6 times from src\/a\.js:9, 0\.6 of 140 ms/
+  ],
+  'GET of Redis in a loop': [times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'GET', parameters: [`item:${i}`], ...redis })), /^N\+1: `GET item:\?` 6 times/],
+  'HGETALL of Redis in a loop': [
+    times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'HGETALL', parameters: [`item:${i}`], ...redis })),
+    /^N\+1: `HGETALL item:\?` 6 times/
+  ],
+  'lists of Redis in a loop': [
+    times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'LRANGE', parameters: [`log:${i}`, 0, 9], ...redis, rows: 9 })),
+    /^N\+1: `LRANGE log:\?`/
+  ],
+  'findOne of MongoDB in a loop': [
+    times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'item.findOne', parameters: [{ _id: i }], ...mongodb })),
+    /^N\+1: `item\.findOne\(\{ _id: \? \}\)` 6 times/
+  ],
+  'totals of MongoDB at the same time': [
+    times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'item.countDocuments', parameters: [{ shop: i }], ...mongodb, together: i > 0 })), /^N\+1/
+  ],
+  'duplicates of two helpers': [
+    [{ from: 'auth.js:5 user', sql: item, parameters: [1] }, { from: 'menu.js:9 user', sql: item, parameters: [1] }],
+    '`select * from item where id = ?` was sent 2 times with the same parameters, from src/auth.js:5 and src/menu.js:9'
+  ],
+  'duplicates at the same time': [times(3, (i): Sent => ({ from: 'a.js:5 user', sql: item, parameters: [1], together: i > 0 })), /was sent 3 times/],
+  'duplicates of a loop': [times(8, (): Sent => ({ from: 'a.js:5 user', sql: 'select * from rate' })), /was sent 8 times/],
+  'duplicates with literals': [times(2, (i): Sent => ({ from: `a.js:${i + 5} user`, sql: "select * from t where a = 'b'" })), /was sent 2 times/],
+  'duplicates of Redis': [
+    times(2, (i): Sent => ({ from: `a.js:${i + 5} user`, sql: 'GET', parameters: ['settings'], ...redis })),
+    '`GET settings` was sent 2 times with the same parameters, from src/a.js:5 and src/a.js:6'
+  ],
+  'duplicates of MongoDB': [
+    times(2, (i): Sent => ({ from: `a.js:${i + 5} user`, sql: 'user.findOne', parameters: [{ _id: 1 }], ...mongodb })),
+    /was sent 2 times/
+  ],
+  'duplicates before and after a write of another database': [
+    [
+      { from: 'a.js:5 user', sql: item, parameters: [1] },
+      { from: 'a.js:6 user', sql: 'INCR', parameters: ['n'], ...redis },
+      { from: 'a.js:7 user', sql: item, parameters: [1] }
+    ],
+    /was sent 2 times/
+  ],
+  'duplicates with the same hidden parameter': [
+    times(2, (i): Sent => ({ from: `a.js:${i + 5} user`, sql: 'select * from s where token = $1', parameters: ['x1'] })),
+    /was sent 2 times/
+  ],
+  'lists one after another': [
+    [{ from: 'a.js:3 load', sql: 'select * from country', ms: 20 }, { from: 'a.js:4 load', sql: 'select * from currency', ms: 30 }],
+    '2 independent queries ran one after another, from src/a.js:3, src/a.js:4: 50 ms, and at the same time about 30 ms'
+  ],
+  'lists one after another, by a helper': [
+    [
+      { from: 'db.js:3 query < a.js:3 load', sql: 'select * from country', ms: 20 },
+      { from: 'db.js:3 query < a.js:4 load', sql: 'select * from currency', ms: 30 }
+    ],
+    /^2 independent queries ran one after another, from src\/a\.js:3, src\/a\.js:4/
+  ],
+  'lists one after another, in a function without a name': [
+    [{ from: 'a.js:3', sql: 'select * from country', ms: 20 }, { from: 'a.js:4', sql: 'select * from currency', ms: 30, isResumed: true }],
+    /^2 independent queries/
+  ],
+  'totals one after another': [
+    ['orders', 'messages', 'alerts'].map((name, i): Sent => ({
+      from: `a.js:${i + 3} load`, sql: `select count(*) from ${name} where user_id = $1`, parameters: [1], ms: 10
+    })),
+    '3 independent queries ran one after another, from src/a.js:3, src/a.js:4, src/a.js:5: 30 ms, and at the same time about 10 ms'
+  ],
+  'a slow query': [
+    [{ from: 'a.js:3 load', sql: 'select * from log where text like $1', parameters: ['%x%'], ms: 120 }],
+    '`select * from log where text like ?` took 120 ms, from src/a.js:3'
+  ],
+  'a transaction that was rolled back': [
+    [
+      begin,
+      { from: 'a.js:3 save', sql: 'update a set n = 1 where id = $1', parameters: [1] },
+      { from: 'a.js:4 save', sql: 'insert into b (id) values ($1)', parameters: [1], error: 'duplicate key value' },
+      rollback
+    ],
+    'A transaction of 2 queries was rolled back after `insert into b (id) values (?)` failed, from src/a.js:4: duplicate key value'
+  ],
+  'a transaction that PostgreSQL rolled back': [
+    [begin, { from: 'a.js:4 save', sql: 'delete from b', error: 'not allowed' }, commit],
+    /^A transaction of 1 query was rolled back/
+  ],
+  'a transaction of MongoDB': [
+    [
+      { from: 'a.js:4 save', sql: 'user.insertOne', parameters: [{ _id: 1 }], error: 'E11000 duplicate key', ...mongodb },
+      { from: 'a.js:9 save', sql: 'admin.abortTransaction', ...mongodb }
+    ],
+    /^A transaction of 1 query was rolled back/
+  ],
+  'a transaction that failed after a savepoint': [
+    [
+      begin,
+      { from: 'a.js:3 save', sql: 'insert into b (id) values (1)', error: 'duplicate key value' },
+      { from: 'a.js:4 save', sql: 'rollback to a' },
+      { from: 'a.js:5 save', sql: 'delete from c', error: 'foreign key' },
+      rollback
+    ],
+    /after `delete from c` failed, from src\/a\.js:5: foreign key$/
+  ]
+}
+
+t.test('each fault is found, and nothing else', async t => {
+  for (const [name, [sent, ...sentences]] of Object.entries(planted)) {
+    const texts = findings(sent).map(({ text }) => text)
+    t.equal(texts.length, sentences.length, `${name}: ${texts.join('; ')}`)
+    for (const [i, sentence] of sentences.entries()) {
+      if (typeof sentence === 'string') t.equal(texts[i], sentence, name)
+      else t.match(texts[i], sentence, name)
+    }
+  }
+  t.ok(Object.keys(planted).length >= 30)
+})
+
+t.test('a finding has its kind and the positions of its queries', async t => {
+  t.match(findings([list, ...times(5, inLoop)]), [{ kind: 'n+1', queries: [1, 2, 3, 4, 5] }])
+  t.match(findings([{ ...list, ms: 30 }], 20), [{ kind: 'slow', queries: [0] }], 'by the option')
+  t.same(findings([{ ...list, ms: 19 }], 20), [])
+  t.equal(placeOf({ source: null }), 'an unknown line')
+})
+
+/** Sends a query as a client would, with the stack of the code that calls this function. */
+function send (sql: string, parameters?: unknown, { system = 'postgresql', rows = 1, ms = 1 } = {}): Promise<void> {
+  const end = recordQuery({ system, statement: sql, parameters })
+  return new Promise((resolve) => setTimeout(() => { resolve(end({ rows })) }, ms))
+}
+
+async function findItem (id: number): Promise<void> {
+  await send(item, [id])
+}
+
+async function walk (depth: number): Promise<void> {
+  await send('select * from node where owner = $1', [depth + Math.random()])
+  if (depth > 0) await Promise.all([walk(depth - 1), walk(depth - 1)])
+}
+
+inBothModes('findings of requests have the real lines of their code', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/loop', async () => {
+      await send('select * from orders', [], { rows: 6 })
+      for (let i = 0; i < 6; i++) await findItem(i)
+      return 'x'
+    })
+    app.get('/parallel', () => Promise.all([1, 2, 3, 4, 5].map((id) => findItem(id))))
+    app.get('/ordinary', async () => {
+      await findItem(1)
+      await findItem(2)
+      await findItem(3)
+      await Promise.all([findItem(4), findItem(5), findItem(6)])
+      await walk(3)
+      return 'x'
+    })
+    app.get('/serial', async () => {
+      await send('select * from country', undefined, { ms: 15 })
+      await send('select * from currency', undefined, { ms: 15 })
+      return 'x'
+    })
+    app.get('/hook', {
+      preHandler: async () => { await send('select * from country', undefined, { ms: 15 }) }
+    }, async () => {
+      await send('select * from currency', undefined, { ms: 15 })
+      return 'x'
+    })
+  })
+  const findingsAt = async (path: string): Promise<Array<{ kind: string, text: string }>> =>
+    (Object((await profileOf(app, await app.inject(path))).collectors.queries) as { findings: Array<{ kind: string, text: string }> }).findings
+  const line = String.raw`test/lib/parts/queries/findings\.test\.ts:\d+`
+
+  const [loop, ...others] = await findingsAt('/loop')
+  t.same(others, [])
+  t.match(loop, { kind: 'n+1', text: new RegExp(String.raw`^N\+1: .* 6 times from ${line}, .* the loop runs over the 6 rows of ${line}$`) })
+  t.match(await findingsAt('/parallel'), [{ kind: 'n+1', text: / 5 times from / }])
+  t.same(await findingsAt('/ordinary'), [])
+  t.match(await findingsAt('/serial'), [{ kind: 'serial', text: new RegExp(`^2 independent queries ran one after another, from ${line}, ${line}: `) }])
+  t.same(await findingsAt('/hook'), [])
+})
+
+inBothModes('profiler.slowQuery sets from when a query is slow', async (t, build) => {
+  for (const [slowQuery, kinds] of [[0, ['slow']], [60_000, []], [undefined, []]] as const) {
+    const app = await build((app) => { app.get('/', () => findItem(1)) }, { profiler: slowQuery === undefined ? {} : { slowQuery } })
+    const { findings } = (await profileOf(app, await app.inject('/'))).collectors.queries as { findings: Array<{ kind: string }> }
+    t.same(findings.map(({ kind }) => kind), kinds, String(slowQuery))
+  }
+})
+
+inBothModes('hidden, binary and changed parameters are told apart, and a query of an ORM is counted once', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async () => {
+      for (let i = 0; i < 5; i++) await send('select * from invite where token = $1', [`secret-${i}`])
+      const id = Buffer.alloc(2)
+      for (id[0] = 0; id[0] < 5; id[0]++) await send('select * from item where id = ?', [id], { system: 'mysql' })
+      for (const id of [1, 2]) {
+        const end = recordOrm({ system: 'postgresql', statement: 'select * from t where id = ?', parameters: [id] })
+        await send('select * from t where id = $1', [id], { rows: 7 })
+        end()
+      }
+      return 'x'
+    })
+  })
+  const profile = await profileOf(app, await app.inject('/'))
+  t.notMatch(JSON.stringify(profile), /secret-\d/)
+  const { count, queries, groups } = profile.collectors.queries as { count: number, queries: RecordedQuery[], groups: QueryGroup[] }
+  t.match(groups, [{ kind: 'n+1', count: 5, distinct: 5 }, { kind: 'n+1', count: 5, distinct: 5 }, { kind: null, count: 2, distinct: 2 }])
+  t.equal(count, 12)
+  t.match(queries.slice(10), [{ statement: 'select * from t where id = ?', rows: 7 }, { rows: 7 }])
+})
+
+/** Records the query of an ORM, whose driver is observed as well. */
+function recordOrm (query: QueryStart): () => void {
+  const begun = beginQuery({ ...query, layer: 'orm' })
+  return () => { if (begun !== null) endQuery(begun) }
+}

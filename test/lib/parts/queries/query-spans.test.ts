@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Tracer } from '@opentelemetry/api'
+import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
+import t, { type Test } from 'tap'
+import { hindsightSpanProcessor } from '../../../../app/index.js'
+import { recordQuery } from '../../../../lib/queries/observe.js'
+import { createSpans } from '../../../../lib/reading/formats/create-spans.js'
+import { performance as performancePart } from '../../../../lib/parts/performance/index.js'
+import { queries } from '../../../../lib/parts/queries/index.js'
+import { queryOfSpan } from '../../../../lib/parts/queries/query-spans.js'
+import { problemsOf } from '../../../../lib/parts/read.js'
+import { spans } from '../../../../lib/parts/spans/index.js'
+import { profileOf } from '../../../support/app.js'
+import { inBothModes } from '../../../support/modes.js'
+import { shown, texts } from '../support.js'
+
+function tracerOf (t: Test): { tracer: Tracer, exporter: InMemorySpanExporter } {
+  const exporter = new InMemorySpanExporter()
+  const provider = new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor(), new SimpleSpanProcessor(exporter)] })
+  provider.register()
+  t.teardown(async () => {
+    await provider.shutdown()
+    trace.disable()
+    context.disable()
+  })
+  return { tracer: trace.getTracer('pg', '1.0.0'), exporter }
+}
+
+inBothModes('queries that also come as spans are shown once', async (t, build) => {
+  const { tracer, exporter } = tracerOf(t)
+  const send = async (statement: string, parameters: unknown[], attributes: Attributes): Promise<void> => {
+    const span = tracer.startSpan('pg.query', { kind: SpanKind.CLIENT, attributes })
+    const end = recordQuery({ system: 'postgresql', statement, parameters })
+    await sleep(1)
+    const error = parameters[0] === 0 ? new Error('failed') : undefined
+    end({ error })
+    if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: 'failed' })
+    span.end()
+  }
+  const app = await build((app) => {
+    app.get('/', async () => {
+      for (const id of [0, 1, 2]) {
+        await send('select name from t where id = $1', [id], { 'db.system.name': 'postgresql', 'db.query.text': 'select name from t where id = $1' })
+      }
+      await Promise.all([send('select 1', [], { 'db.statement': 'select 2' }), send('select 1', [], { 'db.statement': 'select  1' })])
+      tracer.startSpan('pg-pool.connect', { attributes: { 'db.system.name': 'postgresql' } }).end()
+      tracer.startSpan('other', { attributes: { 'db.query.text': 'select other' } }).end()
+    })
+  })
+  const stored = await profileOf(app, await app.inject('/'))
+  const rows = texts(shown(performancePart, stored), '.waterfall .name').filter((name) => !name.startsWith('handler'))
+  t.equal(rows.filter((name) => name.startsWith('select')).length, 5)
+  t.same(rows.filter((name) => /^(?:pg|other)/.test(name)), ['pg-pool.connect', 'other'])
+  const panel = shown(spans, stored)
+  t.same([...panel.querySelectorAll('tr[id]')].map(({ id }) => id), ['span-6', 'span-7'])
+  t.equal(texts(panel, '.note')[0], '5 spans of operations are shown in other panels.')
+  t.same([problemsOf(spans, stored).errors, problemsOf(queries, stored).errors], [0, 1], 'the failure is counted once')
+  const recorded = (stored.collectors.spans as { spans: Array<{ name: string, shownAs?: string }> }).spans
+  t.same(recorded.map(({ shownAs }) => shownAs?.replace('?panel=queries#', '')).slice(0, 3), ['query-1', 'query-2', 'query-3'])
+
+  exporter.reset()
+  createSpans(stored)
+  t.notOk(exporter.getFinishedSpans().some(({ attributes }) => attributes['db.query.text'] !== undefined), 'they are not exported twice')
+})
+
+inBothModes('a query without a span of its own is exported', async (t, build) => {
+  const { exporter } = tracerOf(t)
+  const app = await build((app) => { app.get('/', async () => { recordQuery({ system: 'sqlite', statement: 'select 1' })() }) })
+  const stored = await profileOf(app, await app.inject('/'))
+  createSpans(stored)
+  t.match(exporter.getFinishedSpans().filter(({ kind }) => kind === SpanKind.CLIENT), [
+    { name: 'sqlite', attributes: { 'db.system.name': 'sqlite', 'db.query.text': 'select 1' } }
+  ])
+})
+
+t.test('a span belongs to the nearest query with the same statement that overlaps, and each query to one span', (t) => {
+  const query = (system: string, statement: string, startedAt: number, endedAt?: number) =>
+    ({ system, statement, startedAt, ...endedAt !== undefined && { endedAt } })
+  const owner = queryOfSpan([
+    query('sqlite', 'select 1', 0, 10), query('sqlite', 'select 2', 20, 30), query('redis', 'GET', 40, 50), query('mongodb', 'items.find', 60)
+  ])
+  const of = (startedAt: number, endedAt: number, attributes: Record<string, unknown>): string | null =>
+    owner({ startedAt, endedAt, attributes })?.replace('?panel=queries#', '') ?? null
+  t.equal(of(11, 12, { 'db.query.text': 'select ?' }), 'query-1', 'clocks differ')
+  t.equal(of(0, 9, { 'db.query.text': 'select ?' }), null, 'it has its span already')
+  t.equal(of(13, 17, { 'db.query.text': 'select ?' }), null, 'the times do not overlap')
+  t.equal(of(20, 30, { 'db.query.text': 'select x' }), null, 'another statement')
+  t.equal(of(20, 30, { 'db.system.name': 'sqlite' }), null, 'no statement')
+  t.equal(of(20, Infinity, { 'db.statement': 'SELECT' }), null)
+  t.equal(of(20, Infinity, { 'db.statement': 'select 3' }), 'query-2')
+  t.equal(of(41, 49, { 'db.statement': 'get key' }), 'query-3')
+  t.equal(of(61, 62, { 'db.operation.name': 'insert' }), null)
+  t.equal(of(61, 62, { 'db.operation.name': 'find' }), 'query-4')
+  t.end()
+})

@@ -1,0 +1,58 @@
+import { createMask } from '../../../../lib/mask/mask.js'
+import { queryReader } from '../../../../lib/parts/queries/mask-query.js'
+import { identityOf, type Caller, type Traced } from '../../../../lib/parts/queries/trace.js'
+
+/** A query that code sent, as the tests write it. */
+export interface Sent {
+  /** Calls of own code, the innermost first: `db.js:10 query < orders.js:31 list`. */
+  from: string
+  sql: string
+  parameters?: unknown
+  system?: string
+  rows?: number
+  /** Milliseconds. */
+  ms?: number
+  /** Milliseconds between the query before and this one. */
+  pause?: number
+  /** Whether it is sent together with the one before. */
+  together?: boolean
+  error?: string
+  /** Whether the code that sent it went on after an `await`. */
+  isResumed?: boolean
+}
+
+export function times<T> (count: number, make: (i: number) => T | T[]): T[] {
+  return Array.from({ length: count }, (_, i) => make(i)).flat() as T[]
+}
+
+const read = queryReader(createMask())
+
+/** Queries as they are recorded. */
+export function recordedFrom (sent: readonly Sent[]): Traced[] {
+  let [last, until] = [0, 0]
+  return sent.map(({ from, sql, parameters, system = 'postgresql', rows, ms = 4, pause = 0.2, together = false, error, isResumed = false }, index): Traced => {
+    if (!together) last = until + pause
+    until = Math.max(until, last + ms)
+    const frames = framesOf(from)
+    return {
+      ...read(system, sql, parameters),
+      system,
+      start: last,
+      duration: ms,
+      rows: rows ?? 1,
+      source: frames[0]?.source ?? null,
+      ...(error !== undefined && { error: { message: error } }),
+      index,
+      identity: `${system} ${sql} ${identityOf(parameters)}`,
+      caller: { frames, path: frames.map(({ source }) => `${source}\n`).join(''), isResumed }
+    }
+  })
+}
+
+function framesOf (from: string): Caller['frames'] {
+  if (from === '') return []
+  return from.split(' < ').map((call) => {
+    const [place = '', name = '<anonymous>'] = call.split(' ')
+    return { source: `${process.cwd()}/src/${/:\d+:\d+$/.test(place) ? place : `${place}:7`}`, function: name }
+  })
+}

@@ -1,0 +1,102 @@
+import { DatabaseSync } from '@photostructure/sqlite'
+import t from 'tap'
+import { compare } from './compare.js'
+
+function open (): InstanceType<typeof DatabaseSync> {
+  const database = new DatabaseSync(':memory:')
+  database.exec('create table item (id integer primary key, name text)')
+  for (const name of ['one', 'two', 'three']) database.prepare('insert into item (name) values (?)').run(name)
+  return database
+}
+
+const system = 'sqlite'
+
+t.test('node:sqlite and @photostructure/sqlite', async (t) => await compare(t, open, (database) => database.close(), [
+  {
+    name: 'the methods of a statement, with values and with named ones',
+    run (database, note) {
+      const byId = database.prepare('select name from item where id > ?')
+      note(byId.all(1), byId.get(3), byId.get(9))
+      note(database.prepare('select name from item where id = $id').get({ $id: 2 }))
+      return database.prepare('update item set name = ?').run('x')
+    },
+    queries: [
+      { system, statement: 'select name from item where id > ?', parameters: [1], rows: 2 },
+      { system, statement: 'select name from item where id > ?', parameters: [3], rows: 0 },
+      { system, statement: 'select name from item where id > ?', parameters: [9], rows: 0 },
+      { system, parameters: { $id: 2 }, rows: 1 },
+      { system, statement: 'update item set name = ?', rows: 3 }
+    ]
+  },
+  {
+    name: 'iterators, to their end and to a break',
+    run (database, note) {
+      const all = database.prepare('select id from item')
+      for (const row of all.iterate()) note(row)
+      const [first] = all.iterate()
+      note(first)
+    },
+    queries: [{ rows: 3 }, { rows: 1 }]
+  },
+  {
+    name: 'wrong statements, and values that are refused',
+    run (database, note) {
+      for (const fail of [
+        () => database.prepare('select a from nowhere'),
+        () => database.exec('no sql'),
+        () => database.prepare('insert into item (id) values (?)').run(1),
+        () => database.prepare('select ?').get(Symbol('x') as never),
+        () => (database.prepare as (...args: unknown[]) => unknown)()
+      ]) {
+        try {
+          fail()
+        } catch (error) {
+          note(error)
+        }
+      }
+    },
+    queries: [
+      { statement: 'select a from nowhere', error: { message: /no such table/ } },
+      { statement: 'no sql', error: Error },
+      { statement: 'insert into item (id) values (?)', parameters: [1], error: { message: /UNIQUE constraint failed/ } },
+      { statement: 'select ?', error: Error }
+    ]
+  },
+  {
+    name: 'the error of a function of the application has the same stack',
+    run (database) {
+      database.function('fail', () => { throw new RangeError('mine') })
+      return database.prepare('select fail()').get()
+    },
+    queries: [{ error: { message: 'mine' } }]
+  },
+  {
+    name: 'how the objects look',
+    run (database, note) {
+      const statement = database.prepare('select 1')
+      note(database, statement, Object.keys(database), Object.keys(statement), database.constructor, statement.constructor)
+      note(database instanceof DatabaseSync, statement.all, statement.all.name, statement.all.length, database.prepare.length)
+      note(statement.sourceSQL, statement.expandedSQL, Object.assign({}, database), { ...statement })
+      for (const property in database) note(property)
+    },
+    queries: []
+  },
+  {
+    name: 'a transaction',
+    run (database, note) {
+      database.exec('begin')
+      database.prepare('delete from item').run()
+      database.exec('rollback')
+      note(database.prepare('select count(*) as n from item').get())
+    },
+    queries: [{ statement: 'begin' }, { statement: 'delete from item', rows: 3 }, { statement: 'rollback' }, { rows: 1 }]
+  },
+  {
+    name: 'methods without their object',
+    run (database) {
+      const { prepare } = database
+      return prepare.call({} as never, 'select 1')
+    },
+    queries: [{ statement: 'select 1', error: Error }]
+  }
+]))
