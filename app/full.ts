@@ -53,8 +53,9 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
     app.addHook('onSend', ownHook(function noteResponse (
       request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
     ) {
-      const { isRecording, timing } = recordingOf(request)
+      const { isRecording, timing, work } = recordingOf(request)
       if (isRecording && timing.responseReadyAt === 0) timing.responseReadyAt = performance.now()
+      work?.sample()
       setCurrentCode(request, reply, 'route')
       done(null, payload)
     }))

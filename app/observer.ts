@@ -52,6 +52,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
       if (serverTiming && mayReceiveDetails(request)) addServerTiming(request, reply)
       recorder.collectResponse(request, reply, sent, payload)
       recording.timing.responseReadyAt = performance.now()
+      recording.work?.sample()
       // Only hooks of the route come after this.
       setCurrentCode(request, reply, 'route')
       return sent

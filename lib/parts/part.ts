@@ -190,6 +190,8 @@ export interface Part<T = any> {
   timeline?: (data: T, profile: Profile) => readonly TimelineEntry[]
   /** Facts of the overview. */
   overview?: (data: T, profile: Profile, view: PanelView) => readonly OverviewTile[]
+  /** A sentence about the request, after the one about its response. */
+  sentence?: (data: T, profile: UnfinishedProfile) => string | undefined
   /** Sentences above the panels. */
   notice?: (data: T, profile: Profile) => { title: string, sentences: readonly string[] }
   toolbar?: (data: T, profile: UnfinishedProfile, editor: EditorLink | null) => ToolbarItem

@@ -3,7 +3,7 @@ import { messageOf } from '../errors/thrown-value.js'
 import type { Profile } from '../store/profile.js'
 import { failed, fields, json } from '../view/components.js'
 import { isObject, type Data } from '../view/json.js'
-import { cut } from '../view/visible.js'
+import { cut, visibleLine } from '../view/visible.js'
 import type { GROUPS, PanelView, Part, TimelineEntry, UnfinishedProfile } from './part.js'
 
 export { isObject, type Data }
@@ -98,6 +98,12 @@ export function resultsOf<R extends object> (
 ): R[] {
   return parts.flatMap((part) => valuesOf(part, profile, (data) => read(part, data)).filter(isObject) as R[])
     .sort(byOrder)
+}
+
+/** What the parts say about a request, one sentence each. */
+export function sentencesOf (parts: readonly Part[], profile: UnfinishedProfile): string[] {
+  return parts.flatMap((part) => valuesOf(part, profile, (data) => part.sentence?.(data, profile)))
+    .map((sentence) => visibleLine(cut(String(sentence), MAX_TEXT)))
 }
 
 export function byOrder (a: object, b: object): number {

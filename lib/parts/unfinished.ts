@@ -6,7 +6,7 @@ import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { collectData, collectedBy } from './collect.js'
 import type { Collector, Part, UnfinishedProfile } from './part.js'
-import { hintsOf } from './read.js'
+import { hintsOf, listHint, sentencesOf } from './read.js'
 import { routeIn } from './router/index.js'
 
 /** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */
@@ -36,13 +36,19 @@ export function unfinishedProfile (
   }
 }
 
+/** Milliseconds from which the diagnostic page says where the time went. */
+const MIN_SLOW = 100
+
 /** The hints of the parts for a request that is about to be answered with the diagnostic page. */
 export function hintsOfParts (request: FastifyRequest, reply: FastifyReply): Hint[] {
   // Failures that no profile is kept of have no data.
   if (!recordingOf(request).isRecording) return []
   const { parts } = servicesOf(request)
   const { redact } = maskOf(request)
-  return hintsOf(parts, unfinishedProfile(request, reply, parts.filter((part) => part.hints !== undefined)))
+  const shown = parts.filter(({ hints, sentence }) => hints !== undefined || sentence !== undefined)
+  const profile = unfinishedProfile(request, reply, shown)
+  const sentences = profile.duration < MIN_SLOW ? [] : sentencesOf(shown, profile)
+  return [...hintsOf(parts, profile), ...listHint('Where did the time go?', sentences, 0, ' ')]
     .map((hint) => redacted(hint, redact))
 }
 

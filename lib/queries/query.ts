@@ -19,6 +19,8 @@ export interface Query {
   /** Rows that were returned, or affected by a statement that returns none. */
   rows?: number | undefined
   error?: unknown
+  /** Whether it ran in the thread of its caller. */
+  isSync?: boolean
   /** Frames of the code that sent it, or made it where the client sends it later; see `framesHere`. */
   frames?: string
   /** The query of a driver is a part of that of an ORM, where both are recorded. */
@@ -199,6 +201,7 @@ export function withoutFrames (lines: readonly string[]): string[] {
 
 /** Calls a method that returns its result, or throws. */
 export function callSync<T> (query: Query | null, call: () => T, rowsOf: RowsOf<T>): T {
+  if (query !== null) query.isSync = true
   try {
     const result = within(query, call)
     endQuery(query, { rows: count(rowsOf, result) })

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { hintParts } from '../error-page/render-text.js'
-import { hintsOf, isObject, listOf, resultsOf } from '../parts/read.js'
+import { hintsOf, isObject, listOf, resultsOf, sentencesOf } from '../parts/read.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import type { Profile } from '../store/profile.js'
@@ -26,6 +26,7 @@ export function profileMarkdown (
     `# ${escapeMarkdown(cut(headline(profile), MAX_TITLE))}`,
     `**${status} ${STATUS_CODES[status] ?? ''}** · ${code(cut(`${method} ${url}`, MAX_TITLE))}`,
     facts(profile),
+    ...sentencesOf(parts, profile).map(escapeMarkdown),
     DATA_NOTE,
     ...sections.flatMap(sectionBlocks),
     ...success === null ? [] : differenceParts(success),

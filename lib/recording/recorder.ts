@@ -8,6 +8,7 @@ import { isError, read } from '../errors/thrown-value.js'
 import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
+import { WorkLog } from '../parts/performance/budget.js'
 import { performanceRecord } from '../parts/performance/index.js'
 import { recordRequest, recordResponse } from '../parts/request/collector.js'
 import { recordRoute } from '../parts/router/index.js'
@@ -61,6 +62,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.timing.startedAt = performance.now()
     recording.watchBody = watchEnding(request, reply, (ending) => end(request, reply, ending))
     if (setting !== 'always' || (!debug && profiles?.isProfiledOnSuccess(request) === false)) return
+    recording.work = new WorkLog(recording.timing.startedAt)
     startRecording(request, reply)
     if (isInjected) recordParent(request, recording)
   }
@@ -73,7 +75,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.reply = reply
     timing.startedTime = Math.round(Date.now() - (performance.now() - timing.startedAt))
     recording.events = new EventRecorder(app.hindsight.lifecycle.slots, timing.startedAt, maskOf(request).header)
-    recording.collect('performance', () => performanceRecord(timing))
+    recording.collect('performance', () => performanceRecord(recording))
     setCurrentCode(request, reply, 'route')
   }
 
@@ -165,6 +167,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const recording = recordingOf(request)
     recording.ending = ending
     recording.timing.endedAt = performance.now()
+    recording.work?.end()
     const error = 'error' in ending ? ending.error : undefined
     const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
     if (mode === 'full' && recording.isRecording && isClosed) request.log.info({ channel: 'request' }, error.message)

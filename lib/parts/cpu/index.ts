@@ -199,6 +199,20 @@ export function callTreeOf ({ functions, calls: stored }: CpuRecord) {
   return { root, calls, idle, busy: root.total - idle, heaviest }
 }
 
+/** The function of the application that ran for the longest time, with what it called; null: there is no recording. */
+export function busiestPlace (value: unknown): string | null {
+  const record = readCpuRecord(value)
+  if (record === null) return null
+  const times = new Map<CpuFunction, number>()
+  for (const call of callTreeOf(record).calls) {
+    let caller: Call | undefined = call
+    while (caller !== undefined && caller.function.kind !== 'own') caller = caller.caller
+    if (caller !== undefined) times.set(caller.function, (times.get(caller.function) ?? 0) + call.self)
+  }
+  const [busiest] = [...times].sort(([, a], [, b]) => b - a)
+  return busiest === undefined ? null : `${busiest[0].name} (${placeOf(busiest[0])})`
+}
+
 function isRecursive (call: Call): boolean {
   for (let one = call.caller; one !== undefined; one = one.caller) if (one.function === call.function) return true
   return false

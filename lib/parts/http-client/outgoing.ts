@@ -6,6 +6,7 @@ import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { round } from '../collect.js'
+import type { WorkKind } from '../performance/budget.js'
 import { shownHeaders } from '../events/index.js'
 import { attempt } from '../read.js'
 
@@ -30,7 +31,11 @@ interface Call {
   error?: unknown
   requestHeaders: unknown
   responseHeaders?: unknown
+  /** Called when it has ended. */
+  ended?: () => void
 }
+
+const CALLS: WorkKind = { one: 'call', many: 'calls' }
 
 let watchers = 0
 
@@ -62,7 +67,8 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
       return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, mask, since)) }
     })
   }
-  const begun = { ...call, startedAt }
+  const begun: Call = { ...call, startedAt, ended: () => recording.work?.sample() }
+  recording.work?.begin(CALLS, begun)
   calls.set(sent, begun)
   if (++recording.outgoing.count <= MAX_CALLS) recording.outgoing.calls.push(begun)
 }
@@ -74,6 +80,7 @@ function update (sent: object, changes: Partial<Call>): void {
 
 function end (sent: object, failure: Pick<Call, 'error'> = {}): void {
   update(sent, { endedAt: performance.now(), ...failure })
+  calls.get(sent)?.ended?.()
 }
 
 /** Begins a call, or completes it: a request has its last headers when its body has ended. */

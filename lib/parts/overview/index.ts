@@ -4,7 +4,7 @@ import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { lead, milliseconds, note, placeOf, section, statusBadge } from '../../view/components.js'
 import { isFailure, isFollow, type Profile, type ProfileSummary } from '../../store/profile.js'
-import { addressOf, labelOf, panelsOf, problemsOf, resultsOf, timelineOf, type Span } from '../read.js'
+import { addressOf, labelOf, panelsOf, problemsOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
 import type { PanelView, Part } from '../part.js'
 
 const MAX_MESSAGE = 500
@@ -21,8 +21,9 @@ export const overview: Part = {
       const tiles = resultsOf(shown, profile, (part, data) => part.overview?.(data, profile, view))
         .filter(({ value }) => value !== '')
         .map(({ title, value }) => html`<div><dt>${String(title)}</dt><dd>!${String(value)}</dd></div>`)
+      const sentences = sentencesOf(shown, profile).map((text) => html`<p>${text}</p>`)
       return lead(outcomeSentence(profile), isFailure(profile) ? 'bad' : profile.status < 400 ? 'good' : 'plain') +
-        html`<dl class="tiles">!${tiles}</dl>!${view.differences ?? ''}!${relatedRequests(profile, view)}`
+        html`!${sentences}<dl class="tiles">!${tiles}</dl>!${view.differences ?? ''}!${relatedRequests(profile, view)}`
     }
   },
   overview: (_, profile, { parts }) => [

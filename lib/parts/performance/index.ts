@@ -1,32 +1,52 @@
-import type { Timing } from '../../recording/recording.js'
+import type { Recording } from '../../recording/recording.js'
 import { isNotification, mostSevere } from '../../logs/log-record.js'
 import { readAsset } from '../../view/asset.js'
 import { counted, grouped, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { milliseconds, note, pending } from '../../view/components.js'
 import type { Profile } from '../../store/profile.js'
-import { addressOf, numberOf, timelineOf, type Data, type Span } from '../read.js'
+import { addressOf, listOf, numberOf, timelineOf, type Data, type Span } from '../read.js'
+import { busiestPlace, CPU_HEADER } from '../cpu/index.js'
 import { round } from '../collect.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
+import { budgetSentence, type TimeBudget } from './budget.js'
 
 /** Maximum hooks, calls and spans that are shown. */
 const MAX_SPANS = 60
 const MAX_MARKS = 100
 const MAX_NAME = 120
 
-/** The waterfall of listeners, hooks, handler, and of the work within them. */
+/** The waterfall of listeners, hooks, handler, and of the work within them, and where the time went. */
 export const performance: Part<Data> = {
   name: 'performance',
-  panel: { label: 'Performance', group: 'overview', always: true, render: waterfall },
-  timeline ({ handlerStart, handler, hindsightStart, hindsight }, { route }) {
+  panel: {
+    label: 'Performance',
+    group: 'overview',
+    always: true,
+    warnings: (data) => blocksOf(data).length,
+    render: (data, profile, view) => {
+      const block = blockSentence(data, profile)
+      return html`!${budgetOf(data, profile).map((text) => html`<p>${text}</p>`)}` +
+        html`!${block === undefined ? '' : html`<p class="finding">${block}</p>`}` + waterfall(data, profile, view)
+    }
+  },
+  sentence: (data, profile) => budgetOf(data, profile)[0],
+  timeline ({ handlerStart, handler, hindsightStart, hindsight, budget }, { route }) {
     const name = route?.name ?? 'unnamed'
     const detail = `the handler of the route ${name}`
-    const legend = 'page or toolbar of Hindsight'
     const link = addressOf('router')
     return [
       { step: 'handler', name: `handler ${name}`, start: handlerStart, duration: numberOf(handler), detail, link },
-      { ofHindsight: true, name: 'Hindsight', start: hindsightStart, duration: numberOf(hindsight), legend }
-    ].filter(({ duration }) => duration !== null) as TimelineEntry[]
+      {
+        ofHindsight: true,
+        name: 'Hindsight',
+        start: hindsightStart,
+        duration: numberOf(hindsight),
+        legend: 'page or toolbar of Hindsight'
+      },
+      ...listOf((budget as Data | undefined)?.collections).map(({ start, duration }) => (
+        { name: 'garbage collection', color: 'collection', legend: 'garbage collection', start, duration }))
+    ].filter(({ duration }) => typeof duration === 'number') as TimelineEntry[]
   },
   overview ({ handler, firstByte, hindsight }, { duration }) {
     const own = { 'Page or toolbar of Hindsight (not in the total)': hindsight }
@@ -34,6 +54,10 @@ export const performance: Part<Data> = {
       .filter(([, time]) => typeof time === 'number')
       .map(([name, time]) => html`<div>${name} <strong>${milliseconds(time)}</strong></div>`)
     return [{ order: 10, title: 'Time', value: times.join('') }]
+  },
+  markdown (data, profile) {
+    const text = blockSentence(data, profile)
+    return text === undefined ? [] : [{ order: 24, title: 'Blocked event loop', text }]
   },
   toolbar: (data, { duration }) => {
     const [handlerDuration, firstByte] = [numberOf(data.handler), numberOf(data.firstByte)]
@@ -55,20 +79,43 @@ export const performance: Part<Data> = {
 
 /**
  * The data of the part `performance`, in milliseconds: the duration of the handler, when it began, and when the
- * response was ready to be sent, both since the request arrived; and how long Hindsight made its page or toolbar, which
- * neither `firstByte` nor the duration of the profile contains.
+ * response was ready to be sent, both since the request arrived; how long Hindsight made its page or toolbar, which
+ * neither `firstByte` nor the duration of the profile contains; and where the time went.
  */
-export function performanceRecord (
-  { startedAt, handlerStart, handlerEnd, responseReadyAt, ownStart, own }: Timing
-): Partial<Record<'handlerStart' | 'handler' | 'firstByte' | 'hindsightStart' | 'hindsight', number>> {
+export function performanceRecord ({ timing, work }: Recording): Data {
+  const { startedAt, handlerStart, handlerEnd, responseReadyAt, ownStart, own } = timing
   return {
     ...(handlerEnd !== 0 && {
       handlerStart: round(handlerStart - startedAt),
       handler: round(handlerEnd - handlerStart)
     }),
     ...(responseReadyAt !== 0 && { firstByte: round(responseReadyAt - startedAt - own) }),
-    ...(own !== 0 && { hindsightStart: round(ownStart - startedAt), hindsight: round(own) })
+    ...(own !== 0 && { hindsightStart: round(ownStart - startedAt), hindsight: round(own) }),
+    ...(work !== undefined && { budget: work.budget(responseReadyAt, own) })
   }
+}
+
+function budgetOf ({ budget }: Data, { duration }: Pick<Profile, 'duration'>): string[] {
+  return budget === undefined ? [] : [budgetSentence(budget as TimeBudget, duration)]
+}
+
+function blocksOf ({ budget }: Data): TimeBudget['blocks'] {
+  return (budget as TimeBudget | undefined)?.blocks ?? []
+}
+
+/** Why and where the event loop was blocked. */
+function blockSentence (data: Data, { collectors: { cpu }, method, url }: Profile): string | undefined {
+  const [longest] = [...blocksOf(data)].sort((a, b) => b.duration - a.duration)
+  if (longest === undefined) return undefined
+  const isShared = (data.budget as TimeBudget).isShared
+  const by = isShared ? ', by this request or by another one' : ''
+  const blocked = `The event loop was blocked for ${milliseconds(longest.duration)}${by}`
+  const place = busiestPlace(cpu)
+  if (place !== null) return `${blocked}: most of the time ran ${place}.`
+  const command = method === 'GET'
+    ? `curl -H '${CPU_HEADER}: 1' '${url.replaceAll("'", '%27')}'`
+    : `send the request again with the header ${CPU_HEADER}: 1`
+  return `${blocked}. For the line of code, record a CPU profile: ${command}`
 }
 
 interface Row extends Span {

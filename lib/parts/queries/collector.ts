@@ -7,6 +7,7 @@ import { servicesOf } from '../../lifecycle/services.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 import type { Timing } from '../../recording/recording.js'
 import { CALLED_BY_PACKAGE, QUERY_CHANNEL, framesHere, type Query } from '../../queries/query.js'
+import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
 import { watchChannels } from './channels.js'
@@ -42,6 +43,12 @@ interface QueryLog {
   queries: Query[]
   /** By system and shape: queries beyond `MAX_QUERIES`. */
   further: Map<string, { system: string, shape: string, statement: string, count: number, duration: number }>
+}
+
+const QUERIES: WorkKind = {
+  one: 'query',
+  many: 'queries',
+  count: (works) => works.length - driverQueries(works as Query[]).size
 }
 
 let watchers = 0
@@ -88,6 +95,8 @@ function record (query: Query): void {
   }
   const { queries, further } = recording.queries
   recording.queries.count++
+  recording.work?.begin(QUERIES, query)
+  query.ended = () => recording.work?.sample()
   if (queries.length < MAX_QUERIES) {
     query.frames ??= framesHere() ?? ''
     // The parameters may be changed when the query was sent.
@@ -102,7 +111,10 @@ function record (query: Query): void {
     { system, shape, statement: cut(query.statement, MAX_STATEMENT), count: 0, duration: 0 }
   further.set(key, group)
   group.count++
-  query.ended = ({ startedAt, endedAt = startedAt }) => { group.duration += endedAt - startedAt }
+  query.ended = ({ startedAt, endedAt = startedAt }) => {
+    group.duration += endedAt - startedAt
+    recording.work?.sample()
+  }
 }
 
 /** The queries without those of drivers that are parts of others. */

@@ -1,0 +1,166 @@
+import { round } from '../collect.js'
+import { counted } from '../../view/visible.js'
+import { milliseconds } from '../../view/components.js'
+import { blocksIn, collectionsIn, idleTime, watchLoop, type Interval } from './event-loop.js'
+
+declare module '../../recording/recording.js' {
+  interface Recording {
+    /** Where the time of the request goes; absent unless it is recorded from its beginning. */
+    work?: WorkLog
+  }
+}
+
+/** A kind of work that a request waits for. */
+export interface WorkKind {
+  one: string
+  many: string
+  /** Default: all that began. */
+  count?: (works: readonly Work[]) => number
+}
+
+/** Work that has begun, on the clock of `performance.now()`. */
+export interface Work {
+  startedAt: number
+  endedAt?: number
+  /** Milliseconds before `startedAt` for which it waited for a connection. */
+  wait?: number
+  /** Whether it ran in the thread of the event loop. */
+  isSync?: boolean
+}
+
+/** Where the time of a request went, in milliseconds. The sum of the times is its duration. */
+export interface TimeBudget {
+  /** The time in which the event loop was idle, or the work itself ran in its thread; overlaps are counted once. */
+  work: Array<{ one: string, many: string, count: number, duration: number }>
+  /** The event loop was busy: for other requests, too, if `isShared`. */
+  javascript: number
+  /** The part of `javascript` in which memory was reclaimed. */
+  collection: number
+  /** Idle, after the response was ready. */
+  sending: number
+  /** Idle, and nothing was recorded that the request waited for. */
+  waiting: number
+  isShared: boolean
+  /** Milliseconds since the request arrived, and milliseconds. */
+  blocks: Array<{ start: number, duration: number }>
+  collections: Array<{ start: number, duration: number }>
+}
+
+/** The idle time of the event loop at a time. */
+export interface Sample { at: number, idle: number }
+
+const MAX_WORKS = 2_000
+
+/** Records what a request waits for, and for how long the event loop was busy meanwhile. */
+export class WorkLog {
+  readonly #samples: Sample[] = []
+  readonly #works: Array<{ kind: WorkKind, work: Work }> = []
+  readonly #endLoop = watchLoop()
+  #isShared: boolean | null = null
+
+  constructor (startedAt: number) {
+    this.#samples.push({ at: startedAt, idle: idleTime() })
+  }
+
+  /** To be called when work has begun; then `sample` when it has ended. */
+  begin (kind: WorkKind, work: Work): void {
+    if (this.#works.length >= MAX_WORKS) return
+    this.#works.push({ kind, work })
+    this.sample()
+  }
+
+  sample (): void {
+    if (this.#isShared === null && this.#samples.length <= MAX_WORKS * 2) {
+      this.#samples.push({ at: performance.now(), idle: idleTime() })
+    }
+  }
+
+  /** To be called when the response has ended. */
+  end (): void {
+    if (this.#isShared !== null) return
+    this.#samples.push({ at: performance.now(), idle: idleTime() })
+    this.#isShared = this.#endLoop()
+  }
+
+  /**
+   * The budget, until now for a request that has not ended. `readyAt`: when the response was ready, or 0; `own`:
+   * milliseconds of Hindsight's page, which are not those of the request.
+   */
+  budget (readyAt: number, own: number): TimeBudget {
+    const last = { at: performance.now(), idle: idleTime() }
+    const samples = this.#isShared === null ? [...this.#samples, last] : this.#samples
+    const since = (samples[0] as Sample).at
+    const time = { start: since, end: (samples.at(-1) as Sample).at }
+    const relative = ({ start, end }: Interval) => ({ start: round(start - since), duration: round(end - start) })
+    const collections = collectionsIn(time)
+    const { javascript, ...shares } = shareTime(samples, this.#works, readyAt)
+    return {
+      ...shares,
+      javascript: round(Math.max(0, javascript - own)),
+      collection: round(collections.reduce((sum, { start, end }) => sum + end - start, 0)),
+      isShared: this.#isShared ?? false,
+      blocks: blocksIn(time).map(relative),
+      collections: collections.map(relative)
+    }
+  }
+}
+
+/** Shares the time between samples among what the request waited for, and the code that ran. */
+export function shareTime (
+  samples: readonly Sample[], works: ReadonlyArray<{ kind: WorkKind, work: Work }>, readyAt: number
+): Pick<TimeBudget, 'work' | 'javascript' | 'sending' | 'waiting'> {
+  const durations = new Map<WorkKind, number>(works.map(({ kind }) => [kind, 0]))
+  let [javascript, sending, waiting] = [0, 0, 0]
+  const add = (kind: WorkKind, time: number): unknown => durations.set(kind, (durations.get(kind) ?? 0) + time)
+  for (const [i, { at, idle }] of samples.entries()) {
+    const next = samples[i + 1]
+    if (next === undefined) break
+    const idleHere = Math.min(Math.max(0, next.idle - idle), next.at - at)
+    const busyHere = next.at - at - idleHere
+    const middle = (at + next.at) / 2
+    const pending = works.filter(({ work: { startedAt, endedAt = Infinity, wait = 0 } }) =>
+      startedAt - wait <= middle && middle <= endedAt)
+    const sync = pending.find(({ work }) => work.isSync)
+    const [first] = pending
+    if (sync === undefined) javascript += busyHere
+    else add(sync.kind, busyHere)
+    if (first !== undefined) add(first.kind, idleHere)
+    else if (readyAt !== 0 && middle > readyAt) sending += idleHere
+    else waiting += idleHere
+  }
+  return {
+    work: [...durations].map(([kind, duration]) => {
+      const ofKind = works.filter((one) => one.kind === kind).map(({ work }) => work)
+      const { one, many, count = ({ length }) => length } = kind
+      return { one, many, count: count(ofKind), duration: round(duration) }
+    }),
+    javascript: round(javascript),
+    sending: round(sending),
+    waiting: round(waiting)
+  }
+}
+
+/** Shares of the whole below it are left out of the sentence. */
+const MIN_SHARE = 0.02
+/** Of the time of JavaScript. */
+const MIN_COLLECTION = 0.1
+
+/** Where the time of a request went, in one sentence; `total` is its duration. */
+export function budgetSentence (budget: TimeBudget, total: number): string {
+  const { work, javascript, collection, sending, waiting, isShared } = budget
+  const notes = [
+    ...isShared ? ['other requests included'] : [],
+    ...collection >= javascript * MIN_COLLECTION && collection >= 1
+      ? [`${milliseconds(collection)} of it garbage collection`]
+      : []
+  ]
+  const parts: Array<[time: number, text: string]> = [
+    ...work.map(({ count, duration, one, many }): [number, string] => [duration, `in ${counted(count, one, many)}`]),
+    [javascript, `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
+    [sending, 'sending the response'],
+    [waiting, 'waiting for something that was not recorded']
+  ]
+  const shown = parts.filter(([time]) => time >= total * MIN_SHARE)
+    .map(([time, text]) => `${milliseconds(time)} ${text}`)
+  return `${milliseconds(total)}: ${shown.join(', ')}.`
+}

@@ -1,0 +1,83 @@
+import { PerformanceObserver, performance } from 'node:perf_hooks'
+
+/** Milliseconds on the clock of `performance.now()`. */
+export interface Interval { start: number, end: number }
+
+/** Milliseconds without a pause from which the event loop is said to be blocked. */
+const MIN_BLOCK = 50
+const CHECK_INTERVAL = 10
+/** Of the process. */
+const MAX_INTERVALS = 200
+
+const { setInterval, clearInterval } = globalThis
+
+let begun = 0
+let open = 0
+let timer: NodeJS.Timeout | undefined
+let observer: PerformanceObserver | undefined
+let checked = { at: 0, idle: 0 }
+const blocks: Interval[] = []
+const collections: Interval[] = []
+
+/** Milliseconds for which the event loop of this thread had nothing to do, since the process began. */
+export function idleTime (): number {
+  return performance.nodeTiming.idleTime
+}
+
+/**
+ * Observes blocks of the event loop and garbage collections while at least one request is open. The returned function
+ * ends it for this request, and returns whether other requests were open meanwhile.
+ */
+export function watchLoop (): () => boolean {
+  const isAlone = open++ === 0
+  const position = ++begun
+  if (timer === undefined) {
+    checked = { at: performance.now(), idle: idleTime() }
+    timer = setInterval(check, CHECK_INTERVAL).unref()
+    observer ??= observeCollections()
+  }
+  return () => {
+    check()
+    if (--open === 0) {
+      clearInterval(timer)
+      timer = undefined
+    }
+    return !isAlone || begun !== position
+  }
+}
+
+/** The parts of a time in which the event loop was blocked: no timer could run. */
+export function blocksIn (time: Interval): Interval[] {
+  return within(blocks, time).filter(({ start, end }) => end - start >= MIN_BLOCK)
+}
+
+/** Garbage collections of a time. They are published a turn of the event loop later. */
+export function collectionsIn (time: Interval): Interval[] {
+  return within(collections, time)
+}
+
+function within (intervals: readonly Interval[], time: Interval): Interval[] {
+  return intervals.filter(({ start, end }) => end > time.start && start < time.end)
+    .map(({ start, end }) => ({ start: Math.max(start, time.start), end: Math.min(end, time.end) }))
+}
+
+function check (): void {
+  const now = { at: performance.now(), idle: idleTime() }
+  const busy = now.at - checked.at - (now.idle - checked.idle)
+  if (busy >= MIN_BLOCK) add(blocks, { start: now.at - busy, end: now.at })
+  checked = now
+}
+
+function observeCollections (): PerformanceObserver {
+  const observer = new PerformanceObserver((list) => {
+    for (const { startTime, duration } of list.getEntries()) {
+      add(collections, { start: startTime, end: startTime + duration })
+    }
+  })
+  observer.observe({ entryTypes: ['gc'] })
+  return observer
+}
+
+function add (intervals: Interval[], interval: Interval): void {
+  if (intervals.push(interval) > MAX_INTERVALS) intervals.shift()
+}

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { budgetSentence, shareTime, type Work } from '../../../../lib/parts/performance/budget.js'
+import { recordQuery } from '../../../../lib/queries/observe.js'
+import { inBothModes } from '../../../support/modes.js'
+import { profileOf } from '../../../support/app.js'
+
+const QUERIES = { one: 'query', many: 'queries' }
+const CALLS = { one: 'call', many: 'calls' }
+const BUDGET = { work: [], javascript: 0, collection: 0, sending: 0, waiting: 0, isShared: false, blocks: [], collections: [] }
+
+type Sampled = [at: number, idle: number]
+const share = (samples: Sampled[], queries: Work[] = [], calls: Work[] = [], readyAt = 0) => {
+  const works = [...queries.map((work) => ({ kind: QUERIES, work })), ...calls.map((work) => ({ kind: CALLS, work }))]
+  const { work, ...others } = shareTime(samples.map(([at, idle]) => ({ at, idle })), works, readyAt)
+  return { ...Object.fromEntries(work.map(({ many, count, duration }) => [many, [count, duration]])), ...others }
+}
+const other = { javascript: 0, sending: 0, waiting: 0 }
+
+t.test('each part of the time is counted once', async t => {
+  t.same(share([[0, 0], [100, 0]]), { ...other, javascript: 100 }, 'code')
+  t.same(share([[0, 0], [100, 98]]), { ...other, javascript: 2, waiting: 98 }, 'a timer')
+  t.same(share([[0, 0], [1, 0], [91, 89], [100, 89]], [{ startedAt: 1, endedAt: 91 }]),
+    { ...other, queries: [1, 89], javascript: 11 }, 'a query')
+  t.same(share([[0, 0], [1, 0], [81, 0], [100, 19]], [{ startedAt: 1, endedAt: 81 }]),
+    { ...other, queries: [1, 0], javascript: 81, waiting: 19 }, 'a query whose result waits for code')
+  t.same(share([[0, 0], [1, 0], [81, 0], [90, 0]], [{ startedAt: 1, endedAt: 81, isSync: true }]),
+    { ...other, queries: [1, 80], javascript: 10 }, 'a query in the thread of the event loop')
+  t.same(share([[0, 0], [0, 0], [50, 50], [80, 80]], [{ startedAt: 0, endedAt: 50 }], [{ startedAt: 0, endedAt: 80 }]),
+    { ...other, queries: [1, 50], calls: [1, 30] }, 'a query and a call at once')
+  t.same(share([[0, 0], [0, 0], [40, 40], [90, 90]], [{ startedAt: 40, endedAt: 90, wait: 40 }]),
+    { ...other, queries: [1, 90] }, 'a query that waits for a connection')
+  t.same(share([[0, 0], [10, 10]], [{ startedAt: 0 }]), { ...other, queries: [1, 10] }, 'a query that has not ended')
+  t.same(share([[0, 0], [10, 10], [30, 30]], [], [], 10), { ...other, waiting: 10, sending: 20 }, 'a slow client')
+})
+
+t.test('the sentence has what takes a share of the time', async t => {
+  const work = [{ ...QUERIES, count: 24, duration: 96 }, { ...CALLS, count: 2, duration: 40 }]
+  t.equal(budgetSentence({ ...BUDGET, work, javascript: 38, waiting: 13 }, 187),
+    '187 ms: 96 ms in 24 queries, 40 ms in 2 calls, 38 ms of JavaScript, 13 ms waiting for something that was not recorded.')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 100, collection: 30, waiting: 1 }, 101),
+    '101 ms: 100 ms of JavaScript (30 ms of it garbage collection).')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 50, sending: 50, isShared: true }, 100),
+    '100 ms: 50 ms of JavaScript (other requests included), 50 ms sending the response.')
+})
+
+inBothModes('the budget of a request is in its profile and on its diagnostic page', async (t, build) => {
+  const app = await build(async (app) => {
+    app.get('/', async () => {
+      const end = recordQuery({ system: 'postgresql', statement: 'select 1', parameters: [] })
+      await sleep(60)
+      end({ rows: 1 })
+      await sleep(60)
+      throw new Error('late')
+    })
+  })
+  // Modules are loaded with the first request.
+  await app.inject({ url: '/', headers: { accept: 'text/html' } })
+  const response = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+  const { collectors, duration } = await profileOf(app, response) as { collectors: Record<string, any>, duration: number }
+  const { work, javascript, waiting, sending } = collectors.performance.budget
+  t.match(work, [{ one: 'query', count: 1 }])
+  t.ok(Math.abs(work[0].duration + javascript + waiting + sending - duration) < 1, 'the parts are the whole')
+  t.match(response.body, 'Where did the time go?')
+  const { body: panel } = await app.inject(`/_profiler/${response.headers['x-debug-token'] as string}?panel=overview`)
+  t.match(panel, /<p>[\d.]+ ms: [\d.]+ ms .*\.<\/p>/)
+})

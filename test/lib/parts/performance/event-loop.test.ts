@@ -1,0 +1,58 @@
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { blocksIn, watchLoop } from '../../../../lib/parts/performance/event-loop.js'
+import { inBothModes } from '../../../support/modes.js'
+import { profileOf } from '../../../support/app.js'
+
+function block (ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+
+t.test('requests that were open at the same time share the event loop', async t => {
+  const first = watchLoop()
+  t.equal(first(), false)
+  const [a, b] = [watchLoop(), watchLoop()]
+  t.same([a(), b()], [true, true])
+})
+
+t.test('a block is one that no timer interrupts', async t => {
+  const start = performance.now()
+  const end = watchLoop()
+  await sleep(30)
+  const blocked = performance.now()
+  block(70)
+  const blockEnd = performance.now()
+  await turn()
+  end()
+  const found = blocksIn({ start: blocked, end: blockEnd })
+  t.equal(found.length, 1)
+  t.ok((found[0]?.end ?? 0) - (found[0]?.start ?? 0) >= 50)
+  t.same(blocksIn({ start: start - 100, end: start }), [], 'not of another time')
+})
+
+inBothModes('a blocked event loop is a problem, with its line or the command for it', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/slow', async function slow () {
+      block(80)
+      return {}
+    })
+    app.post('/slow', async () => {
+      block(80)
+      return {}
+    })
+  })
+  const panel = async (token: unknown) => (await app.inject(`/_profiler/${String(token)}?panel=performance`)).body
+  const get = await app.inject('/slow')
+  const { collectors } = await profileOf(app, get) as { collectors: Record<string, any> }
+  t.ok(collectors.performance.budget.blocks[0].duration >= 75)
+  const page = await panel(get.headers['x-debug-token'])
+  t.match(page, /The event loop was blocked for [\d.]+ ms\. For the line of code, record a CPU profile: curl -H/)
+  t.match(page, 'warning')
+  const post = await app.inject({ method: 'POST', url: '/slow' })
+  t.match(await panel(post.headers['x-debug-token']), 'send the request again with the header x-hindsight-cpu: 1')
+  const profiled = await app.inject({ url: '/slow', headers: { 'x-hindsight-cpu': '1' } })
+  t.match(await panel(profiled.headers['x-debug-token']), /blocked for [\d.]+ ms: most of the time ran block \([^)]*event-loop\.test\.ts:7\)\./)
+  const { body } = await app.inject({ url: `/_profiler/${String(profiled.headers['x-debug-token'])}`, headers: { accept: 'text/markdown' } })
+  t.match(body, '## Blocked event loop')
+})
