@@ -1,5 +1,6 @@
 import { blocked } from './blocked/index.js'
 import { config } from './config/index.js'
+import { consoleLines } from './console/index.js'
 import { cors } from './cors/index.js'
 import { cpu } from './cpu/index.js'
 import { csp } from './csp/index.js'
@@ -50,7 +51,8 @@ export const parts: readonly Part[] = [
   config,
   response,
   headers,
-  blocked
+  blocked,
+  consoleLines
 ]
 
 /** The parts of Hindsight and those of an application. Throws for one of these without a name of its own. */

@@ -28,6 +28,9 @@ const MAX_FIELDS = 4
 const MAX_SUMMARY = 12
 const MAX_MESSAGE = 300
 
+/** Whether Node.js publishes the lines of `console`. */
+const hasConsole = Number.parseInt(process.versions.node, 10) >= 22
+
 /** The log lines of the request. */
 export const logs: Part = {
   name: 'logs',
@@ -39,7 +42,8 @@ export const logs: Part = {
     problem: (_, { logs }) => logs.filter(isErrorOrWorse).length,
     warnings: (_, { logs }) => logs.filter(isWarning).length,
     render: (_, profile, view) =>
-      profile.logs.length === 0 ? note('No log messages.') : logTable(profile, filterOf(view))
+      (profile.logs.length === 0 ? note('No log messages.') : logTable(profile, filterOf(view))) +
+      (hasConsole ? '' : html`<p class="console-note">Lines of console.log and its like need Node.js 22 or later.</p>`)
   },
   toolbar (_, { logs: lines }) {
     const [errors, warnings] = [lines.filter(isErrorOrWorse).length, lines.filter(isWarning).length]
