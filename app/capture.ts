@@ -28,8 +28,9 @@ function captureOf (this: FastifyRequest): RequestHindsight {
 // Work that outlives the request may keep the function.
 function captureIn (context: RequestContext): RequestHindsight['capture'] {
   return (error) => {
-    const { request } = context
-    if (request === undefined) return context.addError?.(error)
+    const { late, request } = context
+    if (late !== undefined) return late.addError(error)
+    if (request === undefined) return
     const { recorder } = servicesOf(request)
     if (recorder === undefined) recordingOf(request).addError(error)
     else recorder.addError(request, error)

@@ -5,7 +5,7 @@ import { diagnosticAnswer } from '../lib/error-page/observed-answer.js'
 import { isStream } from '../lib/http/responses.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
-import { hintsOfParts } from '../lib/parts/unfinished.js'
+import { factsOfParts } from '../lib/parts/unfinished.js'
 import { insertToolbar, setProfileLink } from '../lib/reading/pages/toolbar/insert.js'
 import { addServerTiming } from '../lib/recording/server-timing.js'
 import { endHandler, setCurrentCode } from '../lib/recording/handler-time.js'
@@ -42,7 +42,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     const mayBeReplaced = recording.sendFailed !== true && (recording.responses === 1 || recording.streamed === true)
     recording.streamed = isStream(payload)
     const page = debug && mayBeReplaced
-      ? recording.measureOwn(() => diagnosticAnswer(request, reply, payload, hintsOfParts))
+      ? recording.measureOwn(() => diagnosticAnswer(request, reply, payload, factsOfParts))
       : null
     if (page === null) recording.events?.setCurrentCode(reply, 'Hindsight')
     const hasLink = profile !== null && setProfileLink(app, request, reply)

@@ -127,9 +127,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     }
     const profile = recorder?.profileOf(request) ?? null
     if (profile !== null) state.recording.profile = profile
-    const { diagnosticPage, hintsOfParts } = pages
+    const { diagnosticPage, factsOfParts } = pages
     const { body, exception } = state.recording.measureOwn(() =>
-      diagnosticPage(request, reply, type, reason, hintsOfParts))
+      diagnosticPage(request, reply, type, reason, factsOfParts))
     preventCaching(reply)
     if (exception === undefined) return body
     const frame = ownFrame(request)

@@ -44,7 +44,7 @@ const duration = { ...number, description: 'Minimum duration: milliseconds, or t
 const token = {
   type: 'string', pattern: `${TOKEN_PATTERN.source}|^latest$`, description: 'Six hexadecimal digits, or "latest".'
 }
-/** The criteria and other fields of a search, which checks their values. Models accept names of word characters only. */
+/** The criteria and other fields of a search, which checks their values. Models accept names of words only. */
 const SEARCHED = {
   ...Object.fromEntries(Object.entries(SEARCH).filter(([name]) => /^\w+$/.test(name))
     .map(([name, { help }]) => [name, { ...text, description: help }])),

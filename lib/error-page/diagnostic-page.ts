@@ -2,10 +2,9 @@ import { setImmediate } from 'node:timers'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import type { FlattenedException } from '../errors/exception.js'
-import type { Hint } from '../errors/hints.js'
 import type { Representation } from '../http/header-text.js'
 import { maskOf } from '../errors/masked-exceptions.js'
-import { reportOf, type ErrorReport } from '../errors/report.js'
+import { type ErrorReport, type FactsOfParts, reportOf } from '../errors/report.js'
 import { noncesOf, type Nonces } from '../http/content-policy.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -24,11 +23,11 @@ let spent = 0
  * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state.
  * Where pages have taken `MAX_TURN` in this turn of the event loop, the page is short: the error, and the link to the
  * profile. Injected requests, which may all run in one turn, have complete pages. The exception is that of a complete
- * page. `hintsOfParts` returns the hints of the parts.
+ * page. `factsOfParts` returns what the parts say.
  */
 export function diagnosticPage (
   request: FastifyRequest, reply: FastifyReply, type: Representation['type'], reason: string,
-  hintsOfParts: (request: FastifyRequest, reply: FastifyReply) => readonly Hint[]
+  factsOfParts: (request: FastifyRequest, reply: FastifyReply) => FactsOfParts
 ): { body: string, exception?: FlattenedException | undefined } {
   const state = stateOf(request)
   const nonce = noncesOf(state)
@@ -37,7 +36,7 @@ export function diagnosticPage (
   if (spent > MAX_TURN && !isInjection(request.raw)) return { body: shortPage(request, reply.statusCode, type) }
   if (spent === 0) setImmediate(() => { spent = 0 })
   const start = performance.now()
-  const report = reportOf(request, reply.statusCode, reason, hintsOfParts(request, reply))
+  const report = reportOf(request, reply.statusCode, reason, factsOfParts(request, reply))
   const body = renderReport(report, type, nonce, servicesOf(request).editor)
   spent += performance.now() - start
   return { body, exception: report.exceptions.at(-1) }

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Hint } from '../errors/hints.js'
+import type { FactsOfParts } from '../errors/report.js'
 import { prefersHtml } from '../http/header-text.js'
 import { read } from '../errors/thrown-value.js'
 import { addVary, dropReplaced, preventCaching } from '../http/responses.js'
@@ -17,11 +17,11 @@ declare module '../recording/recording.js' {
 
 /**
  * The diagnostic page in place of Fastify's default error, for a request that prefers HTML and may see it; null for any
- * other response. A body that the application made is never replaced. `hintsOfParts` returns the hints of the parts.
+ * other response. A body that the application made is never replaced. `factsOfParts` returns what the parts say.
  */
 export function diagnosticAnswer (
   request: FastifyRequest, reply: FastifyReply, payload: unknown,
-  hintsOfParts: (request: FastifyRequest, reply: FastifyReply) => readonly Hint[]
+  factsOfParts: (request: FastifyRequest, reply: FastifyReply) => FactsOfParts
 ): string | null {
   const { statusCode } = reply
   if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept)) return null
@@ -29,7 +29,7 @@ export function diagnosticAnswer (
   const state = stateOf(request)
   state.recording.events?.setCurrentCode(reply, 'diagnostic page')
   const reason = STATUS_CODES[statusCode] ?? 'Error'
-  const { body } = diagnosticPage(request, reply, 'html', reason, hintsOfParts)
+  const { body } = diagnosticPage(request, reply, 'html', reason, factsOfParts)
   dropReplaced(reply)
   preventCaching(reply)
   addVary(reply, 'Accept')

@@ -176,10 +176,10 @@ function markedCode (code: string, mark?: number): string {
   return html`${code.slice(0, mark)}<mark>${at}</mark>${code.slice(mark + at.length)}`
 }
 
-function request ({ request: { method, url, ip, headers } }: ErrorReport): string {
+function request ({ request: { method, url, ip, headers }, sentences = [] }: ErrorReport): string {
   const line = (text: string): string => visibleLine(cut(text, MAX_TEXT))
   return html`<aside id="request" class="request wrap" aria-labelledby="request-title">
-<h2 id="request-title">Request</h2>
+<h2 id="request-title">Request</h2>!${sentences.map((text) => html`<p>${text}</p>`)}
 <dl class="card">
 <div><dt>Method</dt><dd>${line(method)}</dd></div>
 <div><dt>URL</dt><dd>${line(url)}</dd></div>

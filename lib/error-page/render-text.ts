@@ -23,7 +23,7 @@ const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 
 /** The report as one screen of Markdown, for a terminal, an issue, a chat or a language model. */
 export function renderText (report: ErrorReport): string {
-  const { status, reason, request, exceptions, controller, profile, hints, summary } = report
+  const { status, reason, request, exceptions, controller, profile, hints, sentences = [], summary } = report
   const definedAt = controller?.source == null ? '' : ` at ${code(controller.source)}`
   const source = mainSource(report)
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
@@ -40,6 +40,7 @@ export function renderText (report: ErrorReport): string {
     '## Exceptions',
     ...exceptions.flatMap((exception, i) => exceptionParts(exception, `[${i + 1}/${exceptions.length}]`, shown)),
     '## Request',
+    ...sentences.map(escapeMarkdown),
     fence(requestText(report), 'http'),
     '## Last log lines',
     logText(report)

@@ -44,6 +44,8 @@ export interface ErrorReport {
     headers: Array<[name: string, value: string]>
   }
   hints: Hint[]
+  /** What parts say about a slow request. */
+  sentences?: readonly string[]
   /** What happened, in one sentence. */
   summary?: string
   /** The handler of the route with its source; where a schema rejected the request, the declaration of the route. */
@@ -58,9 +60,14 @@ export interface ErrorReport {
   profile?: { token: string, url: string }
 }
 
+/** What parts say about a failed request: what may explain it, and sentences about it; masked. */
+export interface FactsOfParts { hints: readonly Hint[], sentences: readonly string[] }
+
+const NO_FACTS: FactsOfParts = { hints: [], sentences: [] }
+
 /** The report of a failed request, masked. Hints of parts whose subject has a hint already are left out. */
 export function reportOf (
-  request: FastifyRequest, status: number, reason: string, hintsOfParts: readonly Hint[] = []
+  request: FastifyRequest, status: number, reason: string, ofParts: FactsOfParts = NO_FACTS
 ): ErrorReport {
   const { controller, log, profile, raisedBy, timing, ...recording } = recordingOf(request)
   const mask = maskOf(request)
@@ -83,7 +90,8 @@ export function reportOf (
       headers: Object.entries(mask.headers(request.headers)).flatMap(([name, values]) =>
         [values].flat().map((value): [string, string] => [name, value]))
     },
-    hints: [...hints, ...hintsOfParts.filter((one) => !hints.some((hint) => isSame(hint, one)))],
+    hints: [...hints, ...ofParts.hints.filter((one) => !hints.some((hint) => isSame(hint, one)))],
+    sentences: ofParts.sentences,
     summary: mask.text(failureSentence(request, exceptions, handler, input)),
     ...(handler !== null && { handler: maskFrame(handler, mask) }),
     ...(input !== null && { input }),

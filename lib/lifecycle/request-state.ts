@@ -81,8 +81,6 @@ export function routeConfigOf (request: FastifyRequest): RouteConfig | undefined
  */
 export class RequestContext {
   #request: FastifyRequest | WeakRef<FastifyRequest>
-  /** Adds an error to the stored profile; absent where there is none. */
-  addError?: (error: unknown) => void
   /** Whether the client of a request that is over might see the debug surface. */
   wasDebugClient = false
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Slot } from './events.js'
-import { stateOf } from './request-state.js'
+import type { Recording } from '../recording/recording.js'
+import { recordingOf, requestContext, stateOf, type RequestContext } from './request-state.js'
 
 /** `observe` shows what an application does and changes nothing; `full` runs the documented lifecycle. */
 export type Mode = 'observe' | 'full'
@@ -51,6 +52,34 @@ declare module 'fastify' {
  */
 export function servicesOf (request: FastifyRequest): Services {
   return (stateOf(request).scope ?? request.server).hindsight
+}
+
+declare module './request-state.js' {
+  interface RequestContext {
+    /** Records what happens after the response; absent before its profile is made, and where it has none. */
+    late?: LateRecorder
+  }
+}
+
+/** Adds to a stored profile what happens after the response. `recording` is undefined when it is too late. */
+interface LateRecorder {
+  readonly services: Services
+  readonly recording: Recording | undefined
+  addError: (error: unknown) => void
+}
+
+/** Where work is recorded, and the services of its application. */
+export interface Work { recording: Recording, services: Services }
+
+/**
+ * Where the work of an asynchronous context is recorded, by default of the current one; undefined: nowhere. After the
+ * response it is another recording, which completes the profile.
+ */
+export function workOf (context: RequestContext | undefined = requestContext.getStore()): Work | undefined {
+  const { request, late } = context ?? {}
+  const recording = late === undefined ? request && recordingOf(request) : late.recording
+  const services = late?.services ?? (request && servicesOf(request))
+  return recording === undefined || services === undefined ? undefined : { recording, services }
 }
 
 const warned = new Set<string>()

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { contextOf, knownStateOf, recordingOf, type RequestContext } from '../lifecycle/request-state.js'
+import { workOf } from '../lifecycle/services.js'
 import { levelName, RequestLog, type KeptLine, type LateErrorListener } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
@@ -126,7 +127,9 @@ function attribute ({ instance, arguments: [fields, message, level], result: tex
 /** Reports the error of a line that is written after the response. */
 function noteError (owner: Owner, fields: object): void {
   const log = owner === null ? logOfContext() : logOf(owner)
-  if (log?.recording.reply?.sent === true && 'err' in fields) log.onLateError?.(log.recording, fields.err)
+  if (log === undefined || !('err' in fields)) return
+  const { isLate, reply } = log.recording
+  if (isLate || reply?.sent === true) log.onLateError?.(log.recording, fields.err)
 }
 
 // Not enumerable, and without an error for a frozen logger.
@@ -142,9 +145,9 @@ function logOfContext (): RequestLog | undefined {
   }
 }
 
-/** Undefined where the request is over, and its memory was released. */
-function logOf ({ request }: RequestContext): RequestLog | undefined {
-  return request === undefined ? undefined : recordingOf(request).log
+/** Undefined where the request has been over for too long. */
+function logOf (context: RequestContext): RequestLog | undefined {
+  return workOf(context)?.recording.log
 }
 
 /** Whether a logger is one of pino's, of a version that publishes its lines. */

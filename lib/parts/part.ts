@@ -185,6 +185,8 @@ export interface Part<T = any> {
   start?: (app: FastifyInstance) => () => void
   /** Returns JSON data, which are masked. A promise is an error: await data in the handler or a hook. */
   collect?: (request: FastifyRequest, reply: FastifyReply) => T
+  /** The data with those of the time after the response; default: only the latter. Only for parts of Hindsight. */
+  complete?: (data: T, late: T) => T
   panel?: CollectorPanel<T>
   /** Bars of the waterfall. */
   timeline?: (data: T, profile: Profile) => readonly TimelineEntry[]

@@ -34,6 +34,21 @@ export function listOf (value: unknown): Data[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
+/**
+ * A list of timed entries with later ones. An entry that has ended takes the place of the one without a duration that
+ * began at the same time. `places`: the positions of the later entries.
+ */
+export function withLate (list: readonly Data[], late: readonly Data[]): { all: Data[], places: number[] } {
+  const all = [...list]
+  const places = late.map((entry) => {
+    const pending = all.findIndex(({ start, duration }) => duration === null && start === entry.start)
+    const place = pending === -1 ? all.length : pending
+    all[place] = entry
+    return place
+  })
+  return { all, places }
+}
+
 export function numberOf (value: unknown): number | null {
   return typeof value === 'number' ? value : null
 }

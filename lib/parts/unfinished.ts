@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Hint } from '../errors/hints.js'
+import type { FactsOfParts } from '../errors/report.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { messageOf, nameOf } from '../errors/thrown-value.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { collectData, collectedBy } from './collect.js'
 import type { Collector, Part, UnfinishedProfile } from './part.js'
-import { hintsOf, listHint, sentencesOf } from './read.js'
+import { hintsOf, sentencesOf } from './read.js'
 import { routeIn } from './router/index.js'
 
 /** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */
@@ -36,20 +37,19 @@ export function unfinishedProfile (
   }
 }
 
-/** Milliseconds from which the diagnostic page says where the time went. */
+/** Milliseconds from which a request is slow: its diagnostic page has the sentences of the parts. */
 const MIN_SLOW = 100
 
-/** The hints of the parts for a request that is about to be answered with the diagnostic page. */
-export function hintsOfParts (request: FastifyRequest, reply: FastifyReply): Hint[] {
+/** What the parts say about a request that is about to be answered with the diagnostic page. */
+export function factsOfParts (request: FastifyRequest, reply: FastifyReply): FactsOfParts {
   // Failures that no profile is kept of have no data.
-  if (!recordingOf(request).isRecording) return []
+  if (!recordingOf(request).isRecording) return { hints: [], sentences: [] }
   const { parts } = servicesOf(request)
   const { redact } = maskOf(request)
   const shown = parts.filter(({ hints, sentence }) => hints !== undefined || sentence !== undefined)
   const profile = unfinishedProfile(request, reply, shown)
   const sentences = profile.duration < MIN_SLOW ? [] : sentencesOf(shown, profile)
-  return [...hintsOf(parts, profile), ...listHint('Where did the time go?', sentences, 0, ' ')]
-    .map((hint) => redacted(hint, redact))
+  return { hints: hintsOf(parts, profile).map((hint) => redacted(hint, redact)), sentences: sentences.map(redact) }
 }
 
 // The masks of parts do not hide the path parameters of this request.

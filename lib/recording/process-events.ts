@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { outsideCalls, packageOf } from '../errors/stack-frame.js'
 import { withStackLimit } from '../http/http-errors.js'
 import { recordingOf, requestContext } from '../lifecycle/request-state.js'
-import { servicesOf, type Mode } from '../lifecycle/services.js'
+import { servicesOf, workOf, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
 import type { LogLevel, RequestLog } from '../logs/log-record.js'
 import { inspected } from '../view/json.js'
@@ -16,8 +16,8 @@ const MAX_CALLS = 50
 export function openLogs (app: FastifyInstance) {
   const { mode, originOf, parts, recording: setting } = app.hindsight
   const capture = new LogCapture(app, () => {
-    const request = requestContext.getStore()?.request
-    return request !== undefined && servicesOf(request) === app.hindsight ? logOf(request) : undefined
+    const work = workOf()
+    return work?.services === app.hindsight && work.recording.isRecording ? work.recording.log : undefined
   }, addLateError)
   const unwatch = watchRejections(mode)
   // Otherwise no request has an asynchronous context of its own.
@@ -58,8 +58,8 @@ function addLateError ({ reply }: Recording, error: unknown): void {
   if (reply !== null && isLoggedByFastify()) servicesOf(reply.request).recorder?.fail(reply.request, reply, error)
 }
 
-// The application may change messages, and logs errors that it has handled.
-function isLoggedByFastify (): boolean {
+/** Whether Fastify writes a line now: the application may change messages, and logs errors that it has handled. */
+export function isLoggedByFastify (): boolean {
   const packages = outsideCalls(withStackLimit(MAX_CALLS, () => new Error())).map(({ file }) => packageOf(file))
   return packages[packages.lastIndexOf('pino') + 1] === 'fastify'
 }
@@ -110,8 +110,8 @@ function onWarning (warning: Error): void {
 }
 
 function note (level: LogLevel, message: string, stack: string | undefined): void {
-  const request = requestContext.getStore()?.request
-  if (request !== undefined) logOf(request)?.note(level, { channel: 'process', message, context: { stack } })
+  const { isRecording = false, log } = workOf()?.recording ?? {}
+  if (isRecording) log?.note(level, { channel: 'process', message, context: { stack } })
 }
 
 function onUncaught (raised: unknown, origin: string): void {
@@ -126,7 +126,7 @@ function recordUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
   const { request } = context
-  if (request === undefined) return context.addError?.(raised)
+  if (request === undefined) return context.late?.addError(raised)
   const { mode, recorder } = servicesOf(request)
   const { failure, otherErrors, reply } = recordingOf(request)
   if (otherErrors.includes(raised)) return

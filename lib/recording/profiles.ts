@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LruMap } from 'toad-cache'
-import { flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
+import { maskOf } from '../errors/masked-exceptions.js'
 import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import { isProfilePath, pathnameOf, targetOf } from '../http/request-target.js'
@@ -8,13 +8,13 @@ import { isRedirect } from '../http/responses.js'
 import { sentHeadersOf } from '../lifecycle/header-values.js'
 import { contextOf, recordingOf, requestContext, routeConfigOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { Mask } from '../mask/mask.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
 import { openConfiguration } from '../parts/config/index.js'
 import { newToken } from '../store/profile.js'
-import { buildProfile, withError } from './build-profile.js'
+import { buildProfile } from './build-profile.js'
 import { collectPolicy } from './collect-policy.js'
+import { LateRecording } from './late.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -32,8 +32,6 @@ declare module './recording.js' {
 
 /** Milliseconds that an exiting process waits for its last profiles, of all its applications together. */
 const EXIT_TIMEOUT = 500
-/** Errors that are added to a stored profile when its request is no longer in memory. */
-const MAX_LATE_ERRORS = 25
 /** Milliseconds for which a redirect is kept, and how many are kept. */
 const REDIRECT_LIFETIME = 30_000
 const MAX_REDIRECTS = 1_000
@@ -96,25 +94,13 @@ export function openProfiles (
         const { maxProfileBytes: maxBytes } = profiler
         const profile = buildProfile(request, reply, { maxBytes, collected, config: configuration() })
         if (isFirst) profiler.trace?.(profile)
-        contextOf(request).addError ??= errorAdder(token, maskOf(request))
+        contextOf(request).late ??= new LateRecording(token, recording, maskOf(request), app.hindsight)
         return profile
       } finally {
         release(request)
       }
     })
     if (!isDeferred) release(request)
-  }
-
-  /** Makes the function that adds errors to the profile of a request that is no longer in memory. */
-  function errorAdder (token: string, mask: Mask): (error: unknown) => void {
-    let left = MAX_LATE_ERRORS
-    return (error) => {
-      if (left-- < 1) return
-      const chain = maskExceptions(flattenError(error), mask)
-      profiler.amend(token, (profile) => withError(profile, chain)).catch((reason: unknown) => {
-        warn('An error was not added to its profile', reason)
-      })
-    }
   }
 
   // An exception in a listener of the response or of the process would end the process.

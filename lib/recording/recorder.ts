@@ -5,7 +5,7 @@ import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError, withStackLimit } from '../http/http-errors.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { isError, read } from '../errors/thrown-value.js'
-import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
+import { contextOf, recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
 import { WorkLog } from '../parts/performance/budget.js'
@@ -179,7 +179,9 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function addError (request: FastifyRequest, error: unknown): void {
     const recording = recordingOf(request)
     const { ending, reply } = recording
-    if (recording.addError(error) && ending !== undefined && reply !== null) profiles?.queue(request, reply)
+    const { late } = contextOf(request)
+    if (late !== undefined) late.addError(error)
+    else if (recording.addError(error) && ending !== undefined && reply !== null) profiles?.queue(request, reply)
   }
 
   // A request that is injected while another is handled is made in the asynchronous context of that one.

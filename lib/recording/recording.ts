@@ -25,6 +25,18 @@ export interface Timing {
   startedTime: number
 }
 
+const NOT_BEGUN: Timing = {
+  startedAt: 0,
+  handlerStart: 0,
+  handlerEnd: 0,
+  serializeStart: 0,
+  responseReadyAt: 0,
+  endedAt: 0,
+  ownStart: 0,
+  own: 0,
+  startedTime: 0
+}
+
 /**
  * What is recorded of one request. Requests that are profiled only if they fail have their beginning, the end of their
  * response and the lines of their log until then; `events` is null. Parts declare their own fields by declaration
@@ -36,17 +48,7 @@ export interface Timing {
  */
 export class Recording {
   reply: FastifyReply | null = null
-  readonly timing: Timing = {
-    startedAt: 0,
-    handlerStart: 0,
-    handlerEnd: 0,
-    serializeStart: 0,
-    responseReadyAt: 0,
-    endedAt: 0,
-    ownStart: 0,
-    own: 0,
-    startedTime: 0
-  }
+  readonly timing: Timing
 
   /**
    * The error that the response is about, which may be undefined or null itself, and whether it was raised after the
@@ -71,13 +73,22 @@ export class Recording {
   /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */
   controller: { name: string, source: string | null } | null = null
 
+  /** Whether it has what happens after the response only. */
+  readonly isLate: boolean
+
+  /** `ended`: the timing of the request, for a recording of what happens after its response. */
+  constructor (ended?: Timing) {
+    this.timing = { ...ended ?? NOT_BEGUN }
+    this.isLate = ended !== undefined
+  }
+
   get raised (): unknown {
     return this.failure?.error
   }
 
   /** Whether events, headers and log lines are recorded: at once, or since the request has failed. */
   get isRecording (): boolean {
-    return this.events !== null
+    return this.events !== null || this.isLate
   }
 
   /**

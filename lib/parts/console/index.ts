@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { format } from 'node:util'
 import { stackFrames } from '../../errors/stack-frame.js'
-import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
+import { workOf } from '../../lifecycle/services.js'
 import type { LogLevel } from '../../logs/log-record.js'
 import { framesHere } from '../../queries/query.js'
 import { cut } from '../../view/visible.js'
@@ -38,10 +38,8 @@ function watchConsole (): () => void {
 let isFormatting = false
 
 function record (level: LogLevel, values: readonly unknown[]): void {
-  const request = requestContext.getStore()?.request
-  if (request === undefined || isFormatting) return
-  const { isRecording, log } = recordingOf(request)
-  if (!isRecording || log === undefined) return
+  const { isRecording = false, log } = workOf()?.recording ?? {}
+  if (!isRecording || log === undefined || isFormatting) return
   isFormatting = true
   try {
     const frames = framesHere(record) ?? ''

@@ -2,7 +2,7 @@ import type { Profile } from '../../store/profile.js'
 import { countedLabel, entryRow, entryTable, fold, json, statusBadge } from '../../view/components.js'
 import { counted } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { addressOf, listHint, listOf, numberOf, splitUrl, type Data } from '../read.js'
+import { addressOf, listHint, listOf, numberOf, splitUrl, withLate, type Data } from '../read.js'
 import type { Part, TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import { watchOutgoing } from './outgoing.js'
@@ -11,6 +11,12 @@ import { watchOutgoing } from './outgoing.js'
 export const httpClient: Part<Data> = {
   name: 'http-client',
   start: watchOutgoing,
+  complete (data, late) {
+    const known = listOf(data.calls)
+    const { all } = withLate(known, listOf(late.calls))
+    const replaced = known.length + listOf(late.calls).length - all.length
+    return { count: Number(data.count ?? 0) + Number(late.count) - replaced, calls: all }
+  },
   panel: {
     label: 'HTTP client',
     group: 'environment',

@@ -2,8 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { messageOf, read } from '../../errors/thrown-value.js'
-import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
-import { servicesOf } from '../../lifecycle/services.js'
+import { requestContext } from '../../lifecycle/request-state.js'
+import { workOf, type Work } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { round } from '../collect.js'
 import type { WorkKind } from '../performance/budget.js'
@@ -56,21 +56,30 @@ const calls = new WeakMap<object, Pick<Call, 'startedAt'> & Partial<Call>>()
 
 /** Records a call of the current request. */
 function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = performance.now()): void {
-  const request = requestContext.getStore()?.request
-  if (request === undefined || !recordingOf(request).isRecording) return
-  const recording = recordingOf(request)
+  const context = requestContext.getStore()
+  const work = workOf(context)
+  if (work?.recording.isRecording !== true) return
+  const begun: Call = { ...call, startedAt }
+  calls.set(sent, begun)
+  add(begun, work)
+  begun.ended = () => {
+    work.recording.work?.sample()
+    // The profile may have been made before.
+    const later = workOf(context)
+    if (later !== undefined && later.recording !== work.recording) add(begun, later)
+  }
+}
+
+function add (call: Call, { recording, services: { mask } }: Work): void {
   if (recording.outgoing === undefined) {
-    const { mask } = servicesOf(request)
     const outgoing = recording.outgoing = { count: 0, calls: [] as Call[] }
     const since = recording.timing.startedAt
     recording.collect('http-client', () => {
       return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, mask, since)) }
     })
   }
-  const begun: Call = { ...call, startedAt, ended: () => recording.work?.sample() }
-  recording.work?.begin(CALLS, begun)
-  calls.set(sent, begun)
-  if (++recording.outgoing.count <= MAX_CALLS) recording.outgoing.calls.push(begun)
+  recording.work?.begin(CALLS, call)
+  if (++recording.outgoing.count <= MAX_CALLS) recording.outgoing.calls.push(call)
 }
 
 function update (sent: object, changes: Partial<Call>): void {

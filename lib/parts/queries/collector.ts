@@ -2,8 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
 import { stackFrames } from '../../errors/stack-frame.js'
-import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
-import { servicesOf } from '../../lifecycle/services.js'
+import { requestContext } from '../../lifecycle/request-state.js'
+import { workOf, type Work } from '../../lifecycle/services.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 import type { Timing } from '../../recording/recording.js'
 import { CALLED_BY_PACKAGE, QUERY_CHANNEL, framesHere, type Query } from '../../queries/query.js'
@@ -78,13 +78,24 @@ function onQuery (message: unknown): void {
 
 /** Adds a query that has just begun to its request. */
 function record (query: Query): void {
-  const request = requestContext.getStore()?.request
-  if (request === undefined) return
-  const recording = recordingOf(request)
-  if (!recording.isRecording) return
+  const context = requestContext.getStore()
+  const work = workOf(context)
+  if (work?.recording.isRecording !== true) return
+  add(query, work)
+  const { ended } = query
+  query.ended = () => {
+    ended?.(query)
+    work.recording.work?.sample()
+    // The profile may have been made before.
+    const later = workOf(context)
+    if (later !== undefined && later.recording !== work.recording) add(query, later)
+  }
+}
+
+function add (query: Query, { recording, services }: Work): void {
   if (recording.queries === undefined) {
     const log: QueryLog = recording.queries = { count: 0, queries: [], further: new Map() }
-    const { debug, mask, slowQuery } = servicesOf(request)
+    const { debug, mask, slowQuery } = services
     recording.collect('queries', () => {
       const { token, timing } = recording
       const sent = withoutParts(log)
@@ -96,9 +107,8 @@ function record (query: Query): void {
   const { queries, further } = recording.queries
   recording.queries.count++
   recording.work?.begin(QUERIES, query)
-  query.ended = () => recording.work?.sample()
   if (queries.length < MAX_QUERIES) {
-    query.frames ??= framesHere() ?? ''
+    query.frames ??= framesHere(record) ?? ''
     // The parameters may be changed when the query was sent.
     query.parameters = copyOf(query.parameters)
     queries.push(query)
@@ -113,7 +123,6 @@ function record (query: Query): void {
   group.count++
   query.ended = ({ startedAt, endedAt = startedAt }) => {
     group.duration += endedAt - startedAt
-    recording.work?.sample()
   }
 }
 

@@ -6,8 +6,8 @@ import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { counted, cut, fence, wordFor } from '../../view/visible.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
-import { addressOf, dataOf, listOf, numberOf, type Data } from '../read.js'
-import { watchQueries } from './collector.js'
+import { addressOf, dataOf, listOf, numberOf, withLate, type Data } from '../read.js'
+import { timeOf, watchQueries } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import { planButton, planForm } from './plan.js'
 import type { Finding, QueryError, RecordedQuery } from './recorded-query.js'
@@ -27,6 +27,7 @@ const LAST_QUERIES = 5
 export const queries: Part<Data> = {
   name: 'queries',
   start: watchQueries,
+  complete: completed,
   panel: {
     label: 'Queries',
     group: 'overview',
@@ -86,6 +87,39 @@ export const queries: Part<Data> = {
     }
   },
   style: readAsset(import.meta.url, './style.css')
+}
+
+/** The data with those of queries that were sent, or ended, after the response. */
+function completed (data: Data, late: Data): Data {
+  const [known, later] = [listOf(data.queries), listOf(late.queries)]
+  const { all, places } = withLate(known, later)
+  const replaced = places.filter((place) => place < known.length)
+  const groups = new Map(groupsOf(data).map((group) => [`${group.system} ${group.shape}`, group]))
+  for (const group of groupsOf(late)) {
+    const { system, shape, count, duration, sources } = group
+    const earlier = groups.get(`${system} ${shape}`)
+    const counted = replaced.filter((place) => known[place]?.system === system && known[place]?.shape === shape).length
+    groups.set(`${system} ${shape}`, earlier === undefined
+      ? group
+      : {
+          ...earlier,
+          count: earlier.count + count - counted,
+          duration: earlier.duration + duration,
+          sources: [...new Set([...earlier.sources, ...sources])]
+        })
+  }
+  const queries = all as unknown as RecordedQuery[]
+  return {
+    count: Number(data.count ?? 0) + Number(late.count) - replaced.length,
+    duration: timeOf(queries),
+    failed: queries.filter(({ error }) => error !== undefined).length,
+    queries,
+    groups: [...groups.values()],
+    findings: [
+      ...findingsOf(data),
+      ...findingsOf(late).map((finding) => ({ ...finding, queries: finding.queries.map((i) => places[i] ?? i) }))
+    ]
+  }
 }
 
 function recorded (queries: unknown): RecordedQuery[] {

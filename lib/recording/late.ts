@@ -1,0 +1,103 @@
+import { flattenError, maskExceptions } from '../errors/masked-exceptions.js'
+import { maskLogRecord } from '../errors/report.js'
+import type { Services } from '../lifecycle/services.js'
+import { RequestLog } from '../logs/log-record.js'
+import type { Mask } from '../mask/mask.js'
+import { collectedBy, plainCopy } from '../parts/collect.js'
+import { attempt, dataOf, isObject } from '../parts/read.js'
+import type { Profile } from '../store/profile.js'
+import { withError } from './build-profile.js'
+import { isLoggedByFastify } from './process-events.js'
+import { Recording } from './recording.js'
+
+/** Milliseconds after the response for which its profile is completed. */
+const LIFETIME = 30_000
+/** Milliseconds from the first change to its writing; it doubles with each change, as a profile is written anew. */
+const FIRST_DELAY = 200
+const MAX_DELAY = 4_000
+const MAX_ERRORS = 25
+const MAX_LINES = 500
+
+const { setTimeout } = globalThis
+
+/**
+ * Records what happens after the response, in the asynchronous context of its request: it is added to the stored
+ * profile. It references neither the request nor what was recorded of it.
+ */
+export class LateRecording {
+  readonly services: Services
+  readonly #token: string
+  readonly #timing: Recording['timing']
+  readonly #mask: Mask
+  readonly #until = performance.now() + LIFETIME
+  #batch: Recording | null = null
+  #delay = FIRST_DELAY
+  #errorsLeft = MAX_ERRORS
+  #linesLeft = MAX_LINES
+
+  /** `mask` hides the path parameters of the request, too. */
+  constructor (token: string, { timing }: Recording, mask: Mask, services: Services) {
+    this.services = services
+    this.#token = token
+    this.#timing = { ...timing }
+    this.#mask = mask
+  }
+
+  /** To be called with each error that is raised. */
+  addError (error: unknown): void {
+    if (this.#isOver() || this.#errorsLeft-- < 1) return
+    const chain = maskExceptions(flattenError(error), this.#mask)
+    this.#amend((profile) => withError(profile, chain))
+  }
+
+  /** The recording that the next change of the profile is made of; undefined when that is too late. */
+  get recording (): Recording | undefined {
+    if (this.#isOver()) return undefined
+    if (this.#batch === null) {
+      this.#batch = new Recording(this.#timing)
+      this.#batch.log = new RequestLog(this.#batch, (_, error) => {
+        if (isLoggedByFastify()) this.addError(error)
+      })
+      setTimeout(() => this.#write(), this.#delay).unref()
+      this.#delay = Math.min(this.#delay * 2, MAX_DELAY)
+    }
+    return this.#batch
+  }
+
+  #isOver (): boolean {
+    return performance.now() > this.#until
+  }
+
+  #write (): void {
+    const batch = this.#batch
+    this.#batch = null
+    if (batch === null) return
+    const records = batch.log?.records().slice(0, Math.max(0, this.#linesLeft)) ?? []
+    this.#linesLeft -= records.length
+    const logs = records.map((line) => maskLogRecord(line, this.#mask))
+    const names = Object.keys(batch.collected)
+    const collected = Object.fromEntries(names.map((name) => [name, collectedBy(batch, name)]))
+    const data = plainCopy(collected, this.#mask.redact) as typeof collected
+    if (logs.length === 0 && names.length === 0) return
+    this.#amend((profile) => completed(profile, logs, data, this.services.parts))
+  }
+
+  #amend (change: (profile: Profile) => Profile): void {
+    this.services.profiler.amend(this.#token, change).catch((reason: unknown) => {
+      this.services.warn('A profile was not completed', reason)
+    })
+  }
+}
+
+/** A profile with what came after the response. */
+function completed (
+  profile: Profile, logs: Profile['logs'], late: Readonly<Record<string, unknown>>, parts: Services['parts']
+): Profile {
+  const collectors = { ...profile.collectors }
+  for (const [name, data] of Object.entries(late)) {
+    const part = parts.find((one) => one.name === name)
+    if (!isObject(data)) continue
+    collectors[name] = attempt(() => part?.complete?.(dataOf(profile, name), data) ?? data, () => collectors[name])
+  }
+  return { ...profile, logs: [...profile.logs, ...logs], collectors }
+}

@@ -1,0 +1,80 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { recordQuery } from '../../../lib/queries/observe.js'
+import type { Profile } from '../../../lib/store/profile.js'
+import { inBothModes } from '../../support/modes.js'
+
+const sink = createServer((_request, response) => { setTimeout(() => response.end('{}'), 300) }).listen(0)
+await once(sink, 'listening')
+t.teardown(() => sink.close())
+const address = `http://127.0.0.1:${(sink.address() as AddressInfo).port}/stock`
+
+/** The profile of a response, when it fits; fails the test after ten seconds. */
+async function completed (app: FastifyInstance, { headers }: { headers: object }, fits: (profile: Profile) => boolean): Promise<Profile> {
+  const token = String((headers as Record<string, unknown>)['x-debug-token'])
+  for (let left = 200; left > 0; left--) {
+    const profile = await app.hindsight.profiler.find(token)
+    if (profile !== undefined && fits(profile)) return profile
+    await sleep(50)
+  }
+  throw new Error('The profile was not completed')
+}
+
+const lines = ({ logs }: Profile, text: string) => logs.filter(({ message }) => message.includes(text))
+
+inBothModes('log lines, console, warnings and errors after the response are in its profile', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/:id', async (request) => {
+      setTimeout(() => {
+        request.log.info({ password: 'hunter2', id: 's3cret-path' }, 'written later')
+        app.log.info('written by the logger of the application')
+        request.hindsight.capture(new Error('captured later'))
+      }, 300)
+      setTimeout(() => request.log.info('written again'), 900)
+      return {}
+    })
+  })
+  const response = await app.inject('/s3cret-path')
+  const profile = await completed(app, response, (one) => lines(one, 'written again').length > 0)
+  t.equal(lines(profile, 'written later').length, 1)
+  t.match(lines(profile, 'written later')[0], { level: 'info', context: { password: '******' } })
+  t.ok((lines(profile, 'written later')[0]?.offset ?? 0) > profile.duration)
+  t.equal(lines(profile, 'by the logger of the application').length, 1)
+  t.match(profile.exceptions, [{ message: 'captured later' }])
+  t.equal(profile.status, 200)
+})
+
+inBothModes('queries and calls that end after the response are in its profile once', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async () => {
+      const query = (id: number) => recordQuery({ system: 'postgresql', statement: 'select name from item where id = $1', parameters: [id] })
+      query(1)({ rows: 1 })
+      const end = query(2)
+      const call = fetch(address)
+      setTimeout(() => {
+        end({ rows: 1 })
+        query(3)({ rows: 1 })
+      }, 300)
+      call.then((answer) => answer.text()).catch(() => {})
+      return {}
+    })
+  })
+  const response = await app.inject('/')
+  const ended = ({ collectors }: Profile): boolean => {
+    const { queries, 'http-client': client } = collectors as Record<string, any>
+    return queries?.queries.length === 3 && typeof client?.calls[0]?.duration === 'number'
+  }
+  const { collectors, duration } = await completed(app, response, ended)
+  const { queries, 'http-client': client } = collectors as Record<string, any>
+  t.match(queries, { count: 3, failed: 0, queries: [{ rows: 1 }, { rows: 1 }, { rows: 1 }], groups: [{ count: 3 }] })
+  t.equal(queries.groups.length, 1)
+  t.ok(queries.queries[1].duration >= 250, 'the query that was pending')
+  t.ok(queries.queries[2].start > duration)
+  t.match(client, { count: 1, calls: [{ status: 200 }] })
+  const { body } = await app.inject(`/_profiler/${String(response.headers['x-debug-token'])}?panel=queries`)
+  t.match(body, 'id="query-3"')
+})
