@@ -160,6 +160,14 @@ export interface DifferenceGroup<T = any> extends Ordered {
   isOfClient?: (name: string) => boolean
 }
 
+/** What a request spent time on: the name is the same in each request, without identifiers. */
+export interface PartTime {
+  name: string
+  /** Milliseconds. */
+  time: number
+  count?: number
+}
+
 /** A criterion of a part of Hindsight. */
 export interface Criterion<T = any> {
   valueOf: (data: T, profile: Profile) => unknown
@@ -204,6 +212,8 @@ export interface Part<T = any> {
   comparison?: ReadonlyArray<ComparedSection<T>>
   /** What may explain a failure. */
   differences?: ReadonlyArray<DifferenceGroup<T>>
+  /** What may explain that a success is slow. */
+  times?: (data: T, profile: Profile) => readonly PartTime[]
   /** Criteria of the search: values of a profile by the name of the criterion, which the list shows, too. */
   search?: Readonly<Record<string, Criterion<T>['valueOf'] | Criterion<T>>>
   /** Styles of the pages and of the toolbar. Only for parts of Hindsight. */

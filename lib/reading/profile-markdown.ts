@@ -73,11 +73,12 @@ function sectionBlocks ({ title, text, blocks = [] }: MarkdownSection): string[]
   ]
 }
 
-function differenceParts ({ token, summary, differences }: LastSuccess): string[] {
+function differenceParts ({ token, summary, title, why, differences }: LastSuccess): string[] {
   const lines = differences.map(({ what, before, now }) => `${what}: ${before} → ${now}`)
   return [
-    '## Differences from the last success',
-    `Last success: profile ${code(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}.`,
+    `## ${title}`,
+    ...why === undefined ? [] : [escapeMarkdown(why)],
+    `Compared with profile ${code(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}.`,
     lines.length === 0 ? NO_DIFFERENCE : fence(lines.join('\n'), 'text'),
     `Replay: ${code(`fastify-hindsight replay ${token}`)}. ` +
       `Compare: ${code(`fastify-hindsight compare ${summary.token} ${token}`)}.`

@@ -57,7 +57,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     (await profiler.search({ criteria, limit })).profiles
   // A profile of an application's own store may have an invalid time, by which no success can be found.
   const isDated = !Number.isNaN(Date.parse(profile.time))
-  const showsDifferences = isDated && !isSuccess(profile) && panel.name === FIRST_PANEL
+  const showsDifferences = isDated && panel.name === FIRST_PANEL
   const [[summary], [parent = null], children, success] = await Promise.all([
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),
@@ -71,7 +71,9 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     parent,
     children,
     parts,
-    differences: showsDifferences ? renderDifferences(success, baseOf(request), debug) : '',
+    differences: showsDifferences && (success !== null || !isSuccess(profile))
+      ? renderDifferences(success, baseOf(request), debug)
+      : '',
     query,
     editor
   }

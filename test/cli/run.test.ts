@@ -418,7 +418,7 @@ t.test('compare prints a failure beside the last success of its route', async (t
   t.match(await hindsight(dataDir, ['compare', 'latest', '000002']), { code: 0, out: /^A 000003/ })
   t.match(await hindsight(dataDir, ['compare', 'latest', '000003', '--error', '1']), { code: 0, out: /^A 000002/ })
   const { out: markdown } = await hindsight(dataDir, ['show', '000002'], 80)
-  t.match(markdown, /## Differences from the last success\n\nLast success: profile `000001`, 200, [^]*\nrequest body count: 1 → "/)
+  t.match(markdown, /## Differences from the last success\n\nCompared with profile `000001`, 200, [^]*\nrequest body count: 1 → "/)
   t.notMatch(markdown, 'Notified event')
   t.notMatch((await hindsight(dataDir, ['show', '000001'])).out, 'last success')
 })

@@ -3,7 +3,7 @@ import { countedLabel, entryRow, entryTable, fold, json, statusBadge } from '../
 import { counted } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { addressOf, listHint, listOf, numberOf, splitUrl, withLate, type Data } from '../read.js'
-import type { Part, TimelineEntry } from '../part.js'
+import type { Part, PartTime, TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import { watchOutgoing } from './outgoing.js'
 
@@ -45,6 +45,7 @@ export const httpClient: Part<Data> = {
     '@media (max-width: 640px) { .calls { display: none } }\n',
   hints: ({ calls }) => listHint('Failed calls to other servers', failedCalls(calls)
     .map(({ method, url, status, error }) => `${String(method)} ${String(url)}: ${String(error ?? status)}`), 30),
+  times: timesOfCalls,
   differences: [{ order: 20, absent: 'not sent', values: resultsOfCalls }],
   style: '.bar-call { fill: light-dark(#b0467a, #f098c2) }\n'
 }
@@ -107,15 +108,36 @@ export function serverOf (method: string, url: string): Record<string, unknown> 
   }
 }
 
-/** The statuses and errors of the calls to each address. Calls whose paths have other numbers are compared. */
-function resultsOfCalls ({ calls }: Data): Values {
+/** The statuses and errors of the calls of each shape. */
+function resultsOfCalls ({ calls }: Data, { route }: Profile): Values {
   const results = new Map<string, string>()
-  for (const { method, url, status, error } of listOf(calls)) {
-    const { origin = '', path } = splitUrl(String(url))
-    const name = `outgoing ${String(method)} ${origin}${path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\d+/gi, '*')}`
-    const result = error === undefined ? String(status ?? 'pending') : String(error) || 'failed'
+  for (const call of listOf(calls)) {
+    const name = `outgoing ${shapeOf(call, route)}`
+    const result = call.error === undefined ? String(call.status ?? 'pending') : String(call.error) || 'failed'
     const earlier = results.get(name)
     results.set(name, earlier === undefined ? result : `${earlier}, ${result}`)
   }
   return Object.fromEntries(results)
+}
+
+function timesOfCalls ({ calls }: Data, { route }: Profile): PartTime[] {
+  const times = new Map<string, Required<PartTime>>()
+  for (const call of listOf(calls)) {
+    const name = shapeOf(call, route)
+    const { time, count } = times.get(name) ?? { time: 0, count: 0 }
+    times.set(name, { name, time: time + Number(call.duration), count: count + 1 })
+  }
+  return [...times.values()]
+}
+
+/**
+ * The method and address of a call without its identifiers: segments of the path with digits, other than a version, and
+ * those that are a path parameter of the request.
+ */
+function shapeOf ({ method, url }: Data, route: Profile['route']): string {
+  const { origin = '', path } = splitUrl(String(url))
+  const parameters = Object.values(route?.params ?? {})
+  const isIdentifier = (segment: string): boolean =>
+    (/\d/.test(segment) && !/^v\d+$/i.test(segment)) || (segment !== '' && parameters.includes(segment))
+  return `${String(method)} ${origin}${path.split('/').map((one) => isIdentifier(one) ? ':id' : one).join('/')}`
 }

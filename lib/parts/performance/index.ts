@@ -73,6 +73,15 @@ export const performance: Part<Data> = {
   },
   toolbarStyle: '.time { --icon: ' +
     '"M7 0a7 7 0 100 14A7 7 0 007 0zm0 2a5 5 0 110 10A5 5 0 017 2zm-1 2h1.5v3l2.5 1-1 1.5L6 8z" }\n',
+  times ({ budget }) {
+    const { javascript, waiting, sending } = (budget ?? {}) as Partial<TimeBudget>
+    const times = {
+      JavaScript: javascript,
+      'waiting for something that was not recorded': waiting,
+      'sending the response': sending
+    }
+    return Object.entries(times).flatMap(([name, time]) => time === undefined ? [] : [{ name, time }])
+  },
   comparison: [],
   style: readAsset(import.meta.url, './style.css')
 }

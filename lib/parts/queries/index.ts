@@ -70,6 +70,8 @@ export const queries: Part<Data> = {
     ? []
     : failureHints(recorded(queries)).map((hint) => ({ ...hint, order: 25 })),
   comparison: [{ values: countsByShape }],
+  times: (data) => groupsOf(data)
+    .map(({ system, shape, duration, count }) => ({ name: `${system}: ${shortShape(shape)}`, time: duration, count })),
   differences: [{ order: 15, absent: 'not sent', values: countsByShape }],
   search: {
     queries: {

@@ -61,10 +61,16 @@ export const request: Part<Data> = {
     { order: 40, values: (_, { url }) => flattenPaths(splitUrl(url).query, 'query parameter') },
     {
       order: 60,
-      values: ({ headers }) => flattenPaths(headers, 'header'),
+      // Each client has other values of these.
+      values: ({ headers = {} }) => flattenPaths(
+        { ...headers as object, ...presenceOf(headers as object, ['host', 'user-agent']) }, 'header'),
       isOfClient: (name) => CLIENT_HEADER.test(name)
     }
   ]
+}
+
+function presenceOf (headers: object, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.filter((name) => name in headers).map((name) => [name, 'sent']))
 }
 
 /** The panel of the request shows it. */

@@ -1,17 +1,20 @@
 import { html } from '../../view/html.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import { moment, note, statusBadge, table } from '../../view/components.js'
+import { milliseconds, moment, note, statusBadge, table } from '../../view/components.js'
 import { byOrder, listOf, resultsOf, splitUrl } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
-import type { DifferenceGroup, Part } from '../../parts/part.js'
+import type { DifferenceGroup, Part, PartTime } from '../../parts/part.js'
 import { Section, type Values } from '../../parts/section.js'
 import { isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import type { ProfileStorage } from '../../store/storage.js'
 
-/** The last success of the route of a failure, and how the failure differs from it. */
+/** The last success of the route of a failure, or the last fast one of a slow success, and how it differs from that. */
 export interface LastSuccess {
   token: string
   summary: ProfileSummary
+  title: string
+  /** Why a success is compared. */
+  why?: string
   /** The most important first; at most five. */
   differences: ShownDifference[]
 }
@@ -22,6 +25,10 @@ export type ProfileSource = Pick<ProfileStorage, 'search' | 'get'>
 const MAX_DIFFERENCES = 5
 /** How many older profiles are searched for a success. */
 const MAX_OLDER = 50
+/** A success is slow if it took so many times the median of at least so many earlier ones, and so many milliseconds. */
+const SLOW = { factor: 3, atLeast: 5, milliseconds: 20 }
+/** Of the time by which a slow success took longer than a fast one. */
+const MIN_SHARE = 0.05
 const MAX_MESSAGE = 10_000
 const MAX_VALUE = 200
 /** Characters that are the same in both before a difference. */
@@ -36,6 +43,35 @@ export const NO_DIFFERENCE =
 export async function lastSuccess (
   source: ProfileSource, profile: Profile, parts: readonly Part[] = ownParts
 ): Promise<LastSuccess | null> {
+  const [summary] = await olderSuccesses(source, profile)
+  // The store may have evicted it since the search.
+  const success = summary && await source.get(summary.token)
+  if (summary === undefined || success === undefined) return null
+  const differences = shortened(orderedDifferences(success, profile, parts))
+  return { token: profile.token, summary, title: 'Differences from the last success', differences }
+}
+
+/** Compares a success that is slow for its route with the newest fast one before it; null for any other profile. */
+async function lastFast (
+  source: ProfileSource, profile: Profile, parts: readonly Part[] = ownParts
+): Promise<LastSuccess | null> {
+  const { duration, route, token } = profile
+  if (route === null || duration < SLOW.milliseconds) return null
+  const older = await olderSuccesses(source, profile)
+  const median = older.map((one) => one.duration).sort((a, b) => a - b)[Math.floor(older.length / 2)] ?? 0
+  if (older.length < SLOW.atLeast || duration < median * SLOW.factor) return null
+  const summary = older.find((one) => one.duration <= median)
+  const fast = summary && await source.get(summary.token)
+  if (summary === undefined || fast === undefined) return null
+  const others = orderedDifferences(fast, profile, parts, false)
+  const differences = shortened([...slowerParts(fast, profile, parts), ...others])
+  const times = Math.round(duration / median)
+  const why = `It took ${milliseconds(duration)}: ${times} times the median of this route, ${milliseconds(median)}.`
+  return { token, summary, title: 'Differences from the last fast request', why, differences }
+}
+
+/** Successes of the same route and method before a profile, the newest first. */
+async function olderSuccesses (source: ProfileSource, profile: Profile): Promise<ProfileSummary[]> {
   const { route, time, method, url, token } = profile
   const { path } = splitUrl(url)
   const same = route === null ? { url: path.slice(-500) } : { route: route.name }
@@ -43,39 +79,57 @@ export async function lastSuccess (
   const { profiles } = await source.search({ criteria, limit: MAX_OLDER })
   // Among profiles of the same millisecond, the order of the store counts.
   const older = profiles.slice(profiles.findIndex((one) => one.token === token) + 1)
-  const summary = older.find((one) => one.status < 400 && (route !== null || splitUrl(one.url).path === path))
-  // The store may have evicted it since the search.
-  const success = summary && await source.get(summary.token)
-  if (summary === undefined || success === undefined) return null
-  const differences = orderedDifferences(success, profile, parts).slice(0, MAX_DIFFERENCES)
-    .map(({ what, before, now }) => {
-      // Long texts are shown from where they begin to differ.
-      const at = `${before}\n`.split('').findIndex((character, i) => character !== now[i])
-      const from = (text: string): string => shown(at > 2 * MAX_SHARED ? `…${text.slice(at - MAX_SHARED)}` : text)
-      return { what: shown(what), before: from(before), now: from(now) }
-    })
-  return { token: profile.token, summary, differences }
+  return older.filter((one) => one.status < 400 && (route !== null || splitUrl(one.url).path === path))
 }
 
-/** The last success of the route of a failure; null for a success, too. */
+function shortened (differences: readonly ShownDifference[]): ShownDifference[] {
+  return differences.slice(0, MAX_DIFFERENCES).map(({ what, before, now }) => {
+    // Long texts are shown from where they begin to differ.
+    const at = `${before}\n`.split('').findIndex((character, i) => character !== now[i])
+    const from = (text: string): string => shown(at > 2 * MAX_SHARED ? `…${text.slice(at - MAX_SHARED)}` : text)
+    return { what: shown(what), before: from(before), now: from(now) }
+  })
+}
+
+/** What took longer than in a fast request, the largest difference first. */
+function slowerParts (fast: Profile, slow: Profile, parts: readonly Part[]): ShownDifference[] {
+  const timesOf = (profile: Profile) =>
+    new Map(resultsOf(parts, profile, (part, data) => part.times?.(data, profile)).map((one) => [one.name, one]))
+  const before = timesOf(fast)
+  const least = (slow.duration - fast.duration) * MIN_SHARE
+  return [...timesOf(slow).values()]
+    .map((now) => ({ now, earlier: before.get(now.name), more: now.time - (before.get(now.name)?.time ?? 0) }))
+    .filter(({ more }) => more >= least)
+    .sort((a, b) => b.more - a.more)
+    .map(({ now, earlier }) =>
+      ({ what: now.name, before: earlier === undefined ? NONE : textOfTime(earlier), now: textOfTime(now) }))
+}
+
+function textOfTime ({ time, count }: PartTime): string {
+  return count === undefined ? milliseconds(time) : `${count} ×, ${milliseconds(time)}`
+}
+
+/**
+ * The last success of the route of a failure, or the last fast request of the route of a slow success; null for any
+ * other success.
+ */
 export async function successOf (
   source: ProfileSource, profile: Profile, parts?: readonly Part[]
 ): Promise<LastSuccess | null> {
-  return isSuccess(profile) ? null : await lastSuccess(source, profile, parts)
+  return isSuccess(profile) ? await lastFast(source, profile, parts) : await lastSuccess(source, profile, parts)
 }
 
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
 export function renderDifferences (found: LastSuccess | null, base: string, isReplayable = true): string {
   if (found === null) return note('No success of the same route is stored before this request.')
-  const { token, summary, differences } = found
+  const { token, summary, title, why, differences } = found
   const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>` +
     html`<td class="text" data-side="Before">${before}</td><td class="text" data-side="Now">${now}</td></tr>`)
-  const title = 'Differences from the last success'
   const list = rows.length === 0 ? note(NO_DIFFERENCE) : table(title, ['What', 'Before', 'Now'], rows, 'sides')
   return html`<section class="differences"><h2>${title} ` +
     html`<a href="${base}/${summary.token}"><code>${summary.token}</code></a></h2>` +
     html`<p class="facts">!${statusBadge(summary.status)} ${summary.method} ${shown(summary.url)}, ` +
-    html`!${moment(summary.time)}</p>!${list}` +
+    html`!${moment(summary.time)}</p>!${why === undefined ? '' : html`<p>${why}</p>`}!${list}` +
     html`<p class="pages"><a href="${base}/${summary.token}/compare/${token}">All differences</a>` +
     html`!${isReplayable ? html` <a href="${base}/${token}/replay">Replay…</a>` : ''}</p></section>`
 }
@@ -87,9 +141,15 @@ function shown (text: string): string {
 export type ShownDifference = Record<'what' | 'before' | 'now', string>
 
 const ABSENT = 'absent'
+const NONE = 'none'
 
-/** The differences without volatile ones: the first of each group before the second of any. */
-function orderedDifferences (success: Profile, failure: Profile, parts: readonly Part[]): ShownDifference[] {
+/**
+ * The differences without volatile ones: the first of each group before the second of any. Those of the
+ * client are last, or left out.
+ */
+function orderedDifferences (
+  success: Profile, failure: Profile, parts: readonly Part[], hasClient = true
+): ShownDifference[] {
   const groups = parts.flatMap((part) => (part.differences ?? []).map((group) => ({ part, group })))
     .sort((a, b) => byOrder(a.group, b.group))
     .map(({ part, group }) => differencesOf(part, group, success, failure))
@@ -97,7 +157,7 @@ function orderedDifferences (success: Profile, failure: Profile, parts: readonly
   return [
     ...others.flatMap((group) => group.slice(0, 1)),
     ...others.flatMap((group) => group.slice(1)),
-    ...groups.flat().filter((one) => one.isOfClient)
+    ...hasClient ? groups.flat().filter((one) => one.isOfClient) : []
   ]
 }
 

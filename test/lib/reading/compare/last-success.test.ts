@@ -1,6 +1,6 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { lastSuccess, renderDifferences, type ShownDifference } from '../../../../lib/reading/compare/last-success.js'
+import { lastSuccess, renderDifferences, successOf, type ShownDifference } from '../../../../lib/reading/compare/last-success.js'
 import { isSuccess, type Profile } from '../../../../lib/store/profile.js'
 import { MemoryStorage } from '../../../../lib/store/memory.js'
 import { recordOf } from '../../../../lib/store/summary.js'
@@ -110,12 +110,12 @@ const PLANTED: ReadonlyArray<readonly [name: string, before: Changes, now: Chang
   ['other roles', { security: user('ann', ['ADMIN']) }, { security: user('ann', []) }, { what: 'user roles', before: '["ADMIN"]', now: '[]' }],
   ['the user of a plugin', { request: { user: { sub: 1, iat: 1 } } }, { request: { user: { sub: 2, iat: 2 } } }, { what: 'user sub', before: '1', now: '2' }],
   ['a value of the session', { request: {}, profile: {} }, {}, { what: 'session value cart', before: '****** (object)', now: 'absent' }],
-  ['an outgoing call that fails', {}, { call: { status: 500 } }, { what: 'outgoing GET http://stock/items/*', before: '200', now: '500' }],
+  ['an outgoing call that fails', {}, { call: { status: 500 } }, { what: 'outgoing GET http://stock/items/:id', before: '200', now: '500' }],
   [
     'an outgoing call without an answer', {}, { call: { status: null, error: 'connect ECONNREFUSED 10.0.0.1:80' } },
-    { what: 'outgoing GET http://stock/items/*', before: '200', now: 'connect ECONNREFUSED 10.0.0.1:80' }
+    { what: 'outgoing GET http://stock/items/:id', before: '200', now: 'connect ECONNREFUSED 10.0.0.1:80' }
   ],
-  ['another server', {}, { call: { url: 'http://test/items/18' } }, { what: 'outgoing GET http://test/items/*', before: 'not sent', now: '200' }],
+  ['another server', {}, { call: { url: 'http://test/items/18' } }, { what: 'outgoing GET http://test/items/:id', before: 'not sent', now: '200' }],
   ['another revision', {}, { config: { revision: 'bbbbbbbbbbbb' } }, { what: 'code revision (git)', before: 'aaaaaaaaaaaa', now: 'bbbbbbbbbbbb' }],
   ['another Node.js', {}, { config: { node: '24.0.0', id: 'bbb' } }, { what: 'Node.js', before: '22.1.0', now: '24.0.0' }],
   ['another dependency', {}, { config: { dependencies: 'fastify@5.1.0 pg@8.1.0' } }, { what: 'dependency pg', before: '8.0.0', now: '8.1.0' }],
@@ -141,7 +141,7 @@ t.test('a regression is among the first three when other values differ, too', as
     [{ body: noise, headers: { 'x-tenant': undefined } }, 'header x-tenant'],
     [{ body: noise, config: { revision: 'b' } }, 'code revision (git)'],
     [{ body: noise, config: { node: '24.0.0' } }, 'Node.js'],
-    [{ body: noise, call: { status: 500 } }, 'outgoing GET http://stock/items/*'],
+    [{ body: noise, call: { status: 500 } }, 'outgoing GET http://stock/items/:id'],
     [{ body: noise, profile: { exceptions: [{ name: 'E', message: 'Unknown city', frames: [], stack: '' }] } }, 'request body address.city'],
     [{ body: noise, profile: { exceptions: [{ name: 'E', message: 'There is no coffee', frames: [], stack: '' }] } }, 'request body item']
   ]
@@ -207,7 +207,7 @@ t.test('the fragment has the differences and their links, and text of requests i
     t.equal(document.querySelectorAll(':is(script, img, b, iframe, [onerror], [style])').length, 0)
     t.notMatch(JSON.stringify(found?.differences), /[\u202e\u0007]/)
   }
-  const same = { token: '000002', summary: { token: '000001', status: 200, method: 'GET', url: '/', time: '' } as never, differences: [] }
+  const same = { token: '000002', summary: { token: '000001', status: 200, method: 'GET', url: '/', time: '' } as never, title: 'Differences', differences: [] }
   t.match(renderDifferences(same, ''), 'are the same.')
   t.notMatch(renderDifferences(same, '', false), 'replay')
   t.match(renderDifferences(null, ''), 'No success of the same route is stored before this request.')
@@ -217,4 +217,81 @@ t.test('profiles that were imported without a complete check are compared', asyn
   const broken = order('000001', { profile: { collectors: { request: null, config: 3, 'http-client': { calls: [null, {}] } } } })
   t.ok(await differencesOf(broken, failed()))
   t.ok(await differencesOf(order('000001'), failed({ profile: { collectors: { config: { dependencies: 3 }, request: { headers: 'x' } } } })))
+})
+
+/** Milliseconds of each shape of query, of each kind of call, and of the event loop. */
+interface Times { queries?: Record<string, [count: number, duration: number]>, calls?: Record<string, number[]>, budget?: object, url?: string }
+
+function success (token: string, minute: number, duration: number, { queries = {}, calls = {}, budget, url = 'http://a:1/orders' }: Times = {}): Profile {
+  const groups = Object.entries(queries).map(([shape, [count, time]]) =>
+    ({ system: 'postgresql', shape, statement: shape, count, duration: time, sources: [] }))
+  const all = Object.entries(calls).flatMap(([call, times]) => times.map((time) => ({ method: 'GET', url: call, status: 200, start: 0, duration: time })))
+  return profile(token, {
+    url,
+    route,
+    duration,
+    time: `2026-01-02T03:${String(minute).padStart(2, '0')}:00.000Z`,
+    collectors: {
+      request: { headers: HEADERS },
+      queries: { count: groups.length, queries: [], groups, findings: [] },
+      'http-client': { count: all.length, calls: all },
+      performance: { budget: { work: [], javascript: 5, waiting: 1, sending: 0, ...budget } }
+    }
+  })
+}
+
+const usual: Times = { queries: { 'select a': [1, 4], 'select b': [2, 5] }, calls: { 'http://stock/items/17': [6] } }
+const SLOW: Array<[name: string, slow: Times, first: ShownDifference]> = [
+  [
+    'more queries', { ...usual, queries: { 'select a': [1, 4], 'select b': [24, 96] } },
+    { what: 'postgresql: select b', before: '2 ×, 5 ms', now: '24 ×, 96 ms' }
+  ],
+  [
+    'a slower query', { ...usual, queries: { 'select a': [1, 120], 'select b': [2, 9] } },
+    { what: 'postgresql: select a', before: '1 ×, 4 ms', now: '1 ×, 120 ms' }
+  ],
+  ['another query', { ...usual, queries: { ...usual.queries, 'select c': [1, 90] } }, { what: 'postgresql: select c', before: 'none', now: '1 ×, 90 ms' }],
+  ['a slower call', { ...usual, calls: { 'http://stock/items/18': [130] } }, { what: 'GET http://stock/items/:id', before: '1 ×, 6 ms', now: '1 ×, 130 ms' }],
+  [
+    'more calls', { ...usual, calls: { 'http://stock/items/1': [9, 9, 9, 9], 'http://stock/items/2': [60] } },
+    { what: 'GET http://stock/items/:id', before: '1 ×, 6 ms', now: '5 ×, 96 ms' }
+  ],
+  [
+    'another call', { ...usual, calls: { 'http://stock/items/1': [9], 'http://tax/rates': [80] } },
+    { what: 'GET http://tax/rates', before: 'none', now: '1 ×, 80 ms' }
+  ],
+  ['code', { ...usual, budget: { javascript: 110 } }, { what: 'JavaScript', before: '5 ms', now: '110 ms' }],
+  ['a timer', { ...usual, budget: { waiting: 110 } }, { what: 'waiting for something that was not recorded', before: '1 ms', now: '110 ms' }],
+  ['a slow client', { ...usual, budget: { sending: 110 } }, { what: 'sending the response', before: '< 1 µs', now: '110 ms' }],
+  ['another parameter', { ...usual, url: 'http://a:1/orders?all=1', budget: { javascript: 6 } }, { what: 'query parameter all', before: 'absent', now: '1' }]
+]
+
+t.test('a slow success is compared with the last fast one, the cause first', async (t) => {
+  for (const [name, times, first] of SLOW) {
+    const store = new MemoryStorage()
+    const slow = success('0000ff', 59, 150, times)
+    const older = [18, 20, 22, 60, 19].map((duration, i) => success(`00000${i}`, i, duration, usual))
+    await store.put([...older, slow].map(recordOf))
+    const found = await successOf(store, slow)
+    t.match(found, {
+      summary: { token: '000004' },
+      title: 'Differences from the last fast request',
+      why: 'It took 150 ms: 8 times the median of this route, 20 ms.'
+    }, name)
+    t.same(found?.differences[0], first, `${name}: ${JSON.stringify(found?.differences)}`)
+    t.match(renderDifferences(found, ''), 'Differences from the last fast request')
+  }
+})
+
+t.test('a success is compared only where it is slow for its route', async (t) => {
+  const store = new MemoryStorage()
+  const older = [18, 20, 22, 60, 19].map((duration, i) => success(`00000${i}`, i, duration, usual))
+  await store.put(older.map(recordOf))
+  t.equal(await successOf(store, success('0000ff', 59, 50, usual)), null, 'not three times the median')
+  const other = new MemoryStorage()
+  await other.put(older.slice(1).map(recordOf))
+  t.equal(await successOf(other, success('0000ff', 59, 150, usual)), null, 'too few')
+  const fast = new MemoryStorage()
+  await fast.put(older.map((one) => recordOf({ ...one, duration: 1 })))
+  t.equal(await successOf(fast, success('0000ff', 59, 5, usual)), null, 'too short')
 })
