@@ -46,6 +46,12 @@ export function outsideCalls (error: Error): StackFrame[] {
   return calls.filter(({ file }) => file !== '' && !file.startsWith('node:') && !isInternal(file))
 }
 
+/** The first call of frames in the application's own code, as `file:line:column`; null where none is. */
+export function ownSource (frames: string): string | null {
+  const frame = stackFrames(frames, { isMapped: false }).find(({ own }) => own)
+  return frame === undefined ? null : `${frame.file}:${frame.line}:${frame.column}`
+}
+
 function frameOf (line: string, isMapped: boolean): StackFrame | null {
   if (line.length > MAX_LINE_LENGTH || !FRAME_LINE.test(line)) return null
   const call = line.trim().slice(3)

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { format } from 'node:util'
-import { stackFrames } from '../../errors/stack-frame.js'
+import { ownSource } from '../../errors/stack-frame.js'
 import { workOf } from '../../lifecycle/services.js'
 import type { LogLevel } from '../../logs/log-record.js'
 import { framesHere } from '../../queries/query.js'
@@ -45,14 +45,8 @@ function record (level: LogLevel, values: readonly unknown[]): void {
     const frames = framesHere(record) ?? ''
     const message = cut(format(...values), MAX_TEXT)
     // The place is read when the profile is made.
-    log.note(level, { channel: 'console', message, context: { get source () { return sourceOf(frames) } } })
+    log.note(level, { channel: 'console', message, context: { get source () { return ownSource(frames) } } })
   } finally {
     isFormatting = false
   }
-}
-
-/** The application's line of frames, as `file:line:column`; null where none is its own. */
-function sourceOf (frames: string): string | null {
-  const frame = stackFrames(frames, { isMapped: false }).find(({ own }) => own)
-  return frame === undefined ? null : `${frame.file}:${frame.line}:${frame.column}`
 }

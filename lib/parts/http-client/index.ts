@@ -1,10 +1,12 @@
 import type { Profile } from '../../store/profile.js'
-import { countedLabel, entryRow, entryTable, fold, json, statusBadge } from '../../view/components.js'
+import { countedLabel, entryRow, entryTable, fold, json, place, statusBadge } from '../../view/components.js'
 import { counted } from '../../view/visible.js'
+import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
-import { addressOf, listHint, listOf, numberOf, splitUrl, withLate, type Data } from '../read.js'
+import { addressOf, listHint, listOf, numberOf, withLate, type Data } from '../read.js'
 import type { Part, PartTime, TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
+import { groupsOf, problemOf, sentenceOf, shapeOf } from './groups.js'
 import { watchOutgoing } from './outgoing.js'
 
 /** The HTTP requests to other servers that were sent while the request was handled. */
@@ -21,7 +23,20 @@ export const httpClient: Part<Data> = {
     label: 'HTTP client',
     group: 'environment',
     problem: ({ calls }) => failedCalls(calls).length,
-    render: ({ count, calls }) => entryTable('Requests', 'Status', listOf(calls).map(callRow), count)
+    warnings: (data, profile) => problemsOf(data, profile).length,
+    render (data, profile, { editor }) {
+      const problems = problemsOf(data, profile).map((text) => html`<li>${text}</li>`)
+      const rows = listOf(data.calls).map((call, i) => callRow(call, i, editor))
+      return (problems.length === 0 ? '' : html`<ul class="findings">!${problems}</ul>`) +
+        entryTable('Requests', 'Status', rows, data.count)
+    }
+  },
+  sentence: (data, profile) => problemsOf(data, profile)[0],
+  markdown ({ calls }, { route }) {
+    const groups = groupsOf(listOf(calls), route)
+    const more = groups.length > MAX_GROUPS ? [`${groups.length - MAX_GROUPS} more shapes are left out here.`] : []
+    const lines = [...groups.slice(0, MAX_GROUPS).map(sentenceOf), ...more]
+    return groups.length === 0 ? [] : [{ order: 26, title: 'Outgoing calls', text: lines.join('\n') }]
   },
   timeline: ({ calls }, profile) => listOf(calls).map((call, i) => entryOf(call, i, profile)),
   overview ({ count, calls }) {
@@ -50,6 +65,13 @@ export const httpClient: Part<Data> = {
   style: '.bar-call { fill: light-dark(#b0467a, #f098c2) }\n'
 }
 
+/** Lines of the Markdown. */
+const MAX_GROUPS = 15
+
+function problemsOf ({ calls }: Data, { route }: Pick<Profile, 'route'>): string[] {
+  return groupsOf(listOf(calls), route).map(problemOf).filter((problem) => problem !== null)
+}
+
 /** Those that had an error, or a response with an error status. */
 function failedCalls (calls: unknown): Data[] {
   return listOf(calls).filter(isFailed)
@@ -59,12 +81,14 @@ function isFailed ({ status, error }: Data): boolean {
   return error !== undefined || (typeof status === 'number' && status >= 400)
 }
 
-function callRow (call: Data, i: number): string {
-  const { method, url, status, error, requestHeaders, responseHeaders } = call
+function callRow (call: Data, i: number, editor: EditorLink | null): string {
+  const { method, url, status, error, source, profile, requestHeaders, responseHeaders } = call
   const badge = typeof status === 'number'
     ? statusBadge(status)
     : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
-  const details = fold('Headers', json({ request: requestHeaders, response: responseHeaders }))
+  const from = typeof source === 'string' ? html`<div>from !${place(source.replace(/:\d+$/, ''), editor)}</div>` : ''
+  const link = typeof profile === 'string' ? html`<div><a href="${profile}">Profile of the called server</a></div>` : ''
+  const details = from + link + fold('Headers', json({ request: requestHeaders, response: responseHeaders }))
   return entryRow(`call-${i + 1}`, `${String(method)} ${String(url)}`, call, badge, details, isFailed(call))
 }
 
@@ -128,16 +152,4 @@ function timesOfCalls ({ calls }: Data, { route }: Profile): PartTime[] {
     times.set(name, { name, time: time + Number(call.duration), count: count + 1 })
   }
   return [...times.values()]
-}
-
-/**
- * The method and address of a call without its identifiers: segments of the path with digits, other than a version, and
- * those that are a path parameter of the request.
- */
-function shapeOf ({ method, url }: Data, route: Profile['route']): string {
-  const { origin = '', path } = splitUrl(String(url))
-  const parameters = Object.values(route?.params ?? {})
-  const isIdentifier = (segment: string): boolean =>
-    (/\d/.test(segment) && !/^v\d+$/i.test(segment)) || (segment !== '' && parameters.includes(segment))
-  return `${String(method)} ${origin}${path.split('/').map((one) => isIdentifier(one) ? ':id' : one).join('/')}`
 }

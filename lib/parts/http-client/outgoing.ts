@@ -1,11 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
+import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { workOf, type Work } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { round } from '../collect.js'
+import { framesHere } from '../../queries/query.js'
 import type { WorkKind } from '../performance/budget.js'
 import { shownHeaders } from '../events/index.js'
 import { attempt } from '../read.js'
@@ -27,6 +29,8 @@ interface Call {
   /** On the clock of `performance.now()`. */
   startedAt: number
   endedAt?: number
+  /** Frames of the code that sent it; see `framesHere`. */
+  frames?: string | undefined
   status?: number | undefined
   error?: unknown
   requestHeaders: unknown
@@ -54,12 +58,15 @@ export function watchOutgoing (): () => void {
  */
 const calls = new WeakMap<object, Pick<Call, 'startedAt'> & Partial<Call>>()
 
+/** The addresses of a profile that are linked: on this machine. */
+const LOCAL = /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/
+
 /** Records a call of the current request. */
 function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = performance.now()): void {
   const context = requestContext.getStore()
   const work = workOf(context)
   if (work?.recording.isRecording !== true) return
-  const begun: Call = { ...call, startedAt }
+  const begun: Call = { ...call, startedAt, frames: call.frames || framesHere() }
   calls.set(sent, begun)
   add(begun, work)
   begun.ended = () => {
@@ -92,13 +99,20 @@ function end (sent: object, failure: Pick<Call, 'error'> = {}): void {
   calls.get(sent)?.ended?.()
 }
 
+// Only Node.js 22.12 and later publish when a request is created.
+function beginSocket ({ socket }: { socket: object }): void {
+  if (workOf()?.recording.isRecording !== true) return
+  calls.set(socket, { startedAt: performance.now(), frames: framesHere() })
+}
+
 /** Begins a call, or completes it: a request has its last headers when its body has ended. */
 function beginHttp ({ request }: { request: ClientRequest }): void {
   const { protocol, host, path, method, socket, reusedSocket } = request
   const url = urlOf(`${protocol}//${String(request.getHeader('host') ?? host)}`, method, path)
   const call = { method, url, requestHeaders: request.getHeaders() }
   if (calls.has(request)) return update(request, call)
-  begin(request, call, reusedSocket ? undefined : calls.get(Object(socket) as object)?.startedAt)
+  const { startedAt, frames } = (reusedSocket ? undefined : calls.get(Object(socket) as object)) ?? {}
+  begin(request, { ...call, frames }, startedAt)
   if (calls.has(request)) request.once(errorMonitor, (error) => end(request, { error }))
 }
 
@@ -128,7 +142,7 @@ function beginUndici ({ request }: { request: Record<string, unknown> }): void {
 }
 
 const SUBSCRIBERS = ([
-  ['net.client.socket', ({ socket }: { socket: object }) => { calls.set(socket, { startedAt: performance.now() }) }],
+  ['net.client.socket', beginSocket],
   // Since Node.js 22.12. The next one is published when the body has ended.
   ['http.client.request.created', beginHttp],
   ['http.client.request.start', beginHttp],
@@ -148,17 +162,27 @@ function quiet (subscriber: (message: never) => void): (message: unknown) => voi
 
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
 function recorded (call: Call, mask: Mask, since: number): object {
-  const { method, url, startedAt, endedAt, status, error } = call
+  const { method, url, startedAt, endedAt, status, error, frames = '' } = call
+  const profile = profileOf(call)
   return {
     method: method.slice(0, 100),
     url: mask.url(url.slice(0, MAX_URL)),
     status: status ?? null,
     start: round(startedAt - since),
     duration: endedAt === undefined ? null : round(endedAt - startedAt),
+    source: ownSource(frames),
+    ...(profile !== null && { profile }),
     ...(error !== undefined && { error: mask.text(textOf(error)).slice(0, 1_000) }),
     requestHeaders: shownHeaders(headersOf(call.requestHeaders), mask),
     responseHeaders: shownHeaders(headersOf(call.responseHeaders), mask)
   }
+}
+
+/** The address of the profile of the called server: `X-Debug-Token-Link`, if it is on this machine; else null. */
+function profileOf ({ responseHeaders }: Call): string | null {
+  const link = headersOf(responseHeaders)['x-debug-token-link']
+  const url = typeof link === 'string' && URL.canParse(link) ? new URL(link) : null
+  return url !== null && /^https?:$/.test(url.protocol) && LOCAL.test(url.hostname) ? url.href.slice(0, MAX_URL) : null
 }
 
 /** Headers as an object, also of a list of names and values in turn, which may be buffers. */

@@ -26,8 +26,8 @@ export const performance: Part<Data> = {
     warnings: (data) => blocksOf(data).length,
     render: (data, profile, view) => {
       const block = blockSentence(data, profile)
-      return html`!${budgetOf(data, profile).map((text) => html`<p>${text}</p>`)}` +
-        html`!${block === undefined ? '' : html`<p class="finding">${block}</p>`}` + waterfall(data, profile, view)
+      return budgetOf(data, profile).map((text) => html`<p>${text}</p>`).join('') +
+        (block === undefined ? '' : html`<ul class="findings"><li>${block}</li></ul>`) + waterfall(data, profile, view)
     }
   },
   sentence: (data, profile) => budgetOf(data, profile)[0],

@@ -1,0 +1,86 @@
+import { shortFile } from '../../errors/stack-frame.js'
+import type { Profile } from '../../store/profile.js'
+import { milliseconds } from '../../view/components.js'
+import { splitUrl, type Data } from '../read.js'
+
+/** The calls of one shape that one line of the application sent. */
+export interface CallGroup {
+  /** See `shapeOf`. */
+  shape: string
+  /** `file:line:column`; null: unknown. */
+  source: string | null
+  count: number
+  /** The sum, and that of the longest call, in milliseconds. */
+  duration: number
+  longest: number
+  /** Whether each began when the one before had ended. */
+  isSerial: boolean
+  /** How many of them are the same `GET` request. */
+  same: number
+}
+
+/** Calls one after another, and equal calls, from which they are said to be too many. */
+const MIN_SERIAL = 5
+const MIN_SAME = 3
+
+export function groupsOf (calls: readonly Data[], route: Profile['route']): CallGroup[] {
+  const groups = new Map<string, { group: CallGroup, end: number, urls: Map<string, number> }>()
+  for (const call of calls) {
+    const { source, start, duration, method, url } = call
+    const shape = shapeOf(call, route)
+    const key = `${shape} ${String(source)}`
+    const time = Number(duration)
+    const known = groups.get(key) ?? {
+      group: {
+        shape,
+        source: typeof source === 'string' ? source : null,
+        count: 0,
+        duration: 0,
+        longest: 0,
+        isSerial: true,
+        same: 0
+      },
+      end: -Infinity,
+      urls: new Map<string, number>()
+    }
+    groups.set(key, known)
+    const { group, urls } = known
+    if (Number(start) < known.end) group.isSerial = false
+    known.end = duration === null ? Infinity : Number(start) + time
+    group.count++
+    group.duration += time
+    group.longest = Math.max(group.longest, time)
+    const same = method === 'GET' ? (urls.get(String(url)) ?? 0) + 1 : 0
+    urls.set(String(url), same)
+    group.same = Math.max(group.same, same)
+  }
+  return [...groups.values()].map(({ group }) => group).sort((a, b) => b.duration - a.duration)
+}
+
+/** What many calls of one line have cost; null where there are few. */
+export function problemOf (group: CallGroup): string | null {
+  if (group.same >= MIN_SAME && group.same === group.count) return `The same call several times: ${sentenceOf(group)}`
+  return group.isSerial && group.count >= MIN_SERIAL ? sentenceOf(group) : null
+}
+
+/** A group in one sentence. */
+export function sentenceOf ({ shape, source, count, duration, longest, isSerial }: CallGroup): string {
+  const from = source === null ? '' : ` from ${shortFile(source.replace(/:\d+$/, ''))}`
+  if (count === 1) return `${shape}${from}, ${milliseconds(duration)}`
+  const how = isSerial
+    ? `one after another, ${milliseconds(duration)}; at the same time about ${milliseconds(longest)}`
+    : `at the same time, ${milliseconds(longest)} the longest`
+  return `${count} × ${shape}${from}, ${how}`
+}
+
+/**
+ * The method and address of a call without its identifiers: segments of the path with digits, other than a version, and
+ * those that are a path parameter of the request.
+ */
+export function shapeOf ({ method, url }: Data, route: Profile['route']): string {
+  const { origin = '', path } = splitUrl(String(url))
+  const parameters = Object.values(route?.params ?? {})
+  const isIdentifier = (segment: string): boolean =>
+    (/\d/.test(segment) && !/^v\d+$/i.test(segment)) || (segment !== '' && parameters.includes(segment))
+  return `${String(method)} ${origin}${path.split('/').map((one) => isIdentifier(one) ? ':id' : one).join('/')}`
+}

@@ -1,0 +1,80 @@
+import { once } from 'node:events'
+import http, { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { groupsOf, problemOf, sentenceOf } from '../../../../lib/parts/http-client/groups.js'
+import { inBothModes } from '../../../support/modes.js'
+import { profileOf } from '../../../support/app.js'
+
+const call = (path: string, start: number, duration: number | null = 4, source = '/app/src/cart.js:20:7') =>
+  ({ method: 'GET', url: `http://stock${path}`, start, duration, source })
+const sentences = (...calls: ReturnType<typeof call>[]) => groupsOf(calls, null).map(sentenceOf)
+const problems = (...calls: ReturnType<typeof call>[]) => groupsOf(calls, null).map(problemOf)
+
+t.test('calls are grouped by their shape and line', async t => {
+  t.same(sentences(...Array.from({ length: 12 }, (_, i) => call(`/items/${i}`, i * 5, i === 3 ? 5 : 4))),
+    ['12 × GET http://stock/items/:id from /app/src/cart.js:20, one after another, 49 ms; at the same time about 5 ms'])
+  t.same(sentences(call('/a', 0, 9), call('/a', 1, 8)), ['2 × GET http://stock/a from /app/src/cart.js:20, at the same time, 9 ms the longest'])
+  t.same(sentences(call('/a', 0), call('/a', 5, 4, '/app/b.js:1:1')),
+    ['GET http://stock/a from /app/src/cart.js:20, 4 ms', 'GET http://stock/a from /app/b.js:1, 4 ms'])
+  t.same(groupsOf([call('/users/ada/v2', 0)], { name: 'x', pattern: '/:name', params: { name: 'ada' }, methods: [] }).map(({ shape }) => shape), [
+    'GET http://stock/users/:id/v2'
+  ])
+  t.equal(groupsOf([call('/a', 0, null), call('/a', 5)], null)[0]?.isSerial, false, 'one has not ended')
+})
+
+t.test('many calls one after another, and equal ones, are problems', async t => {
+  const many = (length: number, path = (i: number) => `/items/${i}`) => Array.from({ length }, (_, i) => call(path(i), i * 5))
+  t.match(problems(...many(5)), [/^5 × GET/])
+  t.match(problems(...many(3, () => '/items/7')), [/^The same call several times: 3 × GET/])
+  t.same(problems(...many(4)), [null])
+  t.same(problems(call('/a', 0), call('/b', 1), call('/c', 2), call('/d', 3), call('/e', 4)), [null, null, null, null, null])
+  t.same(problems(...Array.from({ length: 9 }, (_, i) => call(`/items/${i}`, 0))), [null], 'at the same time')
+})
+
+const stock = createServer((request, response) => {
+  const remote = request.url === '/remote' ? 'http://example.com/_profiler/abcdef' : 'http://127.0.0.1:9/_profiler/abcdef'
+  response.setHeader('x-debug-token-link', request.url === '/script' ? 'javascript:alert(1)' : remote)
+  response.end('{}')
+}).listen(0)
+await once(stock, 'listening')
+t.teardown(() => stock.close())
+const address = `http://127.0.0.1:${(stock.address() as AddressInfo).port}`
+
+/** The line of the first call below. */
+const LINE = 50
+
+inBothModes('a call has its line, and the profile of a called server of this machine', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async () => {
+      for (const path of ['/local', '/remote', '/script']) await (await fetch(address + path)).text()
+      await new Promise<void>((resolve) => {
+        http.get(`${address}/http`, { agent: false }, (response) => response.resume().once('end', resolve))
+      })
+      return {}
+    })
+  })
+  const response = await app.inject('/')
+  const { collectors } = await profileOf(app, response) as { collectors: Record<string, any> }
+  const calls = collectors['http-client'].calls as Array<Record<string, unknown>>
+  t.match(calls.map(({ source }) => source), [LINE, LINE, LINE, LINE + 2].map((line) => new RegExp(`http-client/groups\\.test\\.ts:${line}:\\d+$`)))
+  t.same(calls.map(({ profile }) => profile), ['http://127.0.0.1:9/_profiler/abcdef', undefined, undefined, 'http://127.0.0.1:9/_profiler/abcdef'])
+  const { body } = await app.inject(`/_profiler/${String(response.headers['x-debug-token'])}?panel=http-client`)
+  t.match(body, '<a href="http://127.0.0.1:9/_profiler/abcdef">Profile of the called server</a>')
+  t.match(body, /from <(?:a|code)[^]*groups\.test\.ts:/)
+})
+
+inBothModes('equal calls are a problem of the request', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async () => {
+      for (let i = 0; i < 3; i++) await (await fetch(`${address}/items/7`)).text()
+      return {}
+    })
+  })
+  const token = String((await app.inject('/')).headers['x-debug-token'])
+  const { body: overview } = await app.inject(`/_profiler/${token}`)
+  t.match(overview, /<p>The same call several times: 3 × GET http:\/\/127\.0\.0\.1:\d+\/items\/:id from [^<]*groups\.test\.ts:\d+, one after another/)
+  t.match(overview, /HTTP client<\/a>: 1 warning/)
+  const { body } = await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/markdown' } })
+  t.match(body, /## Outgoing calls\n\n```text\n3 × GET/)
+})
