@@ -13,7 +13,7 @@ import { handlerFrame } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf, rootCause } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
-import { isInternal, packageOf, placeOf, splitStack, stackFrames } from './stack-frame.js'
+import { isInternal, packageOf, placeOf, splitStack, stackFrames, textOfStack } from './stack-frame.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -163,7 +163,7 @@ function failureSentence (
 /** Whether the application has called `reply.send()`, in the calls that led to a failure. */
 function isSent (calls?: Error): boolean {
   const isSend = (frame: StackFrame): boolean => /(?:^|\.)send$/.test(frame.function)
-  const frames = calls === undefined ? [] : stackFrames(splitStack(String(calls.stack), '').frames)
+  const frames = calls === undefined ? [] : stackFrames(splitStack(textOfStack(calls), '').frames)
   const start = frames.findIndex(isSend)
   // Instrumentation wraps the function.
   const { file = '' } = frames.slice(start).find((frame) => !isSend(frame)) ?? {}

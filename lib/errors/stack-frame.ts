@@ -38,11 +38,15 @@ export function stackFrames (frames: string, { isMapped = true } = {}): StackFra
   return frames.split('\n').map((line) => frameOf(line, isMapped)).filter((frame) => frame !== null)
 }
 
+/** The stack of an error: `Error.prepareStackTrace` of the application may return any value, and may throw. */
+export function textOfStack (error: object): string {
+  const stack = read(error, 'stack')
+  return typeof stack === 'string' ? stack : ''
+}
+
 /** The calls in the stack of an error that are neither those of Hindsight nor of Node.js. */
 export function outsideCalls (error: Error): StackFrame[] {
-  // `Error.prepareStackTrace` of the application may return any value, and may throw.
-  const stack = read(error, 'stack')
-  const calls = stackFrames(splitStack(typeof stack === 'string' ? stack : '', error.message).frames)
+  const calls = stackFrames(splitStack(textOfStack(error), error.message).frames)
   return calls.filter(({ file }) => file !== '' && !file.startsWith('node:') && !isInternal(file))
 }
 

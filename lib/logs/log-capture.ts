@@ -1,7 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
-import { contextOf, knownStateOf, recordingOf, type RequestContext } from '../lifecycle/request-state.js'
+import {
+  contextOf, knownStateOf, recordingOf, requestContext, type RequestContext
+} from '../lifecycle/request-state.js'
 import { workOf } from '../lifecycle/services.js'
 import { levelName, RequestLog, type KeptLine, type LateErrorListener } from './log-record.js'
 
@@ -126,10 +128,13 @@ function attribute ({ instance, arguments: [fields, message, level], result: tex
 
 /** Reports the error of a line that is written after the response. */
 function noteError (owner: Owner, fields: object): void {
-  const log = owner === null ? logOfContext() : logOf(owner)
-  if (log === undefined || !('err' in fields)) return
-  const { isLate, reply } = log.recording
-  if (isLate || reply?.sent === true) log.onLateError?.(log.recording, fields.err)
+  const context = owner ?? requestContext.getStore()
+  if (context === undefined || !('err' in fields)) return
+  const { request } = context
+  const log = request === undefined ? logOf(context) : recordingOf(request).log
+  if (log === undefined) return
+  const { recording } = log
+  if (recording.isLate || recording.reply?.sent === true) log.onLateError?.(recording, fields.err)
 }
 
 // Not enumerable, and without an error for a frozen logger.

@@ -32,11 +32,14 @@ export class LateRecording {
   readonly #until = performance.now() + LIFETIME
   #batch: Recording | null = null
   #delay = FIRST_DELAY
+  /** The errors that the profile has. */
+  readonly #errors: WeakSet<object>
   #errorsLeft = MAX_ERRORS
   #linesLeft = MAX_LINES
 
   /** `mask` hides the path parameters of the request, too. */
-  constructor (token: string, { timing }: Recording, mask: Mask, services: Services) {
+  constructor (token: string, { timing, raised, otherErrors }: Recording, mask: Mask, services: Services) {
+    this.#errors = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
     this.#token = token
     this.#timing = { ...timing }
@@ -45,7 +48,8 @@ export class LateRecording {
 
   /** To be called with each error that is raised. */
   addError (error: unknown): void {
-    if (this.#isOver() || this.#errorsLeft-- < 1) return
+    if (this.#isOver() || (isObject(error) && this.#errors.has(error)) || this.#errorsLeft-- < 1) return
+    if (isObject(error)) this.#errors.add(error)
     const chain = maskExceptions(flattenError(error), this.#mask)
     this.#amend((profile) => withError(profile, chain))
   }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { outsideCalls, packageOf } from '../errors/stack-frame.js'
+import { outsideCalls, packageOf, textOfStack } from '../errors/stack-frame.js'
 import { withStackLimit } from '../http/http-errors.js'
 import { recordingOf, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf, workOf, type Mode } from '../lifecycle/services.js'
@@ -106,7 +106,7 @@ function onRemoved (name: string | symbol, listener: unknown): void {
 }
 
 function onWarning (warning: Error): void {
-  note('warn', `${warning.name}: ${warning.message}`, warning.stack)
+  note('warn', `${warning.name}: ${warning.message}`, textOfStack(warning))
 }
 
 function note (level: LogLevel, message: string, stack: string | undefined): void {
@@ -133,7 +133,7 @@ function recordUncaught (raised: unknown, origin: string): void {
   const what = origin === REJECTION ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
   if (mode === 'full') request.log.fatal({ err: raised, channel: 'process' }, message)
-  else note('fatal', message, raised instanceof Error ? raised.stack : inspected(raised))
+  else note('fatal', message, raised instanceof Error ? textOfStack(raised) : inspected(raised))
   recorder?.addError(request, raised)
   if (mode === 'full' && reply?.sent === false && failure === null) {
     // The service ends only after pending responses were sent.

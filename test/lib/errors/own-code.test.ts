@@ -123,7 +123,7 @@ inBothModes('places are those of the source, whatever makes the stack; without a
     t.equal(exceptions[0]?.message, 'No price of shoes', name)
     t.same([found[0]?.line, found[1]?.line], [thrown, called], name)
     // Where the place of the handler is not certain, that of the declaration is shown.
-    t.equal(page.body.includes(`The handler of GET / (${file}:${handler}) threw`), handler !== 0, name)
+    t.equal(page.body.includes(`The handler of GET / (${file}:${handler}) failed with`), handler !== 0, name)
   }
 })
 
@@ -152,7 +152,7 @@ inBothModes('the source of a bundle without source texts is the file on disk, if
     t.same(frames?.map(({ file, line, excerpt }) => [file, line, excerpt?.lines[line - excerpt.start]]), [
       [place, 10, found ? SOURCE.split('\n')[9] : undefined], [place, 14, found ? SOURCE.split('\n')[13] : undefined]
     ], name)
-    t.ok(page.body.includes(`The handler of GET / (${place}:13) threw`), name)
+    t.ok(page.body.includes(`The handler of GET / (${place}:13) failed with`), name)
     t.ok((await app.inject(`${profile}.md`)).body.includes(`${place}:10`), name)
   }
 })
