@@ -7,7 +7,7 @@ import { ownHook } from '../lib/lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { addStartMessage } from './start-message.js'
 import { recordHooks } from '../lib/recording/application-hooks.js'
-import { setCurrentCode, timeHandlers, type LastHook } from '../lib/recording/handler-time.js'
+import { compareMessages, setCurrentCode, timeHandlers, type LastHook } from '../lib/recording/handler-time.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 import type { HindsightOptions } from '../lib/options.js'
@@ -24,7 +24,7 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
   let handler: LastHook | null = null
   if (recording === 'always') {
     handler = timeHandlers(app)
-    recordHooks(app, { preHandler: handler })
+    recordHooks(app, { preHandler: handler, ...debug && compareMessages(app) })
   }
   app.addHook('onRequest', ownHook(function begin (request, reply, done) {
     stateOf(request).scope = request.server

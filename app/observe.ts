@@ -6,7 +6,7 @@ import { ownHook } from '../lib/lifecycle/hooks.js'
 import { contextOf, requestContext, type RequestContext } from '../lib/lifecycle/request-state.js'
 import { addStartMessage } from './start-message.js'
 import { recordHooks } from '../lib/recording/application-hooks.js'
-import { LastHook, timeHandlers } from '../lib/recording/handler-time.js'
+import { compareMessages, LastHook, timeHandlers } from '../lib/recording/handler-time.js'
 
 export type Observation = ReturnType<typeof beginObservation>
 
@@ -88,6 +88,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     const notFound = (_request: FastifyRequest, reply: FastifyReply): void => { reply.callNotFound() }
     for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, notFound)
   }
+  const others = debug && setting === 'always' ? compareMessages(app) : {}
   response.addTo(app)
   if (debug) {
     app.addHook('preClose', async function closePages () {
@@ -97,7 +98,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   }
   if (debug && resolved.settings !== null) addStartMessage(app)
   const handler = setting === 'always' ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
-  if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response })
+  if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response, ...others })
   // An application with a short timeout for plugins does not wait for the modules: its first request does.
   const { pluginTimeout = 0 } = app.initialConfig
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT

@@ -51,9 +51,9 @@ export async function hooksPage (): Promise<string> {
 How many hooks the plugin adds, by mode, to an application without its own hooks. Fastify runs hooks
 in the order in which they were added.
 
-In debug mode of \`observe\`, the plugin adds an \`onSend\` or \`preHandler\` hook after each such hook of
-the application, so that the last one is Hindsight's: see
-[architecture](../architecture.md#the-public-api-and-its-exceptions).
+In debug mode, the plugin adds a \`preValidation\`, \`preHandler\` or \`preSerialization\` hook after each
+such hook of the application, so that the last one is Hindsight's. In \`observe\` mode it adds an
+\`onSend\` hook, too. See [architecture](../architecture.md#the-public-api-and-its-exceptions).
 
 | mode | ${names.map((name) => `\`${name}\``).join(' | ')} |
 |---|${names.map(() => '---|').join('')}

@@ -85,7 +85,7 @@ export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInp
     // The parser may have received another text, which a hook has decoded.
     const { routeTable } = servicesOf(request)
     const hasHook = events?.events().some(({ stage }) => stage === 'preParsing')
-    if (hasHook === true || routeTable.of(request)?.hasPreParsing === true) return null
+    if (hasHook === true || routeTable.of(request)?.hooks.includes('preParsing') === true) return null
     const malformed = malformedJson(Buffer.concat(receivedBody).toString('utf8'), mask)
     return malformed && { part: 'body', malformed }
   } catch {

@@ -151,7 +151,7 @@ function failureSentence (
   }
   // Hooks of the route itself run when the start of its handler has been recorded.
   const isByHandler = controller === null
-    ? servicesOf(request).routeTable.of(request)?.hasPreHandler !== true
+    ? servicesOf(request).routeTable.of(request)?.hooks.includes('preHandler') !== true
     : isCalledIn(exceptions, controller.name)
   if (isSent(failed?.calls)) return `${route}${notRun === '' ? place : ''} sent an error: ${failure}${notRun}.`
   // Fastify calls the same hooks for an error that a handler returns.

@@ -15,6 +15,8 @@ declare module './recording.js' {
   }
 }
 
+type LastHookName = 'preValidation' | 'preHandler' | 'preSerialization' | 'onSend'
+
 /** Makes one copy of a hook; `isLast` is true for the copy after which no further hook of the instance runs. */
 type MakeHook = (isLast: (request: FastifyRequest) => boolean) => (...args: never[]) => unknown
 
@@ -23,12 +25,12 @@ type MakeHook = (isLast: (request: FastifyRequest) => boolean) => (...args: neve
  * them, and only the last copy in the scope of a request acts. Hooks of a route come after it.
  */
 export class LastHook {
-  readonly #name: 'preHandler' | 'onSend'
+  readonly #name: LastHookName
   readonly #make: MakeHook
   /** In the order in which Fastify runs them. */
   readonly #copies: Array<{ instance: FastifyInstance, hook: object }> = []
 
-  constructor (name: 'preHandler' | 'onSend', make: MakeHook) {
+  constructor (name: LastHookName, make: MakeHook) {
     this.#name = name
     this.#make = make
   }
@@ -95,6 +97,33 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   return beforeHandler
 }
 
+/**
+ * Compares messages before and after validation and serialization. Returns the hooks that have to run after those of
+ * the application.
+ */
+export function compareMessages (app: FastifyInstance): Record<'preValidation' | 'preSerialization', LastHook> {
+  const { hindsight } = app
+  const requestHook = (name: 'preValidation' | 'preHandler', isLast: (request: FastifyRequest) => boolean) =>
+    function hindsightReceived (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+      if (isLast(request)) hindsight.recorder?.compare(name, request, reply)
+      done()
+    }
+  const payloadHook = (name: 'preSerialization' | 'onSend', isLast: (request: FastifyRequest) => boolean) =>
+    function hindsightSent (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent): void {
+      if (isLast(request)) hindsight.recorder?.compare(name, request, reply, payload)
+      done(null, payload)
+    }
+  const last = {
+    preValidation: new LastHook('preValidation', (isLast) => requestHook('preValidation', isLast)),
+    preSerialization: new LastHook('preSerialization', (isLast) => payloadHook('preSerialization', isLast))
+  }
+  last.preValidation.addTo(app)
+  app.addHook('preHandler', ownHook(requestHook('preHandler', () => true)))
+  last.preSerialization.addTo(app)
+  app.addHook('onSend', ownHook(payloadHook('onSend', () => true)))
+  return last
+}
+
 /** The error that Fastify logs for a second response, which it does not recognize while hooks of the first one run. */
 const AlreadySentError = createError(
   'FST_ERR_REP_ALREADY_SENT', 'Reply was already sent, did you forget to "return reply" in "%s" (%s)?'
@@ -119,8 +148,8 @@ export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of
   const route = servicesOf(request).routeTable.of(request)
   const source = route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
   // Hooks of the route that run directly before its handler cannot be separated from it by comparing.
-  const handler = route?.hasPreHandler === true ? 'handler or route hooks' : 'handler'
+  const handler = route?.hooks.includes('preHandler') === true ? 'handler or route hooks' : 'handler'
   if (of === 'handler') events.setCurrentCode(reply, handler, source)
-  else if (route?.hasHooks === true) events.setCurrentCode(reply, 'route hooks', source)
+  else if (route !== null && route.hooks.length > 0) events.setCurrentCode(reply, 'route hooks', source)
   else events.setCurrentCode(reply, 'Fastify')
 }

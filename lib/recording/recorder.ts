@@ -12,6 +12,7 @@ import { WorkLog } from '../parts/performance/budget.js'
 import { performanceRecord } from '../parts/performance/index.js'
 import { recordRequest, recordResponse } from '../parts/request/collector.js'
 import { recordRoute } from '../parts/router/index.js'
+import { COMPARE, recordUnserializable } from '../parts/wire/collector.js'
 import { routeErrorOf } from '../routing/route-error.js'
 import { watchEnding, type Ending } from './ending.js'
 import { alreadySent, endHandler, setCurrentCode } from './handler-time.js'
@@ -94,6 +95,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
       if (!isRepeated) addError(request, error)
       return
     }
+    recordUnserializable(request, reply, error)
     recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler' }
     if (debug) recording.failure.calls = withStackLimit(MAX_CALLS, () => new Error())
     if (earlier !== null) {
@@ -156,6 +158,17 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     return profile
   }
 
+  /** Compares a message before and after validation and serialization; to be called by the hook of this name. */
+  function compare (
+    hook: keyof typeof COMPARE, request: FastifyRequest, reply: FastifyReply, payload?: unknown
+  ): void {
+    try {
+      COMPARE[hook](request, reply, payload)
+    } catch (error) {
+      warn('A message was not compared', error)
+    }
+  }
+
   // A reply may be sent or hijacked before the handler, and no hook has seen the response of a hijacked reply.
   function complete (request: FastifyRequest, reply: FastifyReply): void {
     startRecording(request, reply)
@@ -204,6 +217,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     collectIncoming: recordRequest,
     collectRequest,
     collectResponse: recordResponse,
+    compare,
     fail,
     watchErrorHandlers,
     respond,

@@ -72,7 +72,7 @@ export function notFound (request: FastifyRequest, path = pathnameOf(request), r
 function declined (request: FastifyRequest, route: string): NotFoundError {
   const { isRecording, timing, wasSent } = recordingOf(request)
   // Hooks of the route itself run when the start of its handler has been recorded.
-  const hasHook = servicesOf(request).routeTable.of(request)?.hasPreHandler === true
+  const hasHook = servicesOf(request).routeTable.of(request)?.hooks.includes('preHandler') === true
   const handler = hasHook ? 'A hook or the handler' : 'The handler'
   const caller = timing.handlerStart === 0 ? 'A hook' : handler
   const message = isRecording

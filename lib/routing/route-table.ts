@@ -20,12 +20,8 @@ export interface DeclaredRoute {
   constraints: Readonly<Record<string, unknown>>
   /** A stack taken where the route was declared, in debug mode. */
   declaredAt: Error | null
-  /** Whether the route has hooks of its own. */
-  hasHooks: boolean
-  /** Whether the route has `preHandler` hooks of its own. */
-  hasPreHandler: boolean
-  /** Whether the route has `preParsing` hooks of its own. */
-  hasPreParsing: boolean
+  /** The names of the route's own hooks. */
+  hooks: readonly string[]
 }
 
 /** A route of one method, as the router finds it. */
@@ -88,9 +84,7 @@ export class RouteTable {
       pattern: url,
       constraints: { ...constraints },
       declaredAt,
-      hasHooks: ROUTE_HOOKS.some((hook) => route[hook] !== undefined),
-      hasPreHandler: route.preHandler !== undefined,
-      hasPreParsing: route.preParsing !== undefined
+      hooks: ROUTE_HOOKS.filter((hook) => route[hook] !== undefined)
     }
     const { debugOnly = false, httpsOnly = false } = route.config ?? {}
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true

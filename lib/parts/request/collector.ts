@@ -9,6 +9,7 @@ import { grouped } from '../../view/visible.js'
 import { binaryText, snapshot } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
 import { attempt } from '../read.js'
+import { isSame } from '../wire/changes.js'
 
 const MAX_USER_FIELDS = 50
 
@@ -17,14 +18,17 @@ export function recordRequest (request: FastifyRequest): void {
   const state = stateOf(request)
   // Copies: the handler may change what it receives.
   const { method, raw: { httpVersion } } = request
+  const { sent, receivedBody } = state.recording
   const target = targetOf(request)
   const attributes = { ...attributesOf(request) }
-  const headers = { ...request.headers }
-  const query = { ...request.query as object }
+  // Validation has converted what the handler receives.
+  const headers = { ...(sent?.headers?.value ?? request.headers) as typeof request.headers }
+  const query = { ...(sent?.query?.value ?? request.query) as object }
   // A cookie without a name may be a secret.
   const cookies = (headers.cookie ?? '').split(';').filter((pair) => pair.includes('='))
     .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
   const body = snapshot(request.body ?? null, headers['content-type'], partText)
+  const sentBody = sentBodyOf(body, sent?.body?.value, receivedBody)
   const unparsed = request.body == null ? parserError(state.recording.raised) : null
   state.collect('request', () => {
     const user = servicesOf(request).mode === 'observe' ? userRecord(request) : undefined
@@ -37,12 +41,23 @@ export function recordRequest (request: FastifyRequest): void {
       query: mask.value(query),
       cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
       body: mask.value(body),
+      ...(sentBody !== undefined && { sentBody: mask.value(sentBody) }),
       ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
       attributes: mask.value(attributes),
       ...(user !== undefined && { user: mask.value(user) }),
       session: { used: state.sessionUsed === true }
     }
   })
+}
+
+/** The body as the client sent it; undefined where it is not known, or the handler received the same. */
+function sentBodyOf (body: unknown, copy: unknown, chunks: readonly Buffer[] | null | undefined): unknown {
+  const text = chunks?.length ? Buffer.concat(chunks).toString() : undefined
+  if (text === undefined) return copy === undefined || isSame(copy, body) ? undefined : snapshot(copy)
+  // Most clients send what `JSON.stringify` makes.
+  if (text === attempt(() => JSON.stringify(body), () => text)) return undefined
+  const sent = attempt((): unknown => JSON.parse(text), () => undefined)
+  return isSame(sent, body) ? undefined : snapshot(sent)
 }
 
 /** The plain values of the user that a plugin of the application has put on the request. No getter is called. */

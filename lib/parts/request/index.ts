@@ -94,7 +94,7 @@ export function responseOf (profile: Profile): Data {
 }
 
 function requestPart (data: Data, profile: Profile): string {
-  const { httpVersion, query, cookies, headers, attributes, user, rawMessage, ...request } = data
+  const { httpVersion, query, cookies, headers, attributes, user, rawMessage, sentBody, ...request } = data
   const line = {
     Method: request.method ?? profile.method,
     URL: profile.url,
@@ -105,6 +105,7 @@ function requestPart (data: Data, profile: Profile): string {
   return pairsSection('Request', line) +
     pairsSection('Query parameters', query, 'The URL has no query.') +
     section('Request body', bodyOf(request)) +
+    (sentBody === undefined ? '' : section('Request body as the client sent it', bodyOf({ body: sentBody }))) +
     pairsSection('Cookies', cookies, 'The client sent no cookies.') +
     pairsSection('Request headers', headers, 'No headers were recorded.') +
     (attributes === undefined ? '' : pairsSection('Attributes', attributes)) +

@@ -169,8 +169,10 @@ function headerProblem (name: string, value: unknown): string | undefined {
   return isValid ? undefined : 'cannot be sent'
 }
 
-function readBody (data: Data, placeholders: Placeholders): Pick<StoredRequest, 'body' | 'bodyProblem'> {
-  const { body } = data
+function readBody (recorded: Data, placeholders: Placeholders): Pick<StoredRequest, 'body' | 'bodyProblem'> {
+  // Validation and hooks may have changed what the handler received.
+  const body = recorded.sentBody ?? recorded.body
+  const data: Data = { ...recorded, body }
   const headers = isObject(data.headers) ? data.headers : {}
   const type = String(headers['content-type'] ?? '').split(';', 1).join().trim().toLowerCase()
   const bodyProblem = bodyProblemOf(data)

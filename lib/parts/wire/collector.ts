@@ -1,0 +1,187 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { maskOf } from '../../errors/masked-exceptions.js'
+import { messageOf, read } from '../../errors/thrown-value.js'
+import { recordingOf } from '../../lifecycle/request-state.js'
+import { servicesOf } from '../../lifecycle/services.js'
+import type { Mask } from '../../mask/mask.js'
+import { safeJson } from '../../view/json.js'
+import { cut, visibleLine } from '../../view/visible.js'
+import { attempt, isObject, type Data } from '../read.js'
+import { changesOf, copyOf, isOther, isUnserializable, pathOf, type Change, type Side } from './changes.js'
+import { rulesOf, type Rule } from './rules.js'
+
+declare module '../../recording/recording.js' {
+  interface Recording {
+    /** The parts of the request that have a schema, as they were before validation. */
+    sent?: Partial<Record<Part, Declared & { value: unknown }>>
+    /** Whether they were compared with what the handler received. */
+    isCompared?: boolean
+    /** What is about to be serialized. */
+    returned?: { value: unknown } | undefined
+    /** What was changed in the request and in its last response. */
+    wireChanges?: Map<Part | 'response', () => WireChange[]>
+  }
+}
+
+type Part = typeof PARTS[number]
+
+/** A value that was changed, as a sentence, and the address of the keyword of a schema by which it was changed. */
+interface WireChange { part: string, text: string, schema?: string }
+
+interface Declared { schema: unknown, name: string }
+
+const PARTS = ['body', 'query', 'params', 'headers'] as const
+/** Characters of a response that is compared. */
+const MAX_TEXT = 64 * 1024
+/** Characters. */
+const MAX_VALUE = 100
+const MAX_FIELD = 200
+
+/** What is done before and after validation, and before and after serialization. */
+export const COMPARE = {
+  preValidation: rememberSent,
+  preHandler: compareReceived,
+  preSerialization: rememberReturned,
+  onSend: compareSerialized
+}
+
+function rememberSent (request: FastifyRequest): void {
+  const { schema } = request.routeOptions
+  const recording = recordingOf(request)
+  if (schema === undefined || !recording.isRecording) return
+  recording.sent = {}
+  for (const part of PARTS) {
+    const declared = requestSchema(schema as Data, part, request)
+    if (declared.schema !== undefined) recording.sent[part] = { ...declared, value: copyOf(request[part]) }
+  }
+}
+
+function compareReceived (request: FastifyRequest): void {
+  const { sent, isCompared } = recordingOf(request)
+  if (sent === undefined || isCompared === true) return
+  recordingOf(request).isCompared = true
+  for (const part of PARTS) {
+    const { [part]: one } = sent
+    if (one?.value !== undefined) record(request, part, one, changesOf(one.value, request[part]))
+  }
+}
+
+function rememberReturned (request: FastifyRequest, _reply: FastifyReply, value: unknown): void {
+  const recording = recordingOf(request)
+  if (recording.isRecording) recording.returned = { value }
+}
+
+function compareSerialized (request: FastifyRequest, reply: FastifyReply, text: unknown): void {
+  const recording = recordingOf(request)
+  const { returned, wireChanges } = recording
+  if (returned === undefined) return
+  recording.returned = undefined
+  wireChanges?.delete('response')
+  if (typeof text !== 'string' || text.length > MAX_TEXT) return
+  const declared = responseSchema(request, reply)
+  if (declared.schema === undefined && pathOf(returned.value, isOther) === null) return
+  const sent = attempt((): unknown => JSON.parse(text), () => undefined)
+  if (sent !== undefined) record(request, 'response', declared, changesOf(returned.value, sent, true))
+}
+
+/** Records which value of a response could not be serialized. */
+export function recordUnserializable (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
+  const recording = recordingOf(request)
+  const { returned } = recording
+  if (returned === undefined || !(error instanceof TypeError) || !/BigInt|circular/.test(messageOf(error))) return
+  recording.returned = undefined
+  // A schema may leave out the first one, and a hook of the route may have given another payload.
+  const isCertain = responseSchema(request, reply).schema === undefined && !hasHook(request, 'preSerialization')
+  const path = isCertain ? pathOf(returned.value, isUnserializable) : null
+  if (path === null) return
+  const rule = /BigInt/.test(messageOf(error)) ? 'JSON has no BigInt' : 'it refers to an object that contains it'
+  add(request, 'response', () => {
+    const field = fieldText('response', path, 1, maskOf(request))
+    return [{ part: 'response', text: `${field} could not be serialized (${rule})` }]
+  })
+}
+
+function record (
+  request: FastifyRequest, part: Part | 'response', { schema, name }: Declared, changes: readonly Change[]
+): void {
+  if (changes.length === 0) return
+  add(request, part, () => {
+    const ruleOf = rulesOf(schema, name, request.server.getSchemas() as Data)
+    const rules = changes.map(ruleOf)
+    // A hook of the route may have given another payload, and a serializer of its own may have made the text.
+    const isUnknown = rules.includes(undefined) || hasHook(request, 'preSerialization')
+    if (part === 'response' && isUnknown) return []
+    // Hooks of the route run after the copy was made.
+    const validation = hasHook(request, 'preValidation') ? undefined : { rule: 'validation', schema: name }
+    return changes.flatMap((change, i) => {
+      const rule = rules[i] ?? validation
+      return rule === undefined ? [] : [shownChange(part, change, rule, maskOf(request))]
+    })
+  })
+}
+
+function add (request: FastifyRequest, part: Part | 'response', make: () => WireChange[]): void {
+  const recording = recordingOf(request)
+  const all = recording.wireChanges ??= new Map()
+  all.set(part, make)
+  recording.collect('wire', () => {
+    const changes = [...all.values()].flatMap((make) => make())
+    return changes.length === 0 ? undefined : { changes }
+  })
+}
+
+function hasHook (request: FastifyRequest, name: string): boolean {
+  return servicesOf(request).routeTable.of(request)?.hooks.includes(name) === true
+}
+
+function requestSchema (declared: Data, part: Part, request: FastifyRequest): Declared {
+  const name = part === 'query' && declared.querystring !== undefined ? 'querystring' : part
+  return contentSchema(declared[name], name, request.headers['content-type'])
+}
+
+function responseSchema (request: FastifyRequest, reply: FastifyReply): Declared {
+  const { response = {} } = (request.routeOptions.schema ?? {}) as { response?: Data }
+  const status = String(reply.statusCode)
+  const key = [status, `${status.charAt(0)}xx`, 'default'].flatMap((wanted) =>
+    Object.keys(response).filter((key) => key.toLowerCase() === wanted)).at(0)
+  return contentSchema(response[key ?? ''], `response/${key}`, reply.getHeader('content-type'))
+}
+
+/** The schema for a media type, where there are several. */
+function contentSchema (schema: unknown, name: string, header: unknown): Declared {
+  const content: unknown = isObject(schema) ? schema.content : undefined
+  if (!isObject(content)) return { schema, name }
+  const type = String(header).split(';', 1).join().trim().toLowerCase()
+  const key = Object.hasOwn(content, type) ? type : '*/*'
+  return { schema: read(content[key], 'schema'), name: `${name}/content/${key}/schema` }
+}
+
+function fieldText (part: string, path: Change['path'], count: number, mask: Mask): string {
+  const names = path.map((name) => typeof name === 'string' ? `.${name}` : count > 1 ? '[]' : `[${name}]`)
+  return visibleLine(cut(mask.text(part + names.join('')), MAX_FIELD))
+}
+
+function shownChange (part: string, change: Change, { rule, schema }: Rule, mask: Mask): WireChange {
+  const shown = (side: Side): string => shownSide(side, change, mask)
+  const what = {
+    changed: () => `: ${shown(change.from)} became ${shown(change.to)}`,
+    removed: () => ' was removed',
+    added: () => ` was set to ${shown(change.to)}`
+  }[change.kind]()
+  const times = change.count > 1 ? `, ${change.count} times` : ''
+  const text = `${fieldText(part, change.path, change.count, mask)}${what} (${rule})${times}`
+  return { part, text, ...(schema !== undefined && { schema: cut(schema, MAX_FIELD) }) }
+}
+
+// Masked by the names of the fields around it, and by those beside it.
+function shownSide ({ type, copy }: Side, { path, near }: Change, mask: Mask): string {
+  if (copy === undefined) return type
+  // Longer texts are no names of secrets.
+  const beside = Object.entries(near).map(([name, value]: [string, unknown]) =>
+    [name, typeof value === 'string' && value.length <= MAX_VALUE ? value : null] as const)
+  const siblings = Array.isArray(near) ? beside.map(([, value]) => value) : Object.fromEntries(beside)
+  const nested = path.reduceRight<unknown>((inner, name, i) =>
+    Object.assign(i === path.length - 1 ? siblings : {}, { [name]: inner }), copy)
+  const shown = path.reduce((value, name) => read(value, String(name)), mask.value(nested))
+  return visibleLine(cut(safeJson(shown), MAX_VALUE))
+}

@@ -1,0 +1,43 @@
+import { html } from '../../view/html.js'
+import { note, section, table } from '../../view/components.js'
+import { code, counted, escapeMarkdown } from '../../view/visible.js'
+import type { Part } from '../part.js'
+import { addressOf, listOf, type Data } from '../read.js'
+
+const MAX_SENTENCES = 20
+
+/** What validation changed in the request, and serialization in the response. */
+export const wire: Part<Data> = {
+  name: 'wire',
+  panel: {
+    label: 'Changed values',
+    group: 'overview',
+    count: (data) => changesOf(data).length,
+    render: (data) => tableOf('The handler did not receive what the client sent', changesOf(data, false)) +
+      tableOf('The client did not receive what the handler returned', changesOf(data, true)) ||
+      note('No value was changed.')
+  },
+  overview (data) {
+    const [first, ...others] = changesOf(data)
+    const more = others.length === 0 ? '' : ` and ${counted(others.length, 'more', 'more')}`
+    const value = first && html`<a href="${addressOf('wire')}">${first.text}</a>${more}`
+    return value === undefined ? [] : [{ order: 35, title: 'Changed values', value }]
+  },
+  markdown (data) {
+    const lines = changesOf(data).slice(0, MAX_SENTENCES)
+      .map(({ text, schema }) => `- ${escapeMarkdown(text)}${schema === '' ? '' : `, schema ${code(schema)}`}`)
+    return lines.length === 0 ? [] : [{ order: 25, title: 'Changed values', blocks: [lines.join('\n')] }]
+  },
+  comparison: [{ values: (data) => Object.fromEntries(changesOf(data).map(({ text }) => [text, 'yes'])) }]
+}
+
+function changesOf ({ changes }: Data, ofResponse?: boolean): Array<Record<'text' | 'schema', string>> {
+  return listOf(changes).filter(({ part }) => ofResponse === undefined || ofResponse === (part === 'response'))
+    .map(({ text, schema = '' }) => ({ text: String(text), schema: String(schema) }))
+}
+
+function tableOf (title: string, changes: ReturnType<typeof changesOf>): string {
+  const rows = changes.map(({ text, schema }) =>
+    html`<tr><td class="text">${text}</td><td class="text">${schema}</td></tr>`)
+  return rows.length === 0 ? '' : section(title, table(title, ['Change', 'Schema'], rows, 'rows'))
+}
