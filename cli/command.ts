@@ -34,7 +34,8 @@ export interface Command {
   args: string
   summary: string
   options?: CommandOptions
-  run: (context: CommandContext) => Promise<void>
+  /** Returns the exit code if it is not 0. */
+  run: (context: CommandContext) => Promise<number | void>
 }
 
 export const CRITERIA: CommandOptions = Object.fromEntries(Object.entries(FIELDS).flatMap(([name, { help }]) =>

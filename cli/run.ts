@@ -12,10 +12,12 @@ import { lifecycle } from './commands/lifecycle.js'
 import { mcp } from './commands/mcp.js'
 import { headers, list, purge, show, tail } from './commands/profiles.js'
 import { exportCommand, importCommand } from './commands/transfer.js'
+import { waiting } from './commands/waiting.js'
 import { Terminal, type Output } from './terminal.js'
 
 export const COMMANDS: Readonly<Record<string, Command>> = {
-  list, tail, show, headers, compare, replay, to, export: exportCommand, import: importCommand, purge, mcp, lifecycle
+  ...{ list, tail, waiting, show, headers, compare, replay, to },
+  ...{ export: exportCommand, import: importCommand, purge, mcp, lifecycle }
 }
 
 const HELP = ['help', '--help', '-h']
@@ -38,7 +40,7 @@ export async function run (args: readonly string[]): Promise<void> {
   process.exit(exitCode)
 }
 
-/** Runs a command and returns its exit code: 0, or 1 for a failure. */
+/** Runs a command and returns its exit code: 0, 1 for a failure, or what the command returns. */
 export async function execute ([name = 'help', ...rest]: readonly string[], out: Output, err: Output): Promise<number> {
   const terminal = new Terminal(out)
   // A promise: a server of the Model Context Protocol may run several tools at once.
@@ -56,8 +58,8 @@ export async function execute ([name = 'help', ...rest]: readonly string[], out:
     const open = async (): Promise<ProfileStorage> => await (opening ??= openStore(flags, name === 'import'))
     const print: CommandContext['print'] = async (data, lines) =>
       await (flags.json === true ? terminal.json(data, 2) : terminal.lines(lines()))
-    if (flags.help === true) await terminal.lines(commandHelp(name, command))
-    else await command.run({ args, flags, terminal, print, open })
+    if (flags.help !== true) return await command.run({ args, flags, terminal, print, open }) ?? 0
+    await terminal.lines(commandHelp(name, command))
     return 0
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)

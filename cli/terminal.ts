@@ -56,8 +56,9 @@ export function requestLines (mark: string, request: ShownRequest, { columns, st
   const facts = `${time.slice(5, 19).replace('T', ' ')}Z ${milliseconds(duration).padStart(9)}`
   const path = url.replace(/^https?:\/\/[^/?#]*(?=\/)/, '')
   const target = style('reset', shorten(`${method} ${path}`, columns - 43))
+  const code = status === 0 ? '···' : String(status)
   return [
-    `${mark} ${style('bold', token)}  ${style(color, String(status))}  ${style('dim', facts)}  ${target}`,
+    `${mark} ${style('bold', token)}  ${style(color, code)}  ${style('dim', facts)}  ${target}`,
     ...exception === null ? [] : [`  ${style('red', shorten(exception, columns - 2))}`]
   ]
 }

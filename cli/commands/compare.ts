@@ -4,13 +4,17 @@ import { lastSuccess } from '../../lib/reading/compare/last-success.js'
 import { FORMATS, writeAs } from '../../lib/reading/formats/formats.js'
 import type { ReplayView } from '../../lib/reading/pages/replay.js'
 import { counted } from '../../lib/view/visible.js'
-import { CRITERIA, findProfile, searchOf, type Command } from '../command.js'
+import { CRITERIA, findProfile, searchOf, type Command, type CommandOptions, type Flags } from '../command.js'
 import { requestLines, shorten, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
 const MAX_SHOWN = 20
 const DEFAULT_URL = 'http://127.0.0.1:3000'
 const TIMEOUT = 60_000
+
+export const URL_OPTION: CommandOptions = {
+  url: { type: 'string', help: `the address of the service; ${DEFAULT_URL} by default` }
+}
 
 export const compare: Command = {
   args: '<token | latest> [token]',
@@ -72,7 +76,7 @@ export const replay: Command = {
   args: '<token | latest>',
   summary: 'replay a request on the running service, and compare both',
   options: {
-    url: { type: 'string', help: `the address of the service; ${DEFAULT_URL} by default` },
+    ...URL_OPTION,
     set: { type: 'string', multiple: true, help: 'name=value for a masked value; others are not sent' },
     yes: { type: 'boolean', help: 'replay a POST, PUT, PATCH or DELETE: it may repeat side effects' }
   },
@@ -81,15 +85,14 @@ export const replay: Command = {
       const [name = '', ...value] = String(pair).split('=')
       return [`value.${name}`, value.join('=')] as [string, string]
     })
-    const service = String(flags.url ?? DEFAULT_URL)
-    const view = await fetchJson<ReplayView>(service, token)
+    const view = await fetchJson<ReplayView>(flags.url, pathOf(token))
     const { request, safe, masked, formToken } = view
     if (!safe && flags.yes !== true) {
       throw new Error(`"${request.method} ${request.target}" may repeat side effects: --yes replays it.`)
     }
     const unset = masked.filter(({ name }) => !values.some(([field]) => field === `value.${name}`))
     const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...values])
-    const answer = await fetchJson<{ token: string, comparison: Comparison }>(service, view.token, body)
+    const answer = await fetchJson<{ token: string, comparison: Comparison }>(flags.url, pathOf(view.token), body)
     await print(answer, () => [
       ...comparisonLines(answer.comparison, terminal),
       ...unset.map(({ name }) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
@@ -97,15 +100,19 @@ export const replay: Command = {
   }
 }
 
-/** Sends a GET, or with a body a POST, to the replay route of a service; returns its JSON. Throws for an error. */
-async function fetchJson<T> (service: string, token: string, body?: URLSearchParams): Promise<T> {
+function pathOf (token: string): string {
+  return `${encodeURIComponent(token)}/replay`
+}
+
+/** Sends a GET, or with a body a POST, to the profiler of a service; returns its JSON. Throws for an error. */
+export async function fetchJson<T> (url: Flags[string], path: string, body?: URLSearchParams): Promise<T> {
+  const service = String(url ?? DEFAULT_URL)
   const { protocol = '', username, password } = URL.canParse(service) ? new URL(service) : {}
   if (!/^https?:$/.test(protocol) || username || password) {
     // It is not shown, as it may have a password.
     throw new Error(`--url is not an address such as ${DEFAULT_URL}, without a user and a password.`)
   }
-  const path = `_profiler/${encodeURIComponent(token)}/replay`
-  const response = await fetch(new URL(path, `${service.replace(/\/+$/, '')}/`), {
+  const response = await fetch(new URL(`_profiler/${path}`, `${service.replace(/\/+$/, '')}/`), {
     ...body !== undefined && { method: 'POST', body },
     headers: { accept: 'application/json' },
     redirect: 'manual',

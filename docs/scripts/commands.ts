@@ -16,9 +16,9 @@ ${await printed([name, '--help'])}
 store is that of \`STORAGE_URL\` and \`DATA_DIR\`, or of \`--storage\` and \`--data-dir\`. [Search
 criteria](search.md) describes the criteria.
 
-The exit code is 0, or 1 if something was not found, failed, or the command line is invalid. Control
-characters of requests are not printed. JSON and exports escape them, and characters that reorder
-text.
+The exit code is 0, or 1 if something was not found, failed, or the command line is invalid; that of
+\`waiting\` is 2 if a request has not ended. Control characters of requests are not printed. JSON and
+exports escape them, and characters that reorder text.
 
 \`\`\`text
 ${await printed(['help'])}

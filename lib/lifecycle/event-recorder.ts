@@ -37,7 +37,7 @@ export class HookRun {
   /** Milliseconds on the clock of `performance.now()`. */
   readonly startedAt: number
   duration = 0
-  outcome: Outcome = 'ran'
+  outcome: Outcome = 'running'
   reason: string | null = null
   readonly statusBefore: number
   statusAfter: number
@@ -131,6 +131,16 @@ export class EventRecorder {
     }
   }
 
+  /** The function that runs, or that has answered; null: none. */
+  get current (): HookRun | null {
+    return this.#running ?? this.#runs.findLast(({ outcome }) => outcome === 'answered') ?? null
+  }
+
+  /** The code that runs while no recorded function does. */
+  get currentCode (): { readonly by: UnrecordedCode, readonly source?: string } {
+    return this.#currentCode
+  }
+
   /** Whether a listener was reached in a pass. */
   reached (index: number, pass: PassName): boolean {
     return this.#runs.some((run) => run.callee.index === index && run.pass === pass)
@@ -200,7 +210,8 @@ export class EventRecorder {
 
   #eventOf (run: HookRun, mask: HeaderMask): ListenerEvent {
     const { stage, listener, plugin, source } = run.callee
-    const { pass, outcome, startedAt, duration, reason, headers, statusBefore, statusAfter } = run
+    const { pass, outcome, startedAt, reason, headers, statusBefore, statusAfter } = run
+    const duration = run.isOver ? run.duration : performance.now() - startedAt
     const start = milliseconds(startedAt - this.#startedAt)
     const event: ListenerEvent = { stage, listener, pass, outcome, start, duration: milliseconds(duration) }
     if (reason !== null) event.reason = reason

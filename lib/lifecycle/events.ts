@@ -28,7 +28,8 @@ export interface Slot {
 }
 
 export type PassName = 'main' | 'error'
-export type Outcome = 'ran' | 'skipped' | 'answered' | 'raised'
+/** `running`: the request has not ended. */
+export type Outcome = 'ran' | 'skipped' | 'answered' | 'raised' | 'running'
 
 /** The hooks of Fastify that a request passes; what an application adds to them happens between the listeners. */
 export type HookStage =

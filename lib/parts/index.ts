@@ -20,11 +20,13 @@ import { router } from './router/index.js'
 import { security } from './security/index.js'
 import { spans } from './spans/index.js'
 import { trace } from './trace/index.js'
+import { waiting } from './waiting/index.js'
 import { wire } from './wire/index.js'
 
 /** The parts of Hindsight in the order of the menu, group by group, and at the end those without a panel. */
 export const parts: readonly Part[] = [
   overview,
+  waiting,
   request,
   wire,
   exceptions,

@@ -78,6 +78,8 @@ export interface TimelineEntry {
   failed?: boolean
   /** The text of the tooltip. */
   detail?: string
+  /** The line of the application that began it, `file:line`. */
+  source?: string | null
   /** The URL of what shows more; default: the panel of the part. */
   link?: string
   /** A step of the request itself, and no work within one. */

@@ -21,10 +21,11 @@ export function profileMarkdown (
   profile: Profile, success: LastSuccess | null = null, parts: readonly Part[] = ownParts
 ): string {
   const { status, method, url } = profile
+  const outcome = status === 0 ? 'Not ended' : `${status} ${STATUS_CODES[status] ?? ''}`
   const sections = resultsOf(parts, profile, (part, data) => part.markdown?.(data, profile))
   return [
     `# ${escapeMarkdown(cut(headline(profile), MAX_TITLE))}`,
-    `**${status} ${STATUS_CODES[status] ?? ''}** · ${code(cut(`${method} ${url}`, MAX_TITLE))}`,
+    `**${outcome}** · ${code(cut(`${method} ${url}`, MAX_TITLE))}`,
     facts(profile),
     ...sentencesOf(parts, profile).map(escapeMarkdown),
     DATA_NOTE,
@@ -38,7 +39,7 @@ export function profileMarkdown (
 function headline ({ exceptions, method, url, status }: Profile): string {
   const chain = listOf(exceptions)
   const main = chain.at(status === 404 || status === 405 ? -1 : 0)
-  if (main === undefined) return `${status} ${method} ${url}`
+  if (main === undefined) return `${status === 0 ? 'Not ended:' : status} ${method} ${url}`
   return [main.message, main.name].map((text) => String(text ?? '')).find((text) => text.trim() !== '') ?? 'Error'
 }
 

@@ -32,7 +32,7 @@ export interface BuildOptions {
   config: unknown
 }
 
-/** Makes the profile of a request after its response: plain data, masked. */
+/** Makes the profile of a request after its response, or until now with the status 0: plain data, masked. */
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, options: BuildOptions): Profile {
   const { maxBytes, collected = {}, config } = options
   const recording = recordingOf(request)
@@ -41,17 +41,20 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const sentHeaders = recording.sentHeaders ?? reply.getHeaders() as Headers
   const mask = maskOf(request, sentHeaders.location)
   const origin = originOf(request)
-  recording.events?.leaveAll(reply)
-  recording.events?.finish(sentHeaders)
+  const isOver = timing.endedAt !== 0
+  if (isOver) {
+    recording.events?.leaveAll(reply)
+    recording.events?.finish(sentHeaders)
+  }
   const events = recording.events?.events(mask.header) ?? []
-  const status = statusOfEnding(recording.ending, reply)
+  const status = isOver ? statusOfEnding(recording.ending, reply) : 0
   const masked = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)
   const { exceptions, otherErrors } = errorsOf(request, masked)
   // The mask of a collector does not hide the path parameters of this request.
   const names = Object.keys(recording.collected)
   const ownData = Object.fromEntries(names.map((name) => [name, collectedBy(recording, name)]))
   const collectors = mask === maskWithoutParams ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
-  const blocked = debug ? blockedBy(request, reply, status, collectors) : []
+  const blocked = debug && isOver ? blockedBy(request, reply, status, collectors) : []
   const { matched: route = null } = (collectors.router ?? {}) as { matched?: ProfiledRoute }
   if (route !== null) delete collectors.router
   Object.assign(collectors, { config }, mask.value(collected))
@@ -62,7 +65,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     version: PROFILE_VERSION,
     token,
     time: new Date(timing.startedTime).toISOString(),
-    duration: Math.round((timing.endedAt - timing.startedAt - timing.own) * 1000) / 1000,
+    duration: Math.round(((timing.endedAt || performance.now()) - timing.startedAt - timing.own) * 1000) / 1000,
     method: request.method,
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,

@@ -90,14 +90,24 @@ function sentStatus ({ raw, request }: FastifyReply): number {
 function endingOf (request: FastifyRequest, reply: FastifyReply, { error, timedOut = false }: Facts): Ending {
   const { raw } = reply
   const begun = raw.headersSent
-  if (request.raw.headers.upgrade !== undefined && reply.sent && !begun) return { kind: 'upgraded', begun: false }
+  if (isUpgraded(request, reply)) return { kind: 'upgraded', begun: false }
   const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error })
   const cause = error ?? raw.errored ?? streamOf(request)?.errored
   if (cause != null && !isConnectionError(cause)) return failed(cause)
   if (timedOut) return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))
   if (!isClosedByClient(request)) return failed(new NoResponseError(`The server closed the connection ${when(begun)}`))
-  if (begun && ENDLESS.test(String(raw.getHeader('content-type') ?? ''))) return { kind: 'sent', begun }
+  if (isEndless(reply)) return { kind: 'sent', begun: true }
   return { kind: 'gone', begun, error: new ClientGoneError(`The client closed the connection ${when(begun)}`) }
+}
+
+/** Whether the connection is used for another protocol. */
+export function isUpgraded ({ raw: { headers } }: FastifyRequest, { raw, sent }: FastifyReply): boolean {
+  return headers.upgrade !== undefined && sent && !raw.headersSent
+}
+
+/** Whether a response has begun that has no end of its own. */
+export function isEndless ({ raw }: FastifyReply): boolean {
+  return raw.headersSent && ENDLESS.test(String(raw.getHeader('content-type') ?? ''))
 }
 
 function when (begun: boolean): string {

@@ -11,7 +11,7 @@ import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
 import { openConfiguration } from '../parts/config/index.js'
-import { newToken } from '../store/profile.js'
+import { newToken, type Profile } from '../store/profile.js'
 import { buildProfile } from './build-profile.js'
 import { collectPolicy } from './collect-policy.js'
 import { LateRecording } from './late.js'
@@ -145,6 +145,9 @@ export function openProfiles (
     },
     /** The token that the profile of the request will have; null where its path or its route excludes it. */
     tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? tokenOf(request) : null,
+    /** The profile until now of a request that has not ended. Collectors of the application have not run. */
+    unfinished: (request: FastifyRequest, reply: FastifyReply, collected: Record<string, unknown>): Profile =>
+      buildProfile(request, reply, { maxBytes: profiler.maxProfileBytes, collected, config: configuration() }),
     /** To be called when a response begins: the request that follows a redirect is its child. */
     rememberRedirect (request: FastifyRequest, reply: FastifyReply): void {
       const location = reply.getHeader('location')

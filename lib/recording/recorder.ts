@@ -12,13 +12,17 @@ import { WorkLog } from '../parts/performance/budget.js'
 import { performanceRecord } from '../parts/performance/index.js'
 import { recordRequest, recordResponse } from '../parts/request/collector.js'
 import { recordRoute } from '../parts/router/index.js'
+import { waitingOf } from '../parts/waiting/collector.js'
+import { releaseWaits } from '../parts/waiting/trace.js'
 import { COMPARE, recordUnserializable } from '../parts/wire/collector.js'
 import { routeErrorOf } from '../routing/route-error.js'
+import type { Profile } from '../store/profile.js'
 import { watchEnding, type Ending } from './ending.js'
 import { alreadySent, endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
 import { openProfiles, release, type ProfileAddress } from './profiles.js'
 import type { Recording } from './recording.js'
+import { ageOf, MIN_AGE, waitingRequests, type WaitingRequest } from './waiting.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -49,6 +53,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   const { debug, mode, recording: setting, warn } = app.hindsight
   const profiles = settings === null ? null : openProfiles(app, settings, options, complete)
   const logs = openLogs(app)
+  /** The recorded requests whose responses have not ended, in the order of their arrival. */
+  const open = new Set<FastifyRequest>()
 
   /** Begins a request, before its first listener or hook. */
   function begin (request: FastifyRequest, reply: FastifyReply): void {
@@ -65,6 +71,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (setting !== 'always' || (!debug && profiles?.isProfiledOnSuccess(request) === false)) return
     recording.work = new WorkLog(recording.timing.startedAt)
     startRecording(request, reply)
+    if (profiles !== null) open.add(request)
     if (isInjected) recordParent(request, recording)
   }
 
@@ -178,9 +185,12 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
 
   function end (request: FastifyRequest, reply: FastifyReply, ending: Ending): void {
     const recording = recordingOf(request)
+    const isOld = ageOf(recording) >= MIN_AGE
+    if (open.delete(request) && isOld && 'error' in ending) recording.collect('waiting', waitingOf(request, reply))
     recording.ending = ending
     recording.timing.endedAt = performance.now()
     recording.work?.end()
+    releaseWaits(recording)
     const error = 'error' in ending ? ending.error : undefined
     const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
     if (mode === 'full' && recording.isRecording && isClosed) request.log.info({ channel: 'request' }, error.message)
@@ -225,7 +235,18 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     /** The address of the request's profile; null: it is not profiled. */
     profileOf: (request: FastifyRequest): ProfileAddress | null => profiles?.profileOf(request) ?? null,
     /** The token that the profile of the request will have; null where it has none in any case. */
-    tokenOf: (request: FastifyRequest): string | null => profiles?.tokenOf(request) ?? null
+    tokenOf: (request: FastifyRequest): string | null => profiles?.tokenOf(request) ?? null,
+    /** The requests that have not ended after a second, the oldest first. */
+    waiting: (): WaitingRequest[] => waitingRequests(open, profiles?.tokenOf ?? (() => null)),
+    /** The profile until now of a request that has not ended. */
+    unfinished (token: string): Profile | undefined {
+      const request = [...open].find((one) => recordingOf(one).token === token)
+      const { collected = {}, reply = null } = request === undefined ? {} : recordingOf(request)
+      if (request === undefined || reply === null) return undefined
+      // The rest of the request is recorded when its body was read.
+      if (collected.router === undefined) recordRoute(request)
+      return profiles?.unfinished(request, reply, { waiting: waitingOf(request, reply) })
+    }
   }
 }
 

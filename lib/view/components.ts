@@ -133,9 +133,9 @@ export function placeOf (source: string, editor: EditorLink | null): { shown: st
   return { shown, href: editor?.(file, Number(line), 1) ?? null }
 }
 
-/** A status code, colored by its class. */
+/** A status code, colored by its class; 0: the request has not ended. */
 export function statusBadge (status: number): string {
-  return html`<span class="status status-!${statusClass(status)}">${status}</span>`
+  return html`<span class="status status-!${statusClass(status)}">${status === 0 ? 'open' : status}</span>`
 }
 
 /** The class of a status code (RFC 9110, section 15): 1 to 5; 0 for other values. */

@@ -8,6 +8,7 @@ import listRoutes from './list.js'
 import planRoutes from './plan.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
+import waitingRoutes from './waiting.js'
 import { ASSET, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
 
 /** Codes of errors that are shown as a page with one sentence. */
@@ -35,7 +36,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   // Replaces a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
-  for (const routes of [listRoutes, profileRoutes, replayRoutes, planRoutes, reportRoutes]) {
+  for (const routes of [listRoutes, waitingRoutes, profileRoutes, replayRoutes, planRoutes, reportRoutes]) {
     await app.register(routes)
   }
 }

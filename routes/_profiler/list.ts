@@ -1,18 +1,22 @@
 import { Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Services } from '../../lib/lifecycle/services.js'
 import { follow, type FollowOptions } from '../../lib/store/follow.js'
-import type { Profiler } from '../../lib/store/profiler.js'
 import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../lib/store/search-query.js'
 import type { ProfilePage } from '../../lib/store/storage.js'
 import { visibleJson } from '../../lib/view/json.js'
-import { baseOf, formatOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
+import { traceForm } from '../../lib/parts/waiting/index.js'
+import { isTracing } from '../../lib/parts/waiting/trace.js'
+import { baseOf, formatOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
 
 const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
 const TooManyFollowersError =
   createError('HINDSIGHT_TOO_MANY_FOLLOWERS', 'At most %s clients may follow the stream at once.', 503)
 
 const MAX_FOLLOWERS = 50
+/** Milliseconds between two events, or comments, of a stream. */
+const HEARTBEAT = 1_000
 
 /** Lists of profiles: the newest, pages of a search, and the stream of new ones. */
 export default async function listRoutes (app: FastifyInstance): Promise<void> {
@@ -48,11 +52,19 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     .map(([name, value]) => [name, String(Array.isArray(value) ? value.at(-1) : value)]))
   try {
     const page = await found(request)
-    const { profiler, parts } = request.server.hindsight
+    const { profiler, parts, recorder } = request.server.hindsight
     const { counters, lastLoss } = profiler
     const { criteria } = searchOf(request)
     const stats = await profiler.stats()
-    const view = { ...page, fields, criteria, own: criteriaOf(parts), stats, counters, lastLoss }
+    // Criteria are those of profiles.
+    const isNewest = Object.keys(criteria).length === 0 && fields.cursor === undefined
+    const waiting = isNewest ? recorder?.waiting() ?? [] : []
+    const form = waiting.length > 0 || (isNewest && isTracing())
+      ? traceForm({ base: baseOf(request), formToken: await formTokenOf(request) })
+      : ''
+    const view = {
+      ...page, fields, criteria, own: criteriaOf(parts), stats, counters, lastLoss, waiting, traceForm: form
+    }
     return await sendPage(request, reply, (options) => searchPage(view, options))
   } catch (error) {
     const { statusCode, message } = error as FastifyError
@@ -91,15 +103,23 @@ function addStream (app: FastifyInstance): void {
     if (request.raw.httpVersionMajor === 1) reply.header('connection', 'close')
     // Proxies must not buffer the events.
     return reply.type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no')
-      .send(Readable.from(eventsOf(profiler, { criteria, after, signal: follower.signal })))
+      .send(Readable.from(eventsOf(app.hindsight, { criteria, after, signal: follower.signal })))
   })
 }
 
-async function * eventsOf (profiler: Profiler, options: FollowOptions): AsyncGenerator<string> {
+async function * eventsOf (
+  { profiler, recorder }: Pick<Services, 'profiler' | 'recorder'>, options: FollowOptions
+): AsyncGenerator<string> {
+  let shown = ''
   yield 'retry: 2000\n\n'
-  for await (const profiles of follow(profiler, options)) {
+  for await (const profiles of follow(profiler, { ...options, heartbeat: HEARTBEAT })) {
+    const waiting = (recorder?.waiting() ?? []).map(({ token }) => token)
+    const isChanged = shown !== (shown = waiting.join())
     // A comment keeps the connection open.
-    if (profiles.length === 0) yield ': no new profiles\n\n'
-    else yield profiles.map((summary) => `event: profile\ndata: ${visibleJson(summary)}\n\n`).join('')
+    if (profiles.length === 0 && !isChanged) yield ': no new profiles\n\n'
+    else {
+      yield profiles.map((summary) => `event: profile\ndata: ${visibleJson(summary)}\n\n`).join('') +
+        (isChanged ? `event: waiting\ndata: ${visibleJson(waiting)}\n\n` : '')
+    }
   }
 }

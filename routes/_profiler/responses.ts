@@ -89,10 +89,14 @@ export function baseOf (request: FastifyRequest): string {
   return request.server.prefix.replace(/\/$/, '')
 }
 
-/** The profile of a token or `latest`; by default, of the path parameter `token`. Throws where there is none. */
+/**
+ * The profile of a token or `latest`; by default, of the path parameter `token`. That of a request that has not ended
+ * is its profile until now. Throws where there is none.
+ */
 export async function profileOf (request: FastifyRequest, token = tokenOf(request)): Promise<Profile> {
-  const { profiler } = request.server.hindsight
-  const profile = await profiler.find(token === 'latest' ? (await profiler.latest())?.token ?? token : token)
+  const { profiler, recorder } = request.server.hindsight
+  const wanted = token === 'latest' ? (await profiler.latest())?.token ?? token : token
+  const profile = recorder?.unfinished(wanted) ?? await profiler.find(wanted)
   if (profile === undefined) throw new TokenNotFoundError(token)
   return profile
 }

@@ -223,8 +223,8 @@ t.test('errors name the invalid argument', async (t) => {
   const missing = join(dataDir, 'nowhere')
   for (const [args, message] of [
     [
-      ['lst'], 'There is no command "lst"; the commands are list, tail, show, headers, compare, replay, to, export, import, purge, mcp, lifecycle. ' +
-      'Did you mean "list"?\n'
+      ['lst'], 'There is no command "lst"; the commands are list, tail, waiting, show, headers, compare, replay, to, ' +
+      'export, import, purge, mcp, lifecycle. Did you mean "list"?\n'
     ],
     [['000001'], /^fastify-hindsight: There is no command "000001"; the commands are [^?]*\.\n$/],
     [['shwo'], /: There is no command [^?]*\. Did you mean "show"\?\n$/],

@@ -107,6 +107,7 @@ function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
     failed,
     detail: `${url}: ${String(error ?? status ?? 'no response yet')}`,
     link: addressOf('http-client', `call-${i + 1}`),
+    ...typeof call.source === 'string' && { source: call.source },
     // HTTP semantic conventions, client spans.
     clientSpan: {
       name: method,

@@ -3,7 +3,7 @@ import type { FlattenedException } from '../../errors/exception.js'
 import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { lead, milliseconds, note, placeOf, section, statusBadge } from '../../view/components.js'
-import { isFailure, isFollow, type Profile, type ProfileSummary } from '../../store/profile.js'
+import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import { addressOf, labelOf, panelsOf, problemsOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
 import type { PanelView, Part } from '../part.js'
 
@@ -22,12 +22,13 @@ export const overview: Part = {
         .filter(({ value }) => value !== '')
         .map(({ title, value }) => html`<div><dt>${String(title)}</dt><dd>!${String(value)}</dd></div>`)
       const sentences = sentencesOf(shown, profile).map((text) => html`<p>${text}</p>`)
-      return lead(outcomeSentence(profile), isFailure(profile) ? 'bad' : profile.status < 400 ? 'good' : 'plain') +
+      const mood = isFailure(profile) ? 'bad' : isSuccess(profile) && profile.status > 0 ? 'good' : 'plain'
+      return lead(outcomeSentence(profile), mood) +
         html`!${sentences}<dl class="tiles">!${tiles}</dl>!${view.differences ?? ''}!${relatedRequests(profile, view)}`
     }
   },
   overview: (_, profile, { parts }) => [
-    { order: 20, title: 'Slowest part', value: slowestPart(timelineOf(parts, profile)) },
+    { order: 20, title: 'Slowest part', value: profile.status === 0 ? '' : slowestPart(timelineOf(parts, profile)) },
     { order: 30, title: 'Problems', value: problemLinks(parts, profile) }
   ]
 }
@@ -35,6 +36,7 @@ export const overview: Part = {
 /** What happened to a request, in sentences that state recorded facts only. */
 export function outcomeSentence (profile: Profile): string {
   const { method, status, exceptions, events, duration } = profile
+  if (status === 0) return `The response had not ended after ${milliseconds(duration)}.`
   const closer = { 499: 'client', 444: 'server' }[status]
   if (closer !== undefined) {
     return `The ${closer} closed the connection after ${milliseconds(duration)}, before the response.`

@@ -219,6 +219,7 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     failed: error !== undefined,
     detail: `${oneLine(runnable(query))} · ${resultText(query)} · ${placeOf(query)}`,
     link,
+    source: query.source,
     // Semantic conventions of database clients. The application's own span is exported by its SDK.
     ...!hasSpan && { clientSpan: { name: system, attributes } }
   }

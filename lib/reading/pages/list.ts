@@ -7,6 +7,7 @@ import type { ProfilePage, StorageStats } from '../../store/storage.js'
 import { isFollow, isNoise, type ProfileSummary } from '../../store/profile.js'
 import type { WriteCounters } from '../../store/write-queue.js'
 import { age, bytes, milliseconds, note, scrollable, select, statusBadge } from '../../view/components.js'
+import type { WaitingRequest } from '../../recording/waiting.js'
 import { layout, pageLink, type PageOptions } from './layout.js'
 
 /** The fields of a search, as in the query. */
@@ -24,6 +25,10 @@ export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'ne
   counters?: Readonly<WriteCounters>
   /** Why the last lost profile was lost. */
   lastLoss?: string
+  /** Requests that have not ended. */
+  waiting?: readonly WaitingRequest[]
+  /** The form that changes what is traced of them, as markup. */
+  traceForm?: string
 }
 
 /** The text fields of the form: label and placeholder by name. */
@@ -61,9 +66,14 @@ const SAME_PERIOD = 60_000
 /** Maximum characters of markup of a URL or an exception, so that a list of 50 has less than 40 kB. */
 const MAX_TEXT = 60
 
+/** What a profile has in addition to a request that has not ended. */
+const OPEN = { status: 0, ip: '', error: false, exception: null, warnings: 1, parent: null, pinned: false }
+/** Sentences of one request. */
+const MAX_REASONS = 3
+
 /** The list of stored profiles that match a search. */
 export function searchPage (result: SearchResult, options: PageOptions): string {
-  const { fields = {}, criteria, problem, profiles = [], next = null, stats } = result
+  const { fields = {}, criteria, problem, profiles = [], next = null, stats, waiting = [], traceForm = '' } = result
   const preset = Object.values(PRESETS).find((preset) => criteria !== undefined && selectsSame(criteria, preset))
   const current = preset === undefined ? '' : presetLink(preset, options.base)
   const isSearch = criteriaOf(fields).length > 0
@@ -73,7 +83,8 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
     ? 'No profiles match.'
     : 'No request has been profiled yet. Send one to the application, then load this page again.'
   const content = problem === undefined
-    ? table(profiles, fields, options) + (profiles.length === 0 ? html`<div class="empty">!${note(empty)}</div>` : '')
+    ? traceForm + table(result, fields, options) +
+      (profiles.length + waiting.length === 0 ? html`<div class="empty">!${note(empty)}</div>` : '')
     : html`<p class="failure" role="alert">${problem}</p>`
   return layout(options, title, html`<main id="content">
 <div class="title-row"><h1>${title}</h1>!${controls}</div>
@@ -151,8 +162,8 @@ function lossNotice ({ counters, lastLoss = '' }: SearchResult): string {
     html`${failed} because the store or their data failed. ${lastLoss && `Last reason: ${lastLoss}`}</p>`
 }
 
-function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: PageOptions): string {
-  if (profiles.length === 0) return ''
+function table ({ profiles = [], waiting = [] }: SearchResult, fields: Fields, { base }: PageOptions): string {
+  if (profiles.length + waiting.length === 0) return ''
   const head = (label: string, column: string, className = ''): string => {
     const { cursor: _, sort: current, ...others } = fields
     const sort = current || '-time'
@@ -163,7 +174,7 @@ function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: P
   }
   // Columns that would be empty are left out.
   const columns = COLUMNS.filter(([name]) => profiles.some(({ values }) => values?.[name] !== undefined))
-  const hasOneOrigin = new Set(profiles.map(({ url }) => originOf(url))).size === 1
+  const hasOneOrigin = new Set([...waiting, ...profiles].map(({ url }) => originOf(url))).size === 1
   const bodies = groupsOf(profiles, fields).map((group) => {
     // The stylesheet expands the group when this box is checked.
     const toggle = group.length === 1
@@ -172,11 +183,16 @@ function table (profiles: readonly ProfileSummary[], fields: Fields, { base }: P
     return html`<tbody>!${group.map((profile, i) =>
       row(profile, hasOneOrigin, i === 0 ? toggle + remarks(profile) : '', columns))}</tbody>`
   })
+  const open = waiting.map((request) => {
+    const reasons = request.sentences.slice(0, MAX_REASONS)
+      .map((text) => html`<div class="warning-line">${visibleLine(text)}</div>`)
+    return row({ ...OPEN, ...request }, hasOneOrigin, reasons.join(''), columns)
+  })
   return scrollable('Stored profiles', html`<table class="rows profiles">
 <thead><tr><th scope="col">Token</th>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>
 <th scope="col">Route</th>!${head('Duration', 'duration', ' class="duration"')}
 !${head('Time', 'time')}!${columns.map(([, title]) => html`<th scope="col" class="of-part">${title}</th>`)}
-</tr></thead>!${bodies}</table>`)
+</tr></thead>!${open.length > 0 ? html`<tbody class="waiting">!${open}</tbody>` : ''}!${bodies}</table>`)
 }
 
 /**

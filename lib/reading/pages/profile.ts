@@ -24,7 +24,7 @@ const FORMATS = [['curl', 'curl'], ['fetch', 'fetch'], ['test', 'test'], ['http'
 export function profilePage (profile: Profile, part: Part, options: ProfilePageOptions): string {
   const { status, method, url } = profile
   const label = labelOf(part)
-  const title = `${status} ${method} ${url.replace(/^https?:\/\/[^/]*(?=\/)/, '')}` +
+  const title = `${status === 0 ? 'Not ended:' : status} ${method} ${url.replace(/^https?:\/\/[^/]*(?=\/)/, '')}` +
     (part.name === FIRST_PANEL ? '' : ` – ${label}`)
   const groups = groupsOf(panelsOf(options.parts, profile)).map(({ title, panels }, i) =>
     html`<p id="group-${i}">${title}</p><ul aria-labelledby="group-${i}">!${
@@ -57,7 +57,7 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
   const error = Array.isArray(profile.exceptions) ? profile.exceptions.at(-1) : undefined
   const reason = { 444: 'No Response', 499: 'Client Closed Request' }[status] ?? STATUS_CODES[status] ?? ''
   return html`<section class="summary is-!${statusClass(status)}" aria-label="Summary">
-<div class="band"><p class="band-status"><strong>${status}</strong> ${reason}</p>
+<div class="band"><p class="band-status"><strong>${status === 0 ? 'Not ended' : status}</strong> ${reason}</p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(url)}</span></h1>
 !${error ? html`<p class="band-error">${visibleLine(`${error.name}: ${error.message}`)}</p>` : ''}</div>
 !${notices(profile, options)}<div class="facts-row"><dl><div><dt>Duration</dt><dd>${milliseconds(duration)}</dd></div>
@@ -66,7 +66,7 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 <div><dt>IP address</dt><dd><a href="${options.base}/search?${String(new URLSearchParams({ ip }))}">${ip}</a></dd></div>
 <div><dt>Token</dt><dd><code>${token}</code> <a href="${path}.json">JSON</a>
 <a href="${path}.md">Markdown</a></dd></div></dl>
-!${pinForm(path, options)}</div>
+!${status === 0 ? '' : pinForm(path, options)}</div>
 !${actions(path, options.replayable)}
 </section>`
 }

@@ -42,6 +42,8 @@ if (live !== null) {
   const refresh = async function () {
     const isScrolled = results.getBoundingClientRect().top < 0
     const isInUse = isScrolled || results.querySelector(':checked, :focus, :active') !== null
+    // The durations of requests that have not ended change.
+    if (results.querySelector('.waiting') !== null) isOutdated = true
     if (source === null || !isOutdated || isInUse) return
     isOutdated = false
     const response = await fetch(location.href, { headers: { accept: 'text/html' } })
@@ -63,6 +65,7 @@ if (live !== null) {
       isOutdated = true
       state.textContent = 'New profiles'
     })
+    source?.addEventListener('waiting', () => { isOutdated = true })
     source?.addEventListener('error', ({ target }) => { if (target.readyState === EventSource.CLOSED) follow(false) })
   }
 

@@ -177,7 +177,9 @@ const OWN_SITES: typeof FOREIGN_SITES = [
 inBothModes('pages of other origins cannot load, frame or follow the profiler', async (t, build) => {
   const app = await build(routes, ANYBODY)
   const port = await listen(app)
-  const targets = ['/_profiler/', `/_profiler/${TOKEN}`, '/_profiler/search.json', '/_profiler/latest', '/_profiler/stream', `/_wdt/${TOKEN}`]
+  const targets = [
+    '/_profiler/', `/_profiler/${TOKEN}`, '/_profiler/search.json', '/_profiler/latest', '/_profiler/stream', '/_profiler/waiting.json', `/_wdt/${TOKEN}`
+  ]
   for (const target of targets) {
     for (const [name, headers] of FOREIGN_SITES) {
       const answer = await get(port, target, headers)

@@ -469,6 +469,7 @@ t.test('the routes have names, and are not profiled', async t => {
     ['/_profiler/latest.json', { name: '_profiler_latest', profile: false }],
     ['/_profiler/latest.md', { name: '_profiler_latest', profile: false }],
     ['/_profiler/stream', { name: '_profiler_stream', profile: false }],
+    ['/_profiler/waiting.json', { name: '_profiler_waiting', profile: false }],
     ['/_profiler/:token', { name: '_profiler', profile: false }]
   ])
 })

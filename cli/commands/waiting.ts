@@ -1,0 +1,31 @@
+import type { WaitingView } from '../../routes/_profiler/waiting.js'
+import type { Command } from '../command.js'
+import { requestLines } from '../terminal.js'
+import { fetchJson, URL_OPTION } from './compare.js'
+
+/** The exit code when there are such requests. */
+const FOUND = 2
+
+export const waiting: Command = {
+  args: '',
+  summary: 'list requests of the running service that have not ended',
+  options: {
+    ...URL_OPTION,
+    trace: { type: 'boolean', help: 'trace which timers and promises new requests wait for' }
+  },
+  run: async ({ flags, terminal, print }) => {
+    let view = await fetchJson<WaitingView>(flags.url, 'waiting.json')
+    if (flags.trace === true && !view.tracing) {
+      const form = new URLSearchParams({ form_token: view.formToken, trace: '1' })
+      view = await fetchJson<WaitingView>(flags.url, 'waiting', form)
+    }
+    const { formToken: _, ...shown } = view
+    await print(shown, () => shown.waiting.length === 0
+      ? ['No request has lasted for more than a second.']
+      : shown.waiting.flatMap((request) => [
+        ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
+        ...request.sentences.map((sentence) => `  ${terminal.style('yellow', sentence)}`)
+      ]))
+    return shown.waiting.length > 0 ? FOUND : undefined
+  }
+}

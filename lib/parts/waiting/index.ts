@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify'
+import type { Profile } from '../../store/profile.js'
+import { postForm } from '../../view/components.js'
+import { html } from '../../view/html.js'
+import { fence } from '../../view/visible.js'
+import type { PanelView, Part } from '../part.js'
+import type { Data } from '../read.js'
+import { sentencesOf, type Waiting } from './collector.js'
+import { isTracing, traceWaits } from './trace.js'
+
+declare module '../../lifecycle/services.js' {
+  interface Services {
+    /** Whether timers and promises are traced from the start. */
+    readonly traceWaits: boolean
+  }
+}
+
+/** What a request waits for that has not ended, or waited for until its connection was closed. */
+export const waiting: Part<Data> = {
+  name: 'waiting',
+  start ({ hindsight }: FastifyInstance) {
+    if (hindsight.traceWaits) traceWaits(hindsight, true)
+    return () => traceWaits(hindsight, false)
+  },
+  notice: (data, profile) => ({
+    title: `What ${profile.status === 0 ? 'does it wait' : 'did it wait'} for?`,
+    sentences: sentences(data, profile)
+  }),
+  markdown: (data, profile) => {
+    const text = sentences(data, profile).join('\n')
+    return text === '' ? [] : [{ order: 5, title: 'Waiting', blocks: [fence(text, 'text')] }]
+  },
+  comparison: []
+}
+
+function sentences (data: Data, { duration }: Profile): string[] {
+  return Object.keys(data).length === 0 ? [] : sentencesOf(data as unknown as Waiting, duration)
+}
+
+/** The form that begins or ends to trace what later requests wait for. */
+export function traceForm ({ base = '', formToken = '' }: Pick<PanelView, 'base' | 'formToken'>): string {
+  const [value, text, effect] = isTracing()
+    ? ['0', 'Stop tracing', 'Timers and promises of new requests are traced.']
+    : ['1', 'Trace new requests', 'Records the timers and promises that new requests wait for, in about 0.2 ms each.']
+  return postForm(`${base}/waiting`, formToken,
+    html`<button type="submit" name="trace" value="${value}">${text}</button> <span class="note">${effect}</span>`)
+}

@@ -1,0 +1,112 @@
+import { createHook, executionAsyncId } from 'node:async_hooks'
+import type { StackFrame } from '../../errors/exception.js'
+import { packageOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
+import { withStackLimit } from '../../http/http-errors.js'
+import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
+import type { Recording } from '../../recording/recording.js'
+
+declare module '../../recording/recording.js' {
+  interface Recording {
+    /** By their asynchronous ids; only where they are traced. */
+    waits?: Map<number, Wait> | undefined
+  }
+}
+
+/** Something that began in a request and has not ended: a timer, the rest of a function after `await`, a promise. */
+interface Wait {
+  kind: 'timer' | 'await' | 'promise'
+  /** Its stack is that of the code that began it, formatted when it is read. */
+  at: { stack?: string }
+  /** On the clock of `performance.now()`. */
+  startedAt: number
+}
+
+/** A wait with the place that began it, `file:line`, and the function of that place; empty: it has no name. */
+interface TracedWait extends Pick<Wait, 'kind' | 'startedAt'> { name: string, source: string }
+
+const MAX_WAITS = 2_000
+const MAX_FRAMES = 12
+
+/** The waits that an asynchronous id belongs to. */
+const owners = new Map<number, Map<number, Wait>>()
+/** For whom waits are traced. */
+const tracers = new Set<object>()
+
+// An exception in one of these functions would end the process.
+const hook = createHook({
+  init: beginWait,
+  before: endWait,
+  promiseResolve: endWait,
+  // A promise that nothing can settle is destroyed, too, and the request waits for it nevertheless.
+  destroy (id) { if (owners.get(id)?.get(id)?.kind === 'timer') endWait(id) }
+})
+
+function beginWait (id: number, type: string, triggerId: number): void {
+  if (type !== 'PROMISE' && type !== 'Timeout') return
+  const request = requestContext.getStore()?.request
+  if (request === undefined) return
+  const recording = recordingOf(request)
+  if (recording.ending !== undefined) return
+  const waits = (recording.waits ??= new Map<number, Wait>())
+  if (waits.size >= MAX_WAITS) return
+  // A promise that another one has to settle first is made by `await` or `then`.
+  const kind = type === 'Timeout' ? 'timer' : triggerId === executionAsyncId() ? 'promise' : 'await'
+  const at: Wait['at'] = {}
+  // In a bundle this function is in the file of the application.
+  withStackLimit(MAX_FRAMES, () => Error.captureStackTrace(at, beginWait))
+  waits.set(id, { kind, at, startedAt: performance.now() })
+  owners.set(id, waits)
+}
+
+function endWait (id: number): void {
+  owners.get(id)?.delete(id)
+  owners.delete(id)
+}
+
+/** Begins or ends to trace the waits of requests for an application: it makes a request about 0.2 ms slower. */
+export function traceWaits (tracer: object, isOn: boolean): void {
+  if (isOn) tracers.add(tracer)
+  else tracers.delete(tracer)
+  if (tracers.size > 0) hook.enable()
+  else hook.disable()
+}
+
+export function isTracing (): boolean {
+  return tracers.size > 0
+}
+
+/** Releases the waits of a request that is over. */
+export function releaseWaits (recording: Recording): void {
+  if (recording.waits === undefined) return
+  for (const id of recording.waits.keys()) owners.delete(id)
+  recording.waits = undefined
+}
+
+/** What a request waits for, as far as it is traced: timers, and the innermost code that has not continued. */
+export function waitsOf ({ waits }: Recording): TracedWait[] {
+  const all = [...waits?.values() ?? []].flatMap(({ at, kind, startedAt }) => {
+    const frames = ownFrames(at, kind)
+    const [source, ...callers] = frames.map(({ file, line }) => `${file}:${line}`)
+    const name = frames[0]?.function.replace(/^.*<anonymous>$|^(?:async )?(?:Object\.)?/, '') ?? ''
+    return source === undefined ? [] : [{ kind, startedAt, name, source, callers }]
+  })
+  const wanted = all.some(({ kind }) => kind === 'await') ? 'await' : 'promise'
+  const promises = all.filter(({ kind }) => kind === wanted)
+  // A function that waits for another one is a caller of what that one waits for.
+  const outer = new Set(promises.flatMap(({ source, callers }) => callers.filter((place) => place !== source)))
+  const found = [...all.filter(({ kind }) => kind === 'timer'), ...promises.filter(({ source }) => !outer.has(source))]
+  return found.filter(({ source }, i) => found.findIndex((other) => other.source === source) === i)
+    .map(({ callers: _, ...wait }) => wait)
+}
+
+/**
+ * The calls of the application, up to Fastify: what has called Fastify is an earlier hook, which has ended. None for a
+ * timer that a package or Node.js has set for itself.
+ */
+function ownFrames ({ stack = '' }: Wait['at'], kind: Wait['kind']): StackFrame[] {
+  const isOfOthers = ({ file, own }: StackFrame): boolean => packageOf(file) === 'fastify' ||
+    (kind === 'timer' && !own && !/^node:(?:internal\/)?(?:timers|async_hooks|util\b)/.test(file))
+  const frames = stackFrames(splitStack(String(stack), '').frames)
+  const end = frames.findIndex(isOfOthers)
+  return (end === -1 ? frames : frames.slice(0, end)).filter(({ own }) => own)
+}

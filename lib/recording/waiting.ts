@@ -1,0 +1,54 @@
+import type { FastifyRequest } from 'fastify'
+import { maskOf } from '../errors/masked-exceptions.js'
+import { absoluteUrl } from '../http/origin.js'
+import { targetOf } from '../http/request-target.js'
+import { recordingOf, stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import { sentencesOf, waitingOf, type Waiting } from '../parts/waiting/collector.js'
+import type { ProfileSummary } from '../store/profile.js'
+import { isEndless, isUpgraded } from './ending.js'
+import type { Recording } from './recording.js'
+
+/** A request whose response has not ended, masked; `duration` is that until now. */
+export interface WaitingRequest
+  extends Waiting, Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'route' | 'duration'> {
+  /** What it waits for, in words. */
+  sentences: string[]
+}
+
+/** Milliseconds after which a request that has not ended is shown. */
+export const MIN_AGE = 1_000
+const MAX_REQUESTS = 50
+
+export function ageOf ({ timing: { startedAt } }: Recording): number {
+  return performance.now() - startedAt
+}
+
+/** What old requests of a set wait for. Event streams and other protocols are no requests that wait. */
+export function waitingRequests (
+  open: Iterable<FastifyRequest>, tokenOf: (request: FastifyRequest) => string | null
+): WaitingRequest[] {
+  const found: WaitingRequest[] = []
+  for (const request of open) {
+    const recording = recordingOf(request)
+    const { reply, timing: { startedTime } } = recording
+    // They are in the order of their arrival.
+    if (ageOf(recording) < MIN_AGE || found.length >= MAX_REQUESTS) break
+    if (reply === null || isEndless(reply) || isUpgraded(request, reply)) continue
+    const token = tokenOf(request)
+    if (token === null) continue
+    const waiting = waitingOf(request, reply)
+    const duration = Math.round(ageOf(recording))
+    found.push({
+      token,
+      time: new Date(startedTime).toISOString(),
+      method: request.method,
+      url: maskOf(request).url(absoluteUrl(servicesOf(request).originOf(request), targetOf(request))),
+      route: stateOf(request).route?.name ?? null,
+      duration,
+      ...waiting,
+      sentences: sentencesOf(waiting, duration)
+    })
+  }
+  return found
+}

@@ -1,0 +1,51 @@
+import http from 'node:http'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { execute } from '../../../cli/run.js'
+import type { WaitingView } from '../../../routes/_profiler/waiting.js'
+import { listen } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
+
+async function run (...args: string[]): Promise<{ code: number, out: string, err: string }> {
+  const [out, err] = [new PassThrough(), new PassThrough()]
+  const texts = [text(out), text(err)]
+  const code = await execute(['waiting', ...args], out, err)
+  out.end()
+  err.end()
+  return { code, out: await texts[0] ?? '', err: await texts[1] ?? '' }
+}
+
+inBothModes('waiting lists what has not ended, with an exit code for scripts', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/hang', async () => {
+      await new Promise(() => {}) // the line
+    })
+  }, {}, { forceCloseConnections: true })
+  const url = `http://127.0.0.1:${await listen(app)}`
+  t.same(await run('--url', url), { code: 0, out: 'No request has lasted for more than a second.\n', err: '' })
+  t.same(JSON.parse((await run('--url', url, '--json')).out), { waiting: [], tracing: false })
+  t.same(JSON.parse((await run('--url', url, '--trace', '--json')).out), { waiting: [], tracing: true })
+  const client = http.get(`${url}/hang?note=%0A&token=secret-of-the-client`).on('error', () => {})
+  t.teardown(() => client.destroy())
+  let shown = await run('--url', url)
+  while (shown.code === 0) shown = await run('--url', url)
+  t.equal(shown.code, 2)
+  t.match(shown.out.split('\n'), [
+    /^▲ [\da-f]{6} {2}··· {2}[-\d]+ [:\d]+Z +\d,\d{3} ms {2}GET \/hang\?note=%0A&token=\*{6}$/,
+    /^ {2}In the handler, test\/cli\/commands\/waiting\.test\.ts:21, since \d+\.\d s\.$/,
+    /^ {2}Not ended: await, test\/cli\/commands\/waiting\.test\.ts:22, since \d+\.\d s\.$/,
+    ''
+  ])
+  const { code, out } = await run('--url', url, '--json')
+  const { waiting: [request], ...others } = JSON.parse(out) as WaitingView
+  t.equal(code, 2)
+  t.same(others, { tracing: true }, 'the token of the form is not printed')
+  t.same(Object.keys(request ?? {}).sort(), ['duration', 'for', 'in', 'method', 'route', 'sentences', 'time', 'token', 'traced', 'url'])
+})
+
+t.test('a service that cannot be reached is a failure', async (t) => {
+  const { code, err } = await run('--url', 'http://127.0.0.1:1')
+  t.equal(code, 1)
+  t.match(err, 'The service at http://127.0.0.1:1 cannot be reached')
+})

@@ -1,0 +1,225 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { observe } from '../../../../lib/queries/observe.js'
+
+/** A request that never ends. Lines of this file are named by the comments at their ends. */
+export interface Hang {
+  name: string
+  /** Adds a route at `/`, in a scope of its own. */
+  declare: (app: FastifyInstance) => unknown
+  /** The code that the request is in, and its line. */
+  in: string
+  at: string
+  /** The kind and the line of what it waits for, as far as that is recorded in any case. */
+  pending?: readonly [kind: string, line: string]
+  /** What it waits for besides, with traced waits. */
+  traced?: readonly [kind: string, line: string]
+}
+
+const HANDLER = 'the handler'
+
+/** A lock that is never released. */
+const lock = { acquire: (): Promise<void> => new Promise(() => {}) }
+
+async function updateStock (): Promise<void> {
+  await sleep(1)
+  await lock.acquire() // lock-traced
+}
+
+/** The pool of pg, with the shape that is recognized, and without a free connection. */
+function pool () {
+  const pool = {
+    totalCount: 10,
+    waitingCount: 0,
+    connect: (): Promise<object> => new Promise(() => {}),
+    query: async (_text: string): Promise<unknown> => await pool.connect() // pool-traced
+  }
+  return observe(pool)
+}
+
+async function silentServer (app: FastifyInstance): Promise<number> {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => { sockets.push(socket) }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  app.addHook('onClose', async () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+export const HANGS: readonly Hang[] = [
+  {
+    name: 'a hook that never calls done',
+    declare (app) {
+      app.addHook('preHandler', function authenticate (_request, _reply, _done) {}) // hook
+      app.get('/', () => 'never')
+    },
+    in: 'the preHandler hook authenticate',
+    at: 'hook'
+  },
+  {
+    name: 'an asynchronous hook whose promise never settles',
+    declare (app) {
+      app.addHook('onRequest', async function loadUser () { // hook-async
+        await new Promise(() => {}) // hook-async-traced
+      })
+      app.get('/', () => 'never')
+    },
+    in: 'the onRequest hook loadUser',
+    at: 'hook-async',
+    traced: ['await', 'hook-async-traced']
+  },
+  {
+    name: 'a handler whose promise never settles',
+    declare (app) {
+      app.get('/', function show () { // handler
+        return new Promise(() => {}) // handler-traced
+      })
+    },
+    in: HANDLER,
+    at: 'handler',
+    traced: ['promise', 'handler-traced']
+  },
+  {
+    name: 'a lock that is never released',
+    declare (app) {
+      app.get('/', async function buy () { // lock
+        await updateStock()
+      })
+    },
+    in: HANDLER,
+    at: 'lock',
+    traced: ['await', 'lock-traced']
+  },
+  {
+    name: 'a pool without free connections',
+    declare (app) {
+      const database = pool()
+      app.get('/', async function list () { // pool
+        return await database.query('select * from articles') // query
+      })
+    },
+    in: HANDLER,
+    at: 'pool',
+    pending: ['query', 'query'],
+    traced: ['await', 'pool-traced']
+  },
+  {
+    name: 'an outgoing call whose server does not answer',
+    async declare (app) {
+      const port = await silentServer(app)
+      app.get('/', function proxy (_request, reply) { // call
+        http.get({ host: '127.0.0.1', port, path: '/stock?api_key=secret-of-the-stock' }, () => {}).on('error', () => reply.send('gone'))
+      })
+    },
+    in: HANDLER,
+    at: 'call',
+    pending: ['outgoing HTTP call', '']
+  },
+  {
+    name: 'a stream that nobody reads',
+    declare (app) {
+      app.get('/', async function upload () { // stream
+        const file = new PassThrough({ highWaterMark: 1 })
+        await pipeline([Buffer.alloc(100_000), Buffer.alloc(100_000)], file) // stream-traced
+      })
+    },
+    in: HANDLER,
+    at: 'stream',
+    traced: ['await', 'stream-traced']
+  },
+  {
+    name: 'a response whose stream never ends',
+    declare (app) {
+      app.get('/', function download (_request, reply) { // body
+        const body = new PassThrough()
+        body.write('begun')
+        reply.send(body)
+      })
+    },
+    in: 'the response, whose body has not ended',
+    at: 'body'
+  },
+  {
+    name: 'an await of the reply before it is sent',
+    declare (app) {
+      app.get('/', async function show (_request, reply) { // reply
+        await reply // reply-traced
+        return 'never'
+      })
+    },
+    in: HANDLER,
+    at: 'reply',
+    traced: ['await', 'reply-traced']
+  },
+  {
+    name: 'a timer that is very long',
+    declare (app) {
+      app.get('/', async function wait () { // timer
+        await sleep(3_600_000, undefined, { ref: false }) // timer-traced
+      })
+    },
+    in: HANDLER,
+    at: 'timer',
+    traced: ['timer', 'timer-traced']
+  },
+  {
+    name: 'a reply that is hijacked and never ended',
+    declare (app) {
+      app.get('/', function hijack (_request, reply) { // hijack
+        reply.hijack()
+      })
+    },
+    in: 'a hijacked reply that has not ended',
+    at: 'hijack'
+  },
+  {
+    name: 'a hook that hijacks the reply and never ends it',
+    declare (app) {
+      app.addHook('preHandler', async function upgrade (_request, reply) { reply.hijack() }) // hijack-hook
+      app.get('/', () => 'never')
+    },
+    in: 'the preHandler hook upgrade, whose hijacked reply has not ended',
+    at: 'hijack-hook'
+  },
+  {
+    name: 'a preHandler hook of a route that never calls done',
+    declare (app) {
+      app.get('/', { preHandler: (_request, _reply, _done) => {} }, function show () { return 'never' }) // pre-handler
+    },
+    in: 'the handler or a preHandler hook of its route',
+    at: 'pre-handler'
+  },
+  {
+    name: 'an error handler that never answers',
+    declare (app) {
+      app.setErrorHandler(() => new Promise(() => {})) // error-handler-traced
+      app.get('/', () => { throw new Error('no') })
+    },
+    in: 'the error handler',
+    at: '',
+    traced: ['promise', 'error-handler-traced']
+  },
+  {
+    name: 'a hook of a route that never calls done',
+    declare (app) {
+      app.get('/', { preValidation: (_request, _reply, _done) => {} }, () => 'never') // route-hook
+    },
+    in: 'a hook of the route',
+    at: 'route-hook'
+  }
+]
+
+const lines = readFileSync(new URL(import.meta.url), 'utf8').split('\n')
+
+/** The place of the line with a name, `file:line`; null without a name. */
+export function placeOf (name: string): string | null {
+  return name === '' ? null : `${new URL(import.meta.url).pathname}:${lines.findIndex((line) => line.endsWith(` // ${name}`)) + 1}`
+}
