@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Debugger, Runtime, Session } from 'node:inspector'
+import { withStackLimit } from '../http/http-errors.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { StackFrame } from './exception.js'
@@ -108,4 +109,13 @@ function locationOf (session: Session, objectId: string | undefined): unknown {
   const property = (wanted: string) => internalProperties?.find(({ name }) => name === wanted)?.value
   const target = property('[[TargetFunction]]')?.objectId
   return target === undefined ? property('[[FunctionLocation]]')?.value : locationOf(session, target)
+}
+
+/** Calls of a logger that are looked at, with those of its hooks. */
+const MAX_CALLS = 50
+
+/** Whether Fastify writes a line now: the application may change messages, and logs errors that it has handled. */
+export function isLoggedByFastify (): boolean {
+  const packages = outsideCalls(withStackLimit(MAX_CALLS, () => new Error())).map(({ file }) => packageOf(file))
+  return packages[packages.lastIndexOf('pino') + 1] === 'fastify'
 }

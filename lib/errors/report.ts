@@ -5,7 +5,7 @@ import { pathnameOf, targetOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'
+import { maskLogRecord, mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { counted } from '../view/visible.js'
 import type { FlattenedException, StackFrame } from './exception.js'
@@ -106,21 +106,14 @@ function isSame (hint: Hint, other: Hint): boolean {
   return hint.title === other.title || (hint.routes !== undefined && other.routes !== undefined)
 }
 
-type LineMask = Pick<Mask, 'text' | 'value'>
-
 /** The lines of a report: the most severe of a request's log, masked, with the notifications of its listeners. */
 export function reportedLines (
-  log: RequestLog | undefined, events: readonly ListenerEvent[], start: number, mask: LineMask
+  log: RequestLog | undefined, events: readonly ListenerEvent[], start: number, mask: Pick<Mask, 'text' | 'value'>
 ): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
   const all = log?.records() ?? []
   const shown = mostSevere(all, MAX_LOGS)
   const logs = withNotifications(shown.map((line) => maskLogRecord(line, mask)), events, start)
   return shown.length === all.length ? { logs } : { logs, logsOmitted: all.length - shown.length }
-}
-
-/** A line of a log, masked. */
-export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: LineMask): LogRecord {
-  return { ...rest, message: mask.text(message), context: mask.value(context) as LogRecord['context'] }
 }
 
 /** The summary of a report: the failure in one sentence. */

@@ -1,5 +1,5 @@
 import vary from 'vary'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** Whether a response redirects to its `Location` (RFC 9110, section 15.4). */
 export function isRedirect (reply: FastifyReply): boolean {
@@ -48,4 +48,17 @@ export function isStream (payload: unknown): boolean {
   if (typeof payload !== 'object' || payload === null || Buffer.isBuffer(payload)) return false
   const { pipe, getReader } = payload as { pipe?: unknown, getReader?: unknown }
   return typeof pipe === 'function' || typeof getReader === 'function' || payload instanceof Response
+}
+
+/** Responses without an end, which clients close (HTML Standard, section 9.2; RFC 2046, section 5.1). */
+const ENDLESS = /^(?:text\/event-stream|multipart\/x-mixed-replace)\b/i
+
+/** Whether the connection is used for another protocol. */
+export function isUpgraded ({ raw: { headers } }: FastifyRequest, { raw, sent }: FastifyReply): boolean {
+  return headers.upgrade !== undefined && sent && !raw.headersSent
+}
+
+/** Whether a response has begun that has no end of its own. */
+export function isEndless ({ raw }: FastifyReply): boolean {
+  return raw.headersSent && ENDLESS.test(String(raw.getHeader('content-type') ?? ''))
 }

@@ -46,6 +46,14 @@ export function isErrorOrWorse ({ level }: Pick<LogRecord, 'level'>): boolean {
   return level === 'error' || level === 'fatal'
 }
 
+/** A line of a log, masked. */
+export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: LineMask): LogRecord {
+  return { ...rest, message: mask.text(message), context: mask.value(context) as LogRecord['context'] }
+}
+
+/** What masks a text, and a value of any type. */
+interface LineMask { text: (text: string) => string, value: (value: unknown) => unknown }
+
 /** Whether a line notifies of a listener that ran. */
 export function isNotification ({ channel }: Pick<LogRecord, 'channel'>): boolean {
   return channel === 'event'

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
-import { maskLogRecord } from '../errors/report.js'
 import { read } from '../errors/thrown-value.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
@@ -9,7 +8,7 @@ import { targetOf } from '../http/request-target.js'
 import type { Headers } from '../lifecycle/header-values.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { LogRecord } from '../logs/log-record.js'
+import { maskLogRecord, type LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from '../parts/blocked/index.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
@@ -78,14 +77,6 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     ...(parent !== undefined && parent !== '' && { parent, ...(isFollow === true && { followOf: parent }) }),
     ...(replayOf !== undefined && { replayOf })
   }
-}
-
-/** A profile with one more error. */
-export function withError (profile: Profile, chain: FlattenedException[]): Profile {
-  const { exceptions, collectors } = profile
-  if (exceptions.length === 0) return { ...profile, exceptions: chain }
-  const { otherErrors = [] } = collectors as { otherErrors?: unknown[] }
-  return { ...profile, collectors: { ...collectors, otherErrors: [...otherErrors, chain] } }
 }
 
 /** The error that the response is about, and further ones. A response without an error shows the first of those. */

@@ -4,6 +4,7 @@ import type { ServerHttp2Stream } from 'node:http2'
 import { finished, Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
+import { isEndless, isUpgraded } from '../http/responses.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 
 /**
@@ -33,9 +34,6 @@ interface Facts {
   /** Whether the connection was idle for longer than the server permits: Node.js closes it then. */
   timedOut?: boolean
 }
-
-/** Responses without an end, which clients close (HTML Standard, section 9.2; RFC 2046, section 5.1). */
-const ENDLESS = /^(?:text\/event-stream|multipart\/x-mixed-replace)\b/i
 
 /**
  * Watches the response of a request. `onEnd` is called once, with how it ended. Returns the function that watches a
@@ -98,16 +96,6 @@ function endingOf (request: FastifyRequest, reply: FastifyReply, { error, timedO
   if (!isClosedByClient(request)) return failed(new NoResponseError(`The server closed the connection ${when(begun)}`))
   if (isEndless(reply)) return { kind: 'sent', begun: true }
   return { kind: 'gone', begun, error: new ClientGoneError(`The client closed the connection ${when(begun)}`) }
-}
-
-/** Whether the connection is used for another protocol. */
-export function isUpgraded ({ raw: { headers } }: FastifyRequest, { raw, sent }: FastifyReply): boolean {
-  return headers.upgrade !== undefined && sent && !raw.headersSent
-}
-
-/** Whether a response has begun that has no end of its own. */
-export function isEndless ({ raw }: FastifyReply): boolean {
-  return raw.headersSent && ENDLESS.test(String(raw.getHeader('content-type') ?? ''))
 }
 
 function when (begun: boolean): string {

@@ -1,14 +1,13 @@
+import { isLoggedByFastify } from '../errors/declared-place.js'
+import type { FlattenedException } from '../errors/exception.js'
 import { flattenError, maskExceptions } from '../errors/masked-exceptions.js'
-import { maskLogRecord } from '../errors/report.js'
 import type { Services } from '../lifecycle/services.js'
-import { RequestLog } from '../logs/log-record.js'
+import { maskLogRecord, RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
 import { attempt, dataOf, isObject } from '../parts/read.js'
 import type { Profile } from '../store/profile.js'
-import { withError } from './build-profile.js'
-import { isLoggedByFastify } from './process-events.js'
-import { Recording } from './recording.js'
+import type { Recording, Timing } from './recording.js'
 
 /** Milliseconds after the response for which its profile is completed. */
 const LIFETIME = 30_000
@@ -26,8 +25,9 @@ const { setTimeout } = globalThis
  */
 export class LateRecording {
   readonly services: Services
+  readonly #create: (timing: Timing) => Recording
   readonly #token: string
-  readonly #timing: Recording['timing']
+  readonly #timing: Timing
   readonly #mask: Mask
   readonly #until = performance.now() + LIFETIME
   #batch: Recording | null = null
@@ -37,8 +37,12 @@ export class LateRecording {
   #errorsLeft = MAX_ERRORS
   #linesLeft = MAX_LINES
 
-  /** `mask` hides the path parameters of the request, too. */
-  constructor (token: string, { timing, raised, otherErrors }: Recording, mask: Mask, services: Services) {
+  /** `mask` hides the path parameters of the request, too; `create` makes a recording. */
+  constructor (
+    token: string, { timing, raised, otherErrors }: Recording, mask: Mask, services: Services,
+    create: (timing: Timing) => Recording
+  ) {
+    this.#create = create
     this.#errors = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
     this.#token = token
@@ -58,7 +62,7 @@ export class LateRecording {
   get recording (): Recording | undefined {
     if (this.#isOver()) return undefined
     if (this.#batch === null) {
-      this.#batch = new Recording(this.#timing)
+      this.#batch = this.#create(this.#timing)
       this.#batch.log = new RequestLog(this.#batch, (_, error) => {
         if (isLoggedByFastify()) this.addError(error)
       })
@@ -104,4 +108,12 @@ function completed (
     collectors[name] = attempt(() => part?.complete?.(dataOf(profile, name), data) ?? data, () => collectors[name])
   }
   return { ...profile, logs: [...profile.logs, ...logs], collectors }
+}
+
+/** A profile with one more error. */
+function withError (profile: Profile, chain: FlattenedException[]): Profile {
+  const { exceptions, collectors } = profile
+  if (exceptions.length === 0) return { ...profile, exceptions: chain }
+  const { otherErrors = [] } = collectors as { otherErrors?: unknown[] }
+  return { ...profile, collectors: { ...collectors, otherErrors: [...otherErrors, chain] } }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { outsideCalls, packageOf, textOfStack } from '../errors/stack-frame.js'
-import { withStackLimit } from '../http/http-errors.js'
+import { isLoggedByFastify } from '../errors/declared-place.js'
+import { textOfStack } from '../errors/stack-frame.js'
 import { recordingOf, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf, workOf, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
@@ -8,9 +8,6 @@ import type { LogLevel, RequestLog } from '../logs/log-record.js'
 import { inspected } from '../view/json.js'
 import { traceOf } from '../parts/trace/index.js'
 import type { Recording } from './recording.js'
-
-/** Calls of a logger that are looked at, with those of its hooks. */
-const MAX_CALLS = 50
 
 /** Captures the log, process events and outgoing calls of each recorded request, until the application is closed. */
 export function openLogs (app: FastifyInstance) {
@@ -56,12 +53,6 @@ export function logOf (request: FastifyRequest): RequestLog | undefined {
 /** Adds an error that no hook receives: that of a handler that fails after its response, and of a second response. */
 function addLateError ({ reply }: Recording, error: unknown): void {
   if (reply !== null && isLoggedByFastify()) servicesOf(reply.request).recorder?.fail(reply.request, reply, error)
-}
-
-/** Whether Fastify writes a line now: the application may change messages, and logs errors that it has handled. */
-export function isLoggedByFastify (): boolean {
-  const packages = outsideCalls(withStackLimit(MAX_CALLS, () => new Error())).map(({ file }) => packageOf(file))
-  return packages[packages.lastIndexOf('pino') + 1] === 'fastify'
 }
 
 // Neither listener changes what the process does. They attribute events to the request that caused them.

@@ -15,6 +15,7 @@ import { newToken, type Profile } from '../store/profile.js'
 import { buildProfile } from './build-profile.js'
 import { collectPolicy } from './collect-policy.js'
 import { LateRecording } from './late.js'
+import { Recording, type Timing } from './recording.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -94,7 +95,8 @@ export function openProfiles (
         const { maxProfileBytes: maxBytes } = profiler
         const profile = buildProfile(request, reply, { maxBytes, collected, config: configuration() })
         if (isFirst) profiler.trace?.(profile)
-        contextOf(request).late ??= new LateRecording(token, recording, maskOf(request), app.hindsight)
+        contextOf(request).late ??= new LateRecording(
+          token, recording, maskOf(request), app.hindsight, lateRecording)
         return profile
       } finally {
         release(request)
@@ -154,6 +156,11 @@ export function openProfiles (
       if (isRedirect(reply) && typeof location === 'string') redirects.remember(request, location, tokenOf(request))
     }
   }
+}
+
+// It must not reference the request.
+function lateRecording (timing: Timing): Recording {
+  return new Recording(timing)
 }
 
 function tokenOf (request: FastifyRequest): string {

@@ -2,11 +2,11 @@ import type { FastifyRequest } from 'fastify'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/request-target.js'
+import { isEndless, isUpgraded } from '../http/responses.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { sentencesOf, waitingOf, type Waiting } from '../parts/waiting/collector.js'
 import type { ProfileSummary } from '../store/profile.js'
-import { isEndless, isUpgraded } from './ending.js'
 import type { Recording } from './recording.js'
 
 /** A request whose response has not ended, masked; `duration` is that until now. */

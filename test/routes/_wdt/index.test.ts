@@ -33,7 +33,8 @@ inBothModes('the route sends the toolbar of a stored profile', async (t, build) 
     errors: 2,
     warnings: 0,
     exception: null,
-    calls: { count: 0, failed: 0 }
+    calls: { count: 0, failed: 0 },
+    queries: { count: 0, failed: 0, duration: 0 }
   }
   t.same((await app.inject('/_wdt/00000a.json')).json(), data)
   t.same((await app.inject({ url: '/_wdt/00000a', headers: { accept: 'application/json' } })).json(), data)
