@@ -1,5 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
+import { DatabaseSync } from '@photostructure/sqlite'
 import type { FastifyInstance } from 'fastify'
+import { observe } from '../../lib/queries/observe.js'
 
 interface Order { id: string, total: string }
 
@@ -7,6 +9,18 @@ const orders = new Map<string, Order>([['1041', { id: '1041', total: 'EUR 12.50'
 
 const HEAD = '<head><meta charset="utf-8"><title>Orders</title></head>'
 const PAGE = `<!doctype html><html lang="en">${HEAD}<body><h1>Orders</h1><p>One order is open.</p></body></html>`
+
+const database = observe(new DatabaseSync(':memory:'))
+database.exec(`create table basket (id integer primary key, customer text);
+create table item (id integer primary key, basket integer, name text, price integer)`)
+for (let id = 1; id <= 12; id++) {
+  database.prepare('insert into basket values (?, ?)').run(id, `customer ${id}`)
+  database.prepare('insert into item (basket, name, price) values (?, ?, ?)').run(id, 'tea', id * 120)
+}
+
+function itemsOf (basket: number): unknown[] {
+  return database.prepare('select name, price from item where basket = ?').all(basket)
+}
 
 function parseTotal (order: Order): number {
   const amount = Number(order.total.replace(/^[A-Z]{3} /, ''))
@@ -23,7 +37,10 @@ function sortByTotal (all: Order[]): Order[] {
   return all.sort((a, b) => parseTotal(a) - parseTotal(b))
 }
 
-/** The routes of the pictures: a page of orders, one whose total cannot be read, and a report that takes long. */
+/**
+ * The routes of the pictures: a page of orders, one whose total cannot be read, a report that takes long, and baskets
+ * with a query for each.
+ */
 export default async function routes (app: FastifyInstance): Promise<void> {
   app.addHook('onSend', async function stampVersion (_request, reply) {
     reply.header('x-served-by', 'orders 1.4')
@@ -32,6 +49,10 @@ export default async function routes (app: FastifyInstance): Promise<void> {
   app.get('/report', { config: { name: 'report' } }, async (_request, reply) => {
     reply.header('cache-control', 'max-age=60')
     return sortByTotal(readCatalogue()).slice(0, 10)
+  })
+  app.get('/baskets', { config: { name: 'basket_list' } }, async () => {
+    const baskets = database.prepare('select id, customer from basket').all() as Array<{ id: number }>
+    return baskets.map((basket) => ({ ...basket, items: itemsOf(basket.id) }))
   })
   app.get('/orders', { config: { name: 'order_list' } }, async (request, reply) => {
     request.log.info({ count: orders.size }, 'Reading the orders')

@@ -100,6 +100,8 @@ for (const [suffix, colorScheme] of [['', 'light'], ['-dark', 'dark']] as const)
   await take(`profile-waterfall${suffix}`, '/_profiler/latest?route=order_list', colorScheme, 1280, panel('performance'))
   await take(`search${suffix}`, '/_profiler/', colorScheme, 1280, async () => {}, 640)
 }
+await fetch(`${origin}/baskets`)
+await take('profile-queries', '/_profiler/latest?route=basket_list', 'light', 1280, panel('queries'), 760)
 await takeReport()
 await takeComparison()
 await browser.close()
