@@ -87,11 +87,12 @@ export class LateRecording {
     const collected = Object.fromEntries(names.map((name) => [name, collectedBy(batch, name)]))
     const data = plainCopy(collected, this.#mask.redact) as typeof collected
     if (logs.length === 0 && names.length === 0) return
-    this.#amend((profile) => completed(profile, logs, data, this.services.parts))
+    // Otherwise each late line would list the request anew.
+    this.#amend((profile) => completed(profile, logs, data, this.services.parts), true)
   }
 
-  #amend (change: (profile: Profile) => Profile): void {
-    this.services.profiler.amend(this.#token, change).catch((reason: unknown) => {
+  #amend (change: (profile: Profile) => Profile, keepsPlace = false): void {
+    this.services.profiler.amend(this.#token, change, keepsPlace).catch((reason: unknown) => {
       this.services.warn('A profile was not completed', reason)
     })
   }

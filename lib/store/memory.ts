@@ -22,13 +22,14 @@ export class MemoryStorage implements ProfileStorage {
   }
 
   put (profiles: readonly ProfileRecord[]): void {
-    for (const { summary, exceptions, json } of profiles) {
+    for (const { summary, exceptions, json, keepsPlace = false } of profiles) {
       const bytes = Buffer.byteLength(json)
-      const known = this.#entries.get(summary.token)?.summary
+      const { summary: known, seq } = this.#entries.get(summary.token) ?? {}
       if (bytes > this.#bounds.maxBytes || (known?.pinned === true && known.time !== summary.time)) continue
-      this.#entries.delete(summary.token)
+      const place = keepsPlace ? seq : undefined
+      if (place === undefined) this.#entries.delete(summary.token)
       const shown = { ...summary, pinned: known?.pinned === true }
-      this.#entries.set(summary.token, { summary: shown, exceptions, json, bytes, seq: ++this.#head })
+      this.#entries.set(summary.token, { summary: shown, exceptions, json, bytes, seq: place ?? ++this.#head })
     }
     this.#evict()
   }

@@ -115,8 +115,11 @@ export class Profiler {
     return this.#add(token, () => changes.reduce((profile, change) => change(profile), build()))
   }
 
-  #add (token: string, build: () => Profile): boolean {
-    return !this.#closed && this.#queue.add(token, () => boundedRecord(build(), this.maxProfileBytes, this.#parts))
+  #add (token: string, build: () => Profile, keepsPlace = false): boolean {
+    return !this.#closed && this.#queue.add(token, () => {
+      const record = boundedRecord(build(), this.maxProfileBytes, this.#parts)
+      return keepsPlace ? { ...record, keepsPlace } : record
+    })
   }
 
   /** Resolves when all profiles that were saved before are written or lost, or when the time (ms) is over. */
@@ -151,8 +154,11 @@ export class Profiler {
     return await this.#queryAll(() => this.#storage.pin(token, pinned))
   }
 
-  /** Changes a stored profile, which stays pinned and becomes the newest; false: not found, or the queue is full. */
-  async amend (token: string, change: (profile: Profile) => Profile): Promise<boolean> {
+  /**
+   * Changes a stored profile, which stays pinned, and becomes the newest unless it keeps its place; false: not found,
+   * or the queue is full.
+   */
+  async amend (token: string, change: (profile: Profile) => Profile, keepsPlace = false): Promise<boolean> {
     // One after the other, so that none overwrites another.
     const amended = this.#amending.then(async () => {
       const profile = await this.#stored(token)
@@ -160,7 +166,7 @@ export class Profiler {
       const changed = change(profile)
       if (changed === profile) return true
       this.#changes.set(token, [...this.#changes.get(token) ?? [], change])
-      return this.#add(token, () => changed)
+      return this.#add(token, () => changed, keepsPlace)
     })
     this.#amending = amended.catch(() => {})
     return await amended

@@ -53,10 +53,15 @@ export class SqlStorage implements ProfileStorage {
   async put (records: readonly ProfileRecord[]): Promise<void> {
     // Only the last record of each token: one statement cannot store two.
     const places = new Map(records.map(({ summary }, place) => [summary.token, place]))
-    const rows = records.filter(({ summary }, place) => places.get(summary.token) === place).map(rowOf)
-      .filter(({ bytes }) => bytes <= this.#bounds.maxBytes)
+    const last = records.filter(({ summary }, place) => places.get(summary.token) === place)
+      .filter(({ json }) => Buffer.byteLength(json) <= this.#bounds.maxBytes)
     const step = this.#database.rowsPerInsert
     await this.#database.write(async (query) => {
+      const rows: StoredRow[] = []
+      for (const record of last) {
+        const row = rowOf(record)
+        if (record.keepsPlace !== true || !await this.#update(query, row)) rows.push(row)
+      }
       for (let i = 0; i < rows.length; i += step) await this.#insert(query, rows.slice(i, i + step))
       await this.#evict(query)
     })
@@ -137,8 +142,16 @@ export class SqlStorage implements ProfileStorage {
     await this.#database.close()
   }
 
+  /** Changes a stored profile, which keeps its place; false: there is none. */
+  async #update (query: Query, { token, ...row }: StoredRow): Promise<boolean> {
+    // The totals are counted where `pinned` is set.
+    const columns = [...Object.keys(row).map((column) => `${column} = ?`), 'pinned = pinned'].join()
+    const sql = `update ${this.#profiles} set ${columns} where token = ? and time = ? returning token`
+    return (await query(sql, [...Object.values(row), token, row.time])).length > 0
+  }
+
   /** Stores profiles in place of those with the same tokens, but for pinned ones of another time. */
-  async #insert (query: Query, rows: ReadonlyArray<ReturnType<typeof rowOf>>): Promise<void> {
+  async #insert (query: Query, rows: readonly StoredRow[]): Promise<void> {
     const [first] = rows
     if (first === undefined) return
     const tokens = rows.map(({ token }) => token)
@@ -216,6 +229,8 @@ function escapeLike (text: string): string {
 function listOf (items: readonly unknown[], each: string): string {
   return items.map(() => each).join()
 }
+
+type StoredRow = ReturnType<typeof rowOf>
 
 function rowOf (record: ProfileRecord) {
   const { summary: { exception, warnings }, json } = record

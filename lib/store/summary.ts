@@ -14,6 +14,8 @@ export interface IndexEntry {
 /** A profile as an engine receives it: what to index, and the whole profile as JSON. */
 export interface ProfileRecord extends IndexEntry {
   json: string
+  /** Whether it takes the place of the stored profile with its token; by default it becomes the newest. */
+  keepsPlace?: boolean
 }
 
 const EXCEPTION = 'exception'

@@ -72,6 +72,17 @@ const CASES: Case[] = [
     await finds(storage, [{ error: true }, []], [{}, ['000003', '000001', '000002']])
     await hasStats(storage, { profiles: 3, failures: 0 })
   }],
+  ['a put that keeps the place replaces a stored profile where it is', {}, async (storage) => {
+    await put(storage, [profile('000001'), profile('000002')])
+    await storage.pin('000001', true)
+    await storage.put([{ ...recordOf(failure('000001', { method: 'PUT' })), keepsPlace: true }])
+    assert.equal((await storage.get('000001'))?.method, 'PUT')
+    const { profiles } = await storage.search({ limit: 10 })
+    assert.deepEqual(profiles.map(({ token, error, pinned }) => [token, error, pinned]), [['000002', false, false], ['000001', true, true]])
+    await hasStats(storage, { profiles: 2, failures: 1, pinned: 1 })
+    await storage.put([{ ...recordOf(profile('000003')), keepsPlace: true }])
+    await finds(storage, [{}, ['000003', '000002', '000001']])
+  }],
   ['a search returns summaries, newest first', {}, async (storage) => {
     const warning = { time: TIME, level: 'warn' as const, channel: 'app', message: 'careful', context: {} }
     const first = profile('000001', { logs: [warning, warning], ...routed('top') })

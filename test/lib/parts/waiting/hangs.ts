@@ -116,12 +116,13 @@ export const HANGS: readonly Hang[] = [
     async declare (app) {
       const port = await silentServer(app)
       app.get('/', function proxy (_request, reply) { // call
-        http.get({ host: '127.0.0.1', port, path: '/stock?api_key=secret-of-the-stock' }, () => {}).on('error', () => reply.send('gone'))
+        const call = http.get({ host: '127.0.0.1', port, path: '/stock?api_key=secret-of-the-stock' }) // call-sent
+        call.on('error', () => reply.send('gone'))
       })
     },
     in: HANDLER,
     at: 'call',
-    pending: ['outgoing HTTP call', '']
+    pending: ['outgoing HTTP call', 'call-sent']
   },
   {
     name: 'a stream that nobody reads',
