@@ -39,7 +39,7 @@ function withoutCode (line: string): string {
 t.test('a failure has its message, source, request, log and hints', async (t) => {
   const markdown = profileMarkdown(sample())
   t.same(markdown.match(/^##? .*$/gm), [
-    '# No route found for "GET http://127.0.0.1:3000/robots.txt" plain', '## Exceptions', '## Request', '## Last log lines',
+    '# No route found for "GET http://127.0.0.1:3000/robots.txt" plain', '## Exceptions', '## Request', '## Outgoing calls', '## Last log lines',
     '## Hint: Failed calls to other servers', '## Hint: Other errors'
   ])
   for (const part of [
