@@ -449,7 +449,11 @@ inBothModes('a second response is explained, beside the one that was sent', asyn
     if (path !== '/returned') t.match(profile.exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'second', path)
     t.equal(profile.collectors.otherErrors, undefined, path)
     t.match(JSON.stringify((profile.collectors.response as { body: unknown }).body), 'first', path)
-    t.match((await app.inject(`/_profiler/${profile.token}.md`)).body, /^# Reply was already sent/, path)
+    const { body: markdown } = await app.inject(`/_profiler/${profile.token}.md`)
+    t.match(markdown, /^# Reply was already sent/, path)
+    t.match(markdown, path === '/returned'
+      ? /## Hint: Two responses\n\nThe client received the response of \S*failures\\?\.test\.ts:\d+\./
+      : /## Hint: Two responses\n\nThe client received the response of \S*failures\\?\.test\.ts:\d+, and not that of \S*failures\\?\.test\.ts:\d+\./, path)
     const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
     t.match(profiles.filter(({ token }) => token === profile.token), [{ status: response.status, error: true, exception: `FastifyError: ${message}` }], path)
   }

@@ -56,6 +56,12 @@ export function ownSource (frames: string): string | null {
   return frame === undefined ? null : `${frame.file}:${frame.line}:${frame.column}`
 }
 
+/** The line of the application that made a stack, as `file:line:column`; null where none of its calls is certain. */
+export function sourceOfCaller (error: Error): string | null {
+  const frame = outsideCalls(error).find(({ own, line }) => own && line > 0)
+  return frame === undefined ? null : `${frame.file}:${frame.line}:${frame.column}`
+}
+
 function frameOf (line: string, isMapped: boolean): StackFrame | null {
   if (line.length > MAX_LINE_LENGTH || !FRAME_LINE.test(line)) return null
   const call = line.trim().slice(3)

@@ -12,10 +12,15 @@ declare module './recording.js' {
   interface Recording {
     /** The error of a second response that began to pass the hooks, although the first one had not failed. */
     sentAgain?: Error
+    /** A stack of the call that sent the first response. */
+    sentFrom?: Error
   }
 }
 
 type LastHookName = 'preValidation' | 'preHandler' | 'preSerialization' | 'onSend'
+
+/** Calls of a stack that are kept. */
+const MAX_CALLS = 50
 
 /** Makes one copy of a hook; `isLast` is true for the copy after which no further hook of the instance runs. */
 type MakeHook = (isLast: (request: FastifyRequest) => boolean) => (...args: never[]) => unknown
@@ -90,6 +95,8 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   ) {
     const recording = recordingOf(request)
     if (recording.wasSent === true && recording.failure === null) recording.sentAgain ??= alreadySent(request)
+    // The hook runs in the stack of `reply.send`, unless a hook before it was asynchronous.
+    if (recording.isRecording) recording.sentFrom ??= withStackLimit(MAX_CALLS, () => new Error())
     recording.wasSent = true
     endHandler(request)
     done(null, payload)
@@ -131,7 +138,7 @@ const AlreadySentError = createError(
 
 /** The error of a second response; in its stack is the function that has sent it. */
 export function alreadySent ({ raw: { url }, method }: FastifyRequest): Error {
-  return withStackLimit(50, () => new AlreadySentError(url, method))
+  return withStackLimit(MAX_CALLS, () => new AlreadySentError(url, method))
 }
 
 /** Records the end of the handler, once. */

@@ -129,6 +129,7 @@ export class Profiler {
 
   /** The profile of a token, written or still waiting; undefined for a malformed token, too. */
   async find (token: string): Promise<Profile | undefined> {
+    await settlesWithin(this.#amending, READ_TIMEOUT)
     const stored = await this.#stored(token)
     return stored && readProfile(stored)
   }
@@ -207,6 +208,7 @@ export class Profiler {
 
   // Queries that may concern profiles which are not written yet.
   async #queryAll<T> (query: () => Awaitable<T>): Promise<T> {
+    await settlesWithin(this.#amending, READ_TIMEOUT)
     await this.flush(READ_TIMEOUT)
     return await this.#query(query)
   }

@@ -1,6 +1,7 @@
 import { renderChain, renderTraces } from '../../error-page/exceptions.js'
 import { exceptionParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
+import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import type { Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
 import { counted, cut } from '../../view/visible.js'
@@ -44,6 +45,7 @@ export const exceptions: Part = {
   },
   toolbarStyle: '.exception { --icon: "M7 0l7 13H0zM6 5v4h2V5zm0 5v2h2v-2z" }\n',
   markdown: (_, profile) => [{ order: 10, title: 'Exceptions', blocks: chainBlocks(profile) }],
+  hints: (_, profile) => listHint('Two responses', repeatedResponse(profile as Profile), 5),
   comparison: [{
     order: 20,
     values: (_, { exceptions }) => Object.fromEntries((listOf(exceptions) as unknown as FlattenedException[])
@@ -71,6 +73,17 @@ export const otherErrors: Part = {
     .map(({ name, message }) => `${String(name)}: ${String(message)}`), 40),
   comparison: [],
   search: { exception: (_, profile) => otherChains(profile).flat().map(nameAndMessage) }
+}
+
+/** Which lines sent two responses, as far as they are certain. */
+function repeatedResponse ({ exceptions, collectors: { response, otherErrors } }: Profile): string[] {
+  const all = [exceptions, ...otherChains({ collectors: { otherErrors } })].flatMap((chain) => listOf(chain))
+  const repeated = all.find(({ code }) => code === 'FST_ERR_REP_ALREADY_SENT')
+  const { sentBy } = Object(response) as { sentBy?: unknown }
+  if (repeated === undefined || typeof sentBy !== 'string') return []
+  const frame = (listOf(repeated.frames) as unknown as FlattenedException['frames']).find(({ own }) => own)
+  const second = frame === undefined ? '' : `, and not that of ${placeOf(frame)}`
+  return [`The client received the response of ${shortFile(sentBy.replace(/:\d+$/, ''))}${second}.`]
 }
 
 function otherChains ({ collectors: { otherErrors } }: Pick<Profile, 'collectors'>): FlattenedException[][] {

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { maskOf } from '../../errors/masked-exceptions.js'
+import { sourceOfCaller } from '../../errors/stack-frame.js'
 import { targetOf } from '../../http/request-target.js'
 import { attributesOf, recordingOf, stateOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
@@ -117,6 +118,7 @@ export function recordResponse (
     const size = watched?.size ?? sizeOfPayload
     const text = watched === null ? textOfPayload : Buffer.concat(watched.start).toString()
     const length = watched?.size ?? lengthOfPayload
+    const sentBy = recording.sentFrom === undefined ? null : sourceOfCaller(recording.sentFrom)
     let body: unknown
     if (stream !== null) body = stream
     else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
@@ -128,6 +130,7 @@ export function recordResponse (
       headers: shownHeaders(headers, mask),
       contentType: headers['content-type'] ?? null,
       size: hasBody ? size : null,
+      ...sentBy !== null && { sentBy },
       ...(body !== undefined && { body })
     }
   })

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { shortFile } from '../../errors/stack-frame.js'
 import type { Profile } from '../../store/profile.js'
 import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'
 import { html } from '../../view/html.js'
@@ -115,11 +116,12 @@ function requestPart (data: Data, profile: Profile): string {
 function responsePart (profile: Profile): string {
   const failure = failureOf(profile, 'response')
   if (failure !== undefined) return section('Response', failed('collector', failure))
-  const { status = profile.status, headers, contentType, size, ...response } = responseOf(profile)
+  const { status = profile.status, headers, contentType, size, sentBy, ...response } = responseOf(profile)
   const line = {
     Status: `${String(status)} ${STATUS_CODES[Number(status)] ?? ''}`.trim(),
     ...(contentType !== undefined && { 'Content type': contentType }),
-    ...(size !== undefined && { Size: size === null ? 'unknown' : bytes(size) })
+    ...(size !== undefined && { Size: size === null ? 'unknown' : bytes(size) }),
+    ...(typeof sentBy === 'string' && { 'Sent by': shortFile(sentBy) })
   }
   return pairsSection('Response', line) +
     section('Response body', bodyOf(response)) +
