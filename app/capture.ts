@@ -29,8 +29,7 @@ function captureOf (this: FastifyRequest): RequestHindsight {
 function captureIn (context: RequestContext): RequestHindsight['capture'] {
   return (error) => {
     const { late, request } = context
-    if (late !== undefined) return late.addError(error)
-    if (request === undefined) return
+    if (request === undefined) return late?.addError(error)
     const { recorder } = servicesOf(request)
     if (recorder === undefined) recordingOf(request).addError(error)
     else recorder.addError(request, error)

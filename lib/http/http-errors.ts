@@ -11,11 +11,12 @@ export function httpError (name: string, code: string, statusCode: number) {
 /** Makes errors whose stacks have so many calls: those without any take a third of the time of a 404 in production. */
 export function withStackLimit<T> (limit: number, make: () => T): T {
   const { stackTraceLimit } = Error
-  Error.stackTraceLimit = limit
+  // `Error` may be frozen.
+  Reflect.set(Error, 'stackTraceLimit', limit)
   try {
     return make()
   } finally {
-    Error.stackTraceLimit = stackTraceLimit
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
   }
 }
 

@@ -82,6 +82,22 @@ export function workOf (context: RequestContext | undefined = requestContext.get
   return recording === undefined || services === undefined ? undefined : { recording, services }
 }
 
+/**
+ * Makes the function that is called when work has ended. Where the profile was made before, `add` adds the work to what
+ * completes it. Work that never ends does not keep its request in memory.
+ */
+export function workEnded (
+  context: RequestContext | undefined, recording: Recording, add: (later: Work) => void
+): () => void {
+  const begun = new WeakRef(recording)
+  const { work } = recording
+  return () => {
+    work?.sample()
+    const later = workOf(context)
+    if (later !== undefined && later.recording !== begun.deref()) add(later)
+  }
+}
+
 const warned = new Set<string>()
 
 export function warnOnce (message: string, error?: unknown): void {

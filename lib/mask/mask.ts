@@ -118,6 +118,9 @@ function isUnchanged (shown: string, given: string): boolean {
   return shown === given
 }
 
+/** Values without names in the message of Drizzle's `DrizzleQueryError`, up to its frames. */
+const QUERY_VALUES = /(\bFailed query: [^]*?\nparams: )[^]*?(?=\n {4}at |$)/g
+
 /** Characters of a text; a longer one is truncated, as an expression would exceed the stack. */
 const MAX_LENGTH = 1_000_000
 /** A word that is too short for a secret that is recognized by its shape. */
@@ -135,7 +138,8 @@ const MAX_ENCODINGS = 4
 const FRAME = /^( {4}at .{1,400}:\d+\)?)$/m
 
 /** Masks prose that may hold credentials. */
-function maskText (mask: Mask, text: string): string {
+function maskText (mask: Mask, given: string): string {
+  const text = given.includes('\nparams: ') ? given.replace(QUERY_VALUES, `$1${MASKED}`) : given
   if (SHORT_WORD.test(text)) return mask.redact(text)
   if (text.length > MAX_LENGTH) {
     const rest = (text.length - MAX_LENGTH).toLocaleString('en')

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import { join } from 'node:path'
+import { types } from 'node:util'
 import { isBundled } from '../require.js'
 
 /** A query of a database client, as its wrapper publishes it. The wrapper completes the object when the query ends. */
@@ -51,7 +52,7 @@ export const QUERY_CHANNEL = 'fastify-hindsight:query'
 
 /** Frames that are searched for the caller: an ORM may have dozens between it and its driver. */
 const MAX_FRAMES = 60
-const FIRST_FRAMES = 8
+const FIRST_FRAMES = 20
 
 /** The last line of frames whose outermost one was called by a package, and not by Node.js alone. */
 export const CALLED_BY_PACKAGE = '    (called by a package)'
@@ -101,18 +102,18 @@ export function framesHere (above: object = entry ?? framesHere): string | undef
   if (!queries.hasSubscribers) return undefined
   const { stackTraceLimit, prepareStackTrace } = Error
   const at: { stack?: string } = {}
-  Error.prepareStackTrace = framesOf
+  Reflect.set(Error, 'prepareStackTrace', framesOf)
   try {
     // The time that it takes grows with the frames: without an ORM the caller is one of the first.
     for (const limit of [FIRST_FRAMES, MAX_FRAMES]) {
-      Error.stackTraceLimit = limit
+      Reflect.set(Error, 'stackTraceLimit', limit)
       Error.captureStackTrace(at, above as () => void)
       if (at.stack !== '') break
     }
     return at.stack
   } finally {
-    Error.prepareStackTrace = prepareStackTrace
-    Error.stackTraceLimit = stackTraceLimit
+    Reflect.set(Error, 'prepareStackTrace', prepareStackTrace)
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
   }
 }
 
@@ -232,7 +233,8 @@ export function callAsync<T> (query: Query | null, call: () => T, rowsOf: RowsOf
   const limit = Error.stackTraceLimit - OWN_FRAMES
   try {
     const result = within(query, call)
-    if (!isPromise(result)) {
+    // Other thenables may be lazy, or have properties of their own.
+    if (!types.isPromise(result)) {
       endQuery(query)
       return result
     }
@@ -248,10 +250,6 @@ export function callAsync<T> (query: Query | null, call: () => T, rowsOf: RowsOf
     endQuery(query, { error })
     throw error
   }
-}
-
-function isPromise (value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function'
 }
 
 /**
@@ -301,7 +299,7 @@ export function wrapFunction<T extends (...args: any[]) => unknown> (original: T
     const outer = entry
     const { stackTraceLimit } = Error
     entry = apply
-    Error.stackTraceLimit += OWN_FRAMES
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit + OWN_FRAMES)
     try {
       return wrapper(self, args, target)
     } catch (error) {
@@ -309,7 +307,7 @@ export function wrapFunction<T extends (...args: any[]) => unknown> (original: T
       throw error
     } finally {
       entry = outer
-      Error.stackTraceLimit = stackTraceLimit
+      Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
     }
   }
   return new Proxy(original, { apply })

@@ -21,6 +21,8 @@ type LastHookName = 'preValidation' | 'preHandler' | 'preSerialization' | 'onSen
 
 /** Calls of a stack that are kept. */
 const MAX_CALLS = 50
+/** For each response: it is read only where a second one is sent. */
+const MAX_SENT = 20
 
 /** Makes one copy of a hook; `isLast` is true for the copy after which no further hook of the instance runs. */
 type MakeHook = (isLast: (request: FastifyRequest) => boolean) => (...args: never[]) => unknown
@@ -96,7 +98,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     const recording = recordingOf(request)
     if (recording.wasSent === true && recording.failure === null) recording.sentAgain ??= alreadySent(request)
     // The hook runs in the stack of `reply.send`, unless a hook before it was asynchronous.
-    if (recording.isRecording) recording.sentFrom ??= withStackLimit(MAX_CALLS, () => new Error())
+    if (recording.isRecording) recording.sentFrom ??= withStackLimit(MAX_SENT, () => new Error())
     recording.wasSent = true
     endHandler(request)
     done(null, payload)

@@ -19,6 +19,14 @@ const MAX_LINES = 500
 
 const { setTimeout } = globalThis
 
+/** Those with a batch that is not written yet. */
+const waiting = new Set<LateRecording>()
+
+/** Writes the batches of an application, before its store is closed. */
+export function flushLate (services: Services): void {
+  for (const late of waiting) if (late.services === services) late.flush()
+}
+
 /**
  * Records what happens after the response, in the asynchronous context of its request: it is added to the stored
  * profile. It references neither the request nor what was recorded of it.
@@ -66,10 +74,16 @@ export class LateRecording {
       this.#batch.log = new RequestLog(this.#batch, (_, error) => {
         if (isLoggedByFastify()) this.addError(error)
       })
+      waiting.add(this)
       setTimeout(() => this.#write(), this.#delay).unref()
       this.#delay = Math.min(this.#delay * 2, MAX_DELAY)
     }
     return this.#batch
+  }
+
+  /** Writes what is waiting, when the application is closed. */
+  flush (): void {
+    this.#write()
   }
 
   #isOver (): boolean {
@@ -79,6 +93,7 @@ export class LateRecording {
   #write (): void {
     const batch = this.#batch
     this.#batch = null
+    waiting.delete(this)
     if (batch === null) return
     const records = batch.log?.records().slice(0, Math.max(0, this.#linesLeft)) ?? []
     this.#linesLeft -= records.length

@@ -9,6 +9,13 @@ import { inspected } from '../view/json.js'
 import { traceOf } from '../parts/trace/index.js'
 import type { Recording } from './recording.js'
 
+declare module './recording.js' {
+  interface Recording {
+    /** Whether the service has answered in place of the handler, whose response is a second one then. */
+    isAnswered?: boolean
+  }
+}
+
 /** Captures the log, process events and outgoing calls of each recorded request, until the application is closed. */
 export function openLogs (app: FastifyInstance) {
   const { mode, originOf, parts, recording: setting } = app.hindsight
@@ -128,6 +135,7 @@ function recordUncaught (raised: unknown, origin: string): void {
   recorder?.addError(request, raised)
   if (mode === 'full' && reply?.sent === false && failure === null) {
     // The service ends only after pending responses were sent.
+    recordingOf(request).isAnswered = true
     reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
   }
 }

@@ -14,7 +14,7 @@ import { openConfiguration } from '../parts/config/index.js'
 import { newToken, type Profile } from '../store/profile.js'
 import { buildProfile } from './build-profile.js'
 import { collectPolicy } from './collect-policy.js'
-import { LateRecording } from './late.js'
+import { flushLate, LateRecording } from './late.js'
 import { Recording, type Timing } from './recording.js'
 
 declare module './recording.js' {
@@ -135,6 +135,7 @@ export function openProfiles (
   onExit.add(exit)
   // Last, after the store is closed: a process that exits earlier writes the queued profiles.
   closing.unshift(() => { onExit.delete(exit) })
+  closing.push(() => flushLate(app.hindsight))
   return {
     isProfiled,
     isProfiledOnSuccess,

@@ -5,7 +5,7 @@ import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError, withStackLimit } from '../http/http-errors.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { isError, read } from '../errors/thrown-value.js'
-import { contextOf, recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
+import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
 import { WorkLog } from '../parts/performance/budget.js'
@@ -96,6 +96,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
       // Another response was sent: this error is not what it is about.
       const isLogged = read(error, 'code') === 'FST_ERR_REP_ALREADY_SENT'
       const isRepeated = isLogged || /^ERR_HTTP2?_HEADERS_SENT$/.test(String(read(error, 'code')))
+      if (isRepeated && recording.isAnswered === true) return
       if (isRepeated) recording.sentAgain ??= isLogged ? error as Error : alreadySent(request)
       // A second response is also why its payload is refused: it has the headers of the first one.
       if (recording.sentAgain !== undefined) addError(request, recording.sentAgain)
@@ -123,16 +124,17 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply): void {
     const original = reply.send
     const pending: unknown[] = []
-    const value = function send (this: FastifyReply, payload?: unknown): FastifyReply {
+    const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
+      const [payload] = args
       if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) fail(request, reply, payload)
       pending.push(payload)
       try {
-        return original.call(this, payload)
+        return original.apply(this, args)
       } finally {
         pending.pop()
       }
     }
-    Object.defineProperty(reply, 'send', { value, writable: true, configurable: true })
+    Reflect.defineProperty(reply, 'send', { value, writable: true, configurable: true })
   }
 
   /** Records the incoming request and its route, once. */
@@ -202,9 +204,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function addError (request: FastifyRequest, error: unknown): void {
     const recording = recordingOf(request)
     const { ending, reply } = recording
-    const { late } = contextOf(request)
-    if (late !== undefined) late.addError(error)
-    else if (recording.addError(error) && ending !== undefined && reply !== null) profiles?.queue(request, reply)
+    // It is written again as a whole: a process that ends writes what is queued.
+    if (recording.addError(error) && ending !== undefined && reply !== null) profiles?.queue(request, reply)
   }
 
   // A request that is injected while another is handled is made in the asynchronous context of that one.

@@ -29,7 +29,7 @@ export interface WriteQueueOptions {
 const DELAY = 20
 const BATCH = 256
 /** Milliseconds of one turn of the event loop in which profiles are built. */
-const MAX_BUILDING = 50
+const MAX_BUILDING = 25
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 /** A queue that builds the records of profiles after the responses, and writes them in batches. */

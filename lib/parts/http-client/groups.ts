@@ -1,4 +1,5 @@
 import { shortFile } from '../../errors/stack-frame.js'
+import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { milliseconds } from '../../view/components.js'
 import { splitUrl, type Data } from '../read.js'
@@ -19,9 +20,10 @@ export interface CallGroup {
   same: number
 }
 
-/** Calls one after another, and equal calls, from which they are said to be too many. */
+/** Calls one after another, from which they are said to be too many. */
 const MIN_SERIAL = 5
-const MIN_SAME = 3
+/** Milliseconds between two calls: a longer pause is that of code that waits, such as for a job. */
+const MAX_PAUSE = 20
 
 export function groupsOf (calls: readonly Data[], route: Profile['route']): CallGroup[] {
   const groups = new Map<string, { group: CallGroup, end: number, urls: Map<string, number> }>()
@@ -45,13 +47,17 @@ export function groupsOf (calls: readonly Data[], route: Profile['route']): Call
     }
     groups.set(key, known)
     const { group, urls } = known
-    if (Number(start) < known.end) group.isSerial = false
+    const pause = Number(start) - known.end
+    const isFailed = call.error !== undefined || Number(call.status) >= 400
+    if (pause < 0 || (group.count > 0 && pause > MAX_PAUSE) || isFailed) group.isSerial = false
     known.end = duration === null ? Infinity : Number(start) + time
     group.count++
     group.duration += time
     group.longest = Math.max(group.longest, time)
-    const same = method === 'GET' ? (urls.get(String(url)) ?? 0) + 1 : 0
-    urls.set(String(url), same)
+    // Masked parts, and headers, may differ.
+    const request = JSON.stringify([url, call.requestHeaders])
+    const same = method === 'GET' && !request.includes(MASKED) ? (urls.get(request) ?? 0) + 1 : 0
+    urls.set(request, same)
     group.same = Math.max(group.same, same)
   }
   return [...groups.values()].map(({ group }) => group).sort((a, b) => b.duration - a.duration)
@@ -59,8 +65,9 @@ export function groupsOf (calls: readonly Data[], route: Profile['route']): Call
 
 /** What many calls of one line have cost; null where there are few. */
 export function problemOf (group: CallGroup): string | null {
-  if (group.same >= MIN_SAME && group.same === group.count) return `The same call several times: ${sentenceOf(group)}`
-  return group.isSerial && group.count >= MIN_SERIAL ? sentenceOf(group) : null
+  const { isSerial, same, count } = group
+  if (!isSerial || count < MIN_SERIAL) return null
+  return same === count ? `The same call several times: ${sentenceOf(group)}` : sentenceOf(group)
 }
 
 /** A group in one sentence. */

@@ -4,7 +4,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import { requestContext } from '../../lifecycle/request-state.js'
-import { workOf, type Work } from '../../lifecycle/services.js'
+import { workEnded, workOf, type Work } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { round } from '../collect.js'
 import { framesHere } from '../../queries/query.js'
@@ -69,12 +69,7 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
   const begun: Call = { ...call, startedAt, frames: call.frames || framesHere() }
   calls.set(sent, begun)
   add(begun, work)
-  begun.ended = () => {
-    work.recording.work?.sample()
-    // The profile may have been made before.
-    const later = workOf(context)
-    if (later !== undefined && later.recording !== work.recording) add(begun, later)
-  }
+  begun.ended = workEnded(context, work.recording, (later) => add(begun, later))
 }
 
 function add (call: Call, { recording, services: { mask } }: Work): void {
@@ -182,7 +177,8 @@ function recorded (call: Call, mask: Mask, since: number): object {
 function profileOf ({ responseHeaders }: Call): string | null {
   const link = headersOf(responseHeaders)['x-debug-token-link']
   const url = typeof link === 'string' && URL.canParse(link) ? new URL(link) : null
-  return url !== null && /^https?:$/.test(url.protocol) && LOCAL.test(url.hostname) ? url.href.slice(0, MAX_URL) : null
+  if (url === null || !/^https?:$/.test(url.protocol) || !LOCAL.test(url.hostname)) return null
+  return /\/_profiler\/[0-9a-f]{6}$/.test(url.pathname) ? url.origin + url.pathname.slice(0, MAX_URL) : null
 }
 
 /** Headers as an object, also of a list of names and values in turn, which may be buffers. */

@@ -112,14 +112,19 @@ export function shareTime (
   const durations = new Map<WorkKind, number>(works.map(({ kind }) => [kind, 0]))
   let [javascript, sending, waiting] = [0, 0, 0]
   const add = (kind: WorkKind, time: number): unknown => durations.set(kind, (durations.get(kind) ?? 0) + time)
+  // What had not ended when the response was ready was not waited for.
+  const end = readyAt === 0 ? Infinity : readyAt
+  const awaited = works.filter(({ work }) => work.isSync === true || readyAt === 0 || (work.endedAt ?? Infinity) <= end)
+    .sort((a, b) => startOf(a.work) - startOf(b.work))
+  let [pending, position]: [typeof awaited, number] = [[], 0]
   for (const [i, { at, idle }] of samples.entries()) {
     const next = samples[i + 1]
     if (next === undefined) break
     const idleHere = Math.min(Math.max(0, next.idle - idle), next.at - at)
     const busyHere = next.at - at - idleHere
     const middle = (at + next.at) / 2
-    const pending = works.filter(({ work: { startedAt, endedAt = Infinity, wait = 0 } }) =>
-      startedAt - wait <= middle && middle <= endedAt)
+    while (startOf(awaited[position]?.work) <= middle) pending.push(awaited[position++] as typeof awaited[number])
+    pending = pending.filter(({ work: { endedAt = Infinity } }) => middle <= endedAt)
     const sync = pending.find(({ work }) => work.isSync)
     const [first] = pending
     if (sync === undefined) javascript += busyHere
@@ -140,6 +145,10 @@ export function shareTime (
   }
 }
 
+function startOf ({ startedAt, wait = 0 }: Work = { startedAt: Infinity }): number {
+  return startedAt - wait
+}
+
 /** Shares of the whole below it are left out of the sentence. */
 const MIN_SHARE = 0.02
 /** Of the time of JavaScript. */
@@ -157,7 +166,7 @@ export function budgetSentence (budget: TimeBudget, total: number): string {
   const parts: Array<[time: number, text: string]> = [
     ...work.map(({ count, duration, one, many }): [number, string] => [duration, `in ${counted(count, one, many)}`]),
     [javascript, `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
-    [sending, 'sending the response'],
+    [sending, 'sending or streaming the response'],
     [waiting, 'waiting for something that was not recorded']
   ]
   const shown = parts.filter(([time]) => time >= total * MIN_SHARE)

@@ -3,7 +3,7 @@ import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
 import { stackFrames } from '../../errors/stack-frame.js'
 import { requestContext } from '../../lifecycle/request-state.js'
-import { workOf, type Work } from '../../lifecycle/services.js'
+import { workEnded, workOf, type Work } from '../../lifecycle/services.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 import type { Timing } from '../../recording/recording.js'
 import { CALLED_BY_PACKAGE, QUERY_CHANNEL, framesHere, type Query } from '../../queries/query.js'
@@ -83,12 +83,10 @@ function record (query: Query): void {
   if (work?.recording.isRecording !== true) return
   add(query, work)
   const { ended } = query
+  const end = workEnded(context, work.recording, (later) => add(query, later))
   query.ended = () => {
     ended?.(query)
-    work.recording.work?.sample()
-    // The profile may have been made before.
-    const later = workOf(context)
-    if (later !== undefined && later.recording !== work.recording) add(query, later)
+    end()
   }
 }
 

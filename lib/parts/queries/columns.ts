@@ -121,7 +121,11 @@ export function namedValues (tokens: readonly Token[], hides: (name: string) => 
     // `replace(name, …)`, `trim(' ' from name)`, `set password for 'user' = …`
     if (word === 'replace' && next?.text === '(') return true
     if ((word === 'from' || word === 'for') && !frame.hasItems) return true
-    if (word === 'for' && before?.text.toLowerCase() === 'password') return true
+    const previous = before?.text.toLowerCase()
+    if (word === 'for' && previous === 'password') return true
+    // `is distinct from`, `overriding system value`
+    if (word === 'from' && previous === 'distinct') return true
+    if (word === 'value' && (previous === 'system' || previous === 'user')) return true
     if (word === 'and' || word === 'or' || word === 'xor') {
       if (!frame.isBetween) frame.unit = unitOf()
       frame.isBetween = false

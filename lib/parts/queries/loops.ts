@@ -9,7 +9,7 @@ const MIN_LOOP = 5
 
 /** Finds loops that send one query in each round: N+1. */
 export function loopsOf (all: readonly Traced[], requestDuration: number): Finding[] {
-  const reads = all.filter(({ source, effect }) => source !== null && effect.isRead)
+  const reads = all.filter(({ source, effect, error }) => source !== null && effect.isRead && error === undefined)
   return grouped(reads, ({ system, shape, source }) => `${system} ${shape} ${source}`)
     .filter(({ length }) => length >= MIN_LOOP).flatMap(byPath)
     .filter((group) => isLoop(group, all))

@@ -5,6 +5,7 @@ import { sourceOfCaller } from '../../errors/stack-frame.js'
 import { targetOf } from '../../http/request-target.js'
 import { attributesOf, recordingOf, stateOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
+import type { Recording } from '../../recording/recording.js'
 import type { Mask } from '../../mask/mask.js'
 import { grouped } from '../../view/visible.js'
 import { binaryText, snapshot } from '../collect.js'
@@ -118,7 +119,6 @@ export function recordResponse (
     const size = watched?.size ?? sizeOfPayload
     const text = watched === null ? textOfPayload : Buffer.concat(watched.start).toString()
     const length = watched?.size ?? lengthOfPayload
-    const sentBy = recording.sentFrom === undefined ? null : sourceOfCaller(recording.sentFrom)
     let body: unknown
     if (stream !== null) body = stream
     else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
@@ -130,10 +130,16 @@ export function recordResponse (
       headers: shownHeaders(headers, mask),
       contentType: headers['content-type'] ?? null,
       size: hasBody ? size : null,
-      ...sentBy !== null && { sentBy },
+      ...recording.sentAgain !== undefined && firstResponse(recording),
       ...(body !== undefined && { body })
     }
   })
+}
+
+/** The line that sent the first of two responses. */
+function firstResponse ({ sentFrom }: Recording): { sentBy?: string } {
+  const sentBy = sentFrom === undefined ? null : sourceOfCaller(sentFrom)
+  return sentBy === null ? {} : { sentBy }
 }
 
 /**

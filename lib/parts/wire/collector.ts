@@ -112,7 +112,8 @@ function record (
     const isUnknown = rules.includes(undefined) || hasHook(request, 'preSerialization')
     if (part === 'response' && isUnknown) return []
     // Hooks of the route run after the copy was made.
-    const validation = hasHook(request, 'preValidation') ? undefined : { rule: 'validation', schema: name }
+    if (part !== 'response' && hasHook(request, 'preValidation')) return []
+    const validation = { rule: 'validation', schema: name }
     return changes.flatMap((change, i) => {
       const rule = rules[i] ?? validation
       return rule === undefined ? [] : [shownChange(part, change, rule, maskOf(request))]

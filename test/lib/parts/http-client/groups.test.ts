@@ -7,7 +7,7 @@ import { inBothModes } from '../../../support/modes.js'
 import { profileOf } from '../../../support/app.js'
 
 const call = (path: string, start: number, duration: number | null = 4, source = '/app/src/cart.js:20:7') =>
-  ({ method: 'GET', url: `http://stock${path}`, start, duration, source })
+  ({ method: 'GET', url: `http://stock${path}`, status: 200, start, duration, source })
 const sentences = (...calls: ReturnType<typeof call>[]) => groupsOf(calls, null).map(sentenceOf)
 const problems = (...calls: ReturnType<typeof call>[]) => groupsOf(calls, null).map(problemOf)
 
@@ -26,7 +26,10 @@ t.test('calls are grouped by their shape and line', async t => {
 t.test('many calls one after another, and equal ones, are problems', async t => {
   const many = (length: number, path = (i: number) => `/items/${i}`) => Array.from({ length }, (_, i) => call(path(i), i * 5))
   t.match(problems(...many(5)), [/^5 × GET/])
-  t.match(problems(...many(3, () => '/items/7')), [/^The same call several times: 3 × GET/])
+  t.match(problems(...many(5, () => '/items/7')), [/^The same call several times: 5 × GET/])
+  t.same(problems(...many(5, () => '/jobs/7').map((one, i) => ({ ...one, start: i * 100 }))), [null], 'code that waits for a job')
+  t.same(problems(...many(5).map((one) => ({ ...one, status: 503 }))), [null], 'another try of a call that failed')
+  t.match(problems(...many(5, () => '/me?token=******')), [/^5 × GET/], 'a masked part may differ')
   t.same(problems(...many(4)), [null])
   t.same(problems(call('/a', 0), call('/b', 1), call('/c', 2), call('/d', 3), call('/e', 4)), [null, null, null, null, null])
   t.same(problems(...Array.from({ length: 9 }, (_, i) => call(`/items/${i}`, 0))), [null], 'at the same time')
@@ -42,7 +45,7 @@ t.teardown(() => stock.close())
 const address = `http://127.0.0.1:${(stock.address() as AddressInfo).port}`
 
 /** The line of the first call below. */
-const LINE = 50
+const LINE = 53
 
 inBothModes('a call has its line, and the profile of a called server of this machine', async (t, build) => {
   const app = await build((app) => {
@@ -67,14 +70,14 @@ inBothModes('a call has its line, and the profile of a called server of this mac
 inBothModes('equal calls are a problem of the request', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
-      for (let i = 0; i < 3; i++) await (await fetch(`${address}/items/7`)).text()
+      for (let i = 0; i < 5; i++) await (await fetch(`${address}/items/7`)).text()
       return {}
     })
   })
   const token = String((await app.inject('/')).headers['x-debug-token'])
   const { body: overview } = await app.inject(`/_profiler/${token}`)
-  t.match(overview, /<p>The same call several times: 3 × GET http:\/\/127\.0\.0\.1:\d+\/items\/:id from [^<]*groups\.test\.ts:\d+, one after another/)
+  t.match(overview, /<p>The same call several times: 5 × GET http:\/\/127\.0\.0\.1:\d+\/items\/:id from [^<]*groups\.test\.ts:\d+, one after another/)
   t.match(overview, /HTTP client<\/a>: 1 warning/)
   const { body } = await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/markdown' } })
-  t.match(body, /## Outgoing calls\n\n```text\n3 × GET/)
+  t.match(body, /## Outgoing calls\n\n```text\n5 × GET/)
 })

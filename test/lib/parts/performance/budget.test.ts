@@ -31,6 +31,8 @@ t.test('each part of the time is counted once', async t => {
   t.same(share([[0, 0], [0, 0], [40, 40], [90, 90]], [{ startedAt: 40, endedAt: 90, wait: 40 }]),
     { ...other, queries: [1, 90] }, 'a query that waits for a connection')
   t.same(share([[0, 0], [10, 10]], [{ startedAt: 0 }]), { ...other, queries: [1, 10] }, 'a query that has not ended')
+  t.same(share([[0, 0], [50, 50], [60, 60]], [], [{ startedAt: 0 }], 50),
+    { ...other, calls: [1, 0], waiting: 50, sending: 10 }, 'a call that nothing waits for')
   t.same(share([[0, 0], [10, 10], [30, 30]], [], [], 10), { ...other, waiting: 10, sending: 20 }, 'a slow client')
 })
 
@@ -41,7 +43,7 @@ t.test('the sentence has what takes a share of the time', async t => {
   t.equal(budgetSentence({ ...BUDGET, javascript: 100, collection: 30, waiting: 1 }, 101),
     '101 ms: 100 ms of JavaScript (30 ms of it garbage collection).')
   t.equal(budgetSentence({ ...BUDGET, javascript: 50, sending: 50, isShared: true }, 100),
-    '100 ms: 50 ms of JavaScript (other requests included), 50 ms sending the response.')
+    '100 ms: 50 ms of JavaScript (other requests included), 50 ms sending or streaming the response.')
 })
 
 inBothModes('the budget of a request is in its profile and on its diagnostic page', async (t, build) => {
