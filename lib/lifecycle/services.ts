@@ -69,13 +69,13 @@ interface LateRecorder {
 }
 
 /** Where work is recorded, and the services of its application. */
-export interface Work { recording: Recording, services: Services }
+export interface WorkPlace { recording: Recording, services: Services }
 
 /**
  * Where the work of an asynchronous context is recorded, by default of the current one; undefined: nowhere. After the
  * response it is another recording, which completes the profile.
  */
-export function workOf (context: RequestContext | undefined = requestContext.getStore()): Work | undefined {
+export function workOf (context: RequestContext | undefined = requestContext.getStore()): WorkPlace | undefined {
   const { request, late } = context ?? {}
   const recording = late === undefined ? request && recordingOf(request) : late.recording
   const services = late?.services ?? (request && servicesOf(request))
@@ -87,7 +87,7 @@ export function workOf (context: RequestContext | undefined = requestContext.get
  * completes it. Work that never ends does not keep its request in memory.
  */
 export function workEnded (
-  context: RequestContext | undefined, recording: Recording, add: (later: Work) => void
+  context: RequestContext | undefined, recording: Recording, add: (later: WorkPlace) => void
 ): () => void {
   const begun = new WeakRef(recording)
   const { work } = recording

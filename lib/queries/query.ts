@@ -63,8 +63,8 @@ const queries = channel(QUERY_CHANNEL)
 let running: Query | null = null
 
 /**
- * Publishes the beginning of a query and returns it, to be completed; null where nobody records it, or where it is a
- * part of another one.
+ * Publishes the beginning of a query and returns it, to be completed; null if it is not recorded, or is a part of
+ * another one.
  */
 export function beginQuery (query: Omit<Query, 'startedAt'>): Query | null {
   if (!queries.hasSubscribers || running !== null) return null
@@ -95,8 +95,8 @@ export function endWait (query: Query, since = query.startedAt): void {
 }
 
 /**
- * Frames of the stack that may be those of the application, without frames of packages; undefined where nobody records
- * queries. Source maps are applied later, to distinct frames: for each frame of each query they would take too long.
+ * Frames of the stack that may be those of the application, without frames of packages; undefined if no queries are
+ * recorded. Source maps are applied later, to distinct frames: for each frame of each query they would take too long.
  */
 export function framesHere (above: object = entry ?? framesHere): string | undefined {
   if (!queries.hasSubscribers) return undefined

@@ -24,7 +24,7 @@ const waiting = new Set<LateRecording>()
 
 /** Writes the batches of an application, before its store is closed. */
 export function flushLate (services: Services): void {
-  for (const late of waiting) if (late.services === services) late.flush()
+  for (const late of waiting) if (late.services === services) late.write()
 }
 
 /**
@@ -75,22 +75,18 @@ export class LateRecording {
         if (isLoggedByFastify()) this.addError(error)
       })
       waiting.add(this)
-      setTimeout(() => this.#write(), this.#delay).unref()
+      setTimeout(() => this.write(), this.#delay).unref()
       this.#delay = Math.min(this.#delay * 2, MAX_DELAY)
     }
     return this.#batch
-  }
-
-  /** Writes what is waiting, when the application is closed. */
-  flush (): void {
-    this.#write()
   }
 
   #isOver (): boolean {
     return performance.now() > this.#until
   }
 
-  #write (): void {
+  /** Adds the batch to the profile: after its delay, or when the application is closed. */
+  write (): void {
     const batch = this.#batch
     this.#batch = null
     waiting.delete(this)

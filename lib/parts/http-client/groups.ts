@@ -16,6 +16,8 @@ export interface CallGroup {
   longest: number
   /** Whether each began when the one before had ended. */
   isSerial: boolean
+  /** Whether one of them failed, or was sent after a pause: then it is not certain that they are too many. */
+  isUnclear: boolean
   /** How many of them are the same `GET` request. */
   same: number
 }
@@ -40,6 +42,7 @@ export function groupsOf (calls: readonly Data[], route: Profile['route']): Call
         duration: 0,
         longest: 0,
         isSerial: true,
+        isUnclear: false,
         same: 0
       },
       end: -Infinity,
@@ -49,7 +52,8 @@ export function groupsOf (calls: readonly Data[], route: Profile['route']): Call
     const { group, urls } = known
     const pause = Number(start) - known.end
     const isFailed = call.error !== undefined || Number(call.status) >= 400
-    if (pause < 0 || (group.count > 0 && pause > MAX_PAUSE) || isFailed) group.isSerial = false
+    if (pause < 0) group.isSerial = false
+    if (isFailed || (group.count > 0 && pause > MAX_PAUSE)) group.isUnclear = true
     known.end = duration === null ? Infinity : Number(start) + time
     group.count++
     group.duration += time
@@ -65,8 +69,8 @@ export function groupsOf (calls: readonly Data[], route: Profile['route']): Call
 
 /** What many calls of one line have cost; null where there are few. */
 export function problemOf (group: CallGroup): string | null {
-  const { isSerial, same, count } = group
-  if (!isSerial || count < MIN_SERIAL) return null
+  const { isSerial, isUnclear, same, count } = group
+  if (!isSerial || isUnclear || count < MIN_SERIAL) return null
   return same === count ? `The same call several times: ${sentenceOf(group)}` : sentenceOf(group)
 }
 

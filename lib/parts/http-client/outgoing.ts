@@ -4,7 +4,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import { requestContext } from '../../lifecycle/request-state.js'
-import { workEnded, workOf, type Work } from '../../lifecycle/services.js'
+import { workEnded, workOf, type WorkPlace } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { round } from '../collect.js'
 import { framesHere } from '../../queries/query.js'
@@ -72,7 +72,7 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
   begun.ended = workEnded(context, work.recording, (later) => add(begun, later))
 }
 
-function add (call: Call, { recording, services: { mask } }: Work): void {
+function add (call: Call, { recording, services: { mask } }: WorkPlace): void {
   if (recording.outgoing === undefined) {
     const outgoing = recording.outgoing = { count: 0, calls: [] as Call[] }
     const since = recording.timing.startedAt

@@ -3,7 +3,7 @@ import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
 import { stackFrames } from '../../errors/stack-frame.js'
 import { requestContext } from '../../lifecycle/request-state.js'
-import { workEnded, workOf, type Work } from '../../lifecycle/services.js'
+import { workEnded, workOf, type WorkPlace } from '../../lifecycle/services.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 import type { Timing } from '../../recording/recording.js'
 import { CALLED_BY_PACKAGE, QUERY_CHANNEL, framesHere, type Query } from '../../queries/query.js'
@@ -90,7 +90,7 @@ function record (query: Query): void {
   }
 }
 
-function add (query: Query, { recording, services }: Work): void {
+function add (query: Query, { recording, services }: WorkPlace): void {
   if (recording.queries === undefined) {
     const log: QueryLog = recording.queries = { count: 0, queries: [], further: new Map() }
     const { debug, mask, slowQuery } = services

@@ -2,6 +2,8 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { recordQuery } from '../../../lib/queries/observe.js'
@@ -77,4 +79,36 @@ inBothModes('queries and calls that end after the response are in its profile on
   t.match(client, { count: 1, calls: [{ status: 200 }] })
   const { body } = await app.inject(`/_profiler/${String(response.headers['x-debug-token'])}?panel=queries`)
   t.match(body, 'id="query-3"')
+})
+
+inBothModes('calls and queries that never end keep no request in memory', async (t, build) => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const silent = createServer(() => {}).listen(0)
+  await once(silent, 'listening')
+  t.teardown(() => {
+    silent.closeAllConnections()
+    silent.close()
+  })
+  const { port } = silent.address() as AddressInfo
+  const requests: Array<WeakRef<object>> = []
+  const pending: unknown[] = []
+  const app = await build((app) => {
+    app.get('/', async (request) => {
+      requests.push(new WeakRef(request))
+      pending.push(recordQuery({ system: 'postgresql', statement: 'listen orders', parameters: [] }))
+      fetch(`http://127.0.0.1:${port}`).catch(() => {})
+      return {}
+    })
+  })
+  for (let i = 0; i < 20; i++) await app.inject('/')
+  await app.hindsight.profiler.flush()
+  const alive = (): number => requests.filter((request) => request.deref() !== undefined).length
+  for (let left = 50; left > 0 && alive() > 1; left--) {
+    await sleep(20)
+    collectGarbage()
+  }
+  // The last one may be held by what the test has called.
+  t.ok(alive() <= 1, `${alive()} of ${requests.length} requests are in memory`)
+  t.equal(pending.length, 20)
 })

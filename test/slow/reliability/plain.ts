@@ -22,7 +22,11 @@ app.get('/rejection', () => new Promise(() => {
   setTimeout(() => Promise.reject(new Error('rejected in a timer')), 20)
 }))
 
-// Both are answered before the process ends.
+// These are answered before the process ends.
+app.get('/answered', async () => {
+  setTimeout(() => { throw new Error('thrown after the response') }, 100)
+  return 'answered'
+})
 app.get('/collected', async (_request, reply) => {
   reply.raw.once('finish', () => { setTimeout(endProcess, 20) })
   return 'collected'

@@ -123,14 +123,15 @@ for (const [environment, env] of [['debug mode', {}], ['production', { NODE_ENV:
 }
 
 const EXITED = /^ProcessExitError: The process exited with code 1 before the response was sent$/
-const endings: Array<[path: string, exception: RegExp]> = [
+const endings: Array<[path: string, exception: RegExp, status?: number]> = [
   ['/exit', EXITED],
   ['/later', EXITED],
   ['/timer', /^Error: thrown in a timer$/],
-  ['/rejection', /^Error: rejected in a timer$/]
+  ['/rejection', /^Error: rejected in a timer$/],
+  ['/answered', /^Error: thrown after the response$/, 200]
 ]
 
-for (const [path, expected] of endings) {
+for (const [path, expected, status = 500] of endings) {
   t.test(`an application that is not closed, ${path}: the request that ends the process has a profile`, async (t) => {
     const args = ['--import=tsx', join(import.meta.dirname, 'plain.ts')]
     const { process, port, stored } = await start(t, {}, (dataDir) => ({ args: [...args, dataDir], env: {} }))
@@ -141,7 +142,7 @@ for (const [path, expected] of endings) {
     await ask(port, path).catch(() => {})
     t.equal(await process.exit(), 1)
     const profile = await stored()
-    t.match(profile, { url: new RegExp(`${path}$`), status: 500 })
+    t.match(profile, { url: new RegExp(`${path}$`), status })
     const [exception] = profile?.exceptions ?? []
     t.match(`${exception?.name}: ${exception?.message}`, expected)
     if (expected !== EXITED) t.match(exception?.frames.map(({ file }) => file).join(), /plain\.ts/, 'with its frames')

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import http, { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
@@ -29,6 +30,7 @@ t.test('many calls one after another, and equal ones, are problems', async t => 
   t.match(problems(...many(5, () => '/items/7')), [/^The same call several times: 5 × GET/])
   t.same(problems(...many(5, () => '/jobs/7').map((one, i) => ({ ...one, start: i * 100 }))), [null], 'code that waits for a job')
   t.same(problems(...many(5).map((one) => ({ ...one, status: 503 }))), [null], 'another try of a call that failed')
+  t.match(sentences(...many(5).map((one) => ({ ...one, status: 503 }))), [/, one after another, 20 ms/])
   t.match(problems(...many(5, () => '/me?token=******')), [/^5 × GET/], 'a masked part may differ')
   t.same(problems(...many(4)), [null])
   t.same(problems(call('/a', 0), call('/b', 1), call('/c', 2), call('/d', 3), call('/e', 4)), [null, null, null, null, null])
@@ -45,7 +47,7 @@ t.teardown(() => stock.close())
 const address = `http://127.0.0.1:${(stock.address() as AddressInfo).port}`
 
 /** The line of the first call below. */
-const LINE = 53
+const LINE = readFileSync(import.meta.filename, 'utf8').split('\n').findIndex((line) => /^ +for .const path/.test(line)) + 1
 
 inBothModes('a call has its line, and the profile of a called server of this machine', async (t, build) => {
   const app = await build((app) => {

@@ -492,7 +492,7 @@ inBothModes('profiler.slowQuery sets from when a query is slow', async (t, build
   }
 })
 
-inBothModes('hidden, binary and changed parameters are told apart, and a query of an ORM is counted once', async (t, build) => {
+inBothModes('hidden, binary and changed parameters are different ones, and a query of an ORM is counted once', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       for (let i = 0; i < 5; i++) await send('select * from invite where token = $1', [`secret-${i}`])

@@ -125,7 +125,7 @@ export const HANGS: readonly Hang[] = [
     pending: ['outgoing HTTP call', 'call-sent']
   },
   {
-    name: 'a stream that nobody reads',
+    name: 'a stream without a reader',
     declare (app) {
       app.get('/', async function upload () { // stream
         const file = new PassThrough({ highWaterMark: 1 })
