@@ -162,7 +162,7 @@ function recordedQueries (
     return traced
   })
   // The diagnostic page and the budget need it before the end of the request.
-  const findings = findingsOf(all, (endedAt || performance.now()) - since - own, slow)
+  const findings = findingsOf(all, round((endedAt || performance.now()) - since - own), slow)
   const further = [...log.further.values()].map((group) =>
     ({ ...group, statement: read(group.system, group.statement, []).statement }))
   return {
