@@ -20,33 +20,48 @@ export interface ServerOptions {
   flags?: readonly string[]
 }
 
-/** A server in a process of its own, run as `npm start` runs the service. */
+/** The first message of a server. */
+interface Started {
+  port: number
+  /** Milliseconds until it listens, of the servers of products: CPU time of all threads, and elapsed. */
+  start?: { cpu: number, elapsed: number }
+}
+
+/** A server in a process of its own. */
 export class Server {
   readonly #child: ChildProcess
   readonly port: number
+  readonly started: Required<Started>['start']
 
-  private constructor (child: ChildProcess, port: number) {
+  private constructor (child: ChildProcess, { port, start = { cpu: NaN, elapsed: NaN } }: Started) {
     this.#child = child
     this.port = port
+    this.started = start
   }
 
+  /** Starts a variant, run as `npm start` runs the service. */
   static async start (variant: string, { production = true, flags = [] }: ServerOptions = {}): Promise<Server> {
-    const child = fork(join(FOLDER, 'server.ts'), [variant], {
-      execArgv: [
-        '--enable-source-maps', '--import', join(FOLDER, '../test/support/erase-types/register.js'),
-        ...YOUNG_GENERATION, ...flags
-      ],
-      env: { ...process.env, NODE_ENV: production ? 'production' : 'development' },
+    const loader = ['--enable-source-maps', '--import', join(FOLDER, '../test/support/erase-types/register.js')]
+    return await Server.fork(join(FOLDER, 'server.ts'), [variant], [...loader, ...YOUNG_GENERATION, ...flags], {
+      NODE_ENV: production ? 'production' : 'development'
+    })
+  }
+
+  static async fork (
+    file: string, args: readonly string[], flags: readonly string[], env: Readonly<Record<string, string>>
+  ): Promise<Server> {
+    const child = fork(file, args, {
+      // Flags name packages of the peers.
+      cwd: FOLDER,
+      execArgv: [...flags],
+      env: { ...process.env, ...env },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc']
     })
-    const { port } = await answer<{ port: number }>(child, `The server "${variant}"`)
-    return new Server(child, port)
+    return new Server(child, await answer<Started>(child, `The server "${args.join(' ')}"`))
   }
 
   async usage (): Promise<Usage> {
-    const answering = answer<Usage>(this.#child, 'A server')
-    this.#child.send('usage' satisfies Question)
-    return await answering
+    return await ask<Usage>(this.#child, 'usage')
   }
 
   async close (): Promise<void> {
@@ -68,6 +83,37 @@ export class Client {
   close (): void {
     this.#child.disconnect()
   }
+}
+
+/** The server that products send to, and that applications call. */
+export class Sink {
+  readonly #child: ChildProcess
+  readonly address: string
+
+  private constructor (child: ChildProcess, port: number) {
+    this.#child = child
+    this.address = `http://127.0.0.1:${port}`
+  }
+
+  static async start (): Promise<Sink> {
+    const child = fork(join(FOLDER, 'products/sink.cjs'))
+    return new Sink(child, (await answer<Started>(child, 'The sink')).port)
+  }
+
+  /** Bytes that it has received since the last call. */
+  async received (): Promise<number> {
+    return (await ask<{ received: number }>(this.#child, 'received')).received
+  }
+
+  close (): void {
+    this.#child.disconnect()
+  }
+}
+
+async function ask<T> (child: ChildProcess, question: string): Promise<T> {
+  const answering = answer<T>(child, 'A server')
+  child.send(question)
+  return await answering
 }
 
 async function answer<T> (child: ChildProcess, who: string): Promise<T> {

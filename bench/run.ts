@@ -1,10 +1,13 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { latency, LATENCY_GOAL } from './latency.js'
 import { measurePair, type Result } from './pair.js'
+import { APPLICATIONS, measureProducts } from './products.js'
 import { SCENARIOS, type Scenario } from './scenarios.js'
+import { suite, SUITE_GOAL } from './suite.js'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -16,7 +19,7 @@ const { values, positionals } = parseArgs({
   }
 })
 
-const NAMES = [...SCENARIOS.map(({ name }) => name), 'latency']
+const NAMES = [...SCENARIOS.map(({ name }) => name), 'latency', 'suite', ...APPLICATIONS.map(({ name }) => name)]
 const unknown = positionals.find((name) => !NAMES.includes(name))
 if (unknown !== undefined) throw new Error(`Unknown scenario "${unknown}"; use one of ${NAMES.join(', ')}`)
 if (!existsSync(join(import.meta.dirname, 'node_modules/youch'))) {
@@ -27,7 +30,6 @@ const pairs = Number(values.pairs ?? (values.quick ? 3 : 5))
 const requests = Number(values.requests ?? (values.quick ? 2_000 : 6_000))
 const warmUp = values.quick ? 6_000 : 20_000
 const cpuProfiles = values['cpu-prof'] === undefined ? {} : { cpuProfiles: resolve(values['cpu-prof']) }
-
 const machine = `${cpus().length} × ${cpus()[0]?.model ?? ''}, load ${(loadavg()[0] ?? 0).toFixed(2)}`
 console.log(`Node.js ${process.version}, ${machine}; ${pairs} pairs of ${requests} requests\n`)
 console.log('| scenario | what | against | goal | figure | met | CPU a request, ours / base |')
@@ -42,6 +44,26 @@ if (isChosen('latency')) {
     `${digits(difference)} ms (${digits(debug)} / ${digits(bare)})`, difference <= LATENCY_GOAL ? 'yes' : '**no**', ''
   ]
   console.log(`| ${cells.join(' | ')} |`)
+}
+if (isChosen('suite')) {
+  build()
+  const { ratio, subject, base } = await suite(pairs)
+  const cells = [
+    'suite', '300 tests that make the application, inject and close it', 'the same without the plugin',
+    `at most ${SUITE_GOAL}`, `${digits(ratio.median)} (${digits(ratio.lower)}–${digits(ratio.upper)})`,
+    ratio.median <= SUITE_GOAL ? 'yes' : '**no**', `${digits(subject.median)} / ${digits(base.median)} s elapsed`
+  ]
+  console.log(`| ${cells.join(' | ')} |`)
+}
+const applications = APPLICATIONS.filter(({ name }) => isChosen(name))
+if (applications.length > 0) {
+  build()
+  await measureProducts(applications, values.quick ? 1 : 3)
+}
+
+/** Builds the package, which the suite and the table of products use as it is published. */
+function build (): void {
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: join(import.meta.dirname, '..'), stdio: 'inherit' })
 }
 
 function row ({ name, what, against, goal }: Scenario, { ratio, cpu, main }: Result): string {

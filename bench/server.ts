@@ -10,6 +10,8 @@ export interface Usage {
   cpu: number
   /** The same of the thread that answers requests; `NaN` where the system does not report it. */
   main: number
+  /** Bytes that are resident, of the servers of products. */
+  memory?: number
 }
 
 // A server has a process of its own: the modules of other variants are not loaded.

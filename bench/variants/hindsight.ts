@@ -4,7 +4,7 @@ import { hindsight } from '../../app/hindsight.js'
 import { observe } from '../../app/queries.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import { boundConnections, serverOptions } from '../../app/server-options.js'
-import { addHooks, failing, hello, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
+import { hello, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
 
 const FEATURES = { debug: false, cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
 
@@ -15,7 +15,8 @@ function bounded (): FastifyInstance {
   return app
 }
 
-async function withHindsight (options: HindsightOptions, app: FastifyInstance = bounded()): Promise<FastifyInstance> {
+async function withHindsight (options: HindsightOptions): Promise<FastifyInstance> {
+  const app = bounded()
   await app.register(hindsight, { lifecycle: 'full', ...FEATURES, ...options })
   return app
 }
@@ -38,8 +39,8 @@ async function querying (observed: (database: Database) => Database): Promise<Fa
   })
 }
 
-function debugging (app?: FastifyInstance): Promise<FastifyInstance> {
-  return withHindsight({ debug: true, profiler: { storage: 'sqlite', dataDir: storeFolder() } }, app)
+function debugging (): Promise<FastifyInstance> {
+  return withHindsight({ debug: true, profiler: { storage: 'sqlite', dataDir: storeFolder() } })
 }
 
 /** Hindsight in its modes. */
@@ -54,12 +55,6 @@ export const variants: Variants = {
     return hello(await withHindsight({ profiler: { production: true, onlyExceptions: true, dataDir: storeFolder() } }))
   },
   'hindsight:debug': async () => hello(await debugging()),
-  'hindsight:failing': async () => failing(await debugging(logging())),
   'hindsight:queries': () => querying(observe),
-  'hindsight:unobserved': () => querying((database) => database),
-  'hindsight:hooks': async () => {
-    const app = await debugging()
-    addHooks(app)
-    return hello(app)
-  }
+  'hindsight:unobserved': () => querying((database) => database)
 }
