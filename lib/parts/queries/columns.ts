@@ -1,18 +1,27 @@
-import { isValue, significant, type Token } from './tokens.js'
+import { significant, type Token } from './tokens.js'
 
 /** A value of a statement: a literal or a placeholder. */
 export interface NamedValue {
   token: Token
   /** The names of the columns and fields that it is compared with or written to. */
   names: readonly string[]
+  /** Whether these are certainly the names of columns: a part of a statement may name its results as it likes. */
+  isCertain: boolean
+  unit: Unit
 }
 
 /** A part of a statement whose values belong to the columns in it, such as `lower(token) in (?, ?)`. */
-interface Unit { names: string[], outer: Unit | null }
+export interface Unit {
+  names: string[]
+  outer: Unit | null
+  /** Whether it is in a clause in which names are those of columns. */
+  isCertain: boolean
+  hasValue?: boolean
+}
 
 /** The statement, or what is in parentheses, in brackets or in `case … end`. */
 interface Frame {
-  kind: 'statement' | 'group' | 'columns' | 'json' | 'case'
+  kind: 'statement' | 'group' | 'cast' | 'columns' | 'aliases' | 'case'
   unit: Unit
   /** The unit that it is in. */
   base: Unit
@@ -25,17 +34,23 @@ interface Frame {
   rows: readonly string[] | null
   /** Whether the next `and` belongs to `between`. */
   isBetween: boolean
+  /** What `case … when` compares: null for conditions. */
+  operand: Unit | null
 }
 
-const CLAUSES = new Set(('select from where having set returning group order limit offset fetch on using join values ' +
-  'union except intersect insert replace update delete merge when into with do for window identified').split(' '))
+/** Clauses with values that belong to the columns that are next to them. */
+const CERTAIN = new Set(('select where having set returning group order limit offset fetch on update when exec ' +
+  'execute').split(' '))
+const CLAUSES = new Set([...CERTAIN, ...('from using join values union except intersect insert replace delete merge ' +
+  'into with do for window identified').split(' ')])
+/** Clauses with numbers of rows. */
+const ROWS = new Set(['limit', 'offset', 'fetch'])
 const KEYWORDS = new Set(('and or xor not null is in like ilike rlike regexp similar between case when then else end ' +
   'all any some exists as by asc desc distinct escape true false default array interval collate ' +
   'duplicate conflict nothing ignore temporary cast').split(' '))
 /** Functions whose arguments are secrets. */
-const SECRET_FUNCTION = /^(?:crypt|(?:pgp_sym_|aes_|des_)?(?:en|de)crypt(?:_iv)?|sha1|sha2|digest)$/i
-/** Functions with arguments that are names of fields. */
-const FIELD_FUNCTION = /json|^(?:set_config|object_construct|hstore)$/i
+const SECRET_FUNCTION =
+  /^(?:crypt|(?:pgp_\w+_|aes_|des_)?(?:en|de)crypt(?:_iv|_raw)?|md5|sha\d*|digest|hashbytes|\w*_hash|hmac\w*)$/i
 
 /** Characters of a name that may be secret. */
 const MAX_NAME = 256
@@ -52,12 +67,21 @@ export function unquoted (text: string): string {
   return text.replace(/^\w*['"]|['"]$|^(\$\w*\$)|\$\w*\$$/g, '')
 }
 
-/** The values of a statement in their order; `hides` says whether a name is secret. */
-export function namedValues (tokens: readonly Token[], hides: (name: string) => boolean): NamedValue[] {
+/**
+ * The values of a statement in their order; `hides` says whether a name is secret. `"a"` of SQLite may be a string: it
+ * becomes one where it is the value of a column with a secret name.
+ */
+export function namedValues (
+  tokens: readonly Token[], hides: (name: string) => boolean, system: string
+): NamedValue[] {
   const words = significant(tokens)
+  const isKeyed = /^(?:pragma|attach)$/i.test(words[0]?.text ?? '')
   const values: Array<{ token: Token, unit: Unit }> = []
+  /** Names that the statement gives to values that may be secrets. */
+  const aliases = new Set<string>()
   let frames: Frame[] = []
   let frame = open('statement', unitOf())
+  let isCall = false
   // The columns of `insert into t (…)`; null outside of one.
   let inserted: string[] | null = null
 
@@ -65,19 +89,41 @@ export function namedValues (tokens: readonly Token[], hides: (name: string) => 
     const { kind, text } = token
     if (kind === 'sign') sign(text, words[i - 1], words[i + 1])
     else if (kind === 'word' && isKeyword(text.toLowerCase(), words[i - 1], words[i + 1])) continue
-    else if (kind === 'word' || kind === 'name') name(token, words[i - 1], words[i + 1])
-    else if (kind === 'string' && isField(token, words[i - 1])) frame.unit.names.push(nameOf(token))
-    else if (isValue(token)) {
-      // A variable that is set.
-      if (text.startsWith('@') && words[i + 1]?.text === '=') frame.unit.names.push(nameOf(token))
+    else if (kind === 'word' || (kind === 'name' && !isText(token, words[i - 1], words[i + 1]))) {
+      name(token, words[i - 1], words[i + 1])
+    } else if (kind === 'string' && isField(words[i - 1], words[i - 2])) frame.unit.names.push(nameOf(token))
+    else {
+      // A variable that is set, or an argument.
+      if (text.startsWith('@') && words[i + 1]?.text === '=') {
+        frame.unit.names.push(nameOf(token))
+        if (!isCall) aliases.add(nameOf(token))
+      }
       values.push({ token, unit: frame.unit })
+      frame.unit.hasValue = true
     }
   }
-  return values.map(({ token, unit }) => ({ token, names: namesOf(unit) }))
+  return values.map(({ token, unit }) => {
+    const certain = namesOf(unit, true)
+    const isCertain = certain.length > 0 && !certain.some((name) => aliases.has(name))
+    return { token, names: namesOf(unit), isCertain, unit }
+  })
+
+  /** A unit of the same clause. */
+  function after (outer: Unit | null = null): Unit {
+    return unitOf(outer, [], frame.unit.isCertain)
+  }
 
   function open (kind: Frame['kind'], unit: Unit): Frame {
     const opened: Frame = {
-      kind, unit, base: unit, hasItems: kind === 'statement', columns: null, position: 0, rows: null, isBetween: false
+      kind,
+      unit,
+      base: unit,
+      hasItems: kind === 'statement',
+      columns: null,
+      position: 0,
+      rows: null,
+      isBetween: false,
+      operand: null
     }
     frames.push(opened)
     return opened
@@ -92,21 +138,28 @@ export function namedValues (tokens: readonly Token[], hides: (name: string) => 
     frame.columns = columns
     frame.position = 0
     frame.hasItems = true
-    frame.unit = unitOf(null, columns.slice(0, 1))
+    frame.unit = unitOf(null, columns.slice(0, 1), true)
   }
 
   function sign (text: string, before: Token | undefined, next: Token | undefined): void {
     if (text === '(' || text === '[') {
-      const isList = inserted?.length === 0 && before !== undefined && before.kind !== 'sign'
-      const isJson = before?.kind === 'word' && FIELD_FUNCTION.test(before.text)
+      const isNamed = before !== undefined && before.kind !== 'sign'
+      // A list before that of the columns is one of partitions or hints.
+      const isList = inserted !== null && (before?.text === ')' || (inserted.length === 0 && isNamed))
+      const isAliases = isNamed && !isReserved(before.text) && !frame.unit.isCertain
       const { rows } = frame
       const isColumns = isList && text === '(' && next?.text.toLowerCase() !== 'select'
-      frame = open(isColumns ? 'columns' : isJson ? 'json' : 'group', frame.unit)
+      if (isColumns) inserted = []
+      const isCast = before?.text.toLowerCase() === 'cast'
+      frame = open(isColumns ? 'columns' : isCast ? 'cast' : isAliases ? 'aliases' : 'group', frame.unit)
       if (rows !== null) startRow(rows)
     } else if (text === ')' || text === ']') close()
     else if (text === ',') {
-      if (frame.columns !== null) frame.unit = unitOf(null, frame.columns.slice(++frame.position).slice(0, 1))
-      else if (frame.hasItems) frame.unit = unitOf(frame.unit.outer)
+      if (frame.columns !== null) frame.unit = unitOf(null, frame.columns.slice(++frame.position).slice(0, 1), true)
+      else if (frame.hasItems) frame.unit = after(frame.unit.outer)
+    } else if (text === '*' && frame.columns !== null && /^(?:select|distinct|all|[,.])$/i.test(before?.text ?? '')) {
+      // It stands for any number of columns.
+      frame.columns = []
     } else if (text === ';') {
       frames = []
       frame = open('statement', unitOf())
@@ -121,64 +174,98 @@ export function namedValues (tokens: readonly Token[], hides: (name: string) => 
     // `replace(name, …)`, `trim(' ' from name)`, `set password for 'user' = …`
     if (word === 'replace' && next?.text === '(') return true
     if ((word === 'from' || word === 'for') && !frame.hasItems) return true
-    const previous = before?.text.toLowerCase()
-    if (word === 'for' && previous === 'password') return true
-    // `is distinct from`, `overriding system value`
-    if (word === 'from' && previous === 'distinct') return true
-    if (word === 'value' && (previous === 'system' || previous === 'user')) return true
+    // `is distinct from`, `overriding system value`, `identified with … by`, `on duplicate key update a = values(a)`
+    const phrase = `${before?.text.toLowerCase()} ${word}`
+    if (/^(?:password for|identified with|distinct from|(?:system|user) value|= values)$/.test(phrase)) return true
     if (word === 'and' || word === 'or' || word === 'xor') {
-      if (!frame.isBetween) frame.unit = unitOf()
+      if (!frame.isBetween) frame.unit = after()
       frame.isBetween = false
     } else if (word === 'between') frame.isBetween = true
-    else if (word === 'case') frame = open('case', frame.unit)
-    else if (frame.kind === 'case' && word === 'when') frame.unit = unitOf(frame.base)
+    else if (word === 'case') {
+      frame = open('case', frame.unit)
+      if (next?.text.toLowerCase() !== 'when') frame.operand = frame.unit = after(frame.base)
+    } else if (frame.kind === 'case' && word === 'when') frame.unit = frame.operand ?? after()
     else if (frame.kind === 'case' && (word === 'then' || word === 'else')) frame.unit = frame.base
     else if (frame.kind === 'case' && word === 'end') close()
     else if (/^values?$/.test(word) && inserted !== null && frame.kind !== 'columns') {
-      frame.rows = inserted.length > 0 ? inserted : frame.unit.names
+      // The name of a table such as `api_tokens`.
+      frame.rows = inserted.length > 0 ? inserted : frame.unit.names.filter(hides)
+      frame.unit = unitOf()
       inserted = null
-    } else if (CLAUSES.has(word)) clause(word)
+    } else if (CLAUSES.has(word)) clause(word, next)
     else return KEYWORDS.has(word)
     return true
   }
 
-  function clause (word: string): void {
+  function clause (word: string, next: Token | undefined): void {
     if (word === 'insert' || word === 'replace') inserted = []
     if (word === 'into' && inserted !== null) return
+    if (word === 'with' && inserted !== null && inserted.length > 0) inserted = null
+    // The parameters of a procedure have their names, but not those of a statement that it executes.
+    isCall = word.startsWith('exec') && next?.text.toLowerCase() !== 'sp_executesql'
     frame.rows = null
     frame.columns = null
-    frame.hasItems = true
+    frame.hasItems = !ROWS.has(word)
     frame.isBetween = false
     // A value of a subquery belongs to the columns that it is compared with.
     const outer = word === 'select' && frame.kind === 'group' ? frame.base : null
-    frame.unit = unitOf(outer, word === 'identified' ? ['password'] : [])
+    const names = word === 'identified' ? ['password'] : ROWS.has(word) ? [word] : []
+    frame.unit = unitOf(outer, names, CERTAIN.has(word))
     if (word === 'select' && inserted !== null && inserted.length > 0) startRow(inserted)
     if (word === 'select' || word === 'set') inserted = null
   }
 
   function name (token: Token, before: Token | undefined, next: Token | undefined): void {
     const name = nameOf(token)
+    const { names, hasValue } = frame.unit
     const isFunction = next?.text === '(' && inserted === null
     // The table of a column, or the type of a cast.
-    if (frame.kind !== 'columns' && (next?.text === '.' || before?.text === ':')) return
+    if (next?.text === '.' || (frame.kind !== 'columns' && before?.text === ':')) return
+    if (frame.kind === 'cast' && before?.text.toLowerCase() === 'as') return
+    const isOther = isFunction || /^exec/i.test(before?.text ?? '')
     if (frame.kind === 'columns') inserted?.push(name)
-    else if (isFunction && SECRET_FUNCTION.test(name)) frame.unit.names.push('password')
-    else if (!isFunction || hides(name)) frame.unit.names.push(name)
+    else if (isFunction && SECRET_FUNCTION.test(name)) names.push('password')
+    else if (isKeyed && /^(?:hex|text)?(?:re)?key$/i.test(name)) names.push('password')
+    else if (!isOther || hides(name)) {
+      const isAfter = before !== undefined && (before.kind !== 'sign' || before.text === ')')
+      const isOfValue = hasValue === true && names.length === 0 && frames.length > 1
+      if (frame.kind === 'aliases' || name.startsWith('@') || (isAfter && (isOfValue || names.some(hides)))) {
+        aliases.add(name)
+      }
+      names.push(name)
+      // Values that are compared with the result of a subquery are compared with its columns.
+      if (hides(name)) for (let unit = frame.unit.outer; unit !== null; unit = unit.outer) unit.names.push(name)
+    }
   }
 
-  /** Whether a string is the name of a field or a path to it. */
-  function isField ({ text }: Token, before: Token | undefined): boolean {
-    const content = unquoted(text)
-    if (before?.text === '>' || /^\$[.[]/.test(content)) return true
-    return frame.kind === 'json' && content.length <= 128 && /^[\w.{},-]+$/.test(content) &&
-      (before?.text === '(' || hides(nameOf({ kind: 'string', text })))
+  /** Whether a quoted name is the value of a column with a secret name: SQLite reads it as a string then. */
+  function isText (token: Token, before: Token | undefined, next: Token | undefined): boolean {
+    const isCompared = /^(?:[=<>]|like|by|key)$/i.test(before?.text ?? '') ||
+      (frame.rows === null && frame.columns !== null && /^[(,]$/.test(before?.text ?? ''))
+    if (system !== 'sqlite' || !token.text.startsWith('"') || next?.text === '.') return false
+    if (!isCompared || !frame.unit.names.some(hides)) return false
+    token.kind = 'string'
+    return true
+  }
+
+  /** Whether a string is a field of JSON or a path to it: `data ->> 'name'`, `data ? 'name'`. */
+  function isField (before: Token | undefined, first: Token | undefined): boolean {
+    return before?.kind === 'sign' &&
+      (before.text.startsWith('?') || (before.text === '>' && /^[->#]$/.test(first?.text ?? '')))
   }
 }
 
-function unitOf (outer: Unit | null = null, names: readonly string[] = []): Unit {
-  return { names: [...names], outer }
+function isReserved (word: string): boolean {
+  return KEYWORDS.has(word.toLowerCase()) || CLAUSES.has(word.toLowerCase())
 }
 
-function namesOf ({ names, outer }: Unit): readonly string[] {
-  return names.length > 0 || outer === null ? names : namesOf(outer)
+function unitOf (outer: Unit | null = null, names: readonly string[] = [], isCertain = false): Unit {
+  return { names: [...names], outer, isCertain }
+}
+
+/** The names of a unit and of those that it is in; `isCertain`: of those whose names are columns. */
+function namesOf (unit: Unit, isCertain = false): readonly string[] {
+  const { names, outer } = unit
+  const own = isCertain && !unit.isCertain ? [] : names
+  return outer === null ? own : [...own, ...namesOf(outer, isCertain)]
 }

@@ -3,19 +3,28 @@ import { MASKED, type Mask } from '../../mask/mask.js'
 /** A statement and its parameters. */
 export interface Shown { statement: string, parameters: unknown }
 
-/** Commands of Redis that have values after their key; `SETEX` and its like have a number before these. */
-const VALUES = new Set(('SET SETNX GETSET APPEND LPUSH RPUSH LPUSHX RPUSHX SADD SREM SISMEMBER SMISMEMBER LPOS ' +
-  'PUBLISH SPUBLISH PFADD SETEX PSETEX SETRANGE LREM LSET JSON.SET').split(' '))
-const SECOND = /^(?:P?SETEX|SETRANGE|LREM|LSET|JSON\.SET)$/
-/** Commands with pairs of names and values, and where the first pair begins. */
+/** Commands of Redis with pairs of names and values, and where the first pair begins. */
 const PAIRS: ReadonlyMap<string, number> = new Map([
-  ['MSET', 0], ['MSETNX', 0], ['HSET', 1], ['HMSET', 1], ['HSETNX', 1], ['XADD', 2], ['CONFIG', 1], ['CONFIG SET', 0]
+  ['MSET', 0], ['MSETNX', 0], ['HSET', 1], ['HMSET', 1], ['HSETNX', 1], ['CONFIG', 1], ['CONFIG SET', 0]
 ])
-const OPTION = /^(?:[NX]X|KEEPTTL|GET|(?:EX|PX)(?:AT)?)$/i
+/** Commands without values: with keys, numbers or options only. */
+const VALUELESS = new Set(('DEL UNLINK EXISTS TOUCH MGET WATCH KEYS SCAN RENAME RENAMENX COPY OBJECT DUMP EXPIRE ' +
+  'PEXPIRE EXPIREAT PEXPIREAT GETEX GETRANGE GETBIT SETBIT INCRBY INCRBYFLOAT DECRBY LRANGE LTRIM LINDEX LMOVE ' +
+  'RPOPLPUSH LPOP RPOP BLPOP BRPOP SPOP SRANDMEMBER SINTER SUNION SDIFF SSCAN HSCAN ZSCAN ZRANGE ZREVRANGE ' +
+  'ZRANGEBYSCORE ZREVRANGEBYSCORE ZREMRANGEBYSCORE ZREMRANGEBYRANK ZCOUNT ZPOPMIN ZPOPMAX XREAD XREADGROUP XRANGE ' +
+  'XREVRANGE XACK XTRIM JSON.GET JSON.MGET JSON.DEL JSON.TYPE SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE').split(' '))
+/** Commands with names of fields after their key. */
+const FIELDS = /^(?:HGET|HMGET|HDEL|HEXISTS|HSTRLEN|HINCRBY)$/
+/** Commands with a number before their value. */
+const SECOND = /^(?:P?SETEX|SETRANGE|LREM|LSET)$/
 const EXPIRY = /^(?:EX|PX)(?:AT)?$/i
+const OPTION = /^(?:[NX]X|KEEPTTL|GET|(?:EX|PX)(?:AT)?)$/i
 
 /** A key of express-session and the like. */
 const SESSION_KEY = /(?<=^|:)(sess:)\S+/
+
+/** Characters of a script. */
+const MAX_SCRIPT = 2_000
 
 /** Masks the secrets of a command of Redis; its arguments are the parameters, or in the statement. */
 export function maskCommand (mask: Mask, statement: string, parameters: unknown): Shown {
@@ -35,24 +44,32 @@ export function maskCommand (mask: Mask, statement: string, parameters: unknown)
   }
 }
 
-/** The positions of the arguments that are secrets. */
+/** The positions of the arguments that are secrets: after a secret name, all that are not certainly something else. */
 function secretArguments (mask: Mask, command: string, args: readonly unknown[]): Set<number> {
   const words = args.map((value) => typeof value === 'string' || typeof value === 'number' ? String(value) : '')
   const all = words.map((_, i) => i)
-  const first = words[0] ?? ''
-  const hides = (key: string): boolean => key.split(/[:/|]/).some((part) => part === 'sess' || mask.hides(part))
+  const hides = (text: string): boolean =>
+    text.split(/[^\p{L}\p{N}_-]+/u).some((part) => part === 'sess' || mask.hides(part))
+  // Of a value, which may be JSON, nothing follows.
+  const isName = (text: string): boolean => text.length <= 256 && !/[\s{]/.test(text) && hides(text)
   const after = (expression: RegExp, count: number): number[] =>
     all.filter((i) => words.slice(Math.max(0, i - count), i).some((word) => expression.test(word)))
   if (command === 'AUTH') return new Set(args.length > 1 ? all.slice(1) : all)
   if (command === 'HELLO' || command === 'MIGRATE') return new Set(after(/^AUTH2?$/i, 2))
   if (/^ACL\b/.test(command)) return new Set(all.filter((i) => /^[><#!]/.test(words[i] ?? '')))
+  if (command.startsWith('FT.')) return new Set(all.filter((i) => i > 0 && hides(words[i] ?? '')))
+  if (VALUELESS.has(command)) return new Set()
   const start = PAIRS.get(command)
-  if (start !== undefined) {
-    const isSecret = start > 0 && hides(first)
-    return new Set(all.filter((i) => i > start && (i - start) % 2 === 1 && (isSecret || hides(words[i - 1] ?? ''))))
+  if (start !== undefined && typeof args[start] !== 'object') {
+    const isSecret = start > 0 && isName(words[0] ?? '')
+    return new Set(all.filter((i) => i > start && (i - start) % 2 === 1 && (isSecret || isName(words[i - 1] ?? ''))))
   }
-  if (!VALUES.has(command) || !hides(first)) return new Set()
-  const isOption = (i: number): boolean =>
-    command === 'SET' && i > 1 && (OPTION.test(words[i] ?? '') || EXPIRY.test(words[i - 1] ?? ''))
-  return new Set(all.filter((i) => i > (SECOND.test(command) ? 1 : 0) && !isOption(i)))
+  // A script with its keys.
+  const isScript = /^(?:EVAL|EVALSHA|FCALL)(?:_RO)?$/.test(command)
+  const first = words.findIndex((word, i) => isScript && i === 0 ? hides(word.slice(0, MAX_SCRIPT)) : isName(word))
+  if (first === -1 || (FIELDS.test(command) && first > 0)) return new Set()
+  const from = isScript ? Math.max(first, 1 + (Number(words[1]) || 0)) : first
+  const isOption = (i: number): boolean => i > from + 1 &&
+    (OPTION.test(words[i] ?? '') || (EXPIRY.test(words[i - 1] ?? '') && /^\d+$/.test(words[i] ?? '')))
+  return new Set(all.filter((i) => i > from && !isOption(i) && !(SECOND.test(command) && i === 1)))
 }

@@ -1,7 +1,8 @@
 import { isHarmless, VALUE_FIELDS, valueFieldTest } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
-import { namedValues, unquoted, type NamedValue } from './columns.js'
+import { nameOf, namedValues, unquoted, type NamedValue, type Unit } from './columns.js'
 import { maskCommand, type Shown } from './mask-command.js'
+import { isPlain, masked, withoutComparands } from './mask-document.js'
 import { memo } from './memo.js'
 import { shapeOf, shapeOfTokens } from './sql.js'
 import { effectOf, type Effect } from './statement.js'
@@ -13,6 +14,8 @@ export interface ReadQuery extends Shown {
   effect: Effect
   /** Of a statement of SQL, without space and comments. */
   words: readonly Token[]
+  /** The tokens of a statement of SQL, as they are shown. */
+  texts?: readonly string[]
 }
 
 type Reader = (system: string, statement: string, parameters: unknown) => ReadQuery
@@ -24,7 +27,7 @@ export function queryReader (mask: Mask): Reader {
     if (isSql(system)) return maskSql(mask, statements(system)(statement), parameters)
     const shown = system === 'redis'
       ? maskCommand(mask, statement, parameters)
-      : { statement: mask.text(statement), parameters: mask.value(withoutComparands(mask, parameters, 0)) }
+      : { statement: mask.text(statement), parameters: mask.value(withoutComparands(mask, parameters)) }
     const shape = shapeOf(system, shown.statement, shown.parameters)
     return { ...shown, shape, effect: effectOf(system, shown.statement, []), words: [] }
   }
@@ -32,6 +35,8 @@ export function queryReader (mask: Mask): Reader {
 
 /** Secret names of one value that are read: one that is no secret after all, as `max_tokens = 5`, is rare. */
 const MAX_NAMES = 20
+/** Characters of a text that are searched for them. */
+const MAX_TEXT = 2_000
 /** `set value = ? where name = 'password'` */
 const VALUE_NAME = new RegExp(`(?:${VALUE_FIELDS})[\\]\\d_[]*$`, 'i')
 
@@ -39,22 +44,30 @@ const VALUE_NAME = new RegExp(`(?:${VALUE_FIELDS})[\\]\\d_[]*$`, 'i')
 function readStatement (mask: Mask, system: string, statement: string) {
   const tokens = tokensOf(statement, system)
   const isDefinition = /^\s*(?:create|alter|drop|comment)\b/i.test(statement)
-  const values = namedValues(tokens, mask.hides).filter(({ token }) => !(token.kind === 'number' && isDefinition))
+  const values = namedValues(tokens, mask.hides, system)
+    .filter(({ token }) => !(token.kind === 'number' && isDefinition))
   // Many values may have the same columns.
   const secretsOf = memo((names: readonly string[]) => [...new Set(names)]
     .filter((name) => mask.hides(name) || VALUE_NAME.test(name)).slice(0, MAX_NAMES))
-  const named = values.map(({ token, names }) => {
+  const named = values.map((value) => {
+    const { token, names } = value
     const own = /^[:@$][a-z_]/i.test(token.text) ? secretsOf([token.text.slice(1)]) : []
-    return { token, last: names.at(-1) ?? '', secrets: [...secretsOf(names), ...own] }
+    return { ...value, last: names.at(-1) ?? '', secrets: [...secretsOf(names), ...own] }
   })
   const shown = tokens.map((token): Token => token.kind === 'string' || token.kind === 'comment'
     ? { kind: token.kind, text: mask.text(token.text) }
     : token)
+  const hides = (name: string): boolean => mask.hides(name)
   return {
     tokens,
     named,
-    mayHide: named.some(({ secrets }) => secrets.length > 0),
+    // The end of a statement that was cut may do so.
+    mentionsSecret: statement.endsWith('…') || named.some(({ secrets }) => secrets.some(hides)) ||
+      tokens.some((token) => token.kind === 'string'
+        ? partsOf(token.text).some(hides)
+        : /^(?:word|name|placeholder)$/.test(token.kind) && hides(nameOf(token))),
     positions: positionsOf(values),
+    hasNames: values.some(({ token }) => /^[:@$][a-z_]/i.test(token.text)),
     shown,
     statement: shown.map(({ text }) => text).join(''),
     shape: shapeOfTokens(shown),
@@ -65,47 +78,108 @@ function readStatement (mask: Mask, system: string, statement: string) {
 
 type Statement = ReturnType<typeof readStatement>
 
+/** The words of a text that may be a path or code. */
+function partsOf (text: string): string[] {
+  return text.slice(0, MAX_TEXT).split(/[^\p{L}\p{N}_-]+/u)
+}
+
+/** Whether a value is the name of a field with a secret name, or a path to it: `data ->> $1`. */
+function isSecretName (mask: Mask, value: unknown): boolean {
+  if (Array.isArray(value)) return value.some((item) => typeof item === 'string' && isSecretName(mask, item))
+  return typeof value === 'string' && value.length <= 128 && !/[\s=@]/.test(value) && partsOf(value).some(mask.hides)
+}
+
+/** Whether a value is a path with a condition for a secret: `$.password ? (@ == "…")`. */
+function isSecretPath (mask: Mask, value: unknown): boolean {
+  return typeof value === 'string' && /^\s*(?:(?:strict|lax)\s+)?\$[^]*[=<>~?]/.test(value) &&
+    partsOf(value).some(mask.hides)
+}
+
 function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
-  const { tokens, positions, shown, shape, effect, words } = read
-  const secret = read.mayHide ? secretTokens(mask, read, parameters) : NONE
-  const placeholders = [...secret].filter(({ kind }) => kind === 'placeholder')
+  const { tokens, positions, shown, shape, effect, words, hasNames } = read
+  const { secret, unsure, isOpen } = secretTokens(mask, read, parameters)
+  const placeholders = [...secret, ...unsure].filter(({ kind }) => kind === 'placeholder')
   const hidden = new Set(placeholders.map((token) => positions.get(token)))
+  const sure = new Set([...secret].map((token) => positions.get(token)))
   const hiddenNames = new Set(placeholders.map((token) => token.text.slice(1)))
+  const placed = new Set(positions.values())
   const named = (value: unknown): unknown => isPlain(value)
-    ? mask.value(Object.fromEntries(Object.entries(value).map(([name, item]) =>
-      [name, hiddenNames.has(name.replace(/^[:@$]/, '')) ? masked(item) : item] as const)))
+    ? mask.value(withoutComparands(mask, Object.fromEntries(Object.entries(value).map(([name, item]) =>
+      [name, hiddenNames.has(name.replace(/^[:@$]/, '')) ? masked(item) : item] as const))))
     : maskedValue(mask, value)
-  const statement = secret.size === 0
-    ? read.statement
-    : tokens.map((token, i) => {
-      if (!secret.has(token) || token.kind === 'placeholder') return shown[i]?.text
-      return token.kind === 'number' ? MASKED : `'${MASKED}'`
-    }).join('')
+  // An object that is no certain secret has names of its own.
+  const isHidden = (value: unknown, i: number): boolean => isPlain(value)
+    ? sure.has(i) && !hasNames
+    : hidden.has(i) || (isOpen && !placed.has(i) && !isSmall(value)) || isSecretPath(mask, value)
+  const texts = tokens.map((token, i) => {
+    if (token.kind === 'placeholder' || !(secret.has(token) || unsure.has(token))) return shown[i]?.text ?? ''
+    return token.kind === 'number' ? MASKED : `'${MASKED}'`
+  })
   return {
-    statement,
+    statement: secret.size + unsure.size === 0 ? read.statement : texts.join(''),
+    texts,
     parameters: !Array.isArray(parameters)
       ? parameters === undefined ? undefined : named(parameters)
-      : parameters.map((value: unknown, i) => hidden.has(i) ? masked(value) : named(value)),
+      : parameters.map((value: unknown, i) => isHidden(value, i) ? masked(value) : named(value)),
     shape,
     effect,
     words
   }
 }
 
-const NONE: ReadonlySet<Token> = new Set()
-
-/** The values of a query that are secrets. */
-function secretTokens (mask: Mask, { named, positions }: Statement, parameters: unknown): ReadonlySet<Token> {
+/**
+ * The values of a query that are secrets, and those that may be some: where the statement or a parameter has a secret
+ * name (`isOpen`), these are all that are not certainly assigned to a column.
+ */
+function secretTokens (mask: Mask, { named, positions, mentionsSecret }: Statement, parameters: unknown) {
   const list = Array.isArray(parameters) ? parameters as unknown[] : []
   const given = named.map(({ token }) => {
     const position = positions.get(token)
     if (position === undefined) return unquoted(token.text)
-    return position < list.length ? list[position] : namedValue(parameters, token)
+    return position < list.length && !isPlain(list[position]) ? list[position] : namedValue(parameters, token)
   })
   const isValueField = valueFieldTest(named.map(({ last }, i) => [last, given[i]] as const),
     (value) => typeof value === 'string' && value.length <= 128 && mask.hides(value))
-  return new Set(named.filter(({ secrets }, i) => given[i] !== '' && secrets.some((name) =>
-    isValueField(name) || (mask.hides(name) && !isHarmless(name, given[i])))).map(({ token }) => token))
+  const isName = given.map((value) => isSecretName(mask, value))
+  const isOpen = mentionsSecret || isName.includes(true) || list.some((value) => isSecretName(mask, value))
+  // Names and what is compared with their fields: `data ->> $1 = $2`.
+  const units = new Map<Unit, number>()
+  for (const [i, { unit }] of named.entries()) if (isName[i] === true) units.set(unit, (units.get(unit) ?? 0) + 1)
+  const hasName = (unit: Unit | null, own: number): boolean =>
+    unit !== null && ((units.get(unit) ?? 0) > own || hasName(unit.outer, 0))
+  const [secret, unsure] = [new Set<Token>(), new Set<Token>()]
+  for (const [i, { token, secrets, isCertain, unit }] of named.entries()) {
+    if (given[i] === '') continue
+    const isSecret = secrets.some((name) => isValueField(name) || (mask.hides(name) && !isHarmless(name, given[i]))) ||
+      isSecretPath(mask, given[i])
+    const isDoubtful = isOpen && !isSmall(given[i]) &&
+      (!isCertain || hasName(unit, isName[i] === true ? 1 : 0))
+    if (isSecret) secret.add(token)
+    else if (isDoubtful) unsure.add(token)
+  }
+  return { secret, unsure, isOpen }
+}
+
+/** Whether a value has fewer than three digits: too few for a secret. */
+function isSmall (value: unknown): boolean {
+  return /^\d{0,2}$/.test(String(value))
+}
+
+/**
+ * Where the `position` of an error, which counts characters from 1, is in the statement that is shown: values before it
+ * may be masked.
+ */
+export function shownPosition (
+  system: string, statement: string, texts: readonly string[] | undefined, position: number
+): number {
+  let left = [...statement].slice(0, position - 1).join('').length
+  let before = ''
+  for (const [i, { text }] of tokensOf(statement, system).entries()) {
+    before += (texts?.[i] ?? text).slice(0, left < text.length ? left : undefined)
+    left -= text.length
+    if (left < 0) break
+  }
+  return [...before].length + 1
 }
 
 /** Fewer digits than the number of a card. */
@@ -114,15 +188,6 @@ const SMALL = 1e12
 function maskedValue (mask: Mask, value: unknown): unknown {
   if (typeof value === 'number' && Math.abs(value) < SMALL) return value
   return mask.value(value)
-}
-
-function masked (value: unknown): unknown {
-  return value === null || value === undefined || typeof value === 'boolean' ? value ?? null : MASKED
-}
-
-function isPlain (value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null &&
-    [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
 }
 
 function namedValue (parameters: unknown, { text }: Token): unknown {
@@ -139,26 +204,9 @@ function positionsOf (values: readonly NamedValue[]): Map<Token, number> {
     if (token.kind !== 'placeholder') continue
     const number = /^\D(\d+)$/.exec(token.text)?.[1]
     const position: number = number !== undefined ? Number(number) - 1 : names.get(token.text) ?? last + 1
-    if (token.text !== '?') names.set(token.text, position)
+    if (!/^\?\??$/.test(token.text)) names.set(token.text, position)
     last = Math.max(last, position)
     positions.set(token, position)
   }
   return positions
-}
-
-const MAX_DEPTH = 12
-
-/** A copy of a document of MongoDB without values that are compared with a secret field: `{ $eq: ['$pin', 1] }`. */
-function withoutComparands (mask: Mask, value: unknown, depth: number): unknown {
-  if (depth > MAX_DEPTH) return value
-  if (Array.isArray(value)) {
-    const isSecret = value.some((item) => typeof item === 'string' && /^\$\w/.test(item) && mask.hides(item))
-    return value.map((item: unknown) => {
-      const isReference = typeof item === 'string' && item.startsWith('$')
-      return isSecret && !isReference && !isPlain(item) ? masked(item) : withoutComparands(mask, item, depth + 1)
-    })
-  }
-  if (!isPlain(value)) return value
-  return Object.fromEntries(Object.entries(value)
-    .map(([name, item]) => [name, withoutComparands(mask, item, depth + 1)]))
 }

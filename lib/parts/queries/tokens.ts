@@ -28,7 +28,8 @@ const MYSQL: Dialect = {
   comment: String.raw`--(?=\s|$)[^\n]*|#[^\n]*`,
   string: String.raw`[NXB]?${ESCAPED}|${ESCAPED.replaceAll("'", '"')}`,
   name: BACKTICKS,
-  placeholder: String.raw`\?|${NAMED}`
+  // `??` is a name.
+  placeholder: String.raw`\?\??|${NAMED}`
 }
 const OTHER: Dialect = {
   comment: String.raw`--[^\n]*`,

@@ -150,7 +150,7 @@ const secrets: ReadonlyArray<readonly [system: string, statement: string, parame
   ['mysql', 'select @n := ?, name from t where token = ? and id = ?', [41, 'hunter2', 77], ['hunter2'], ['41', '77']],
   // Definitions and sessions
   ['postgresql', "create role ann with login password 'hunter2'", undefined, ['hunter2'], ['ann']],
-  ['mysql', "create user 'ann'@'%' identified by 'hunter2'", undefined, ['hunter2'], ['ann']],
+  ['mysql', "create user 'ann'@'%' identified by 'hunter2'", undefined, ['hunter2'], ['create user']],
   ['mysql', "set password for 'ann' = 'hunter2'", undefined, ['hunter2'], []],
   ['postgresql', 'create table t (id int, password varchar(255) not null)', undefined, [], ['255']],
   ['postgresql', "set local app.access_token = 'hunter2'", undefined, ['hunter2'], []],
