@@ -16,6 +16,8 @@ declare module '../recording/recording.js' {
     exceptions?: FlattenedException[] | undefined
     /** The mask of the request, made at its beginning: later code may replace the path parameters. */
     mask?: Mask
+    /** Secrets of its queries until now, which errors and log lines may repeat. The same list where nothing is new. */
+    secretTexts?: () => readonly string[]
   }
 }
 
@@ -30,7 +32,8 @@ function namedParams (url: string, params: unknown): unknown {
 
 /**
  * The mask for data of a request: it also masks path parameters with secret names, in every text. They are those of the
- * request, of its `Referer`, and of `location`, as the routes of the application name them.
+ * request, of its `Referer`, and of `location`, as the routes of the application name them. So it does secrets of the
+ * queries of the request.
  */
 export function maskOf (request: FastifyRequest, location?: unknown): Mask {
   const recording = recordingOf(request)
@@ -42,7 +45,8 @@ export function maskOf (request: FastifyRequest, location?: unknown): Mask {
     typeof url === 'string' ? result.withParams(namedParams(url, routeTable.paramsOf(url, request))) : result, first)
   // Of a 404, the path may have a route of another method.
   recording.mask ??= withPaths(mask.withParams(namedParams(request.url, request.params)), urls)
-  return (recording.mask = withPaths(recording.mask, [location]))
+  recording.mask = withPaths(recording.mask, [location])
+  return recording.mask.withTexts(recording.secretTexts?.() ?? [])
 }
 
 /** The error that a response is about as a chain, root cause first, masked: the same on the page and in the profile. */

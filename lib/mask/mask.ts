@@ -3,6 +3,7 @@ import { maskAssignments } from './assignments.js'
 import {
   cached, isAuthorizationCode, isHarmless, MASKED, maskValue, nameTest, valueFieldTest, type MaskPattern
 } from './names.js'
+import { maskerOf } from './known-secrets.js'
 import { maskCommands, maskMarkup, maskRows, maskShapes } from './shapes.js'
 import { maskSource } from './source.js'
 
@@ -20,18 +21,25 @@ export class Mask {
   readonly hides: (name: string) => boolean
   readonly #secrets: readonly RegExp[]
   readonly #withoutParams: Mask
+  /** Masks the texts that were given to `withTexts`. */
+  readonly known: (text: string) => string
+  #last: { texts: readonly string[], mask: Mask } | undefined
   // By the lines of an excerpt: the page of a repeated failure takes 2.2 ms of CPU with it, and 3.6 ms without.
   readonly #sources = new WeakMap<readonly string[], readonly string[]>()
 
-  constructor (hides: (name: string) => boolean, secrets: readonly RegExp[] = [], withoutParams?: Mask) {
+  constructor (
+    hides: (name: string) => boolean, secrets: readonly RegExp[] = [], withoutParams?: Mask,
+    known = (text: string): string => text
+  ) {
     this.hides = hides
     this.#secrets = secrets
     this.#withoutParams = withoutParams ?? this
+    this.known = known
   }
 
-  /** Masks only the path parameters that were given to `withParams`. */
+  /** Masks only the path parameters that were given to `withParams`, and the texts that were given to `withTexts`. */
   readonly redact = (text: string): string =>
-    this.#secrets.reduce((shown, secret) => shown.replace(secret, MASKED), text)
+    this.#secrets.reduce((shown, secret) => shown.replace(secret, MASKED), this.known(text))
 
   /** Prose that may hold credentials: connection strings, bearer tokens, `password=…`. */
   readonly text = cached((text: string) => maskText(this, text), isUnchanged)
@@ -104,7 +112,19 @@ export class Mask {
       .map(([, value]) => value as string)
       .sort((a, b) => b.length - a.length)
       .map(inAnyEncoding)
-    return hidden.length === 0 ? this : new Mask(this.hides, [...this.#secrets, ...hidden], this.#withoutParams)
+    if (hidden.length === 0) return this
+    return new Mask(this.hides, [...this.#secrets, ...hidden], this.#withoutParams, this.known)
+  }
+
+  /** A mask that also masks secrets whose texts are known, in every text. */
+  withTexts (texts: readonly string[]): Mask {
+    if (texts.length === 0) return this
+    if (this.#last?.texts !== texts) {
+      const masker = maskerOf(texts)
+      const mask = new Mask(this.hides, this.#secrets, this.#withoutParams, (text) => masker(this.known(text)))
+      this.#last = { texts, mask }
+    }
+    return this.#last.mask
   }
 }
 
@@ -138,7 +158,8 @@ const MAX_ENCODINGS = 4
 const FRAME = /^( {4}at .{1,400}:\d+\)?)$/m
 
 /** Masks prose that may hold credentials. */
-function maskText (mask: Mask, given: string): string {
+function maskText (mask: Mask, all: string): string {
+  const given = mask.known(all)
   const text = given.includes('\nparams: ') ? given.replace(QUERY_VALUES, `$1${MASKED}`) : given
   if (SHORT_WORD.test(text)) return mask.redact(text)
   if (text.length > MAX_LENGTH) {

@@ -194,12 +194,15 @@ const COLUMNS = /\(([^()]{1,2000})\)(?:\s*VALUES\s*|=)(?=\()/gi
 const ROWS = /[^\n]*(?:\n\s*\([^\n]*)*/y
 const LITERAL = /'(?:[^'\\]|''|\\[^])*'?|"(?:[^"\\]|\\[^])*"?|(?<![\w$:])\d{4,}/g
 
+/** A message of PostgreSQL, whose values have no names. */
+const FAILING_ROW = /(?<=\bFailing row contains )\((?:[^]*\)|[^]*)/g
 /** A message of MySQL. */
 const DUPLICATE = /(?<=Duplicate entry )'[^']*'(?= for key '([^']{1,128})')/g
 
 /** Masks the literals of SQL statements that write a column with a secret name, and those of messages about one. */
 export function maskRows (hides: (name: string) => boolean, statement: string): string {
-  const text = statement.replace(DUPLICATE, (all, key: string) => hides(key) ? `'${MASKED}'` : all)
+  const text = statement.replace(FAILING_ROW, `(${MASKED})`)
+    .replace(DUPLICATE, (all, key: string) => hides(key) ? `'${MASKED}'` : all)
   let [shown, done] = ['', 0]
   for (const { index, 0: all, 1: columns = '' } of text.matchAll(COLUMNS)) {
     if (index < done || !columns.split(',').some((name) => hides(name.replace(/["'`[\]\s]/g, '')))) continue

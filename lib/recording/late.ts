@@ -62,7 +62,7 @@ export class LateRecording {
   addError (error: unknown): void {
     if (this.#isOver() || (isObject(error) && this.#errors.has(error)) || this.#errorsLeft-- < 1) return
     if (isObject(error)) this.#errors.add(error)
-    const chain = maskExceptions(flattenError(error), this.#mask)
+    const chain = maskExceptions(flattenError(error), this.#maskOf(this.#batch))
     this.#amend((profile) => withError(profile, chain))
   }
 
@@ -81,6 +81,11 @@ export class LateRecording {
     return this.#batch
   }
 
+  /** Queries of the batch may have further secrets. */
+  #maskOf (batch: Recording | null): Mask {
+    return this.#mask.withTexts(batch?.secretTexts?.() ?? [])
+  }
+
   #isOver (): boolean {
     return performance.now() > this.#until
   }
@@ -93,10 +98,11 @@ export class LateRecording {
     if (batch === null) return
     const records = batch.log?.records().slice(0, Math.max(0, this.#linesLeft)) ?? []
     this.#linesLeft -= records.length
-    const logs = records.map((line) => maskLogRecord(line, this.#mask))
+    const mask = this.#maskOf(batch)
+    const logs = records.map((line) => maskLogRecord(line, mask))
     const names = Object.keys(batch.collected)
     const collected = Object.fromEntries(names.map((name) => [name, collectedBy(batch, name)]))
-    const data = plainCopy(collected, this.#mask.redact) as typeof collected
+    const data = plainCopy(collected, mask.redact) as typeof collected
     if (logs.length === 0 && names.length === 0) return
     // Otherwise each late line would list the request anew.
     this.#amend((profile) => completed(profile, logs, data, this.services.parts), true)

@@ -4,7 +4,8 @@ import { read } from '../../errors/thrown-value.js'
 import { stackFrames } from '../../errors/stack-frame.js'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { workEnded, workOf, type WorkPlace } from '../../lifecycle/services.js'
-import { MASKED, type Mask } from '../../mask/mask.js'
+import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
+import type { Mask } from '../../mask/mask.js'
 import type { Timing } from '../../recording/recording.js'
 import { CALLED_BY_PACKAGE, QUERY_CHANNEL, framesHere, type Query } from '../../queries/query.js'
 import type { WorkKind } from '../performance/budget.js'
@@ -13,7 +14,7 @@ import { round } from '../collect.js'
 import { watchChannels } from './channels.js'
 import { findingsOf } from './findings.js'
 import { driverQueries, groupsOf } from './groups.js'
-import { queryReader } from './mask-query.js'
+import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
 import { memo } from './memo.js'
 import { queryOfSpan } from './query-spans.js'
 import type { QueryError, RecordedQuery } from './recorded-query.js'
@@ -41,6 +42,11 @@ const MAX_STATEMENT = 10_000
 interface QueryLog {
   count: number
   queries: Query[]
+  /** The queries as they are shown, once they were read. */
+  shown: Map<Query, ReadQuery>
+  read: ReturnType<typeof queryReader>
+  /** What is masked in those that were read. */
+  secrets: readonly string[]
   /** By system and shape: queries beyond `MAX_QUERIES`. */
   further: Map<string, { system: string, shape: string, statement: string, count: number, duration: number }>
 }
@@ -92,8 +98,13 @@ function record (query: Query): void {
 
 function add (query: Query, { recording, services }: WorkPlace): void {
   if (recording.queries === undefined) {
-    const log: QueryLog = recording.queries = { count: 0, queries: [], further: new Map() }
     const { debug, mask, slowQuery } = services
+    const log: QueryLog = recording.queries =
+      { count: 0, queries: [], shown: new Map(), read: queryReader(mask), secrets: [], further: new Map() }
+    recording.secretTexts = () => {
+      for (const query of log.queries) shownOf(log, query)
+      return log.secrets
+    }
     recording.collect('queries', () => {
       const { token, timing } = recording
       const sent = withoutParts(log)
@@ -102,8 +113,9 @@ function add (query: Query, { recording, services }: WorkPlace): void {
     })
     recording.spanOwner = () => queryOfSpan(withoutParts(log))
   }
-  const { queries, further } = recording.queries
-  recording.queries.count++
+  const log = recording.queries
+  const { queries, further } = log
+  log.count++
   recording.work?.begin(QUERIES, query)
   if (queries.length < MAX_QUERIES) {
     query.frames ??= framesHere(record) ?? ''
@@ -112,16 +124,33 @@ function add (query: Query, { recording, services }: WorkPlace): void {
     queries.push(query)
     return
   }
-  const shape = shapeOf(query.system, query.statement, query.parameters)
-  const key = `${query.system} ${shape}`
-  const { system } = query
-  const group = further.get(key) ??
-    { system, shape, statement: cut(query.statement, MAX_STATEMENT), count: 0, duration: 0 }
-  further.set(key, group)
-  group.count++
-  query.ended = ({ startedAt, endedAt = startedAt }) => {
-    group.duration += endedAt - startedAt
+  const { system, parameters } = query
+  // With its secrets: those of commands are a part of it.
+  const key = `${system} ${shapeOf(system, query.statement, parameters)}`
+  let group = further.get(key)
+  if (group === undefined) {
+    const { statement, shape } = queryReader(services.mask)(system, cut(query.statement, MAX_STATEMENT), parameters)
+    const same = [...further.values()].find((other) => other.system === system && other.shape === shape)
+    group = same ?? { system, shape, statement, count: 0, duration: 0 }
+    further.set(key, group)
   }
+  group.count++
+  query.ended = ({ startedAt, endedAt = startedAt, error }) => {
+    group.duration += endedAt - startedAt
+    if (error !== undefined) shownOf(log, query)
+  }
+}
+
+/** A query as it is shown. What is masked in it is kept for other texts. */
+function shownOf (log: QueryLog, query: Query): ReadQuery {
+  const known = log.shown.get(query)
+  if (known !== undefined) return known
+  const statement = cut(query.statement, MAX_STATEMENT)
+  const shown = log.read(query.system, statement, query.parameters)
+  log.shown.set(query, shown)
+  const texts = [...maskedTexts(statement, shown.statement), ...maskedTexts(query.parameters, shown.parameters)]
+  if (texts.length > 0) log.secrets = [...new Set([...log.secrets, ...texts])].slice(-MAX_SECRETS)
+  return shown
 }
 
 /** The queries without those of drivers that are parts of others. */
@@ -134,13 +163,11 @@ function withoutParts ({ queries }: QueryLog): Query[] {
 function recordedQueries (
   log: QueryLog, sent: readonly Query[], mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number
 ) {
-  const read = queryReader(mask)
   const callerOf = memo(readCaller)
   const all = sent.map((query, index): Traced => {
     const { system, startedAt, endedAt, wait, rows = null, error, frames = '' } = query
     const caller = callerOf(frames)
-    const { statement, parameters, shape, effect, words } =
-      read(system, cut(query.statement, MAX_STATEMENT), query.parameters)
+    const { statement, parameters, shape, effect, words, texts } = shownOf(log, query)
     // A spread takes ten times as long here.
     const traced: Traced = {
       system,
@@ -158,19 +185,17 @@ function recordedQueries (
       caller
     }
     if (wait !== undefined) traced.wait = round(wait)
-    if (error !== undefined) traced.error = errorOf(error, mask, query)
+    if (error !== undefined) traced.error = errorOf(error, mask, query, texts)
     return traced
   })
   // The diagnostic page and the budget need it before the end of the request.
   const findings = findingsOf(all, round((endedAt || performance.now()) - since - own), slow)
-  const further = [...log.further.values()].map((group) =>
-    ({ ...group, statement: read(group.system, group.statement, []).statement }))
   return {
     count: log.count - (log.queries.length - sent.length),
     duration: round(timeOf(all)),
     failed: all.filter(({ error }) => error !== undefined).length,
     queries: all.map(recordedQuery),
-    groups: groupsOf(all, further, findings),
+    groups: groupsOf(all, [...new Set(log.further.values())], findings),
     findings
   }
 }
@@ -202,11 +227,9 @@ const ERROR_FIELDS = [
   'sqlState', 'errcode', 'errstr'
 ]
 
-function errorOf (error: unknown, mask: Mask, { system, statement }: Query): QueryError {
+function errorOf (error: unknown, mask: Mask, { system, statement }: Query, texts?: readonly string[]): QueryError {
   const [exception] = flattenError(error)
-  // The values of a failing row of PostgreSQL are without names.
-  const shown = (text: string): string =>
-    mask.text(cut(text, 1_000)).replace(/^(Failing row contains )\([^]*/, `$1(${MASKED}).`)
+  const shown = (text: string): string => mask.text(cut(text, 1_000))
   const fields = ERROR_FIELDS.map((name) => [name, read(error, name)] as const)
     .filter((field): field is [string, string | number] => typeof field[1] === 'string' || typeof field[1] === 'number')
     .map(([name, value]) => [name, typeof value === 'string' ? shown(value) : value] as const)
@@ -214,10 +237,7 @@ function errorOf (error: unknown, mask: Mask, { system, statement }: Query): Que
   return {
     message: mask.text(cut(exception?.message ?? '', 2_000)),
     ...Object.fromEntries(fields),
-    // Of the statement that is shown: values before it may be masked. It counts characters from 1.
-    ...position > 0 && {
-      position: [...queryReader(mask)(system, [...statement].slice(0, position - 1).join(''), []).statement].length + 1
-    }
+    ...position > 0 && { position: shownPosition(system, cut(statement, MAX_STATEMENT), texts, position) }
   }
 }
 

@@ -1,0 +1,65 @@
+import { MASKED } from './names.js'
+
+/** Texts of one request, the latest ones. */
+export const MAX_SECRETS = 200
+/** Characters of a text that are compared: messages may cut a longer one. */
+const MAX_LENGTH = 200
+const MAX_DEPTH = 12
+/** A shorter text is masked only as a value in a message of a database. */
+const MIN_LENGTH = 4
+/** Names of fields, which are masked where they may be a value. */
+const NAME = /^[$./]*(?:password|passwd|pwd|pass|token|secret|session|cookie|api_?key|auth|credentials?|code)$/i
+/** What is before a value in messages of PostgreSQL and MySQL. */
+const BEFORE = String.raw`(?<=(?:for type [\w ]{1,40}: |\bvalue:? |\bentry |\$\d+ = |\bnear |\bcontains )["'(])`
+/** A part of the statement in a message of MySQL, which may end within a secret. */
+const NEAR = /(?<=\bnear ')[^]*(?=' at line \d)/g
+
+/** The parts of a value that are masked in what is shown of it. */
+export function maskedTexts (given: unknown, shown: unknown, depth = 0): string[] {
+  if (depth > MAX_DEPTH || given === null || given === undefined) return []
+  if (typeof given === 'object') {
+    const isMasked = shown === MASKED
+    return Object.entries(given).flatMap(([name, value]) =>
+      maskedTexts(value, isMasked ? MASKED : Object(shown)[name], depth + 1))
+  }
+  if (typeof given !== 'string') return shown === MASKED && typeof given !== 'boolean' ? [String(given)] : []
+  if (given === shown || typeof shown !== 'string') return []
+  const [first = '', ...others] = shown.split(MASKED)
+  const texts: string[] = []
+  let at = first.length
+  for (const [i, part] of others.entries()) {
+    const end = i === others.length - 1 ? given.length - part.length : given.indexOf(part, at)
+    if (end < at || !given.startsWith(part, end)) break
+    texts.push(given.slice(at, end))
+    at = end + part.length
+  }
+  return texts.filter((text) => text !== '' && !NAME.test(text))
+}
+
+/** Returns a function that masks texts wherever they are, also escaped as in SQL, JSON and URLs. */
+export function maskerOf (secrets: readonly string[]): (text: string) => string {
+  const forms = [...new Set(secrets.flatMap(formsOf))].sort((a, b) => b.length - a.length)
+    .map((form) => [form, patternOf(form)] as const)
+  return (text) => forms.reduce((shown, [form, pattern]) =>
+    shown.includes(form) ? shown.replace(pattern, MASKED) : shown, text).replace(NEAR, MASKED)
+}
+
+function formsOf (secret: string): string[] {
+  const text = secret.slice(0, MAX_LENGTH)
+  const plain = [text, text.replaceAll("''", "'"), text.replace(/\\([^])/g, '$1')]
+  return plain.flatMap((form) => [
+    form, form.replaceAll("'", "''"), form.replace(/['"\\]/g, '\\$&'), JSON.stringify(form).slice(1, -1),
+    encodeURIComponent(form.toWellFormed())
+  ])
+}
+
+function patternOf (form: string): RegExp {
+  const source = form.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+  if (form.length < MIN_LENGTH) return new RegExp(`${BEFORE}${source}(?=["')])`, 'g')
+  const rest = form.length < MAX_LENGTH ? '' : String.raw`[^\s"'(),;]*`
+  // Others may be words: a path or a name that has one of them stays.
+  const isDistinct = form.length >= 12 || (form.length >= 6 && /\d/.test(form) && /[a-z]/i.test(form))
+  return isDistinct
+    ? new RegExp(source + rest, 'g')
+    : new RegExp(String.raw`(?<![\p{L}\p{N}_/-])${source}${rest}(?![\p{L}\p{N}_/-]|\.\w)`, 'gu')
+}

@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { recordQuery } from '../../../../lib/queries/observe.js'
+import { profileMarkdown } from '../../../../lib/reading/profile-markdown.js'
+import { profileOf } from '../../../support/app.js'
+import { inBothModes } from '../../../support/modes.js'
+import { queriesOf } from './database.js'
+
+/** Errors of databases that repeat a value of their query, with their fields; `S` is the value. */
+const errors: ReadonlyArray<readonly [system: string, statement: string, parameters: unknown, error: object]> = [
+  ['postgresql', 'update users set password = $1 where id = $2', ['S', 7700],
+    { message: 'invalid input syntax for type integer: "S"', where: "unnamed portal parameter $1 = 'S'" }],
+  ['postgresql', 'insert into users (id, password) values ($1, $2)', [7700, 'S'],
+    { message: 'new row violates check constraint', detail: 'Failing row contains (7700, S, (x), null).' }],
+  ['postgresql', 'insert into users (id, password) values ($1, $2)', [7700, 'S'],
+    { message: 'duplicate key value', detail: 'Key (id, lower(password))=(7700, S) already exists.' }],
+  ['postgresql', 'select * from users where data ->> $1 = $2', ['password', 'S'], { message: 'invalid token S at character 5' }],
+  ['mysql', "update users set pin = 'S' where id = 7700", undefined, { message: "Incorrect integer value: 'S' for column 'pin' at row 1" }],
+  ['mysql', "update users set password = 'S' were", undefined,
+    { message: "You have an error in your SQL syntax near 'S' were' at line 1", sql: "update users set password = 'S' were" }],
+  ['mysql', 'insert into users (id, password) values (?, ?)', [7700, 'S'], { message: "Duplicate entry 'S' for key 'users.id'" }],
+  ['postgresql', 'select * from users where password = $1', ['S'],
+    { name: 'QueryFailedError', message: 'no', query: 'select * from users where password = $1', parameters: ['S'], driverError: { parameters: ['S'] } }],
+  ['redis', 'HGET', ['tokens', 'S'], { message: 'WRONGTYPE', command: { name: 'hget', args: ['tokens', 'S'] } }],
+  ['mongodb', 'users.find', [{ $expr: { $eq: ['$password', 'S'] } }], { message: 'cannot compare "S" with $password' }],
+  ['prisma', 'User.create', { data: { id: 7700, password: 'S' } },
+    { message: 'Invalid `prisma.user.create()` invocation:\n{\n  data: {\n    id: 7700,\n    password: "S"\n  }\n}' }]
+]
+const SECRETS = ['hunt er2', 'orchid', "it's \"S\" 100%", 'a1b2c3d4e5f6', '48151623']
+
+inBothModes('a secret of a query does not come back in its error, in exceptions and in log lines', async (t, build, mode) => {
+  let [secret, i] = ['', 0]
+  const written = (value: unknown, quoted = (text: string) => text): unknown =>
+    JSON.parse(JSON.stringify(value).replace(/\bS\b/g, () => JSON.stringify(quoted(secret)).slice(1, -1)))
+  const app = await build((app) => {
+    app.get('/', async ({ log }) => {
+      const [system, statement, parameters, fields] = errors[i] as (typeof errors)[number]
+      const sql = written(statement, (text) => text.replaceAll("'", "''")) as string
+      const error = Object.assign(new Error(), written(fields))
+      error.stack = `Error: ${error.message}\n    at ${import.meta.filename}:1:1`
+      recordQuery({ system, statement: sql, parameters: parameters === undefined ? parameters : written(parameters) })({ error })
+      log.error(error, `failed with ${secret}`)
+      log.info({ given: [secret], url: `/login?next=${encodeURIComponent(secret)}` }, 'user 7700, orchids')
+      throw new Error(`The query failed: ${error.message}`, { cause: error })
+    })
+  })
+  for (secret of SECRETS) {
+    const forms = [secret, JSON.stringify(secret).slice(1, -1), secret.replaceAll("'", "''"), secret.replaceAll("'", '&#39;').replaceAll('"', '&quot;')]
+    for (i of errors.keys()) {
+      const sent = async (accept: string) => await app.inject({ url: '/', headers: { accept } })
+      // In the other mode these are answers of Fastify.
+      const others = mode === 'full' ? [await sent('application/json'), await sent('text/plain')] : []
+      const responses = [await sent('text/html'), ...others]
+      const stored = await profileOf(app, responses[0] ?? null)
+      const panels = await Promise.all(['queries', 'logs', 'exceptions'].map((panel) => app.inject(`/_profiler/${stored.token}?panel=${panel}`)))
+      const texts = [JSON.stringify(stored), profileMarkdown(stored), ...[...responses, ...panels].map(({ body }) => body)]
+      const name = `${String(errors[i]?.[0])} ${i} ${secret}`
+      for (const [page, text] of texts.entries()) {
+        t.notOk(forms.some((form) => text.replaceAll('orchids', '').includes(form)), `${name}, page ${page}`)
+      }
+      t.match(JSON.stringify(stored.logs), /user 7700, orchids/, `${name}: other words stay`)
+      t.equal(queriesOf(stored).queries.length, 1)
+    }
+  }
+})
+
+inBothModes('a secret does not come back after the response', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', ({ log }, reply) => {
+      reply.send('sent')
+      reply.raw.on('close', () => setTimeout(() => {
+        recordQuery({ system: 'mysql', statement: 'update users set password = ?', parameters: ['orchid'] })({ error: new Error("Data 'orchid'") })
+        log.warn('later orchid')
+        Promise.reject(new Error('rejected orchid')).catch((error: unknown) => log.error(error, 'late'))
+      }, 50))
+    })
+  })
+  const response = await app.inject('/')
+  const { token } = await profileOf(app, response)
+  let stored = ''
+  for (let tries = 0; tries < 100 && !stored.includes('rejected'); tries++) {
+    await sleep(50)
+    stored = JSON.stringify(await app.hindsight.profiler.find(token))
+  }
+  t.match(stored, /later \*{6}/)
+  t.match(stored, /rejected \*{6}/)
+  t.notMatch(stored, /orchid/)
+})
+
+inBothModes('queries that are only counted have no secrets', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async () => {
+      for (let i = 0; i < 500; i++) recordQuery({ system: 'redis', statement: 'PING' })()
+      for (const secret of ['orchid', 'orchis']) recordQuery({ system: 'redis', statement: 'AUTH', parameters: [secret] })({ error: new Error(`no ${secret}`) })
+      recordQuery({ system: 'sqlite', statement: 'pragma key = "orchid"' })()
+      throw new Error('with orchid')
+    })
+  })
+  const stored = await profileOf(app, await app.inject('/'))
+  t.notMatch(JSON.stringify(stored), /orchi[ds]/)
+  t.same(queriesOf(stored).groups.map(({ statement, count }) => [statement, count]), [['PING', 500], ['AUTH', 2], ["pragma key = '******'", 1]])
+})
