@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pageServer } from './page-server.js'
 import { openRecorder, type ResolvedOptions } from './prepare.js'
 import { diagnosticAnswer } from '../lib/error-page/observed-answer.js'
-import { isStream } from '../lib/http/responses.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
 import { factsOfParts } from '../lib/parts/unfinished.js'
@@ -10,13 +9,6 @@ import { insertToolbar, setProfileLink } from '../lib/reading/pages/toolbar/inse
 import { addServerTiming } from '../lib/recording/server-timing.js'
 import { endHandler, setCurrentCode } from '../lib/recording/handler-time.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
-
-declare module '../lib/recording/recording.js' {
-  interface Recording {
-    /** Whether the body of the last response was a stream. */
-    streamed?: boolean
-  }
-}
 
 export type Observer = Awaited<ReturnType<typeof openObserver>>
 
@@ -31,6 +23,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
   /** Records a response; returns its payload, which may be changed, or a promise of it that does not reject. */
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
     const recording = recordingOf(request)
+    const wasStreamed = recording.streamed !== undefined
     recording.responses++
     endHandler(request)
     const profile = recorder.respond(request, reply, payload)
@@ -39,8 +32,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     if (profile !== null) recording.profile = profile
     // The page replaces the first response, or the error that Fastify sends when the stream of the first one fails.
     // Where an `onSend` hook of the application has failed, Fastify's response about it is kept.
-    const mayBeReplaced = recording.sendFailed !== true && (recording.responses === 1 || recording.streamed === true)
-    recording.streamed = isStream(payload)
+    const mayBeReplaced = recording.sendFailed !== true && (recording.responses === 1 || wasStreamed)
     const page = debug && mayBeReplaced
       ? recording.measureOwn(() => diagnosticAnswer(request, reply, payload, factsOfParts))
       : null

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
+import { isStream } from '../http/responses.js'
 import { ClientGoneError, NoResponseError, withStackLimit } from '../http/http-errors.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { isError, read } from '../errors/thrown-value.js'
@@ -22,7 +23,7 @@ import { alreadySent, endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
 import { openProfiles, release, type ProfileAddress } from './profiles.js'
 import type { Recording } from './recording.js'
-import { ageOf, MIN_AGE, waitingRequests, type WaitingRequest } from './waiting.js'
+import { ageOf, MIN_AGE, oldRequests, waitingRequest, type WaitingRequest } from './waiting.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -30,6 +31,8 @@ declare module './recording.js' {
     replayOf?: string
     /** Whether the request is profiled even if the options exclude it: a replay, or a request with a CPU profile. */
     forceProfile?: boolean
+    /** The class of the last body, where that was a stream. */
+    streamed?: string | undefined
     /** Watches a body that is about to be sent; absent until the response is watched. */
     watchBody?: (payload: unknown) => void
   }
@@ -155,6 +158,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const recording = recordingOf(request)
     recording.routeError ??= routeErrorOf(request, reply)
     recording.watchBody?.(payload)
+    recording.streamed = isStream(payload) ? String(read(read(payload, 'constructor'), 'name')) : undefined
     if (profiles === null || !profiles.isProfiled(request, reply)) return null
     const isLate = !recording.isRecording
     startRecording(request, reply)
@@ -217,6 +221,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (!isOver && servicesOf(parent) === app.hindsight) recording.parent = profiles?.tokenOf(parent) ?? ''
   }
 
+  const old = (): ReturnType<typeof oldRequests> => oldRequests(open, profiles?.tokenOf ?? (() => null))
+
   return {
     begin,
     /** Captures the log of a request; false where it is not recorded. The caller enters the asynchronous context. */
@@ -238,7 +244,9 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     /** The token that the profile of the request will have; null where it has none in any case. */
     tokenOf: (request: FastifyRequest): string | null => profiles?.tokenOf(request) ?? null,
     /** The requests that have not ended after a second, the oldest first. */
-    waiting: (): WaitingRequest[] => waitingRequests(open, profiles?.tokenOf ?? (() => null)),
+    waiting: (): WaitingRequest[] => old().map(waitingRequest),
+    /** Their tokens: what they wait for may take long to find. */
+    waitingTokens: (): string[] => old().map(({ token }) => token),
     /** The profile until now of a request that has not ended. */
     unfinished (token: string): Profile | undefined {
       const request = [...open].find((one) => recordingOf(one).token === token)

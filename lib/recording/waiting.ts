@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/request-target.js'
@@ -16,6 +16,8 @@ export interface WaitingRequest
   sentences: string[]
 }
 
+interface OldRequest { token: string, request: FastifyRequest, reply: FastifyReply }
+
 /** Milliseconds after which a request that has not ended is shown. */
 export const MIN_AGE = 1_000
 const MAX_REQUESTS = 50
@@ -24,31 +26,35 @@ export function ageOf ({ timing: { startedAt } }: Recording): number {
   return performance.now() - startedAt
 }
 
-/** What old requests of a set wait for. Event streams and other protocols are no requests that wait. */
-export function waitingRequests (
+/** The old requests of a set. Event streams and other protocols are no requests that wait. */
+export function oldRequests (
   open: Iterable<FastifyRequest>, tokenOf: (request: FastifyRequest) => string | null
-): WaitingRequest[] {
-  const found: WaitingRequest[] = []
+): OldRequest[] {
+  const found: OldRequest[] = []
   for (const request of open) {
     const recording = recordingOf(request)
-    const { reply, timing: { startedTime } } = recording
+    const { reply } = recording
     // They are in the order of their arrival.
     if (ageOf(recording) < MIN_AGE || found.length >= MAX_REQUESTS) break
     if (reply === null || isEndless(reply) || isUpgraded(request, reply)) continue
     const token = tokenOf(request)
-    if (token === null) continue
-    const waiting = waitingOf(request, reply)
-    const duration = Math.round(ageOf(recording))
-    found.push({
-      token,
-      time: new Date(startedTime).toISOString(),
-      method: request.method,
-      url: maskOf(request).url(absoluteUrl(servicesOf(request).originOf(request), targetOf(request))),
-      route: stateOf(request).route?.name ?? null,
-      duration,
-      ...waiting,
-      sentences: sentencesOf(waiting, duration)
-    })
+    if (token !== null) found.push({ token, request, reply })
   }
   return found
+}
+
+export function waitingRequest ({ token, request, reply }: OldRequest): WaitingRequest {
+  const recording = recordingOf(request)
+  const waiting = waitingOf(request, reply)
+  const duration = Math.round(ageOf(recording))
+  return {
+    token,
+    time: new Date(recording.timing.startedTime).toISOString(),
+    method: request.method,
+    url: maskOf(request).url(absoluteUrl(servicesOf(request).originOf(request), targetOf(request))),
+    route: stateOf(request).route?.name ?? null,
+    duration,
+    ...waiting,
+    sentences: sentencesOf(waiting, duration)
+  }
 }

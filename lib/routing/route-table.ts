@@ -22,6 +22,8 @@ export interface DeclaredRoute {
   declaredAt: Error | null
   /** The names of the route's own hooks. */
   hooks: readonly string[]
+  /** What it was declared with. */
+  options: Readonly<Partial<Record<typeof ROUTE_HOOKS[number], unknown>>>
 }
 
 /** A route of one method, as the router finds it. */
@@ -84,7 +86,8 @@ export class RouteTable {
       pattern: url,
       constraints: { ...constraints },
       declaredAt,
-      hooks: ROUTE_HOOKS.filter((hook) => route[hook] !== undefined)
+      hooks: ROUTE_HOOKS.filter((hook) => route[hook] !== undefined),
+      options: route
     }
     const { debugOnly = false, httpsOnly = false } = route.config ?? {}
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true

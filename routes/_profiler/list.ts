@@ -113,7 +113,7 @@ async function * eventsOf (
   let shown = ''
   yield 'retry: 2000\n\n'
   for await (const profiles of follow(profiler, { ...options, heartbeat: HEARTBEAT })) {
-    const waiting = (recorder?.waiting() ?? []).map(({ token }) => token)
+    const waiting = recorder?.waitingTokens() ?? []
     const isChanged = shown !== (shown = waiting.join())
     // A comment keeps the connection open.
     if (profiles.length === 0 && !isChanged) yield ': no new profiles\n\n'

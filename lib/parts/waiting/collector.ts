@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { handlerFrame } from '../../errors/declared-place.js'
+import { functionPlace, handlerFrame } from '../../errors/declared-place.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
@@ -9,7 +9,7 @@ import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
 import { attempt, timelineOf } from '../read.js'
 import { unfinishedProfile } from '../unfinished.js'
-import { waitsOf } from './trace.js'
+import { isTracing, waitsOf } from './trace.js'
 
 /** The code that a request is in. */
 interface CurrentCode {
@@ -35,6 +35,8 @@ export interface Waiting {
   traced: boolean
 }
 
+/** A body is read between the second and the third. */
+const BEFORE_HANDLER = ['onRequest', 'preParsing', 'preValidation'] as const
 const MAX_PENDING = 20
 const MAX_NAME = 300
 
@@ -55,7 +57,7 @@ function readWaiting (request: FastifyRequest, reply: FastifyReply): Waiting {
     // A line that waits for a query is that of the query.
     for: [...pending, ...traced.filter(({ source }) => pending.every((entry) => entry.source !== source))]
       .slice(0, MAX_PENDING),
-    traced: recording.waits !== undefined
+    traced: isTracing() && recording.waits !== undefined
   }
 }
 
@@ -72,7 +74,8 @@ function pendingEntries (request: FastifyRequest, reply: FastifyReply): PendingW
 }
 
 function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode | null {
-  const { events, failure, wasSent = false, timing: { startedAt, handlerStart, handlerEnd } } = recordingOf(request)
+  const { events, failure, wasSent = false, streamed, timing } = recordingOf(request)
+  const { startedAt, handlerStart, handlerEnd, serializeStart, responseReadyAt } = timing
   const code = (name: string, source: string | null = null, time?: number): CurrentCode =>
     ({ name, source, start: time === undefined ? null : round(time - startedAt) })
   const run = events?.current
@@ -88,16 +91,31 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   if (isHijacked) return code('a hijacked reply that has not ended', handler)
   if (reply.raw.headersSent) {
     const isFull = reply.raw.writableNeedDrain
-    return code(`the response, ${isFull ? 'which its client does not read' : 'whose body has not ended'}`, handler)
+    const body = `whose ${streamed ?? 'body'} has not ended`
+    return code(`the response, ${isFull ? 'which its client does not read' : body}`, handler)
   }
   if (by === 'error handler') return code('the error handler')
   if (handlerStart !== 0 && handlerEnd === 0) {
     const mayBeHook = by === 'handler or route hooks'
     return code(mayBeHook ? 'the handler or a preHandler hook of its route' : 'the handler', handler, handlerStart)
   }
-  if (by === 'route hooks') return code('a hook of the route', route)
   const isBodyMissing = handlerStart === 0 && failure === null && request.raw.complete === false
-  return isBodyMissing ? code('the parser: the body of the request has not arrived') : null
+  const before = BEFORE_HANDLER.slice(0, isBodyMissing ? 2 : 3)
+  const beforeSend = serializeStart === 0 ? before : ['preSerialization'] as const
+  const stages = responseReadyAt !== 0 ? ['onSend'] as const : wasSent ? [] : beforeSend
+  const { options } = servicesOf(request).routeTable.of(request) ?? {}
+  const hooks = stages.flatMap((stage) =>
+    [options?.[stage] ?? []].flat().map((hook) => ({ stage, hook: hook as () => void })))
+  const others = [
+    ...isBodyMissing ? ['the parser: the body of the request has not arrived'] : [],
+    ...responseReadyAt !== 0 && streamed !== undefined ? [`the response, whose ${streamed} has sent nothing`] : []
+  ]
+  const [first] = hooks
+  if (first === undefined) return others[0] === undefined ? null : code(others[0], isBodyMissing ? null : handler)
+  if (hooks.length + others.length > 1) return code(['a hook of the route', ...others].join(', or '), route)
+  const { hook, stage } = first
+  const name = hook.name === '' || hook.name === stage ? '' : ` ${hook.name}`
+  return code(`the ${stage} hook${name} of the route`, functionPlace(hook) ?? route)
 }
 
 /** A sentence for the code that the request is in, and one for each work; `until`: milliseconds until its end. */

@@ -19,7 +19,10 @@ interface Wait {
   at: { stack?: string }
   /** On the clock of `performance.now()`. */
   startedAt: number
+  timer?: Timer | undefined
 }
+
+type Timer = Pick<NodeJS.Timeout, 'hasRef'>
 
 /** A wait with the place that began it, `file:line`, and the function of that place; empty: it has no name. */
 interface TracedWait extends Pick<Wait, 'kind' | 'startedAt'> { name: string, source: string }
@@ -41,7 +44,7 @@ const hook = createHook({
   destroy (id) { if (owners.get(id)?.get(id)?.kind === 'timer') endWait(id) }
 })
 
-function beginWait (id: number, type: string, triggerId: number): void {
+function beginWait (id: number, type: string, triggerId: number, resource: object): void {
   if (type !== 'PROMISE' && type !== 'Timeout') return
   const request = requestContext.getStore()?.request
   if (request === undefined) return
@@ -54,7 +57,7 @@ function beginWait (id: number, type: string, triggerId: number): void {
   const at: Wait['at'] = {}
   // In a bundle this function is in the file of the application.
   withStackLimit(MAX_FRAMES, () => Error.captureStackTrace(at, beginWait))
-  waits.set(id, { kind, at, startedAt: performance.now() })
+  waits.set(id, { kind, at, startedAt: performance.now(), timer: kind === 'timer' ? resource as Timer : undefined })
   owners.set(id, waits)
 }
 
@@ -68,7 +71,12 @@ export function traceWaits (tracer: object, isOn: boolean): void {
   if (isOn) tracers.add(tracer)
   else tracers.delete(tracer)
   if (tracers.size > 0) hook.enable()
-  else hook.disable()
+  else {
+    hook.disable()
+    // What ends from now on is not recorded.
+    for (const waits of owners.values()) waits.clear()
+    owners.clear()
+  }
 }
 
 export function isTracing (): boolean {
@@ -84,7 +92,9 @@ export function releaseWaits (recording: Recording): void {
 
 /** What a request waits for, as far as it is traced: timers, and the innermost code that has not continued. */
 export function waitsOf ({ waits }: Recording): TracedWait[] {
-  const all = [...waits?.values() ?? []].flatMap(({ at, kind, startedAt }) => {
+  const all = [...waits?.values() ?? []].flatMap(({ at, kind, startedAt, timer }) => {
+    // Nothing waits for an unreferenced timer, except for a promise.
+    if (timer?.hasRef() === false && !at.stack?.includes('node:timers/promises')) return []
     const frames = ownFrames(at, kind)
     const [source, ...callers] = frames.map(({ file, line }) => `${file}:${line}`)
     const name = frames[0]?.function.replace(/^.*<anonymous>$|^(?:async )?(?:Object\.)?/, '') ?? ''

@@ -7,7 +7,7 @@ import { profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
 const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute =>
-  ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hooks: [] })
+  ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hooks: [], options: {} })
 const tableOf = (routes: DeclaredRoute[]) => {
   const tree = new RouteTree<DeclaredRoute>()
   for (const route of routes) tree.add(route)

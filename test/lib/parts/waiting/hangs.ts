@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -145,8 +145,16 @@ export const HANGS: readonly Hang[] = [
         reply.send(body)
       })
     },
-    in: 'the response, whose body has not ended',
+    in: 'the response, whose PassThrough has not ended',
     at: 'body'
+  },
+  {
+    name: 'a response whose stream yields nothing',
+    declare (app) {
+      app.get('/', { preHandler: async () => {} }, (_request, reply) => reply.send(new Readable({ read () {} }))) // silent
+    },
+    in: 'the response, whose Readable has sent nothing',
+    at: 'silent'
   },
   {
     name: 'an await of the reply before it is sent',
@@ -213,8 +221,46 @@ export const HANGS: readonly Hang[] = [
     declare (app) {
       app.get('/', { preValidation: (_request, _reply, _done) => {} }, () => 'never') // route-hook
     },
-    in: 'a hook of the route',
+    in: 'the preValidation hook of the route',
     at: 'route-hook'
+  },
+  {
+    name: 'a preSerialization hook of a route that never calls done',
+    declare (app) {
+      function addTotals (_request: unknown, _reply: unknown, _payload: unknown, _done: unknown): void {} // totals
+      app.get('/', { preHandler: async () => {}, preSerialization: addTotals }, () => ({ sum: 1 }))
+    },
+    in: 'the preSerialization hook addTotals of the route',
+    at: 'totals'
+  },
+  {
+    name: 'an onSend hook of a route that never calls done',
+    declare (app) {
+      app.get('/', { onSend: [function sign (_request, _reply, _payload, _done) {}] }, () => 'never') // sign
+    },
+    in: 'the onSend hook sign of the route',
+    at: 'sign'
+  },
+  {
+    name: 'one of several hooks of a route that never calls done',
+    declare (app) {
+      app.get('/', { onRequest: async () => {}, preValidation: (_request, _reply, _done) => {} }, () => 'never') // several
+    },
+    in: 'a hook of the route',
+    at: 'several'
+  },
+  {
+    name: 'timers that nothing waits for',
+    declare (app) {
+      app.get('/', function watch () { // background
+        setInterval(() => {}, 3_600_000).unref()
+        setTimeout(() => {}, 3_600_000).unref()
+        return new Promise(() => {}) // background-traced
+      })
+    },
+    in: HANDLER,
+    at: 'background',
+    traced: ['promise', 'background-traced']
   }
 ]
 

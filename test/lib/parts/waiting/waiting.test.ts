@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
+import { traceWaits } from '../../../../lib/parts/waiting/trace.js'
 import type { WaitingRequest } from '../../../../lib/recording/waiting.js'
 import type { WaitingView } from '../../../../routes/_profiler/waiting.js'
 import { listen } from '../../../support/app.js'
@@ -77,4 +78,33 @@ inBothModes('traced requests are shown with the line that they wait for', async 
     t.same(pending.filter(({ name }) => /<anonymous>|^async |^Object\./.test(name)), [], hang.name)
     t.same(pending.map(({ kind, source }) => [kind, source]), expected.map(([kind, line = '']) => [kind, placeOf(line)]), hang.name)
   }
+})
+
+inBothModes('a body that has not arrived is not the fault of a hook', async (t, build) => {
+  const app = await build((app) => {
+    app.post('/late', { preHandler: async () => {}, preValidation: async () => {} }, () => 'never')
+    app.post('/early', { preParsing: async () => {} }, () => 'never')
+  }, {}, { forceCloseConnections: true })
+  const port = await listen(app)
+  for (const path of ['/late', '/early']) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    t.teardown(() => socket.destroy())
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"a"`)
+  }
+  const { waiting } = await waitingView(`http://127.0.0.1:${port}`, 2)
+  const parser = 'the parser: the body of the request has not arrived'
+  t.same(waiting.map(({ in: code }) => code?.name).sort(), [`a hook of the route, or ${parser}`, parser])
+})
+
+inBothModes('nothing is listed when tracing has ended', async (t, build) => {
+  const { app, origin } = await start(t, build, true)
+  await waitingView(origin)
+  const tokens = app.hindsight.recorder?.waitingTokens()
+  t.equal(tokens?.length, HANGS.length)
+  traceWaits(app.hindsight, false)
+  const { waiting, tracing } = await waitingView(origin)
+  t.equal(tracing, false)
+  t.same(waiting.map(({ token }) => token), tokens)
+  t.same(waiting.filter(({ traced }) => traced), [])
+  t.same(waiting.flatMap((one) => one.for.map(({ kind }) => kind)), HANGS.flatMap(({ pending }) => pending?.[0] ?? []))
 })
