@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { performance } from '../lib/clock.js'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
 import { registerPages } from './page-server.js'

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { performance } from '../lib/clock.js'
 import { pageServer } from './page-server.js'
 import { openRecorder, type ResolvedOptions } from './prepare.js'
 import { diagnosticAnswer } from '../lib/error-page/observed-answer.js'

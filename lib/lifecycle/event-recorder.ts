@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { performance } from '../clock.js'
 import type { HookStage, ListenerEvent, Outcome, PassName, Slot, Stage } from './events.js'
 import { changesBetween, headersOf, shownChange, type Change, type HeaderMask, type Headers } from './header-values.js'
 

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import { performance } from '../clock.js'
 import {
   contextOf, knownStateOf, recordingOf, requestContext, type RequestContext
 } from '../lifecycle/request-state.js'

@@ -1,3 +1,4 @@
+import { performance } from '../clock.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Recording } from '../recording/recording.js'

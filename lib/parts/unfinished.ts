@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { performance } from '../clock.js'
 import type { Hint } from '../errors/hints.js'
 import type { FactsOfParts } from '../errors/report.js'
 import { maskOf } from '../errors/masked-exceptions.js'

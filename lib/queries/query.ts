@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import { types } from 'node:util'
+import { performance } from '../clock.js'
 import { isBundled } from '../require.js'
 
 /** A query of a database client, as its wrapper publishes it. The wrapper completes the object when the query ends. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { performance } from '../clock.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { read } from '../errors/thrown-value.js'

@@ -1,5 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { performance } from '../clock.js'
 import { declaredPlace } from '../errors/declared-place.js'
 import { withStackLimit } from '../http/http-errors.js'
 import { ownHook } from '../lifecycle/hooks.js'

@@ -1,3 +1,4 @@
+import { performance } from '../clock.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError, maskExceptions } from '../errors/masked-exceptions.js'

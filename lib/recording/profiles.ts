@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LruMap } from 'toad-cache'
+import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
+import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
 import { isStream } from '../http/responses.js'

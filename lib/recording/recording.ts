@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { performance } from '../clock.js'
 import type { Headers } from '../lifecycle/header-values.js'
 import type { EventRecorder } from '../lifecycle/event-recorder.js'
 

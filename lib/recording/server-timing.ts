@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { performance } from '../clock.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 
 /**

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/request-target.js'

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
+import { performance } from '../../clock.js'
 import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import { requestContext } from '../../lifecycle/request-state.js'

@@ -1,3 +1,4 @@
+import { performance } from '../../clock.js'
 import { round } from '../collect.js'
 import { counted } from '../../view/visible.js'
 import { milliseconds } from '../../view/components.js'

@@ -1,4 +1,5 @@
-import { PerformanceObserver, performance } from 'node:perf_hooks'
+import { performance as thread, PerformanceObserver } from 'node:perf_hooks'
+import { performance } from '../../clock.js'
 
 /** Milliseconds on the clock of `performance.now()`. */
 export interface Interval { start: number, end: number }
@@ -21,7 +22,7 @@ const collections: Interval[] = []
 
 /** Milliseconds for which the event loop of this thread had nothing to do, since the process began. */
 export function idleTime (): number {
-  return performance.nodeTiming.idleTime
+  return thread.nodeTiming.idleTime
 }
 
 /**

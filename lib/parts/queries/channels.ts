@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { performance } from '../../clock.js'
 import { endQuery, runningQuery, framesHere, type Query, type QueryStart } from '../../queries/query.js'
 import { isObject } from '../read.js'
 

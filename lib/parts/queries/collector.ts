@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { performance } from '../../clock.js'
 import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
 import { stackFrames } from '../../errors/stack-frame.js'

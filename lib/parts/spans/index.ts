@@ -1,3 +1,4 @@
+import { performance } from '../../clock.js'
 import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'

@@ -1,4 +1,5 @@
 import { createHook, executionAsyncId } from 'node:async_hooks'
+import { performance } from '../../clock.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { packageOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
 import { withStackLimit } from '../../http/http-errors.js'

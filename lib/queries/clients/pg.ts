@@ -1,3 +1,4 @@
+import { performance } from '../../clock.js'
 import {
   beginQuery, callAsync, callBack, endQuery, endWait, runningQuery, within, wrapMethod, type Query, type Run
 } from '../query.js'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { budgetSentence, shareTime, type Work } from '../../../../lib/parts/performance/budget.js'
+import { budgetSentence, shareTime, type TimeBudget, type Work } from '../../../../lib/parts/performance/budget.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
 import { inBothModes } from '../../../support/modes.js'
 import { profileOf } from '../../../support/app.js'
@@ -66,4 +66,24 @@ inBothModes('the budget of a request is in its profile and on its diagnostic pag
   t.match(response.body, /<p>\d+ ms: /)
   const { body: panel } = await app.inject(`/_profiler/${response.headers['x-debug-token'] as string}?panel=overview`)
   t.match(panel, /<p>[\d.]+ ms: [\d.]+ ms .*\.<\/p>/)
+})
+
+inBothModes('a clock that the application replaces does not change its times', async (t, build) => {
+  const { now } = performance
+  t.teardown(() => Object.assign(performance, { now }))
+  const app = await build((app) => {
+    app.get('/', async () => {
+      Object.assign(performance, { now: () => now.call(performance) + 3_600_000 })
+      const end = recordQuery({ system: 'postgresql', statement: 'select 1', parameters: [] })
+      await sleep(20)
+      end({ rows: 1 })
+      return 'ok'
+    })
+  })
+  const response = await app.inject('/')
+  const { duration, collectors, events } = await profileOf(app, response)
+  const { budget, handler } = collectors.performance as { budget: TimeBudget, handler: number }
+  const { queries: [query] } = collectors.queries as { queries: Array<{ duration: number }> }
+  t.same(budget.blocks, [])
+  t.same([duration, handler, query?.duration, ...events.map((event) => event.duration)].filter((time) => Number(time) > 60_000), [])
 })
