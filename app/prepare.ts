@@ -32,6 +32,8 @@ export function prepare (app: FastifyInstance, { options, settings }: ResolvedOp
     mask: createMask(options.mask ?? []),
     slowQuery: settings?.slowQuery ?? 100,
     traceWaits: settings?.traceWaits ?? false,
+    calledHosts: settings?.calledHosts ?? [],
+    callBodies: settings?.callBodies ?? false,
     originOf,
     // The environment of the service sets it to `undefined` where its variable is missing.
     editor: editorLink({ ...options, editor: options.editor ?? (app.hindsight.debug ? 'vscode' : '') }),

@@ -175,6 +175,13 @@ export interface ProfilerSettings {
   maxQueue?: number
   /** How many milliseconds a query of a database takes to be shown as slow. Default: `100`. */
   slowQuery?: number
+  /** Names of the hosts, besides this machine, of called servers whose profiles are linked. */
+  calledHosts?: string[]
+  /**
+   * Whether bodies of outgoing calls that are JSON or text are recorded; Node.js 24 and later, for `fetch` and undici.
+   * Default: `false`.
+   */
+  callBodies?: boolean
   /**
    * Whether the lines of timers and promises that requests wait for are traced from the start; it makes a request about
    * 0.2 ms slower. Default: `false`.

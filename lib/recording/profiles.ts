@@ -14,6 +14,7 @@ import { collectData } from '../parts/collect.js'
 import { openConfiguration } from '../parts/config/index.js'
 import { newToken, type Profile } from '../store/profile.js'
 import { buildProfile } from './build-profile.js'
+import { linkCalled } from './called-servers.js'
 import { collectPolicy } from './collect-policy.js'
 import { flushLate, LateRecording } from './late.js'
 import { Recording, type Timing } from './recording.js'
@@ -95,7 +96,10 @@ export function openProfiles (
       try {
         const { maxProfileBytes: maxBytes } = profiler
         const profile = buildProfile(request, reply, { maxBytes, collected, config: configuration() })
-        if (isFirst) profiler.trace?.(profile)
+        if (isFirst) {
+          profiler.trace?.(profile)
+          linkCalled(profile, app.hindsight)
+        }
         contextOf(request).late ??= new LateRecording(
           token, recording, maskOf(request), app.hindsight, lateRecording)
         return profile

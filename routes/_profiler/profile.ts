@@ -4,6 +4,7 @@ import { panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
 import type { Criteria } from '../../lib/store/criteria.js'
 import { isSuccess, type ProfileSummary } from '../../lib/store/profile.js'
+import { withCalled } from './called.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -77,7 +78,8 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     query,
     editor
   }
-  return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, ...view }))
+  const shown = await withCalled(request, profile)
+  return await sendPage(request, reply, (options) => profilePage(shown, panel, { ...options, ...view }))
 }
 
 /** The profiles of the application, also those that wait to be stored. */

@@ -1,6 +1,8 @@
 import type { Profile } from '../../store/profile.js'
-import { countedLabel, entryRow, entryTable, fold, json, place, statusBadge } from '../../view/components.js'
-import { counted } from '../../view/visible.js'
+import {
+  countedLabel, entryRow, entryTable, fold, json, milliseconds, pending, place, statusBadge, table
+} from '../../view/components.js'
+import { counted, visibleLine } from '../../view/visible.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { addressOf, listHint, listOf, numberOf, withLate, type Data } from '../read.js'
@@ -24,9 +26,9 @@ export const httpClient: Part<Data> = {
     group: 'environment',
     problem: ({ calls }) => failedCalls(calls).length,
     warnings: (data, profile) => problemsOf(data, profile).length,
-    render (data, profile, { editor }) {
+    render (data, profile, { editor, replayable }) {
       const problems = problemsOf(data, profile).map((text) => html`<li>${text}</li>`)
-      const rows = listOf(data.calls).map((call, i) => callRow(call, i, editor))
+      const rows = listOf(data.calls).map((call, i) => callRow(call, i, editor, replayable))
       return (problems.length === 0 ? '' : html`<ul class="findings">!${problems}</ul>`) +
         entryTable('Requests', 'Status', rows, data.count)
     }
@@ -38,7 +40,8 @@ export const httpClient: Part<Data> = {
     const lines = [...groups.slice(0, MAX_GROUPS).map(sentenceOf), ...more]
     return groups.length === 0 ? [] : [{ order: 26, title: 'Outgoing calls', text: lines.join('\n') }]
   },
-  timeline: ({ calls }, profile) => listOf(calls).map((call, i) => entryOf(call, i, profile)),
+  timeline: ({ calls }, profile) =>
+    listOf(calls).flatMap((call, i) => [entryOf(call, i, profile), ...entriesOfCalled(call, i)]),
   overview ({ count, calls }) {
     const failed = failedCalls(calls).length
     const text = counted(Number(count), 'call') + (failed > 0 ? `, ${failed} failed` : '')
@@ -81,15 +84,51 @@ function isFailed ({ status, error }: Data): boolean {
   return error !== undefined || (typeof status === 'number' && status >= 400)
 }
 
-function callRow (call: Data, i: number, editor: EditorLink | null): string {
-  const { method, url, status, error, source, profile, requestHeaders, responseHeaders } = call
+function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = false): string {
+  const { method, url, status, error, source, profile } = call
   const badge = typeof status === 'number'
     ? statusBadge(status)
     : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
   const from = typeof source === 'string' ? html`<div>from !${place(source.replace(/:\d+$/, ''), editor)}</div>` : ''
-  const link = typeof profile === 'string' ? html`<div><a href="${profile}">Profile of the called server</a></div>` : ''
-  const details = from + link + fold('Headers', json({ request: requestHeaders, response: responseHeaders }))
+  const expand = html` <a href="${calledAddress('http-client', i)}#call-${i + 1}">What it did</a>`
+  const link = typeof profile === 'string'
+    ? html`<div><a href="${profile}">Profile of the called server</a>!${isDebug ? expand : ''}</div>`
+    : ''
+  const headers = json({ request: call.requestHeaders, response: call.responseHeaders })
+  const details = from + link + shownCalled(call, i) + fold('Headers', headers)
   return entryRow(`call-${i + 1}`, `${String(method)} ${String(url)}`, call, badge, details, isFailed(call))
+}
+
+/** What the called server did, as its profile has it, or why that was not received; only where it was requested. */
+export interface Called {
+  problem?: string
+  duration?: number
+  /** In milliseconds since the request arrived there. */
+  entries?: TimelineEntry[]
+  lines?: Array<Pick<TimelineEntry, 'name' | 'start' | 'duration'>>
+}
+
+function calledAddress (panel: string, i: number): string {
+  return `${addressOf(panel)}&called=${i + 1}`
+}
+
+function shownCalled ({ called }: Data, i: number): string {
+  if (called === undefined) return ''
+  const { problem, entries = [], lines = [] } = called as Called
+  if (problem !== undefined) return html`<p class="failure">The profile was not received: ${problem}</p>`
+  const rows = [...entries, ...lines].sort((a, b) => a.start - b.start).map(({ name, start, duration }) =>
+    html`<tr><td class="text">${visibleLine(name)}</td><td class="number">${milliseconds(start)}</td>` +
+    html`<td class="number">!${pending(duration)}</td></tr>`)
+  return table('What the called server did', ['Entry', 'Start', 'Duration'], rows, 'rows') +
+    html`<div><a href="${calledAddress('performance', i)}">In the waterfall</a></div>`
+}
+
+/** The entries of a called server, in the middle of its call: clocks of two processes may differ. */
+function entriesOfCalled ({ called, start, duration, profile }: Data, i: number): TimelineEntry[] {
+  const { entries = [], duration: own = 0 } = (called ?? {}) as Called
+  const begin = Number(start) + Math.max(0, Number(duration) - own) / 2
+  return entries.map((entry) =>
+    ({ ...entry, start: begin + entry.start, link: String(profile), parentId: `call-${i + 1}` }))
 }
 
 function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
@@ -99,6 +138,7 @@ function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
   const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: url }
   const failed = isFailed(call)
   return {
+    id: `call-${i + 1}`,
     color: 'call',
     legend: 'outgoing HTTP call',
     name: `${method} ${host === own ? '' : host}${pathname}`,

@@ -5,8 +5,7 @@ import { performance } from '../../clock.js'
 import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import { requestContext } from '../../lifecycle/request-state.js'
-import { workEnded, workOf, type WorkPlace } from '../../lifecycle/services.js'
-import type { Mask } from '../../mask/mask.js'
+import { workEnded, workOf, type Services, type WorkPlace } from '../../lifecycle/services.js'
 import { round } from '../collect.js'
 import { framesHere } from '../../queries/query.js'
 import type { WorkKind } from '../performance/budget.js'
@@ -17,6 +16,15 @@ declare module '../../recording/recording.js' {
   interface Recording {
     /** The HTTP requests to other servers; above `MAX_CALLS` they are only counted. */
     outgoing?: { count: number, calls: Call[] }
+  }
+}
+
+declare module '../../lifecycle/services.js' {
+  interface Services {
+    /** Hosts besides this machine whose profiles are linked. */
+    readonly calledHosts: readonly string[]
+    /** Whether bodies of calls are recorded. */
+    readonly callBodies: boolean
   }
 }
 
@@ -62,6 +70,8 @@ const calls = new WeakMap<object, Pick<Call, 'startedAt'> & Partial<Call>>()
 /** The addresses of a profile that are linked: on this machine. */
 const LOCAL = /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/
 
+const PROFILE_PATH = /\/_profiler\/[0-9a-f]{6}$/
+
 /** Records a call of the current request. */
 function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = performance.now()): void {
   const context = requestContext.getStore()
@@ -73,12 +83,12 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
   begun.ended = workEnded(context, work.recording, (later) => add(begun, later))
 }
 
-function add (call: Call, { recording, services: { mask } }: WorkPlace): void {
+function add (call: Call, { recording, services }: WorkPlace): void {
   if (recording.outgoing === undefined) {
     const outgoing = recording.outgoing = { count: 0, calls: [] as Call[] }
     const since = recording.timing.startedAt
     recording.collect('http-client', () => {
-      return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, mask, since)) }
+      return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, services, since)) }
     })
   }
   recording.work?.begin(CALLS, call)
@@ -157,9 +167,9 @@ function quiet (subscriber: (message: never) => void): (message: unknown) => voi
 }
 
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
-function recorded (call: Call, mask: Mask, since: number): object {
+function recorded (call: Call, { mask, calledHosts }: Services, since: number): object {
   const { method, url, startedAt, endedAt, status, error, frames = '' } = call
-  const profile = profileOf(call)
+  const profile = profileAddress(headersOf(call.responseHeaders)['x-debug-token-link'], calledHosts)
   return {
     method: method.slice(0, 100),
     url: mask.url(url.slice(0, MAX_URL)),
@@ -174,12 +184,12 @@ function recorded (call: Call, mask: Mask, since: number): object {
   }
 }
 
-/** The address of the profile of the called server: `X-Debug-Token-Link`, if it is on this machine; else null. */
-function profileOf ({ responseHeaders }: Call): string | null {
-  const link = headersOf(responseHeaders)['x-debug-token-link']
-  const url = typeof link === 'string' && URL.canParse(link) ? new URL(link) : null
-  if (url === null || !/^https?:$/.test(url.protocol) || !LOCAL.test(url.hostname)) return null
-  return /\/_profiler\/[0-9a-f]{6}$/.test(url.pathname) ? url.origin + url.pathname.slice(0, MAX_URL) : null
+/** The address of a profile on this machine or one of these hosts, as `X-Debug-Token-Link` has it; else null. */
+export function profileAddress (link: unknown, hosts: readonly string[]): string | null {
+  const url = typeof link === 'string' && link.length <= MAX_URL && URL.canParse(link) ? new URL(link) : null
+  if (url === null || !/^https?:$/.test(url.protocol) || !PROFILE_PATH.test(url.pathname)) return null
+  const isKnown = LOCAL.test(url.hostname) || hosts.some((host) => host.toLowerCase() === url.hostname)
+  return isKnown ? url.origin + url.pathname : null
 }
 
 /** Headers as an object, also of a list of names and values in turn, which may be buffers. */
