@@ -178,8 +178,8 @@ export interface ProfilerSettings {
   /** Names of the hosts, besides this machine, of called servers whose profiles are linked. */
   calledHosts?: string[]
   /**
-   * Whether bodies of outgoing calls that are JSON or text are recorded; Node.js 24 and later, for `fetch` and undici.
-   * Default: `false`.
+   * Whether bodies of outgoing calls that are JSON or text are recorded; of `fetch` on Node.js 24 and later, and of
+   * undici 7. Default: `false`.
    */
   callBodies?: boolean
   /**

@@ -95,7 +95,9 @@ function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = fa
     ? html`<div><a href="${profile}">Profile of the called server</a>!${isDebug ? expand : ''}</div>`
     : ''
   const headers = json({ request: call.requestHeaders, response: call.responseHeaders })
-  const details = from + link + shownCalled(call, i) + fold('Headers', headers)
+  const body = (label: string, content: unknown): string => content === undefined ? '' : fold(label, json(content))
+  const details = from + link + shownCalled(call, i) + fold('Headers', headers) +
+    body('Request body', call.requestBody) + body('Response body', call.responseBody)
   return entryRow(`call-${i + 1}`, `${String(method)} ${String(url)}`, call, badge, details, isFailed(call))
 }
 

@@ -10,6 +10,7 @@ import { round } from '../collect.js'
 import { framesHere } from '../../queries/query.js'
 import type { WorkKind } from '../performance/budget.js'
 import { shownHeaders } from '../events/index.js'
+import { hasText, MAX_BODY, shownText } from '../request/collector.js'
 import { attempt } from '../read.js'
 
 declare module '../../recording/recording.js' {
@@ -44,9 +45,15 @@ interface Call {
   error?: unknown
   requestHeaders: unknown
   responseHeaders?: unknown
+  /** Where bodies are recorded. */
+  requestBody?: Body
+  responseBody?: Body
   /** Called when it has ended. */
   ended?: () => void
 }
+
+/** The size of a body in bytes, and its beginning. */
+interface Body { size: number, start: Buffer[] }
 
 const CALLS: WorkKind = { one: 'call', many: 'calls' }
 
@@ -78,6 +85,10 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
   const work = workOf(context)
   if (work?.recording.isRecording !== true) return
   const begun: Call = { ...call, startedAt, frames: call.frames || framesHere() }
+  if (work.services.callBodies) {
+    begun.requestBody = { size: 0, start: [] }
+    begun.responseBody = { size: 0, start: [] }
+  }
   calls.set(sent, begun)
   add(begun, work)
   begun.ended = workEnded(context, work.recording, (later) => add(begun, later))
@@ -147,6 +158,19 @@ function beginUndici ({ request }: { request: Record<string, unknown> }): void {
   begin(request, { method: String(method), url, requestHeaders: headers })
 }
 
+function addChunk (sent: object, name: 'requestBody' | 'responseBody', chunk: Uint8Array | string): void {
+  const body = calls.get(sent)?.[name]
+  if (body === undefined) return
+  const bytes = Buffer.from(chunk as string)
+  // Text is masked before it is truncated.
+  if (body.size < 2 * MAX_BODY) body.start.push(bytes.subarray(0, 2 * MAX_BODY - body.size))
+  body.size += bytes.length
+}
+
+const NO_BODY: Body = { size: 0, start: [] }
+
+interface Chunk { request: object, chunk: Uint8Array | string }
+
 const SUBSCRIBERS = ([
   ['net.client.socket', beginSocket],
   // Since Node.js 22.12. The next one is published when the body has ended.
@@ -155,6 +179,9 @@ const SUBSCRIBERS = ([
   ['http.client.response.finish', respondHttp],
   ['undici:request:create', beginUndici],
   ['undici:request:headers', respond],
+  // Since undici 7.
+  ['undici:request:bodyChunkSent', ({ request, chunk }: Chunk) => addChunk(request, 'requestBody', chunk)],
+  ['undici:request:bodyChunkReceived', ({ request, chunk }: Chunk) => addChunk(request, 'responseBody', chunk)],
   ['undici:request:trailers', ({ request }: { request: object }) => end(request)],
   ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => end(request, { error })]
 ] satisfies Array<[string, (message: never) => void]>).map(([channel, subscriber]) => {
@@ -169,7 +196,10 @@ function quiet (subscriber: (message: never) => void): (message: unknown) => voi
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
 function recorded (call: Call, { mask, calledHosts }: Services, since: number): object {
   const { method, url, startedAt, endedAt, status, error, frames = '' } = call
-  const profile = profileAddress(headersOf(call.responseHeaders)['x-debug-token-link'], calledHosts)
+  const [sent, received] = [headersOf(call.requestHeaders), headersOf(call.responseHeaders)]
+  const profile = profileAddress(received['x-debug-token-link'], calledHosts)
+  const bodyOf = (headers: Record<string, unknown>, { size, start } = NO_BODY): unknown =>
+    size > 0 && hasText(headers) ? shownText(Buffer.concat(start).toString(), size, mask) : undefined
   return {
     method: method.slice(0, 100),
     url: mask.url(url.slice(0, MAX_URL)),
@@ -179,8 +209,10 @@ function recorded (call: Call, { mask, calledHosts }: Services, since: number): 
     source: ownSource(frames),
     ...(profile !== null && { profile }),
     ...(error !== undefined && { error: mask.text(textOf(error)).slice(0, 1_000) }),
-    requestHeaders: shownHeaders(headersOf(call.requestHeaders), mask),
-    responseHeaders: shownHeaders(headersOf(call.responseHeaders), mask)
+    requestHeaders: shownHeaders(sent, mask),
+    responseHeaders: shownHeaders(received, mask),
+    requestBody: bodyOf(sent, call.requestBody),
+    responseBody: bodyOf(received, call.responseBody)
   }
 }
 

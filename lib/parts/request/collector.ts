@@ -89,7 +89,7 @@ function parserError (raised: unknown): string | null {
 }
 
 /** Maximum characters of a response body that are recorded. */
-const MAX_BODY = 8_000
+export const MAX_BODY = 8_000
 const TEXT = /^text\/|json|xml|javascript/i
 
 /**
@@ -112,8 +112,7 @@ export function recordResponse (
     const mask = maskOf(request)
     const headers = recording.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
     const type = String(headers['content-type'] ?? 'no type')
-    const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))
-    const isText = !isEncoded && TEXT.test(type)
+    const isText = hasText(headers)
     // A later listener may have answered 304, which has no body.
     const hasBody = reply.statusCode !== 304
     const size = watched?.size ?? sizeOfPayload
@@ -175,8 +174,14 @@ function startOf (content: unknown): string | null {
   return Buffer.isBuffer(content) ? content.toString('utf8', 0, 2 * MAX_BODY) : null
 }
 
+/** Whether headers describe a body that is text as it is sent. */
+export function hasText (headers: Readonly<Record<string, unknown>>): boolean {
+  const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))
+  return !isEncoded && TEXT.test(String(headers['content-type']))
+}
+
 /** A body of `length` bytes as the profile stores it. JSON becomes data, whose fields are masked by their names. */
-function shownText (text: string, length: number, mask: Mask): unknown {
+export function shownText (text: string, length: number, mask: Mask): unknown {
   const json = length <= MAX_BODY && /^\s*[[{]/.test(text) ? attempt((): unknown => JSON.parse(text), () => null) : null
   if (json !== null) return mask.value(json)
   // Masked before it is truncated: a part of a secret may not be recognized.

@@ -70,3 +70,18 @@ for (const [name, script] of [['plugin-js', 'example:js'], ['plugin-ts', 'exampl
   })
   t.test(`${name}: the examples of its page are valid`, async (t) => t.same(pageProblems(`examples/${name}/README.md`), []))
 }
+
+t.test('two-services starts with its command: one profile has what the other service did', async (t) => {
+  const { args, env } = scriptCommand('example:services')
+  const started = run(t, { args, env: { ...env, PORT: '0' } })
+  const [, port] = await started.said(/^http:\/\/127\.0\.0\.1:(\d+)$/m)
+  const answer = await fetch(`http://127.0.0.1:${port}/`)
+  t.same(await answer.json(), { article: 'chair', stock: { article: 'chair', left: 2 } })
+  const link = String(answer.headers.get('x-debug-token-link'))
+  const page = await (await fetch(`${link}?panel=http-client&called=1`, { headers: { accept: 'text/html' } })).text()
+  t.match(page, /What the called server did[^]*handler GET \/stock\/:article[^]*warn: nearly sold out/)
+  const { collectors } = await (await fetch(`${link}.json`)).json() as Profile
+  const [call] = (collectors['http-client'] as { calls: Array<{ profile: string }> }).calls
+  for (let parent: unknown; parent !== link.slice(-6);) ({ parent } = await (await fetch(`${call?.profile}.json`)).json() as Profile)
+  t.same(pageProblems('examples/two-services/README.md'), [])
+})

@@ -232,3 +232,38 @@ inBothModes('the URL is that of the target, also through a proxy', async (t, bui
   const { calls } = (await profileOf(app, await app.inject('/'))).collectors['http-client'] as Collected
   t.same(calls.map(({ url }) => url), ['http://api.example/x?token=******', 'api.example:443', `http://127.0.0.1:${port}/*`])
 })
+
+inBothModes('bodies of calls that are JSON or text are recorded with the option, masked', async (t, build) => {
+  const server = http.createServer((request, response) => {
+    request.resume().on('end', () => {
+      if (request.url === '/image') return response.setHeader('content-type', 'image/png').end('s3cret-image')
+      response.setHeader('content-type', request.url === '/text' ? 'text/plain' : 'application/json')
+      if (request.url === '/long') return response.end(JSON.stringify('x'.repeat(20_000)))
+      return response.end(request.url === '/text' ? 'password=s3cret-text' : '{"left":2,"apiKey":"s3cret-received"}')
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  for (const callBodies of [true, false]) {
+    const app = await build((app) => {
+      app.get('/', async () => {
+        const headers = { 'content-type': 'application/json' }
+        for (const path of ['/json', '/text', '/image', '/long']) {
+          await (await undiciRequest(origin + path, { method: 'POST', headers, body: '{"qty":1,"password":"s3cret-sent"}' })).body.dump()
+        }
+        return 'x'
+      })
+    }, { profiler: { callBodies } })
+    const profile = await profileOf(app, await app.inject('/'))
+    t.notMatch(JSON.stringify(profile), /s3cret/)
+    const bodies = (profile.collectors['http-client'] as { calls: Array<{ requestBody?: unknown, responseBody?: unknown }> }).calls
+      .map(({ requestBody, responseBody }) => [requestBody, responseBody])
+    const sent = { qty: 1, password: '******' }
+    const long = `"${'x'.repeat(7_999)}… (12,002 more bytes)`
+    const recorded = [[sent, { left: 2, apiKey: '******' }], [sent, 'password=******'], [sent, undefined], [sent, long]]
+    t.same(bodies, callBodies ? recorded : recorded.map(() => [undefined, undefined]))
+    const panel = (await app.inject({ url: `/_profiler/${profile.token}?panel=http-client`, headers: { accept: 'text/html' } })).body
+    t.equal(panel.split('<summary>Response body</summary>').length - 1, callBodies ? 3 : 0)
+  }
+})
