@@ -107,7 +107,7 @@ export interface Called {
   duration?: number
   /** In milliseconds since the request arrived there. */
   entries?: TimelineEntry[]
-  lines?: Array<Pick<TimelineEntry, 'name' | 'start' | 'duration'>>
+  lines?: Array<Pick<TimelineEntry, 'name' | 'start'>>
 }
 
 function calledAddress (panel: string, i: number): string {
@@ -118,10 +118,11 @@ function shownCalled ({ called }: Data, i: number): string {
   if (called === undefined) return ''
   const { problem, entries = [], lines = [] } = called as Called
   if (problem !== undefined) return html`<p class="failure">The profile was not received: ${problem}</p>`
-  const rows = [...entries, ...lines].sort((a, b) => a.start - b.start).map(({ name, start, duration }) =>
+  const all: Array<Pick<TimelineEntry, 'name' | 'start'> & Partial<TimelineEntry>> = [...entries, ...lines]
+  const rows = all.sort((a, b) => a.start - b.start).map(({ name, start, duration }) =>
     html`<tr><td class="text">${visibleLine(name)}</td><td class="number">${milliseconds(start)}</td>` +
-    html`<td class="number">!${pending(duration)}</td></tr>`)
-  return table('What the called server did', ['Entry', 'Start', 'Duration'], rows, 'rows') +
+    html`<td class="number">!${duration === undefined ? '' : pending(duration)}</td></tr>`)
+  return table('What the called server did', ['Entry', ['Start'], ['Duration']], rows, 'rows') +
     html`<div><a href="${calledAddress('performance', i)}">In the waterfall</a></div>`
 }
 
