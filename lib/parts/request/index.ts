@@ -138,7 +138,8 @@ function bodyOf ({ body, bodyNote }: Data): string {
   return markup.length <= MAX_OPEN ? markup : fold(`Body, ${bytes(markup.length)} of text`, markup)
 }
 
-function markdownOf ({ headers, body, bodyNote }: Data, { method, url }: Profile): string[] {
+function markdownOf (data: Data, { method, url }: Profile): string[] {
+  const { headers, body: received, sentBody: body = received, bodyNote } = data
   const lines = Object.entries(isObject(headers) ? headers : {}).slice(0, MAX_HEADERS)
     .map(([name, value]) => visibleLine(cut(`${name}: ${String(value)}`, MAX_NAME)))
   const isText = typeof body === 'string'

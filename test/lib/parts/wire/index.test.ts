@@ -55,7 +55,7 @@ inBothModes('the panel has both directions, and the overview one sentence', asyn
   t.ok(validate(JSON.parse(JSON.stringify(stored))), JSON.stringify(validate.errors))
 })
 
-inBothModes('formats and replays have what the client sent', async (t, build) => {
+inBothModes('formats, Markdown and replays have what the client sent', async (t, build) => {
   const received: unknown[] = []
   const app = await build((app) => {
     app.addHook('preValidation', async ({ body }) => {
@@ -79,6 +79,9 @@ inBothModes('formats and replays have what the client sent', async (t, build) =>
     t.match(written.replaceAll('\\"', '"').replaceAll('\\`', '`').replaceAll('\\u003c', '<'), format === 'test' || format === 'fetch' ? /qty/ : text, format)
     t.notMatch(written, /x-default|"M"|size/, format)
   }
+  const markdown = profileMarkdown(stored, null, app.hindsight.parts)
+  const block = /## Request[^]*?```json\n([^]*?)\n```/.exec(markdown)?.[1] ?? ''
+  t.same(JSON.parse(block), { ...payload, password: '******' })
   const again = await replay(app, storedRequest(stored), new Map([['body.password', '123456']]))
   t.same([again.status, received], [200, [payload, payload]], 'the replay sent the same body')
 
