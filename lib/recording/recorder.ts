@@ -3,8 +3,9 @@ import { isInjection } from 'light-my-request'
 import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
-import { isStream } from '../http/responses.js'
 import { ClientGoneError, NoResponseError, withStackLimit } from '../http/http-errors.js'
+import { isProfilePath, pathnameOf } from '../http/request-target.js'
+import { isStream } from '../http/responses.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { isError, read } from '../errors/thrown-value.js'
 import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
@@ -54,7 +55,7 @@ export type Recorder = ReturnType<typeof createRecorder>
 
 /** `settings`: null where no request is profiled; then failures are recorded for their diagnostic pages only. */
 export function createRecorder (app: FastifyInstance, settings: ProfilerSettings | null, options: object) {
-  const { debug, mode, recording: setting, warn } = app.hindsight
+  const { base, debug, mode, recording: setting, warn } = app.hindsight
   const profiles = settings === null ? null : openProfiles(app, settings, options, complete)
   const logs = openLogs(app)
   /** The recorded requests whose responses have not ended, in the order of their arrival. */
@@ -73,7 +74,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.timing.startedAt = performance.now()
     recording.watchBody = watchEnding(request, reply, (ending) => end(request, reply, ending))
     if (setting !== 'always' || (!debug && profiles?.isProfiledOnSuccess(request) === false)) return
-    recording.work = new WorkLog(recording.timing.startedAt)
+    // The pages are no load of the application.
+    if (!isProfilePath(pathnameOf(request), base)) recording.work = new WorkLog(recording.timing.startedAt)
     startRecording(request, reply)
     if (profiles !== null) open.add(request)
     if (isInjected) recordParent(request, recording)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { budgetSentence, shareTime, type TimeBudget, type Work } from '../../../../lib/parts/performance/budget.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
 import { inBothModes } from '../../../support/modes.js'
-import { profileOf } from '../../../support/app.js'
+import { listen, profileOf } from '../../../support/app.js'
 
 const QUERIES = { one: 'query', many: 'queries' }
 const CALLS = { one: 'call', many: 'calls' }
@@ -86,4 +86,21 @@ inBothModes('a clock that the application replaces does not change its times', a
   const { queries: [query] } = collectors.queries as { queries: Array<{ duration: number }> }
   t.same(budget.blocks, [])
   t.same([duration, handler, query?.duration, ...events.map((event) => event.duration)].filter((time) => Number(time) > 60_000), [])
+})
+
+inBothModes('requests for pages of the profiler are no other requests', async (t, build) => {
+  const app = await build((app) => { app.get('/', async () => await sleep(20, 'ok')) })
+  const origin = `http://127.0.0.1:${await listen(app)}`
+  const isShared = async (): Promise<unknown> => {
+    const headers = Object.fromEntries((await fetch(origin)).headers)
+    return ((await profileOf(app, { headers })).collectors.performance as { budget: TimeBudget }).budget.isShared
+  }
+  const leave = new AbortController()
+  const stream = await fetch(`${origin}/_profiler/stream`, { signal: leave.signal })
+  t.equal(stream.status, 200)
+  t.equal(await isShared(), false)
+  leave.abort()
+  const other = fetch(origin)
+  t.equal(await isShared(), true)
+  await other
 })
