@@ -57,19 +57,19 @@ function readStatement (mask: Mask, system: string, statement: string) {
   const shown = tokens.map((token): Token => token.kind === 'string' || token.kind === 'comment'
     ? { kind: token.kind, text: mask.text(token.text) }
     : token)
-  const hides = (name: string): boolean => mask.hides(name)
+  const texts = shown.map(({ text }) => text)
   return {
     tokens,
     named,
     // The end of a statement that was cut may do so.
-    mentionsSecret: statement.endsWith('…') || named.some(({ secrets }) => secrets.some(hides)) ||
+    mentionsSecret: statement.endsWith('…') || named.some(({ secrets }) => secrets.some(mask.hides)) ||
       tokens.some((token) => token.kind === 'string'
-        ? partsOf(token.text).some(hides)
-        : /^(?:word|name|placeholder)$/.test(token.kind) && hides(nameOf(token))),
+        ? hasSecretName(mask, token.text)
+        : /^(?:word|name|placeholder)$/.test(token.kind) && mask.hides(nameOf(token))),
     positions: positionsOf(values),
     hasNames: values.some(({ token }) => /^[:@$][a-z_]/i.test(token.text)),
-    shown,
-    statement: shown.map(({ text }) => text).join(''),
+    texts,
+    statement: texts.join(''),
     shape: shapeOfTokens(shown),
     effect: effectOf(system, statement, tokens),
     words: significant(shown)
@@ -78,26 +78,31 @@ function readStatement (mask: Mask, system: string, statement: string) {
 
 type Statement = ReturnType<typeof readStatement>
 
-/** The words of a text that may be a path or code. */
-function partsOf (text: string): string[] {
-  return text.slice(0, MAX_TEXT).split(/[^\p{L}\p{N}_-]+/u)
+/** Whether a text, which may be a path or code, has a secret name. */
+function hasSecretName (mask: Mask, text: string): boolean {
+  return text.slice(0, MAX_TEXT).split(/[^\p{L}\p{N}_-]+/u).some(mask.hides)
 }
 
 /** Whether a value is the name of a field with a secret name, or a path to it: `data ->> $1`. */
 function isSecretName (mask: Mask, value: unknown): boolean {
   if (Array.isArray(value)) return value.some((item) => typeof item === 'string' && isSecretName(mask, item))
-  return typeof value === 'string' && value.length <= 128 && !/[\s=@]/.test(value) && partsOf(value).some(mask.hides)
+  // Names have few digits, unlike identifiers and dates.
+  return typeof value === 'string' && value.length <= 128 && !/[=@]|(?:\d\D*){6}/.test(value) &&
+    hasSecretName(mask, value)
 }
 
 /** Whether a value is a path with a condition for a secret: `$.password ? (@ == "…")`. */
 function isSecretPath (mask: Mask, value: unknown): boolean {
   return typeof value === 'string' && /^\s*(?:(?:strict|lax)\s+)?\$[^]*[=<>~?]/.test(value) &&
-    partsOf(value).some(mask.hides)
+    hasSecretName(mask, value)
 }
 
 function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
-  const { tokens, positions, shown, shape, effect, words, hasNames } = read
-  const { secret, unsure, isOpen } = secretTokens(mask, read, parameters)
+  const { tokens, positions, shape, effect, words, hasNames } = read
+  const given = [parameters].flat().flatMap((value: unknown) => isPlain(value) ? Object.values(value) : [value])
+  const isOpen = read.mentionsSecret ||
+    given.some((value) => isSecretName(mask, value) || isSecretPath(mask, value))
+  const { secret, unsure } = isOpen ? secretTokens(mask, read, parameters) : NONE
   const placeholders = [...secret, ...unsure].filter(({ kind }) => kind === 'placeholder')
   const hidden = new Set(placeholders.map((token) => positions.get(token)))
   const sure = new Set([...secret].map((token) => positions.get(token)))
@@ -110,13 +115,17 @@ function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
   // An object that is no certain secret has names of its own.
   const isHidden = (value: unknown, i: number): boolean => isPlain(value)
     ? sure.has(i) && !hasNames
-    : hidden.has(i) || (isOpen && !placed.has(i) && !isSmall(value)) || isSecretPath(mask, value)
-  const texts = tokens.map((token, i) => {
-    if (token.kind === 'placeholder' || !(secret.has(token) || unsure.has(token))) return shown[i]?.text ?? ''
-    return token.kind === 'number' ? MASKED : `'${MASKED}'`
-  })
+    : hidden.has(i) || (isOpen && !placed.has(i) && !isSmall(value)) || (isOpen && isSecretPath(mask, value))
+  const isMasked = secret.size + unsure.size > 0
+  const texts = !isMasked
+    ? read.texts
+    : read.texts.map((text, i) => {
+      const token = tokens[i] as Token
+      if (token.kind === 'placeholder' || !(secret.has(token) || unsure.has(token))) return text
+      return token.kind === 'number' ? MASKED : `'${MASKED}'`
+    })
   return {
-    statement: secret.size + unsure.size === 0 ? read.statement : texts.join(''),
+    statement: isMasked ? texts.join('') : read.statement,
     texts,
     parameters: !Array.isArray(parameters)
       ? parameters === undefined ? undefined : named(parameters)
@@ -127,11 +136,13 @@ function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
   }
 }
 
+const NONE: ReturnType<typeof secretTokens> = { secret: new Set(), unsure: new Set() }
+
 /**
- * The values of a query that are secrets, and those that may be some: where the statement or a parameter has a secret
- * name (`isOpen`), these are all that are not certainly assigned to a column.
+ * The values that are secrets, of a query with a secret name in its statement or parameters, and those that may be:
+ * all that are not certainly assigned to a column.
  */
-function secretTokens (mask: Mask, { named, positions, mentionsSecret }: Statement, parameters: unknown) {
+function secretTokens (mask: Mask, { named, positions }: Statement, parameters: unknown) {
   const list = Array.isArray(parameters) ? parameters as unknown[] : []
   const given = named.map(({ token }) => {
     const position = positions.get(token)
@@ -141,7 +152,6 @@ function secretTokens (mask: Mask, { named, positions, mentionsSecret }: Stateme
   const isValueField = valueFieldTest(named.map(({ last }, i) => [last, given[i]] as const),
     (value) => typeof value === 'string' && value.length <= 128 && mask.hides(value))
   const isName = given.map((value) => isSecretName(mask, value))
-  const isOpen = mentionsSecret || isName.includes(true) || list.some((value) => isSecretName(mask, value))
   // Names and what is compared with their fields: `data ->> $1 = $2`.
   const units = new Map<Unit, number>()
   for (const [i, { unit }] of named.entries()) if (isName[i] === true) units.set(unit, (units.get(unit) ?? 0) + 1)
@@ -152,12 +162,10 @@ function secretTokens (mask: Mask, { named, positions, mentionsSecret }: Stateme
     if (given[i] === '') continue
     const isSecret = secrets.some((name) => isValueField(name) || (mask.hides(name) && !isHarmless(name, given[i]))) ||
       isSecretPath(mask, given[i])
-    const isDoubtful = isOpen && !isSmall(given[i]) &&
-      (!isCertain || hasName(unit, isName[i] === true ? 1 : 0))
     if (isSecret) secret.add(token)
-    else if (isDoubtful) unsure.add(token)
+    else if (!isSmall(given[i]) && (!isCertain || hasName(unit, isName[i] === true ? 1 : 0))) unsure.add(token)
   }
-  return { secret, unsure, isOpen }
+  return { secret, unsure }
 }
 
 /** Whether a value has fewer than three digits: too few for a secret. */
