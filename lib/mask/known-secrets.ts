@@ -63,3 +63,27 @@ function patternOf (form: string): RegExp {
     ? new RegExp(source + rest, 'g')
     : new RegExp(String.raw`(?<![\p{L}\p{N}_/-])${source}${rest}(?![\p{L}\p{N}_/-]|\.\w)`, 'gu')
 }
+
+/** A shorter value is masked only between the signs of a path: it may be an ordinary word. */
+const MIN_DISTINCT = 6
+
+const ENTITIES: ReadonlyMap<string, string> =
+  new Map([['&', 'amp'], ['<', 'lt'], ['>', 'gt'], ['"', 'quot'], ["'", 'apos']])
+
+/** Matches a value in every text: percent-encoded, also twice, or escaped in a form, in JSON or in HTML. */
+export function inAnyEncoding (secret: string): RegExp {
+  const source = [...secret].map((char) => {
+    const hex = char.charCodeAt(0).toString(16)
+    const forms = [
+      /[\w\x80-\uffff]/.test(char) ? char : `\\\\{0,7}${char.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}`,
+      [...Buffer.from(char)].map((octet) => `%(?:25)*${octet.toString(16).padStart(2, '0')}`).join('')
+    ]
+    if (char.length === 1) forms.push(`\\\\u${hex.padStart(4, '0')}`)
+    if (ENTITIES.has(char)) forms.push(`&(?:${ENTITIES.get(char)}|#0?${char.charCodeAt(0)}|#x${hex});`)
+    if (char === ' ') forms.push('\\+')
+    return `(?:${forms.join('|')})`
+  }).join('')
+  if (secret.length >= MIN_DISTINCT) return new RegExp(source, 'gi')
+  const before = String.raw`(?<=(?:^|[^/])/(?:[^/?#\s"'<>]{0,200}[^\w%/?#\s"'<>])?${source})`
+  return new RegExp(String.raw`${source}${before}(?![\w%])`, 'gi')
+}

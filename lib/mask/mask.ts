@@ -3,7 +3,7 @@ import { maskAssignments } from './assignments.js'
 import {
   cached, isAuthorizationCode, isHarmless, MASKED, maskValue, nameTest, valueFieldTest, type MaskPattern
 } from './names.js'
-import { maskerOf } from './known-secrets.js'
+import { inAnyEncoding, maskerOf } from './known-secrets.js'
 import { maskCommands, maskMarkup, maskRows, maskShapes } from './shapes.js'
 import { maskSource } from './source.js'
 
@@ -237,30 +237,6 @@ function maskParameters (mask: Mask, text: string): string {
 
 function formDecoded (text: string): string {
   return percentDecoded(text.replaceAll('+', ' ')) ?? text
-}
-
-/** A shorter value is masked only between the signs of a path: it may be an ordinary word. */
-const MIN_DISTINCT = 6
-
-const ENTITIES: ReadonlyMap<string, string> =
-  new Map([['&', 'amp'], ['<', 'lt'], ['>', 'gt'], ['"', 'quot'], ["'", 'apos']])
-
-/** Matches a value in every text: percent-encoded, also twice, or escaped in a form, in JSON or in HTML. */
-function inAnyEncoding (secret: string): RegExp {
-  const source = [...secret].map((char) => {
-    const hex = char.charCodeAt(0).toString(16)
-    const forms = [
-      /[\w\x80-\uffff]/.test(char) ? char : `\\\\{0,7}${char.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}`,
-      [...Buffer.from(char)].map((octet) => `%(?:25)*${octet.toString(16).padStart(2, '0')}`).join('')
-    ]
-    if (char.length === 1) forms.push(`\\\\u${hex.padStart(4, '0')}`)
-    if (ENTITIES.has(char)) forms.push(`&(?:${ENTITIES.get(char)}|#0?${char.charCodeAt(0)}|#x${hex});`)
-    if (char === ' ') forms.push('\\+')
-    return `(?:${forms.join('|')})`
-  }).join('')
-  if (secret.length >= MIN_DISTINCT) return new RegExp(source, 'gi')
-  const before = String.raw`(?<=(?:^|[^/])/(?:[^/?#\s"'<>]{0,200}[^\w%/?#\s"'<>])?${source})`
-  return new RegExp(String.raw`${source}${before}(?![\w%])`, 'gi')
 }
 
 const NONCE = /'nonce-[^'\s]{1,200}'/g

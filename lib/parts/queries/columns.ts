@@ -34,8 +34,8 @@ interface Frame {
   rows: readonly string[] | null
   /** Whether the next `and` belongs to `between`. */
   isBetween: boolean
-  /** What `case … when` compares: null for conditions. */
-  operand: Unit | null
+  /** Of `case … when` with a value that is compared. */
+  operand?: Unit
 }
 
 /** Clauses with values that belong to the columns that are next to them. */
@@ -115,15 +115,7 @@ export function namedValues (
 
   function open (kind: Frame['kind'], unit: Unit): Frame {
     const opened: Frame = {
-      kind,
-      unit,
-      base: unit,
-      hasItems: kind === 'statement',
-      columns: null,
-      position: 0,
-      rows: null,
-      isBetween: false,
-      operand: null
+      kind, unit, base: unit, hasItems: kind === 'statement', columns: null, position: 0, rows: null, isBetween: false
     }
     frames.push(opened)
     return opened
@@ -146,12 +138,12 @@ export function namedValues (
       const isNamed = before !== undefined && before.kind !== 'sign'
       // A list before that of the columns is one of partitions or hints.
       const isList = inserted !== null && (before?.text === ')' || (inserted.length === 0 && isNamed))
-      const isAliases = isNamed && !isReserved(before.text) && !frame.unit.isCertain
+      const word = before?.text.toLowerCase() ?? ''
+      const isAliases = isNamed && !KEYWORDS.has(word) && !CLAUSES.has(word) && !frame.unit.isCertain
       const { rows } = frame
       const isColumns = isList && text === '(' && next?.text.toLowerCase() !== 'select'
       if (isColumns) inserted = []
-      const isCast = before?.text.toLowerCase() === 'cast'
-      frame = open(isColumns ? 'columns' : isCast ? 'cast' : isAliases ? 'aliases' : 'group', frame.unit)
+      frame = open(isColumns ? 'columns' : word === 'cast' ? 'cast' : isAliases ? 'aliases' : 'group', frame.unit)
       if (rows !== null) startRow(rows)
     } else if (text === ')' || text === ']') close()
     else if (text === ',') {
@@ -253,10 +245,6 @@ export function namedValues (
     return before?.kind === 'sign' &&
       (before.text.startsWith('?') || (before.text === '>' && /^[->#]$/.test(first?.text ?? '')))
   }
-}
-
-function isReserved (word: string): boolean {
-  return KEYWORDS.has(word.toLowerCase()) || CLAUSES.has(word.toLowerCase())
 }
 
 function unitOf (outer: Unit | null = null, names: readonly string[] = [], isCertain = false): Unit {
