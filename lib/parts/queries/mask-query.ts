@@ -67,6 +67,7 @@ function readStatement (mask: Mask, system: string, statement: string) {
         ? hasSecretName(mask, token.text)
         : /^(?:word|name|placeholder)$/.test(token.kind) && mask.hides(nameOf(token))),
     positions: positionsOf(values),
+    isInsert: /^\s*(?:insert|replace)\b/i.test(statement),
     hasNames: values.some(({ token }) => /^[:@$][a-z_]/i.test(token.text)),
     texts,
     statement: texts.join(''),
@@ -142,7 +143,7 @@ const NONE: ReturnType<typeof secretTokens> = { secret: new Set(), unsure: new S
  * The values that are secrets, of a query with a secret name in its statement or parameters, and those that may be:
  * all that are not certainly assigned to a column.
  */
-function secretTokens (mask: Mask, { named, positions }: Statement, parameters: unknown) {
+function secretTokens (mask: Mask, { named, positions, isInsert }: Statement, parameters: unknown) {
   const list = Array.isArray(parameters) ? parameters as unknown[] : []
   const given = named.map(({ token }) => {
     const position = positions.get(token)
@@ -162,8 +163,11 @@ function secretTokens (mask: Mask, { named, positions }: Statement, parameters: 
     if (given[i] === '') continue
     const isSecret = secrets.some((name) => isValueField(name) || (mask.hides(name) && !isHarmless(name, given[i]))) ||
       isSecretPath(mask, given[i])
+    // mysql2 writes a list as several values: `values (?)`.
+    const isRow = isInsert && token.text === '?' && Array.isArray(given[i])
     if (isSecret) secret.add(token)
-    else if (!isSmall(given[i]) && (!isCertain || hasName(unit, isName[i] === true ? 1 : 0))) unsure.add(token)
+    else if (isSmall(given[i])) continue
+    else if (!isCertain || isRow || hasName(unit, isName[i] === true ? 1 : 0)) unsure.add(token)
   }
   return { secret, unsure }
 }

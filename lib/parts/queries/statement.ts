@@ -138,7 +138,7 @@ function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknow
       items = []
     } else if (isValue(token)) {
       const number = /^[$?:](\d+)$/.exec(text)?.[1]
-      position = number !== undefined ? Number(number) - 1 : text === '?' ? position + 1 : position
+      position = number !== undefined ? Number(number) - 1 : text.startsWith('?') ? position + 1 : position
       const value = token.kind === 'placeholder'
         ? Array.isArray(parameters) ? list[position] : (Object(parameters) as Record<string, unknown>)[text.slice(1)]
         : text

@@ -131,6 +131,12 @@ const statements: readonly Row[] = [
   [P, 'SELECT DISTINCT "d"."uid" AS "ids_uid" FROM (SELECT "u"."id" AS "uid", "u"."password" AS "pw" FROM "user" "u" WHERE "u"."email" = $1) "d" LIMIT 100',
     ['ann@b'], [], ['ann@b', '100']],
 
+  ['mysql', 'insert into u (id, password) values (?)', [[7700, S]], [S], []],
+  ['mysql', 'select * from u where (id, password) in (?)', [[[1, S]]], [S], []],
+  ['mysql', "select if(password = ?, 'yes', 'no') from u where id = ?", [S, 7700], [S], ['7700']],
+  ['sqlite', 'insert into u ("id", "password") values (7700, "Hidd3n")', undefined, [S], ['7700']],
+  ['microsoft.sql_server', 'select * from users where pwdcompare(@b, password_hash) = 1 and id = @a', { a: 7700, b: S }, [S], ['7700']],
+  [P, 'with i as (insert into t (id, password) values ($1, $2) returning id) select * from i where id = $3', [7700, S, 7800], [S], ['7700', '7800']],
   // Ordinary statements stay readable.
   [P, 'select id, password from users where id = $1', ['u-7700'], [], ['u-7700']],
   [P, "select count(*) from sessions where created_at > now() - interval '1 day' and user_id = $1", [7700], [], ['1 day', '7700']],
