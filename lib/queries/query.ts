@@ -29,6 +29,10 @@ export interface Query {
   layer?: 'orm' | 'driver'
   /** Called when the query has ended. */
   ended?: (query: Query) => void
+  /** Of a result with one row. */
+  row?: unknown
+  /** What is the same for queries of one connection, where that is known: a transaction has one. */
+  connection?: unknown
   /** Runs a statement on the same client and returns its rows: for the plan of the query. Absent: it cannot. */
   run?: Run
 }
@@ -41,6 +45,7 @@ export interface QueryStart extends Pick<Query, 'system' | 'statement' | 'parame
 
 /** How a query ended: with its number of rows, or with its error. */
 export interface QueryEnd extends Pick<Query, 'rows' | 'error'> {
+  result?: unknown
   /** Milliseconds, of a client that reports its queries when they have ended. */
   duration?: number | undefined
 }
@@ -77,13 +82,15 @@ export function beginQuery (query: Omit<Query, 'startedAt'>): Query | null {
 }
 
 /** Completes a query, once. */
-export function endQuery (query: Query | null | undefined, { rows, error, duration }: QueryEnd = {}): void {
+export function endQuery (query: Query | null | undefined, { rows, error, duration, result }: QueryEnd = {}): void {
   if (query === null || query === undefined || query.endedAt !== undefined) return
   query.endedAt = performance.now()
   // A client that sends its queries in a task of its own is awaited by the application.
   if (query.frames === '') query.frames = framesHere(endQuery) ?? ''
   if (duration !== undefined) query.startedAt = query.endedAt - duration
   if (rows !== undefined) query.rows = rows
+  // A list, `{ rows }`, or a list of rows and of what the driver says about them.
+  if (rows === 1) query.row = [Object(result).rows ?? result].flat(2)[0] as unknown
   if (error !== undefined) query.error = error
   query.ended?.(query)
 }
@@ -120,10 +127,13 @@ export function framesHere (above: object = entry ?? framesHere): string | undef
 
 function framesOf (_error: unknown, sites: readonly NodeJS.CallSite[]): string {
   const lines: string[] = []
-  let isCalled = false
+  let [isCalled, isNamed] = [false, false]
   for (const site of sites) {
     const origin = originOf(site.getFileName() ?? 'node:')
-    if (origin === 'application') lines.push(`    at ${String(site)}`)
+    // `Promise.all (index 2)` of a function with a name: it may be one of a list of calls.
+    const isListed = isNamed && site.getPromiseIndex() !== null
+    if (origin === 'application' || isListed) lines.push(`    at ${String(site)}`)
+    if (origin !== 'node') isNamed = origin === 'application' && site.getFunctionName() !== null
     isCalled = origin === 'package' || (isCalled && origin === 'node')
   }
   if (lines.length > 0 && (isCalled || sites.length === Error.stackTraceLimit)) lines.push(CALLED_BY_PACKAGE)
@@ -206,7 +216,7 @@ export function callSync<T> (query: Query | null, call: () => T, rowsOf: RowsOf<
   if (query !== null) query.isSync = true
   try {
     const result = within(query, call)
-    endQuery(query, { rows: count(rowsOf, result) })
+    endQuery(query, endOf(rowsOf, result))
     return result
   } catch (error) {
     endQuery(query, { error })
@@ -218,11 +228,11 @@ export function callSync<T> (query: Query | null, call: () => T, rowsOf: RowsOf<
 export type RowsOf<T> = (result: T) => number | null | undefined
 
 // The result of a mock may have any shape.
-function count<T> (rowsOf: RowsOf<T>, result: T): number | undefined {
+function endOf<T> (rowsOf: RowsOf<T>, result: T): QueryEnd {
   try {
-    return rowsOf(result) ?? undefined
+    return { rows: rowsOf(result) ?? undefined, result }
   } catch {
-    return undefined
+    return {}
   }
 }
 
@@ -240,7 +250,7 @@ export function callAsync<T> (query: Query | null, call: () => T, rowsOf: RowsOf
       return result
     }
     return result.then((value) => {
-      endQuery(query, { rows: count(rowsOf, value as Awaited<T>) })
+      endQuery(query, endOf(rowsOf, value as Awaited<T>))
       return value
     }, (error: unknown) => {
       removeOwnFrames(error, limit)
@@ -265,8 +275,8 @@ export function callBack<T> (
   function observed (this: unknown, ...results: unknown[]): unknown {
     const [error, result] = results
     removeOwnFrames(error, limit)
-    const rows = count(rowsOf, result as never)
-    endQuery(query, error ? { error } : { rows })
+    const end = endOf(rowsOf, result as never)
+    endQuery(query, error ? { error } : end)
     const run = outer === null ? outside : within.bind(null, outer)
     return run(() => callback.apply(this, results))
   }

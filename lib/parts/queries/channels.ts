@@ -87,7 +87,8 @@ export function watchChannels (record: (query: Query) => void): () => void {
     }
     const end = (context: Context): void => {
       const query = running.get(context)
-      endQuery(query, 'error' in context ? { error: context.error } : { rows: rowsOf(context.result) })
+      const { error, result } = context
+      endQuery(query, 'error' in context ? { error } : { rows: rowsOf(result), result })
     }
     return [[`tracing:${name}:start`, begin], [`tracing:${name}:asyncStart`, end]] as const
   })

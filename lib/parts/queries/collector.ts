@@ -166,7 +166,7 @@ function recordedQueries (
 ) {
   const callerOf = memo(readCaller)
   const all = sent.map((query, index): Traced => {
-    const { system, startedAt, endedAt, wait, rows = null, error, frames = '' } = query
+    const { system, startedAt, endedAt, wait, rows = null, error, frames = '', row, connection } = query
     const caller = callerOf(frames)
     const { statement, parameters, shape, effect, words, texts } = shownOf(log, query)
     // A spread takes ten times as long here.
@@ -183,7 +183,9 @@ function recordedQueries (
       source: caller.frames[0]?.source ?? null,
       index,
       identity: `${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
-      caller
+      caller,
+      row,
+      connection
     }
     if (wait !== undefined) traced.wait = round(wait)
     if (error !== undefined) traced.error = errorOf(error, mask, query, texts)
@@ -218,6 +220,7 @@ function readCaller (text: string): Caller {
   return {
     frames,
     path: frames.map(({ source }) => `${source}\n`).join(''),
+    position: text.match(/\(index \d+\)$/gm)?.join() ?? '',
     isResumed: all.at(-1)?.own === true && !text.includes(CALLED_BY_PACKAGE)
   }
 }

@@ -1,9 +1,10 @@
-import { shortFile } from '../../errors/stack-frame.js'
+import { excerptAt, shortFile } from '../../errors/stack-frame.js'
 import { counted } from '../../view/visible.js'
 import { grouped } from './groups.js'
 import { loopsOf } from './loops.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
+import { unknownFunction } from './statement.js'
 import {
   endOf, fileOf, isAnonymous, isPaused, isSameFunction, milliseconds, placeOf, sumOf, type OwnFrame, type Traced
 } from './trace.js'
@@ -23,15 +24,18 @@ export function findingsOf (all: readonly Traced[], requestDuration: number, slo
 }
 
 function duplicatesOf (queries: readonly Traced[], all: readonly Traced[]): Finding[] {
-  // What is read again after a write, or when something failed, may differ.
+  // What is read again after a write, in another transaction or when something failed, may differ.
   const changes = new Map<string, number>()
   const steps = all.map((query) => {
     const isFailure = query.error !== undefined || query.effect.command === 'rollback'
     if (isFailure) changes.set('', (changes.get('') ?? 0) + 1)
-    else if (query.effect.isWrite) changes.set(query.system, (changes.get(query.system) ?? 0) + 1)
+    else if (query.effect.isWrite || query.effect.command !== null) {
+      changes.set(query.system, (changes.get(query.system) ?? 0) + 1)
+    }
     return `${changes.get('') ?? 0} ${changes.get(query.system) ?? 0}`
   })
   const reads = queries.filter(({ effect, error }) => effect.isRead && error === undefined)
+    .filter(({ words }) => unknownFunction(words) === null)
   const keyOf = ({ index, identity }: Traced): string => `${steps[index]} ${identity}`
   return grouped(reads, keyOf).flatMap((group): Finding[] => {
     const isPolled = group.some((query, i) => {
@@ -103,8 +107,31 @@ function follows (run: readonly Traced[], query: Traced): boolean {
   if (gap < 0 || gap > MAX_GAP) return false
   const [a, b] = [callOf(before, [query]), callOf(query, [before])]
   const isSame = isSameFunction(a, b) || (isAnonymous(a) && isAnonymous(b) && query.caller.isResumed)
-  return isSame && a.source !== b.source && fileOf(a) === fileOf(b)
+  return isSame && a.source !== b.source && fileOf(a) === fileOf(b) && isStraight(a.source, b.source)
 }
+
+/** What follows a call, such as `).rows` or `as Row[]`, and what may be before the next one. */
+const END = String.raw`(?:[\s)"]|\.\w+|\[\d+\]|\bas [\w.]+(?:\[\])?)*;?\s*`
+const BEGINNING = String.raw`(?:(?:const|let|var)\b[^=()]*=|[\w.$]+\s*=|return\b)?\s*\(*(?:await\s+)?[\w.$]*`
+const NEXT_STATEMENT = new RegExp(`^(?:await\\s+)?[\\w.$]+${END}${BEGINNING}$`)
+
+/** Whether the source has no decision between two calls: the first result may decide whether the second one is sent. */
+function isStraight (first: string, second: string): boolean {
+  const [from, to] = [first, second].map((source) => source.split(':').slice(-2).map(Number)) as [Position, Position]
+  const file = first.replace(/:\d+:\d+$/, '')
+  const { lines = [] } = excerptAt(file, from[0], 0, to[0] - from[0]) ?? {}
+  if (lines.length !== to[0] - from[0] + 1) return false
+  const last = lines.length - 1
+  // The second statement may be made of the first result.
+  if (lines[last]?.includes('${') === true) return false
+  const text = lines.map((line, i) => line.slice(i === 0 ? from[1] - 1 : 0, i === last ? to[1] - 1 : undefined))
+  let code = text.join('\n').replace(/'[^'\\\n]*'|"[^"\\\n]*"|`[^`$\\]*`/g, '""').replace(/\/\/.*|\/\*[^]*?\*\//g, ' ')
+    .replace(/<[^<>()]*>(?=\()/g, '')
+  for (let shorter = ''; shorter !== code; code = shorter.replace(/\([^()]*\)/g, '')) shorter = code
+  return NEXT_STATEMENT.test(code)
+}
+
+type Position = [line: number, column: number]
 
 /** The innermost call that other queries do not share: the rest are helpers. */
 function callOf ({ caller: { frames } }: Traced, others: readonly Traced[]): OwnFrame {
@@ -121,8 +148,13 @@ function slowOf (queries: readonly Traced[], slow: number): Finding[] {
   }))
 }
 
-/** The failed queries of transactions that were rolled back. */
-function rolledBackOf (queries: readonly Traced[]): Finding[] {
+/** The failed queries of transactions that were rolled back, where their connection is known. */
+function rolledBackOf (all: readonly Traced[]): Finding[] {
+  return grouped(all.filter(({ connection }) => connection !== undefined), ({ connection }) => connection)
+    .flatMap(rolledBackOn)
+}
+
+function rolledBackOn (queries: readonly Traced[]): Finding[] {
   const findings: Finding[] = []
   let [failed, count, isOpen]: [Traced[], number, boolean] = [[], 0, false]
   for (const query of queries) {

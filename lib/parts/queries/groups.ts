@@ -24,8 +24,8 @@ export interface QueryGroup {
 type Counted = Omit<QueryGroup, 'distinct' | 'sources' | 'kind'>
 
 /** Items with the same key, in the order of the first ones. */
-export function grouped<T> (items: readonly T[], keyOf: (item: T) => string): T[][] {
-  const groups = new Map<string, T[]>()
+export function grouped<T> (items: readonly T[], keyOf: (item: T) => unknown): T[][] {
+  const groups = new Map<unknown, T[]>()
   for (const item of items) {
     const key = keyOf(item)
     const group = groups.get(key)
@@ -93,7 +93,7 @@ export function driverQueries (queries: readonly Query[]): ReadonlySet<Query> {
     const part = candidates.find((other) => identityOf(other.parameters) === parameters) ?? candidates[0]
     if (part === undefined) continue
     found.add(part)
-    for (const name of ['wait', 'rows', 'error', 'run'] as const) {
+    for (const name of ['wait', 'rows', 'error', 'run', 'row', 'connection'] as const) {
       if (query[name] === undefined && part[name] !== undefined) Object.assign(query, { [name]: part[name] })
     }
   }

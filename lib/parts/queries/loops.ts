@@ -6,6 +6,10 @@ import { endOf, isPaused, isSameFunction, milliseconds, placeOf, sumOf, type Tra
 
 /** Queries of one shape and line from which a loop is certain. */
 const MIN_LOOP = 5
+/** Calls of one function that code may have as a list. */
+const MAX_LIST = 12
+/** Depth of parameters that have the value of a row: `{ where: { id } }`. */
+const MAX_DEPTH = 4
 
 /** Finds loops that send one query in each round: N+1. */
 export function loopsOf (all: readonly Traced[], requestDuration: number): Finding[] {
@@ -48,7 +52,11 @@ function isLoop (group: readonly Traced[], all: readonly Traced[]): boolean {
   if (group.length < MIN_LOOP || distinct < 2) return false
   const hasPauses = group.some((query, i) => i > 0 && isPaused(group[i - 1] as Traced, query, all))
   // A pause between a few values that repeat: it waits for a change.
-  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree(group)) return false
+  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree(group) || isChain(group)) return false
+  // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
+  const positions = new Set(group.map(({ caller }) => caller.position))
+  const mayBeList = positions.size === group.length && group.length <= MAX_LIST && !positions.has('')
+  if (mayBeList && rowsOfLoop(all, group) === null) return false
   const between = all.slice(first.index, last.index)
   if (first.system !== 'redis') return !between.some(({ effect }) => effect.isDefinition)
   // Commands that are sent together are one round trip; parts of one list are pages.
@@ -79,6 +87,22 @@ function isTree (group: readonly Traced[]): boolean {
   const rows = group.reduce((sum, { rows }) => sum + (rows ?? 0), 0)
   const where = /\bwhere\b[^]*|$/i.exec(group[0]?.shape ?? '')?.[0] ?? ''
   return isRecursive || (/parent|ancestor/i.test(where) && rows + 1 === group.length)
+}
+
+/** Whether each query has a value of the row before it: `parent_id` of a category, until there is none. */
+function isChain (group: readonly Traced[]): boolean {
+  return group.slice(1).every((query, i) => {
+    const before = group[i] as Traced
+    const [given, former] = [query, before].map(({ parameters }) => valuesIn(parameters, MAX_DEPTH))
+    return endOf(before) <= query.start &&
+      valuesIn(before.row, 1).some((value) => given?.includes(value) === true && former?.includes(value) === false)
+  })
+}
+
+/** Texts and numbers of a row or of parameters, as texts. */
+function valuesIn (container: unknown, depth: number): string[] {
+  if (typeof container !== 'object') return [String(container)]
+  return depth === 0 ? [] : Object.values(Object(container)).flatMap((value) => valuesIn(value, depth - 1))
 }
 
 /** The query whose rows the loop runs over: the last one before it with as many rows as the loop has rounds. */

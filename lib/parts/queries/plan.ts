@@ -6,6 +6,7 @@ import { html } from '../../view/html.js'
 import { cut } from '../../view/visible.js'
 import type { PanelView } from '../part.js'
 import type { RecordedQuery } from './recorded-query.js'
+import { unknownFunction } from './statement.js'
 import { highlighted } from './statement-text.js'
 import { significant, tokensOf, type Token } from './tokens.js'
 import { SHORTENED } from './trace.js'
@@ -175,43 +176,9 @@ function writingProblem (words: readonly Token[]): string | null {
   return first === 'with' && !others.includes('select') ? 'it is no SELECT' : null
 }
 
-/** Words after which a parenthesis is no call of a function. */
-const NO_CALL = new Set((
-  'select distinct all from where and or not in is like ilike glob regexp rlike between case when then else ' +
-  'exists any some on using as by having limit offset union except intersect values over filter group lateral ' +
-  'sets rollup cube array row to zone escape materialized recursive key index partition against join'
-).split(' '))
-
-/** Functions that only compute a value, or return rows. Whether one of another name has an effect is not known. */
-const SAFE_FUNCTIONS = new Set((
-  'count sum avg min max total every bool_and bool_or string_agg array_agg group_concat json_agg jsonb_agg ' +
-  'row_number rank dense_rank lag lead first_value last_value lower upper length char_length trim ltrim rtrim ' +
-  'btrim substr substring replace concat concat_ws left right position strpos instr to_char to_date to_timestamp ' +
-  'format regexp_replace regexp_like coalesce nullif ifnull isnull if iif greatest least abs ceil ceiling floor ' +
-  'round trunc mod power pow sqrt random rand now date time datetime timestamp strftime julianday curdate ' +
-  'current_date current_timestamp date_trunc date_part date_add date_sub date_format datediff timestampdiff ' +
-  'extract age year month day hour minute second unix_timestamp from_unixtime interval cast convert typeof ' +
-  'grouping unnest array_length cardinality array_position generate_series json json_extract json_value ' +
-  'json_unquote json_contains json_object json_array json_each json_array_length jsonb_array_length ' +
-  'json_build_object jsonb_build_object json_array_elements jsonb_array_elements json_array_elements_text ' +
-  'jsonb_array_elements_text jsonb_each to_json to_jsonb to_tsvector to_tsquery plainto_tsquery ' +
-  'websearch_to_tsquery ts_rank match similarity'
-).split(' '))
-
 function functionProblem (words: readonly Token[]): string | null {
-  for (const [i, { text: parenthesis }] of words.entries()) {
-    const [token, before, owner] = [words[i - 1], words[i - 2]?.text.toLowerCase(), words[i - 3]?.text.toLowerCase()]
-    const isName = token?.kind === 'word' || token?.kind === 'name' || token?.text.startsWith('"') === true
-    if (parenthesis !== '(' || !isName) continue
-    const name = token.text.toLowerCase()
-    const isOwned = before === '.' && owner !== 'pg_catalog'
-    // A list of columns of a common table expression or an alias, or the size of a type.
-    const isDeclared = /^(?:with|recursive|as)$/.test(before ?? '') || (before === ':' && owner === ':')
-    const isSafe = token.kind === 'word' && (NO_CALL.has(name) || SAFE_FUNCTIONS.has(name))
-    if (!isOwned && (isDeclared || isSafe)) continue
-    return `it calls \`${token.text}()\`, and Hindsight does not know whether that has an effect`
-  }
-  return null
+  const name = unknownFunction(words)
+  return name === null ? null : `it calls \`${name}()\`, and Hindsight does not know whether that has an effect`
 }
 
 function withoutComments ({ system, statement }: Explained): string {

@@ -123,17 +123,21 @@ export function askedBy (
 }
 
 function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknown[]): Asked {
-  const keys: unknown[] = []
+  /** By column. */
+  const equal = new Map<string, unknown[]>()
   // Arrays, also as JSON or as a text of PostgreSQL.
   const lists = list.filter((value) => Array.isArray(value)
     ? value.length > 1
     : typeof value === 'string' && /^\[[^]*,[^]*\]$|^\{[^:]*,[^:]*\}$/.test(value))
   let [position, depth] = [-1, 0]
   let items: unknown[] = []
+  const textAt = (i: number): string => tokens[i]?.text.toLowerCase() ?? ''
+  const isBetweenRows = (i: number): boolean => textAt(i - 1) === ')' && textAt(i) === ',' && textAt(i + 1) === '('
   for (const [i, token] of tokens.entries()) {
     const { text } = token
-    if (text === '(' && (depth > 0 || /^(?:in|values)$/i.test(tokens[i - 1]?.text ?? ''))) depth++
-    else if (text === ')' && depth > 0 && --depth === 0) {
+    const isList = depth > 0 || /^(?:in|values)$/.test(textAt(i - 1)) || (items.length > 0 && isBetweenRows(i - 1))
+    if (text === '(' && isList) depth++
+    else if (text === ')' && depth > 0 && --depth === 0 && !isBetweenRows(i + 1)) {
       if (items.length > 1) lists.push(...items)
       items = []
     } else if (isValue(token)) {
@@ -142,9 +146,53 @@ function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknow
       const value = token.kind === 'placeholder'
         ? Array.isArray(parameters) ? list[position] : (Object(parameters) as Record<string, unknown>)[text.slice(1)]
         : text
+      const column = textAt(i - 3) === '.' ? `${textAt(i - 4)}.${textAt(i - 2)}` : textAt(i - 2)
       if (depth > 0) items.push(value)
-      else if (tokens[i - 1]?.text === '=' && !/^[<>!]$/.test(tokens[i - 2]?.text ?? '')) keys.push(value)
+      else if (textAt(i - 1) === '=' && !/^[<>!]$/.test(column)) equal.set(column, [...equal.get(column) ?? [], value])
     }
   }
-  return { keys: JSON.stringify(keys), lists: lists.length === 0 ? '' : JSON.stringify(lists) }
+  // `id = ? or id = ?`, `where id = ? union all … where id = ?`
+  const isAlternative = tokens.some(({ text }) => /^(?:or|union)$/i.test(text))
+  const keys = [...equal.values()].filter((values) => values.length === 1 || !isAlternative)
+  for (const values of equal.values()) if (!keys.includes(values)) lists.push(...values)
+  return { keys: JSON.stringify(keys.flat()), lists: lists.length === 0 ? '' : JSON.stringify(lists) }
+}
+
+/** Words after which a parenthesis is no call of a function. */
+const NO_CALL = new Set((
+  'select distinct all from where and or not in is like ilike glob regexp rlike between case when then else ' +
+  'exists any some on using as by having limit offset union except intersect values over filter group lateral ' +
+  'sets rollup cube array row to zone escape materialized recursive key index partition against join'
+).split(' '))
+
+/** Functions that only compute a value, or return rows. Whether one of another name has an effect is not known. */
+const SAFE_FUNCTIONS = new Set((
+  'count sum avg min max total every bool_and bool_or string_agg array_agg group_concat json_agg jsonb_agg ' +
+  'row_number rank dense_rank lag lead first_value last_value lower upper length char_length trim ltrim rtrim ' +
+  'btrim substr substring replace concat concat_ws left right position strpos instr to_char to_date to_timestamp ' +
+  'format regexp_replace regexp_like coalesce nullif ifnull isnull if iif greatest least abs ceil ceiling floor ' +
+  'round trunc mod power pow sqrt random rand now date time datetime timestamp strftime julianday curdate ' +
+  'current_date current_timestamp date_trunc date_part date_add date_sub date_format datediff timestampdiff ' +
+  'extract age year month day hour minute second unix_timestamp from_unixtime interval cast convert typeof ' +
+  'grouping unnest array_length cardinality array_position generate_series json json_extract json_value ' +
+  'json_unquote json_contains json_object json_array json_each json_array_length jsonb_array_length ' +
+  'json_build_object jsonb_build_object json_array_elements jsonb_array_elements json_array_elements_text ' +
+  'jsonb_array_elements_text jsonb_each to_json to_jsonb to_tsvector to_tsquery plainto_tsquery ' +
+  'websearch_to_tsquery ts_rank match similarity'
+).split(' '))
+
+/** The name of the first function that a statement calls and that is none of these; null: it calls none. */
+export function unknownFunction (words: readonly Token[]): string | null {
+  for (const [i, { text: parenthesis }] of words.entries()) {
+    const [token, before, owner] = [words[i - 1], words[i - 2]?.text.toLowerCase(), words[i - 3]?.text.toLowerCase()]
+    const isName = token?.kind === 'word' || token?.kind === 'name' || token?.text.startsWith('"') === true
+    if (parenthesis !== '(' || !isName) continue
+    const name = token.text.toLowerCase()
+    const isOwned = before === '.' && owner !== 'pg_catalog'
+    // A list of columns of a common table expression or an alias, or the size of a type.
+    const isDeclared = /^(?:with|recursive|as)$/.test(before ?? '') || (before === ':' && owner === ':')
+    const isSafe = token.kind === 'word' && (NO_CALL.has(name) || SAFE_FUNCTIONS.has(name))
+    if (isOwned || (!isDeclared && !isSafe)) return token.text
+  }
+  return null
 }

@@ -15,6 +15,8 @@ export interface Caller {
   frames: readonly OwnFrame[]
   /** The sources of the frames. */
   path: string
+  /** The positions in lists of `Promise.all` of functions that were resumed; '' without one. */
+  position: string
   /** Whether the outermost of them went on after an `await`: nothing but Node called it. */
   isResumed: boolean
 }
@@ -27,6 +29,8 @@ export interface Traced extends RecordedQuery {
   identity: string
   caller: Caller
   effect: Effect
+  row?: unknown
+  connection?: unknown
   /** Of a statement of SQL, without space and comments. */
   words: readonly Token[]
 }

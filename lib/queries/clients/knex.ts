@@ -30,7 +30,8 @@ export function observeKnex (knex: Record<string, unknown>): void {
     const [event, first, second] = args as [string, unknown, unknown]
     if (event === 'query') {
       const { __knexQueryUid: id, __knexTxId: transaction, sql, bindings } = first as Sent
-      const query = beginQuery({ system, statement: String(sql), parameters: bindings, layer: 'orm' })
+      const sent = { system, statement: String(sql), parameters: bindings, connection: transaction }
+      const query = beginQuery({ ...sent, layer: 'orm' })
       // The beginning and the end of a transaction have no event when they end, and streams have none.
       endQuery(open.get(transaction))
       open.delete(transaction)
@@ -39,7 +40,7 @@ export function observeKnex (knex: Record<string, unknown>): void {
       if (open.size > MAX_OPEN) open.delete(open.keys().next().value)
     } else if (event === 'query-response' || event === 'query-error') {
       const { __knexQueryUid: id } = second as Sent
-      endQuery(open.get(id), event === 'query-error' ? { error: first } : { rows: rowsOf(first) })
+      endQuery(open.get(id), event === 'query-error' ? { error: first } : { rows: rowsOf(first), result: first })
       open.delete(id)
     }
     return original.apply(self, args) as unknown

@@ -33,7 +33,8 @@ export function observeMongo (client: Record<string, unknown>): void {
       // Of `getMore` it is a field of its own.
       const collection = [target, rest.collection].find((name) => typeof name === 'string')
       const statement = collection === undefined ? commandName : `${collection}.${commandName}`
-      const query = beginQuery({ system: 'mongodb', statement, parameters, layer: 'driver' })
+      const connection = JSON.stringify(command.lsid)
+      const query = beginQuery({ system: 'mongodb', statement, parameters, layer: 'driver', connection })
       if (query !== null) open.set(detail.requestId, query)
     } else if (event === 'commandSucceeded' || event === 'commandFailed') {
       const { requestId, reply, failure } = detail

@@ -54,6 +54,7 @@ function observeConnect (pool: object, run?: Run): void {
 function observeQueries (client: object, run?: Run): void {
   wrapMethod(client, 'query', (self: object, args, original) => {
     const query = begin(args, run)
+    if (query !== null && !isPool(self as Client)) query.connection = self
     const wait = waits.get(self)
     if (query !== null && wait !== undefined) {
       query.wait = wait

@@ -25,15 +25,16 @@ export function isPostgresJs (client: Record<string, unknown>): boolean {
 }
 
 /** Returns a proxy: a query is made by a call of the client itself. */
-export function observePostgresJs (sql: Sql): Sql {
-  const observed = wrapFunction(sql, (self, args, original) => observePending(original.apply(self, args)))
+export function observePostgresJs (sql: Sql, connection?: unknown): Sql {
+  const observed = wrapFunction(sql, (self, args, original) =>
+    observePending(original.apply(self, args), connection))
   const target = (self: unknown): unknown => self === observed ? sql : self
   for (const name of ['unsafe', 'file']) {
-    wrapMethod(sql, name, (self, args, original) => observePending(original.apply(target(self), args)))
+    wrapMethod(sql, name, (self, args, original) => observePending(original.apply(target(self), args), connection))
   }
   for (const name of ['begin', 'savepoint']) {
     wrapMethod(sql, name, (self, args, original) => {
-      const transaction = new Transaction(name === 'begin')
+      const transaction = new Transaction(name === 'begin', connection)
       const result = original.apply(target(self), args.map((arg: unknown) => {
         return typeof arg === 'function' ? transaction.observe(arg as (sql: Sql) => unknown) : arg
       })) as Promise<unknown>
@@ -47,7 +48,7 @@ export function observePostgresJs (sql: Sql): Sql {
     })
   }
   wrapMethod(sql, 'reserve', (self, args, original) => {
-    return (original.apply(target(self), args) as Promise<Sql>).then(observePostgresJs)
+    return (original.apply(target(self), args) as Promise<Sql>).then((own) => observePostgresJs(own, own))
   })
   return observed
 }
@@ -58,16 +59,20 @@ class Transaction {
   readonly #frames = framesHere()
   readonly #isOuter: boolean
 
-  constructor (isOuter: boolean) {
+  /** Of a savepoint, its transaction. */
+  readonly #connection: unknown
+
+  constructor (isOuter: boolean, connection: unknown) {
     this.#isOuter = isOuter
+    this.#connection = isOuter ? this : connection
   }
 
   observe (callback: (sql: Sql) => unknown): (sql: Sql) => unknown {
     return wrapFunction(callback, (self, [sql, ...rest], original) => {
-      const result: unknown = original.call(self, observePostgresJs(sql as Sql), ...rest)
+      const result: unknown = original.call(self, observePostgresJs(sql as Sql, this.#connection), ...rest)
       const begin = (statement: string): void => {
         const frames = this.#frames === undefined ? {} : { frames: this.#frames }
-        this.end = beginQuery({ system: 'postgresql', statement, ...frames })
+        this.end = beginQuery({ system: 'postgresql', statement, connection: this.#connection, ...frames })
       }
       const limit = Error.stackTraceLimit - OWN_FRAMES
       Promise.all(Array.isArray(result) ? result : [result]).then(() => {
@@ -81,7 +86,7 @@ class Transaction {
   }
 }
 
-function observePending (pending: unknown): unknown {
+function observePending (pending: unknown, connection: unknown): unknown {
   if (!isPending(pending)) return pending
   repairOrigin(pending)
   const frames = framesHere()
@@ -97,7 +102,7 @@ function observePending (pending: unknown): unknown {
         if (query !== null) {
           const [result] = args as [{ count?: number } | undefined]
           Object.assign(query, { statement: pending.string ?? query.statement, parameters: pending.parameters })
-          endQuery(query, name === 'reject' ? { error: result } : { rows: result?.count ?? undefined })
+          endQuery(query, name === 'reject' ? { error: result } : { rows: result?.count ?? undefined, result })
         }
         return original.apply(self, args)
       })
@@ -106,7 +111,8 @@ function observePending (pending: unknown): unknown {
   }
   pending.handler = wrapFunction(pending.handler, (self, args, original) => {
     limit = Error.stackTraceLimit - OWN_FRAMES
-    query = beginQuery({ system: 'postgresql', statement: pending.strings.join('?'), parameters: [], frames })
+    const statement = pending.strings.join('?')
+    query = beginQuery({ system: 'postgresql', statement, parameters: [], frames, connection })
     observeEnd()
     return original.apply(self, args)
   })

@@ -1,7 +1,7 @@
 import { beginQuery, callAsync, wrapMethod } from '../query.js'
 import { systemOf } from './knex.js'
 
-interface Options { bind?: unknown, replacements?: unknown }
+interface Options { bind?: unknown, replacements?: unknown, transaction?: unknown }
 interface Statement extends Options { query?: unknown, values?: unknown }
 
 /** The instance of Sequelize. */
@@ -16,7 +16,10 @@ export function observeSequelize (sequelize: Record<string, unknown>): void {
     const [statement, options] = args as [string | Statement | undefined, Options | undefined]
     const { query: text, values } = typeof statement === 'object' ? statement : { query: statement }
     const parameters = values ?? options?.bind ?? options?.replacements
-    const query = typeof text === 'string' ? beginQuery({ system, statement: text, parameters, layer: 'orm' }) : null
+    const connection = options?.transaction
+    const query = typeof text === 'string'
+      ? beginQuery({ system, statement: text, parameters, layer: 'orm', connection })
+      : null
     return callAsync(query, () => original.apply(self, args) as unknown, rowsOf)
   })
 }

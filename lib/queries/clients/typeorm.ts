@@ -18,9 +18,10 @@ export function observeTypeorm (dataSource: Record<string, unknown>): void {
     // Of SQLite there is one.
     if (seen.has(runner)) return runner
     seen.add(runner)
+    const sent = { system, layer: 'orm', connection: runner, ...run } as const
     wrapMethod(runner, 'query', (self, args, original) => {
       const [statement, parameters] = args as [unknown, unknown]
-      const query = beginQuery({ system, statement: String(statement), parameters, layer: 'orm', ...run })
+      const query = beginQuery({ ...sent, statement: String(statement), parameters })
       return callAsync(query, () => original.apply(self, args) as unknown, rowsOf)
     })
     wrapMethod(runner, 'connect', (self, args, original) => {

@@ -1,18 +1,25 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import type { RecordedQuery } from '../../../../lib/parts/queries/recorded-query.js'
 import { placeOf } from '../../../../lib/parts/queries/trace.js'
 import { findingsOf } from '../../../../lib/parts/queries/findings.js'
 import type { QueryGroup } from '../../../../lib/parts/queries/groups.js'
-import { recordQuery } from '../../../../lib/queries/observe.js'
+import { observe, recordQuery } from '../../../../lib/queries/observe.js'
 import { beginQuery, endQuery, type QueryStart } from '../../../../lib/queries/query.js'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
+import type { Database } from './database.js'
 import { recordedFrom, times, type Sent } from './sent.js'
 
 const item = 'select * from item where id = $1'
 const redis = { system: 'redis' }
 const mongodb = { system: 'mongodb' }
 const sqlite = { system: 'sqlite' }
+const list: Sent = { from: 'orders.js:28 list', sql: 'select * from orders where user_id = $1', parameters: [1], rows: 24 }
+const inLoop = (i: number): Sent => ({ from: 'orders.js:31 list', sql: item, parameters: [i] })
 const begin: Sent = { from: 'tx.js:3 transaction', sql: 'BEGIN', rows: 0, ms: 1 }
 const commit: Sent = { from: 'tx.js:9 transaction', sql: 'COMMIT', rows: 0, ms: 1 }
 const rollback: Sent = { from: 'tx.js:12 transaction', sql: 'ROLLBACK', rows: 0, ms: 1 }
@@ -208,6 +215,48 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
     { from: 'a.js:3 load', sql: 'select * from country', ms: 20 },
     { from: 'a.js:9 load', sql: 'select * from currency', ms: 20, pause: 15 }
   ],
+  'a list of calls of one function that was resumed': times(6, (i): Sent =>
+    ({ ...inLoop(i), position: i, together: i > 0, isResumed: true })),
+  'parents up to the root': [
+    { from: 'tree.js:3 path', sql: 'select id from category', rows: 6 },
+    ...times(6, (i): Sent => ({
+      from: 'tree.js:8 path',
+      sql: 'select * from category where id = $1',
+      parameters: [i + 20],
+      row: { id: i + 20, name: 'x', parent_id: i === 5 ? null : i + 21 }
+    }))
+  ],
+  'parents up to the root, with an object of parameters': times(6, (i): Sent => ({
+    from: 'tree.js:8 path', sql: 'Category.findUnique', parameters: { where: { id: `c${i}` } }, system: 'prisma', row: { id: `c${i}`, parentId: `c${i + 1}` }
+  })),
+  'chunks of joined values': times(6, (i): Sent => ({
+    from: 'loader.js:4 batch', sql: 'select * from item join (values ($1), ($2)) as v (id) using (id)', parameters: [i, i + 10], rows: 2
+  })),
+  'chunks of joined rows of values': times(6, (i): Sent => ({
+    from: 'loader.js:4 batch', sql: 'select * from item join (values ($1, 1), ($2, 1)) as v (id, n) using (id)', parameters: [i, i + 10], rows: 2
+  })),
+  'chunks of alternatives': times(6, (i): Sent =>
+    ({ from: 'loader.js:4 batch', sql: 'select * from item where id = $1 or id = $2 or id = $3', parameters: [i, i + 10, i + 20], rows: 3 })),
+  'chunks of a union': times(6, (i): Sent => ({
+    from: 'loader.js:4 batch', sql: 'select * from item i where i.id = $1 union all select * from item i where i.id = $2', parameters: [i, i + 10], rows: 2
+  })),
+  'a value that is read before and in a transaction': [
+    { from: 'a.js:3 save', sql: item, parameters: [1] }, begin, { from: 'a.js:5 save', sql: item, parameters: [1] }, commit
+  ],
+  'a value that is read in two transactions': times(2, (): Sent[] => [begin, { from: 'a.js:5 save', sql: item, parameters: [1] }, commit]),
+  'a function that returns another job each time': times(3, (): Sent => ({ from: 'queue.js:3 next', sql: 'select * from pop_job()' })),
+  'a function of a schema that returns another job each time':
+    times(3, (): Sent => ({ from: 'queue.js:3 next', sql: 'select id from queue.pop($1) as job', parameters: ['mail'] })),
+  'a condition with a function that may write': times(2, (): Sent => ({ from: 'a.js:3 load', sql: 'select * from item where touch(id) limit 1' })),
+  'a failure on another connection than that of the transaction': [
+    begin,
+    { from: 'log.js:3 write', sql: 'insert into log (a) values ($1)', parameters: [1], error: 'timeout', connection: 'two' },
+    { from: 'a.js:4 run', sql: 'update a set n = 1' },
+    rollback
+  ],
+  'a failure on an unknown connection': [
+    begin, { from: 'a.js:4 save', sql: 'insert into b (id) values (1)', error: 'duplicate key', connection: null }, rollback
+  ].map((query): Sent => ({ ...query, connection: null })),
   'queries without a known line': times(9, (i): Sent => ({ from: '', sql: item, parameters: [i] }))
 }
 
@@ -216,8 +265,6 @@ t.test('ordinary code has no findings', async t => {
   t.ok(Object.keys(ordinary).length >= 30)
 })
 
-const list: Sent = { from: 'orders.js:28 list', sql: 'select * from orders where user_id = $1', parameters: [1], rows: 24 }
-const inLoop = (i: number): Sent => ({ from: 'orders.js:31 list', sql: item, parameters: [i] })
 const over24 = 'N+1: `select * from item where id = ?` 24 times from src/orders.js:31, 96 of 140 ms; the loop runs over the 24 rows of src/orders.js:28'
 
 /** Code with a fault, and the sentences about it. */
@@ -265,6 +312,29 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
   'operations of Prisma': [
     times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'Item.findUnique', parameters: { where: { id: i } } })),
     /^N\+1: `Item\.findUnique` 6 times/
+  ],
+  'functions that were resumed, over the rows of a query': [
+    [{ ...list, rows: 6 }, ...times(6, (i) => ({ ...inLoop(i), position: i, together: i > 0, isResumed: true }))],
+    /^N\+1: .* 6 times from src\/orders\.js:31, .* runs over the 6 rows of src\/orders\.js:28$/
+  ],
+  'many functions that were resumed': [
+    times(24, (i) => ({ ...inLoop(i), position: i, together: i > 0, isResumed: true })), /^N\+1: .* 24 times from src\/orders\.js:31, 96 of 140 ms$/
+  ],
+  'a loop of one function in a list': [times(6, (i) => ({ ...inLoop(i), position: 1, isResumed: true })), /^N\+1: .* 6 times/],
+  'a loop over rows that have the identifier of one parent': [
+    times(6, (i) => ({ ...inLoop(i), row: { id: i, parent_id: 4 } })), /^N\+1: .* 6 times/
+  ],
+  'a loop with a fixed alternative': [
+    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: "select * from item where owner = $1 and (state = 'a' or shared = 'b')", parameters: [i] })),
+    /^N\+1: .* 6 times/
+  ],
+  'duplicates of two transactions, each': [
+    [begin, ...times(2, (): Sent => ({ from: 'a.js:5 user', sql: item, parameters: [1] })), commit],
+    /was sent 2 times with the same parameters/
+  ],
+  'duplicates with functions that only compute': [
+    times(2, (i): Sent => ({ from: `a.js:${i + 5} user`, sql: "select count(*), max(price)::numeric(10, 2) from item where lower(name) = 'a'" })),
+    /was sent 2 times/
   ],
   'a total for each row': [times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'select count(*) from comment where post_id = $1', parameters: [i] })), /^N\+1/],
   'a check for each row': [
@@ -352,27 +422,6 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
     times(2, (i): Sent => ({ from: `a.js:${i + 5} user`, sql: 'select * from s where token = $1', parameters: ['x1'] })),
     /was sent 2 times/
   ],
-  'lists one after another': [
-    [{ from: 'a.js:3 load', sql: 'select * from country', ms: 20 }, { from: 'a.js:4 load', sql: 'select * from currency', ms: 30 }],
-    '2 independent queries ran one after another, from src/a.js:3, src/a.js:4: 50 ms, and at the same time about 30 ms'
-  ],
-  'lists one after another, by a helper': [
-    [
-      { from: 'db.js:3 query < a.js:3 load', sql: 'select * from country', ms: 20 },
-      { from: 'db.js:3 query < a.js:4 load', sql: 'select * from currency', ms: 30 }
-    ],
-    /^2 independent queries ran one after another, from src\/a\.js:3, src\/a\.js:4/
-  ],
-  'lists one after another, in a function without a name': [
-    [{ from: 'a.js:3', sql: 'select * from country', ms: 20 }, { from: 'a.js:4', sql: 'select * from currency', ms: 30, isResumed: true }],
-    /^2 independent queries/
-  ],
-  'totals one after another': [
-    ['orders', 'messages', 'alerts'].map((name, i): Sent => ({
-      from: `a.js:${i + 3} load`, sql: `select count(*) from ${name} where user_id = $1`, parameters: [1], ms: 10
-    })),
-    '3 independent queries ran one after another, from src/a.js:3, src/a.js:4, src/a.js:5: 30 ms, and at the same time about 10 ms'
-  ],
   'a slow query': [
     [{ from: 'a.js:3 load', sql: 'select * from log where text like $1', parameters: ['%x%'], ms: 120 }],
     '`select * from log where text like ?` took 120 ms, from src/a.js:3'
@@ -428,6 +477,62 @@ t.test('a finding has its kind and the positions of its queries', async t => {
   t.equal(placeOf({ source: null }), 'an unknown line')
 })
 
+const country = "await db.query('select * from country')"
+const currency = "await db.query('select * from currency')"
+
+/** Statements between the calls of two queries; `true`: that nothing decides about the second one is certain. */
+const between: ReadonlyArray<readonly [code: string, isCertain: boolean]> = [
+  [`const a = ${country}\n  const b = ${currency}`, true],
+  [`const a = (${country}).rows;\n  const { rows: [b] } = (${currency})`, true],
+  [`let a: Row[] = (${country}) as Row[]\n  // all of them\n  b = ${currency}`, true],
+  [`const a = await db.query<{ id: number }>("select * from country where a = 'x'", [])\n  return ${currency}`, true],
+  ['await sql`select * from country`; await sql`select * from currency`', true],
+  [`const a = ${country}\n  if (a.length === 0) return\n  const b = ${currency}`, false],
+  [`const a = ${country}\n  assert(a)\n  const b = ${currency}`, false],
+  [`const a = ${country}\n  const b = a && ${currency}`, false],
+  [`const a = ${country}\n  const b = a ? ${currency} : []`, false],
+  [`const a = ${country} || fail()\n  const b = ${currency}`, false],
+  [`for (const a of ${country}) {\n    ${currency}\n  }`, false],
+  [`${country}.then(() => ${currency})`, false],
+  [`const a = ${country}\n  const b = await db.query(\`select * from \${a.table}\`)`, false],
+  [`const a = await db.query(\`select * from \${name}\`)\n  const b = ${currency}`, true]
+]
+
+t.test('queries are independent where their source has no decision between them', async t => {
+  const file = join(t.testdir(), 'a.ts')
+  const at = (code: string, name: string, nth: number): string => {
+    const lines = code.slice(0, [...code.matchAll(new RegExp(name, 'g'))][nth]?.index).split('\n')
+    return `${file}:${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
+  }
+  const sentFrom = (statement: string, others: Partial<Sent> = {}, helper = ''): Sent[] => {
+    const code = `export async function load () {\n  ${statement}\n}\n`
+    writeFileSync(file, code)
+    const name = code.includes('sql`') ? 'sql' : 'query'
+    return ['country', 'currency'].map((table, i) => ({
+      from: `${helper}${at(code, name, i)} load`, sql: `select * from ${table}`, ms: (i + 2) * 10, ...others
+    }))
+  }
+  const serial = (sent: readonly Sent[]): string[] => findings(sent).map(({ kind, text }) => `${kind}: ${text}`)
+  const found = /^serial: 2 independent queries ran one after another, from .*a\.ts:2(?:, .*a\.ts:\d)?: 50 ms, and at the same time about 30 ms$/
+  for (const [statement, isCertain] of between) {
+    const texts = serial(sentFrom(statement))
+    t.equal(texts.length, isCertain ? 1 : 0, statement)
+    if (isCertain) t.match(texts[0], found, statement)
+  }
+  const [code] = between[0] ?? ['']
+  t.match(serial(sentFrom(code, {}, 'db.js:3 query < ')), [found], 'by a helper')
+  const unnamed = sentFrom(code).map((query, i): Sent => ({ ...query, from: query.from.replace(' load', ''), isResumed: i === 1 }))
+  t.match(serial(unnamed), [found], 'in a function without a name')
+  const totals = sentFrom(code, { parameters: [1] }).map((query, i): Sent => ({ ...query, sql: `select count(*) from t${i} where user_id = $1` }))
+  t.match(serial(totals), [found], 'totals with the same values')
+  t.same(serial(sentFrom(code, { pause: 15 })), [], 'with other work in between')
+  t.same(serial(sentFrom(code, { system: 'sqlite' })), [], 'of a database in the process')
+  t.same(serial([begin, ...sentFrom(code), commit]), [], 'in a transaction')
+  const withValues = sentFrom(code, { parameters: [1] }).map((query): Sent => ({ ...query, sql: `${query.sql} where id = $1` }))
+  t.same(serial(withValues), [], 'with values')
+  t.same(serial(sentFrom(code).reverse()), [], 'in a loop')
+})
+
 /** Sends a query as a client would, with the stack of the code that calls this function. */
 function send (sql: string, parameters?: unknown, { system = 'postgresql', rows = 1, ms = 1 } = {}): Promise<void> {
   const end = recordQuery({ system, statement: sql, parameters })
@@ -436,6 +541,20 @@ function send (sql: string, parameters?: unknown, { system = 'postgresql', rows 
 
 async function findItem (id: number): Promise<void> {
   await send(item, [id])
+}
+
+/** Sends a query when it was resumed. */
+async function findLater (id: number): Promise<void> {
+  await sleep(1)
+  await send(item, [id])
+}
+
+/** A table in which each row has the next one as its parent, and one of its own. */
+function categories (): Database {
+  const database = observe(new DatabaseSync(':memory:'))
+  database.exec('create table category (id integer primary key, parent_id integer)')
+  for (let id = 1; id <= 6; id++) database.prepare('insert into category values (?, ?)').run(id, id === 6 ? null : id + 1)
+  return database
 }
 
 async function walk (depth: number): Promise<void> {
@@ -459,6 +578,33 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
       await walk(3)
       return 'x'
     })
+    app.get('/listed', async () => {
+      await sleep(1)
+      await Promise.all([findLater(1), findLater(2), findLater(3), findLater(4), findLater(5)])
+      await Promise.allSettled([findLater(11), findLater(12), findLater(13), findLater(14), findLater(15)])
+      return 'x'
+    })
+    app.get('/mapped', async () => {
+      await send('select * from orders', [], { rows: 6 })
+      return await Promise.all([1, 2, 3, 4, 5, 6].map(findLater))
+    })
+    app.get('/unnamed', async () => await Promise.all([1, 2, 3, 4, 5].map(async (id) => { await findLater(id) })))
+    const [one, two] = [categories(), categories()]
+    app.get('/parents', async () => {
+      one.prepare('select id from category').all()
+      for (let id: unknown = 1; id !== null;) id = Object(one.prepare('select * from category where id = ?').get(id as number)).parent_id
+      return 'x'
+    })
+    app.get<{ Querystring: { failing: string } }>('/rollback', async ({ query: { failing } }) => {
+      one.exec('begin')
+      one.exec('update category set parent_id = 1 where id = 6')
+      try {
+        (failing === 'one' ? one : two).exec('insert into category values (1, 1)')
+      } catch {
+        one.exec('rollback')
+      }
+      return 'x'
+    })
     app.get('/serial', async () => {
       await send('select * from country', undefined, { ms: 15 })
       await send('select * from currency', undefined, { ms: 15 })
@@ -480,6 +626,12 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   t.match(loop, { kind: 'n+1', text: new RegExp(String.raw`^N\+1: .* 6 times from ${line}, .* the loop runs over the 6 rows of ${line}$`) })
   t.match(await findingsAt('/parallel'), [{ kind: 'n+1', text: / 5 times from / }])
   t.same(await findingsAt('/ordinary'), [])
+  t.same(await findingsAt('/listed'), [])
+  t.match(await findingsAt('/mapped'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
+  t.match(await findingsAt('/unnamed'), [{ kind: 'n+1', text: / 5 times from / }])
+  t.same(await findingsAt('/parents'), [])
+  t.match(await findingsAt('/rollback?failing=one'), [{ kind: 'rolled back', text: /^A transaction of 2 queries was rolled back after `insert into category/ }])
+  t.same(await findingsAt('/rollback?failing=two'), [])
   t.match(await findingsAt('/serial'), [{ kind: 'serial', text: new RegExp(`^2 independent queries ran one after another, from ${line}, ${line}: `) }])
   t.same(await findingsAt('/hook'), [])
 })

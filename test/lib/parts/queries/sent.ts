@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { createMask } from '../../../../lib/mask/mask.js'
 import { queryReader } from '../../../../lib/parts/queries/mask-query.js'
 import { identityOf, type Caller, type Traced } from '../../../../lib/parts/queries/trace.js'
@@ -17,6 +18,12 @@ export interface Sent {
   /** Whether it is sent together with the one before. */
   together?: boolean
   error?: string
+  /** The row that was returned. */
+  row?: Readonly<Record<string, unknown>>
+  /** Its connection; null: unknown. */
+  connection?: string | null
+  /** The position of the call of the outermost function in a list of `Promise.all`. */
+  position?: number
   /** Whether the code that sent it went on after an `await`. */
   isResumed?: boolean
 }
@@ -30,7 +37,9 @@ const read = queryReader(createMask())
 /** Queries as they are recorded. */
 export function recordedFrom (sent: readonly Sent[]): Traced[] {
   let [last, until] = [0, 0]
-  return sent.map(({ from, sql, parameters, system = 'postgresql', rows, ms = 4, pause = 0.2, together = false, error, isResumed = false }, index): Traced => {
+  return sent.map((query, index): Traced => {
+    const { from, sql, parameters, system = 'postgresql', rows, ms = 4, pause = 0.2, together = false, error } = query
+    const { row, connection = 'one', position, isResumed = false } = query
     if (!together) last = until + pause
     until = Math.max(until, last + ms)
     const frames = framesOf(from)
@@ -44,7 +53,11 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       ...(error !== undefined && { error: { message: error } }),
       index,
       identity: `${system} ${sql} ${identityOf(parameters)}`,
-      caller: { frames, path: frames.map(({ source }) => `${source}\n`).join(''), isResumed }
+      caller: {
+        frames, path: frames.map(({ source }) => `${source}\n`).join(''), position: position === undefined ? '' : `(index ${position})`, isResumed
+      },
+      row,
+      connection: connection ?? undefined
     }
   })
 }
@@ -53,6 +66,6 @@ function framesOf (from: string): Caller['frames'] {
   if (from === '') return []
   return from.split(' < ').map((call) => {
     const [place = '', name = '<anonymous>'] = call.split(' ')
-    return { source: `${process.cwd()}/src/${/:\d+:\d+$/.test(place) ? place : `${place}:7`}`, function: name }
+    return { source: resolve('src', /:\d+:\d+$/.test(place) ? place : `${place}:7`), function: name }
   })
 }
