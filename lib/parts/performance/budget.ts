@@ -22,11 +22,11 @@ export interface WorkKind {
 /** Work that has begun, on the clock of `performance.now()`. */
 export interface Work {
   startedAt: number
-  endedAt?: number
+  endedAt?: number | undefined
   /** Milliseconds before `startedAt` for which it waited for a connection. */
-  wait?: number
+  wait?: number | undefined
   /** Whether it ran in the thread of the event loop. */
-  isSync?: boolean
+  isSync?: boolean | undefined
 }
 
 /** Where the time of a request went, in milliseconds. The sum of the times is its duration. */

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { performance } from '../../clock.js'
-import { endQuery, runningQuery, framesHere, type Query, type QueryStart } from '../../queries/query.js'
+import { endQuery, newQuery, runningQuery, framesHere, type Query, type QueryStart } from '../../queries/query.js'
 import { isObject } from '../read.js'
 
 /** The message of a tracing channel: the same object at the beginning and at the end of an operation. */
@@ -76,7 +76,7 @@ export function watchChannels (record: (query: Query) => void): () => void {
       // Of an observed client: it is recorded already.
       const start = runningQuery() === null ? queryOf(context) : null
       if (start === null) return
-      const query: Query = { layer: 'driver', ...start, startedAt: performance.now() }
+      const query = newQuery({ layer: 'driver', ...start })
       running.set(context, query)
       const connection = connected
       connected = null

@@ -101,7 +101,7 @@ function add (query: Query, { recording, services }: WorkPlace): void {
   if (recording.queries === undefined) {
     const { debug, mask, slowQuery } = services
     const log: QueryLog = recording.queries =
-      { count: 0, queries: [], shown: new Map(), read: queryReader(mask), secrets: [], further: new Map() }
+      { count: 0, queries: [], shown: new Map(), read: readerOf(mask), secrets: [], further: new Map() }
     recording.secretTexts = () => {
       for (const query of log.queries) shownOf(log, query)
       return log.secrets
@@ -130,7 +130,7 @@ function add (query: Query, { recording, services }: WorkPlace): void {
   const key = `${system} ${shapeOf(system, query.statement, parameters)}`
   let group = further.get(key)
   if (group === undefined) {
-    const { statement, shape } = queryReader(services.mask)(system, cut(query.statement, MAX_STATEMENT), parameters)
+    const { statement, shape } = log.read(system, cut(query.statement, MAX_STATEMENT), parameters)
     const same = [...further.values()].find((other) => other.system === system && other.shape === shape)
     group = same ?? { system, shape, statement, count: 0, duration: 0 }
     further.set(key, group)
@@ -160,13 +160,22 @@ function withoutParts ({ queries }: QueryLog): Query[] {
   return queries.filter((query) => !parts.has(query))
 }
 
+const readers = new WeakMap<Mask, ReturnType<typeof queryReader>>()
+
+/** What was read of a statement serves later requests, too. */
+function readerOf (mask: Mask): ReturnType<typeof queryReader> {
+  const reader = readers.get(mask) ?? queryReader(mask)
+  readers.set(mask, reader)
+  return reader
+}
+
 /** The data of the part. */
 function recordedQueries (
   log: QueryLog, sent: readonly Query[], mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number
 ) {
   const callerOf = memo(readCaller)
   const all = sent.map((query, index): Traced => {
-    const { system, startedAt, endedAt, wait, rows = null, error, frames = '', row, connection } = query
+    const { system, startedAt, endedAt, wait, rows = null, error, frames = '', result, connection } = query
     const caller = callerOf(frames)
     const { statement, parameters, shape, effect, words, texts } = shownOf(log, query)
     // A spread takes ten times as long here.
@@ -184,7 +193,7 @@ function recordedQueries (
       index,
       identity: `${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
       caller,
-      row,
+      result,
       connection
     }
     if (wait !== undefined) traced.wait = round(wait)

@@ -93,7 +93,7 @@ export function driverQueries (queries: readonly Query[]): ReadonlySet<Query> {
     const part = candidates.find((other) => identityOf(other.parameters) === parameters) ?? candidates[0]
     if (part === undefined) continue
     found.add(part)
-    for (const name of ['wait', 'rows', 'error', 'run', 'row', 'connection'] as const) {
+    for (const name of ['wait', 'rows', 'error', 'run', 'result', 'connection'] as const) {
       if (query[name] === undefined && part[name] !== undefined) Object.assign(query, { [name]: part[name] })
     }
   }

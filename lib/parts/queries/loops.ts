@@ -95,8 +95,13 @@ function isChain (group: readonly Traced[]): boolean {
     const before = group[i] as Traced
     const [given, former] = [query, before].map(({ parameters }) => valuesIn(parameters, MAX_DEPTH))
     return endOf(before) <= query.start &&
-      valuesIn(before.row, 1).some((value) => given?.includes(value) === true && former?.includes(value) === false)
+      valuesIn(rowOf(before), 1).some((value) => given?.includes(value) === true && former?.includes(value) === false)
   })
+}
+
+/** A result is a list, `{ rows }`, or a list of rows and of what the driver says about them. */
+function rowOf ({ result }: Traced): unknown {
+  return [Object(result).rows ?? result].flat(2)[0] as unknown
 }
 
 /** Texts and numbers of a row or of parameters, as texts. */

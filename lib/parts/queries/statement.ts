@@ -123,14 +123,32 @@ export function askedBy (
 }
 
 function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknown[]): Asked {
-  /** By column. */
-  const equal = new Map<string, unknown[]>()
+  const known = slots.get(tokens) ?? slotsOf(tokens)
+  slots.set(tokens, known)
+  const keys: unknown[] = []
   // Arrays, also as JSON or as a text of PostgreSQL.
   const lists = list.filter((value) => Array.isArray(value)
     ? value.length > 1
     : typeof value === 'string' && /^\[[^]*,[^]*\]$|^\{[^:]*,[^:]*\}$/.test(value))
+  for (const { token: { kind, text }, position, isItem } of known) {
+    const named = Object(parameters) as Record<string, unknown>
+    const value = kind !== 'placeholder' ? text : Array.isArray(parameters) ? list[position] : named[text.slice(1)]
+    if (isItem) lists.push(value)
+    else keys.push(value)
+  }
+  return { keys: JSON.stringify(keys), lists: lists.length === 0 ? '' : JSON.stringify(lists) }
+}
+
+/** A value of a statement that is one of several of a list, or that a column is equal to. */
+interface Slot { token: Token, position: number, isItem: boolean }
+
+/** By the tokens of a statement, which are the same each time that it is sent. */
+const slots = new WeakMap<readonly Token[], readonly Slot[]>()
+
+function slotsOf (tokens: readonly Token[]): Slot[] {
+  const [lists, columns]: [Slot[], Map<string, Slot[]>] = [[], new Map()]
   let [position, depth] = [-1, 0]
-  let items: unknown[] = []
+  let items: Slot[] = []
   const textAt = (i: number): string => tokens[i]?.text.toLowerCase() ?? ''
   const isBetweenRows = (i: number): boolean => textAt(i - 1) === ')' && textAt(i) === ',' && textAt(i + 1) === '('
   for (const [i, token] of tokens.entries()) {
@@ -143,19 +161,18 @@ function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknow
     } else if (isValue(token)) {
       const number = /^[$?:](\d+)$/.exec(text)?.[1]
       position = number !== undefined ? Number(number) - 1 : text.startsWith('?') ? position + 1 : position
-      const value = token.kind === 'placeholder'
-        ? Array.isArray(parameters) ? list[position] : (Object(parameters) as Record<string, unknown>)[text.slice(1)]
-        : text
       const column = textAt(i - 3) === '.' ? `${textAt(i - 4)}.${textAt(i - 2)}` : textAt(i - 2)
-      if (depth > 0) items.push(value)
-      else if (textAt(i - 1) === '=' && !/^[<>!]$/.test(column)) equal.set(column, [...equal.get(column) ?? [], value])
+      if (depth > 0) items.push({ token, position, isItem: true })
+      else if (textAt(i - 1) === '=' && !/^[<>!]$/.test(column)) {
+        columns.set(column, [...columns.get(column) ?? [], { token, position, isItem: false }])
+      }
     }
   }
   // `id = ? or id = ?`, `where id = ? union all … where id = ?`
   const isAlternative = tokens.some(({ text }) => /^(?:or|union)$/i.test(text))
-  const keys = [...equal.values()].filter((values) => values.length === 1 || !isAlternative)
-  for (const values of equal.values()) if (!keys.includes(values)) lists.push(...values)
-  return { keys: JSON.stringify(keys.flat()), lists: lists.length === 0 ? '' : JSON.stringify(lists) }
+  const equal = [...columns.values()].flatMap((values) =>
+    values.map((slot) => ({ ...slot, isItem: isAlternative && values.length > 1 })))
+  return [...lists, ...equal]
 }
 
 /** Words after which a parenthesis is no call of a function. */

@@ -29,7 +29,7 @@ export interface Traced extends RecordedQuery {
   identity: string
   caller: Caller
   effect: Effect
-  row?: unknown
+  result?: unknown
   connection?: unknown
   /** Of a statement of SQL, without space and comments. */
   words: readonly Token[]

@@ -84,7 +84,7 @@ function begin (args: readonly unknown[], run: Run | undefined): Query | null {
   const { text, values: ownValues } = typeof config === 'string' ? { text: config } : config?.cursor ?? config ?? {}
   if (typeof text !== 'string') return null
   const parameters = Array.isArray(values) ? values : ownValues
-  return beginQuery({ system: 'postgresql', statement: text, parameters, ...(run !== undefined && { run }) })
+  return beginQuery({ system: 'postgresql', statement: text, parameters, run })
 }
 
 function rowsOf (result: Result | Result[]): number | null | undefined {

@@ -71,8 +71,7 @@ class Transaction {
     return wrapFunction(callback, (self, [sql, ...rest], original) => {
       const result: unknown = original.call(self, observePostgresJs(sql as Sql, this.#connection), ...rest)
       const begin = (statement: string): void => {
-        const frames = this.#frames === undefined ? {} : { frames: this.#frames }
-        this.end = beginQuery({ system: 'postgresql', statement, connection: this.#connection, ...frames })
+        this.end = beginQuery({ system: 'postgresql', statement, connection: this.#connection, frames: this.#frames })
       }
       const limit = Error.stackTraceLimit - OWN_FRAMES
       Promise.all(Array.isArray(result) ? result : [result]).then(() => {

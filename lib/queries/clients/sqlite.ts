@@ -13,9 +13,9 @@ export function observeSqlite (client: Record<string, unknown>): void {
   const prepare = client.prepare as Database['prepare']
   // Statements before the last one change nothing in SQLite: its plan needs no transaction.
   const run: Run = async (statements, parameters) => prepare.call(client, statements.at(-1) ?? '').all(...parameters)
-  const sent = { system: 'sqlite', run, connection: client }
+  const [system, connection] = ['sqlite', client]
   const begin = (statement: unknown, parameters?: unknown) =>
-    typeof statement === 'string' ? beginQuery({ ...sent, statement, parameters }) : null
+    typeof statement === 'string' ? beginQuery({ system, statement, parameters, connection, run }) : null
 
   wrapMethod(client, 'exec', (self, args, original) => {
     return callSync(begin(args[0]), () => original.apply(self, args) as unknown, () => undefined)

@@ -11,17 +11,17 @@ export function observeTypeorm (dataSource: Record<string, unknown>): void {
   const system = systemOf(Object(dataSource.options).type)
   const create = dataSource.createQueryRunner as () => Runner
   // Of SQLite there is one connection, with the transaction of the application.
-  const run = /^(?:postgresql|mysql|mariadb)$/.test(system) ? { run: runner(() => create.call(dataSource)) } : {}
+  const run = /^(?:postgresql|mysql|mariadb)$/.test(system) ? runner(() => create.call(dataSource)) : undefined
   const seen = new WeakSet<object>()
   wrapMethod(dataSource, 'createQueryRunner', (self, args, original) => {
     const runner = original.apply(self, args) as object
     // Of SQLite there is one.
     if (seen.has(runner)) return runner
     seen.add(runner)
-    const sent = { system, layer: 'orm', connection: runner, ...run } as const
     wrapMethod(runner, 'query', (self, args, original) => {
       const [statement, parameters] = args as [unknown, unknown]
-      const query = beginQuery({ ...sent, statement: String(statement), parameters })
+      const sent = { system, statement: String(statement), parameters, connection: runner, run }
+      const query = beginQuery({ ...sent, layer: 'orm' })
       return callAsync(query, () => original.apply(self, args) as unknown, rowsOf)
     })
     wrapMethod(runner, 'connect', (self, args, original) => {

@@ -56,7 +56,7 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       caller: {
         frames, path: frames.map(({ source }) => `${source}\n`).join(''), position: position === undefined ? '' : `(index ${position})`, isResumed
       },
-      row,
+      result: row,
       connection: connection ?? undefined
     }
   })
