@@ -7,7 +7,8 @@ import { isPrisma, observePrisma } from './clients/prisma.js'
 import { isSequelize, observeSequelize } from './clients/sequelize.js'
 import { isSqlite, observeSqlite } from './clients/sqlite.js'
 import { isTypeorm, observeTypeorm } from './clients/typeorm.js'
-import { beginQuery, endQuery, QUERY_CHANNEL, type QueryEnd, type QueryStart } from './query.js'
+import { QUERY_CHANNEL } from './channel.js'
+import { beginQuery, endQuery, type QueryEnd, type QueryStart } from './query.js'
 
 interface Kind {
   /** The name in messages. */

@@ -1,8 +1,7 @@
-import { channel } from 'node:diagnostics_channel'
-import { join } from 'node:path'
 import { types } from 'node:util'
 import { performance } from '../clock.js'
-import { isBundled } from '../require.js'
+import { queries } from './channel.js'
+import { framesHere, OWN_FRAMES, removeOwnFrames } from './stack.js'
 
 /** A query of a database client, as its wrapper publishes it. The wrapper completes the object when the query ends. */
 export interface Query {
@@ -45,7 +44,7 @@ export interface QueryStart extends Pick<Query, 'system' | 'statement' | 'parame
 
 type NewQuery = QueryStart & Pick<Query, 'frames' | 'layer' | 'connection' | 'run'>
 
-/** A query that begins. Properties that are added to an object later take half of the time of a query. */
+/** A query that begins. Properties that are added to it later, or by a spread, take up to half of its time. */
 export function newQuery ({ system, statement, parameters, frames, layer, connection, run }: NewQuery): Query {
   return {
     system,
@@ -71,23 +70,6 @@ export interface QueryEnd extends Pick<Query, 'rows' | 'error' | 'result'> {
   /** Milliseconds, of a client that reports its queries when they have ended. */
   duration?: number | undefined
 }
-
-/**
- * Queries are published at their beginning, in the asynchronous context of the code that sent them. A channel also
- * connects the copies of this package in one process, and modules that are loaded before the application.
- */
-export const QUERY_CHANNEL = 'fastify-hindsight:query'
-
-/**
- * Frames that are searched for the caller: an ORM may have dozens between it and its driver. Without one it is among
- * the first: 8 frames take 5 µs, and 20 take 9 µs.
- */
-const FRAMES = [8, 20, 60] as const
-
-/** The last line of frames whose outermost one was called by a package, and not by Node.js alone. */
-export const CALLED_BY_PACKAGE = '    (called by a package)'
-
-const queries = channel(QUERY_CHANNEL)
 
 /** The query whose client method is running: queries that this method sends are parts of it. */
 let running: Query | null = null
@@ -125,63 +107,6 @@ export function endWait (query: Query, since = query.startedAt): void {
   query.startedAt = now
 }
 
-/**
- * Frames of the stack that may be those of the application, without frames of packages; undefined if no queries are
- * recorded. Source maps are applied later, to distinct frames: for each frame of each query they would take too long.
- */
-export function framesHere (above: object = framesHere): string | undefined {
-  if (!queries.hasSubscribers) return undefined
-  const { stackTraceLimit, prepareStackTrace } = Error
-  const at: { stack?: string } = {}
-  Reflect.set(Error, 'prepareStackTrace', framesOf)
-  try {
-    for (const limit of FRAMES) {
-      Reflect.set(Error, 'stackTraceLimit', limit)
-      Error.captureStackTrace(at, (entry ?? above) as () => void)
-      if (at.stack !== '') break
-    }
-    return at.stack
-  } finally {
-    Reflect.set(Error, 'prepareStackTrace', prepareStackTrace)
-    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
-  }
-}
-
-function framesOf (_error: unknown, sites: readonly NodeJS.CallSite[]): string {
-  const lines: string[] = []
-  let [isCalled, isNamed] = [false, false]
-  let origin: Origin = 'node'
-  for (const site of sites) {
-    origin = originOf(site.getFileName() ?? 'node:')
-    // `Promise.all (index 2)` of a function with a name: it may be one of a list of calls.
-    const isListed = isNamed && site.getPromiseIndex() !== null
-    if (origin === 'application' || isListed) lines.push(`    at ${String(site)}`)
-    if (origin !== 'node') isNamed = origin === 'application' && site.getFunctionName() !== null
-    isCalled = origin === 'package' || (isCalled && origin === 'node')
-  }
-  const isLimited = sites.length === Error.stackTraceLimit
-  // Further functions of the application may have called these.
-  if (isLimited && origin !== 'package' && sites.length < FRAMES[2]) return ''
-  if (lines.length > 0 && (isCalled || isLimited)) lines.push(CALLED_BY_PACKAGE)
-  return lines.join('\n')
-}
-
-type Origin = 'application' | 'package' | 'node'
-
-/** Of the files of frames: a test of each frame would take half of the time of a stack. */
-const origins = new Map<string, Origin>()
-const MAX_ORIGINS = 1_000
-
-function originOf (file: string): Origin {
-  const known = origins.get(file)
-  if (known !== undefined) return known
-  const isPackage = /[\\/]node_modules[\\/]/.test(file) || INTERNALS.some((folder) => file.startsWith(folder))
-  const origin = file.startsWith('node:') ? 'node' : isPackage ? 'package' : 'application'
-  if (origins.size >= MAX_ORIGINS) origins.clear()
-  origins.set(file, origin)
-  return origin
-}
-
 /** Calls a method of a client. Queries that it sends synchronously are parts of `query` and not recorded again. */
 export function within<T> (query: Query | null, call: () => T): T {
   const outer = running
@@ -207,34 +132,6 @@ function outside<T> (call: () => T): T {
   } finally {
     running = outer
   }
-}
-
-/** Frames of this folder between a method that an application calls and the client's own. */
-export const OWN_FRAMES = 10
-// In a bundle its frames are in one file with those of the application.
-const FOLDERS = isBundled ? [] : [import.meta.dirname, new URL('.', import.meta.url).href]
-const INTERNALS = isBundled ? [] : [join(import.meta.dirname, '../'), new URL('../', import.meta.url).href]
-
-/** Removes the frames of this folder, and those that are above the limit without them. */
-export function removeOwnFrames (error: unknown, limit: number): void {
-  if (!(error instanceof Error) || typeof error.stack !== 'string') return
-  const stack = cleanStack(error.stack, limit)
-  if (stack !== error.stack) Reflect.set(error, 'stack', stack)
-}
-
-/** A stack without the frames of this folder, and without those that are above the limit then. */
-export function cleanStack (stack: string, limit: number): string {
-  const all = stack.split('\n')
-  const lines = withoutFrames(all)
-  const first = all.findIndex((line) => /^\s+at /.test(line))
-  const isLonger = all.length === lines.length && all.length - first === limit + OWN_FRAMES
-  if (first === -1 || (all.length === lines.length && !isLonger)) return stack
-  return lines.slice(0, first + limit).join('\n')
-}
-
-/** The lines of a stack without the frames of this folder. */
-export function withoutFrames (lines: readonly string[]): string[] {
-  return lines.filter((line) => !FOLDERS.some((folder) => line.includes(folder)))
 }
 
 /** Calls a method that returns its result, or throws. */
@@ -307,45 +204,4 @@ export function callBack<T> (
     return run(() => callback.apply(this, results))
   }
   return within(query, () => call([...args.slice(0, -1), observed]))
-}
-
-/** A method, as the wrapper receives it: `this`, the arguments, and the method itself. */
-type Wrapper = (self: any, args: any[], original: (...args: any[]) => any) => unknown
-
-/**
- * Replaces a method of one object by a wrapper with the same properties. It is not enumerable: the object looks the
- * same to `util.inspect` and to copies. An object without the method is left as it is.
- */
-export function wrapMethod (object: object, name: string | symbol, wrapper: Wrapper): void {
-  const original: unknown = (object as Record<string | symbol, unknown>)[name]
-  if (typeof original !== 'function') return
-  const enumerable = Object.getOwnPropertyDescriptor(object, name)?.enumerable ?? false
-  const value = wrapFunction(original as (...args: unknown[]) => unknown, wrapper)
-  Object.defineProperty(object, name, { configurable: true, writable: true, enumerable, value })
-}
-
-/** The function that the application has called, if it is one of a wrapper. */
-let entry: object | null = null
-
-/**
- * A function that calls the wrapper, with all other properties of the original. The stack of what it throws has no
- * frame of this folder, and as many others as without it.
- */
-export function wrapFunction<T extends (...args: any[]) => unknown> (original: T, wrapper: Wrapper): T {
-  function apply (target: T, self: unknown, args: unknown[]): unknown {
-    const outer = entry
-    const { stackTraceLimit } = Error
-    entry = apply
-    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit + OWN_FRAMES)
-    try {
-      return wrapper(self, args, target)
-    } catch (error) {
-      removeOwnFrames(error, stackTraceLimit)
-      throw error
-    } finally {
-      entry = outer
-      Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
-    }
-  }
-  return new Proxy(original, { apply })
 }

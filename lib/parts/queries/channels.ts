@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { performance } from '../../clock.js'
-import { endQuery, newQuery, runningQuery, framesHere, type Query, type QueryStart } from '../../queries/query.js'
+import { endQuery, newQuery, runningQuery, type Query, type QueryStart } from '../../queries/query.js'
+import { framesHere } from '../../queries/stack.js'
 import { isObject } from '../read.js'
 
 /** The message of a tracing channel: the same object at the beginning and at the end of an operation. */

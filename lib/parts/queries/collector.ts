@@ -8,7 +8,9 @@ import { workEnded, workOf, type WorkPlace } from '../../lifecycle/services.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Timing } from '../../recording/recording.js'
-import { CALLED_BY_PACKAGE, QUERY_CHANNEL, framesHere, type Query } from '../../queries/query.js'
+import { QUERY_CHANNEL } from '../../queries/channel.js'
+import type { Query } from '../../queries/query.js'
+import { caller, framesHere } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
@@ -119,7 +121,7 @@ function add (query: Query, { recording, services }: WorkPlace): void {
   log.count++
   recording.work?.begin(QUERIES, query)
   if (queries.length < MAX_QUERIES) {
-    query.frames ??= framesHere(record) ?? ''
+    query.frames ??= framesHere(caller(record)) ?? ''
     // The parameters may be changed when the query was sent.
     query.parameters = copyOf(query.parameters)
     queries.push(query)
@@ -223,14 +225,12 @@ function recordedQuery (query: Traced): RecordedQuery {
 
 /** The application's own calls of a stack. */
 function readCaller (text: string): Caller {
-  const all = stackFrames(text, { isMapped: false })
-  const frames = all.filter(({ own }) => own)
+  const frames = stackFrames(text, { isMapped: false }).filter(({ own }) => own)
     .map(({ file, line, column, function: name }) => ({ source: `${file}:${line}:${column}`, function: name }))
   return {
     frames,
     path: frames.map(({ source }) => `${source}\n`).join(''),
-    position: text.match(/\(index \d+\)$/gm)?.join() ?? '',
-    isResumed: all.at(-1)?.own === true && !text.includes(CALLED_BY_PACKAGE)
+    position: text.match(/\(index \d+\)$/gm)?.join() ?? ''
   }
 }
 

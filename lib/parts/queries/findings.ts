@@ -6,14 +6,12 @@ import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { unknownFunction } from './statement.js'
 import {
-  endOf, fileOf, isAnonymous, isPaused, isSameFunction, milliseconds, placeOf, sumOf, type OwnFrame, type Traced
+  endOf, isPaused, milliseconds, placeOf, sumOf, type OwnFrame, type Traced
 } from './trace.js'
 
 const MIN_SERIAL = 2
 /** Milliseconds that queries must take together before it matters that they run one after another. */
 const MIN_SERIAL_TIME = 10
-/** Milliseconds between the end of a query and the beginning of one that waited for it. */
-const MAX_GAP = 2
 
 /** Finds what is remarkable; `slow` is the number of milliseconds from which a query is. */
 export function findingsOf (all: readonly Traced[], requestDuration: number, slow: number): Finding[] {
@@ -103,11 +101,7 @@ function valuesOf ({ parameters, statement, shape }: Traced): string {
 function follows (run: readonly Traced[], query: Traced): boolean {
   const before = run.at(-1)
   if (before?.index !== query.index - 1 || run.some(({ shape }) => shape === query.shape)) return false
-  const gap = query.start - endOf(before)
-  if (gap < 0 || gap > MAX_GAP) return false
-  const [a, b] = [callOf(before, [query]), callOf(query, [before])]
-  const isSame = isSameFunction(a, b) || (isAnonymous(a) && isAnonymous(b) && query.caller.isResumed)
-  return isSame && a.source !== b.source && fileOf(a) === fileOf(b) && isStraight(a.source, b.source)
+  return query.start >= endOf(before) && isStraight(callOf(before, [query]).source, callOf(query, [before]).source)
 }
 
 /** What follows a call, such as `).rows` or `as Row[]`, and what may be before the next one. */
@@ -118,9 +112,9 @@ const NEXT_STATEMENT = new RegExp(`^(?:await\\s+)?[\\w.$]+${END}${BEGINNING}$`)
 /** Whether the source has no decision between two calls: the first result may decide whether the second one is sent. */
 function isStraight (first: string, second: string): boolean {
   const [from, to] = [first, second].map((source) => source.split(':').slice(-2).map(Number)) as [Position, Position]
-  const file = first.replace(/:\d+:\d+$/, '')
+  const [file = '', other] = [first, second].map((source) => source.replace(/:\d+:\d+$/, ''))
   const { lines = [] } = excerptAt(file, from[0], 0, to[0] - from[0]) ?? {}
-  if (lines.length !== to[0] - from[0] + 1) return false
+  if (file !== other || lines.length !== to[0] - from[0] + 1) return false
   const last = lines.length - 1
   // The second statement may be made of the first result.
   if (lines[last]?.includes('${') === true) return false

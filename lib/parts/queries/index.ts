@@ -1,18 +1,17 @@
 import type { Hint } from '../../errors/hints.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { milliseconds, note, pairs, pending, place, section, table } from '../../view/components.js'
-import type { EditorLink } from '../../view/editor.js'
+import { milliseconds } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { counted, cut, fence, wordFor } from '../../view/visible.js'
-import type { PanelView, Part, TimelineEntry } from '../part.js'
+import type { Part, TimelineEntry } from '../part.js'
 import { addressOf, dataOf, listOf, numberOf, withLate, type Data } from '../read.js'
 import { timeOf, watchQueries } from './collector.js'
 import type { QueryGroup } from './groups.js'
-import { planButton, planForm } from './plan.js'
+import { findingText, panelOf } from './panel.js'
 import type { Finding, QueryError, RecordedQuery } from './recorded-query.js'
 import { shortShape } from './sql.js'
-import { highlighted, markOf, runnable } from './statement-text.js'
+import { markOf, runnable } from './statement-text.js'
 import { placeOf } from './trace.js'
 
 /** Groups of the Markdown, and characters of their statements. */
@@ -34,7 +33,9 @@ export const queries: Part<Data> = {
     count: ({ count }) => numberOf(count) ?? undefined,
     problem: ({ failed }) => numberOf(failed) ?? 0,
     warnings: (data) => warningsOf(data).length,
-    render: (data, { token }, view) => render(data, token, view)
+    render: (data, { token }, view) => panelOf({
+      queries: recorded(data.queries), groups: groupsOf(data), findings: findingsOf(data), count: Number(data.count)
+    }, token, view)
   },
   timeline: ({ queries }, profile) => recorded(queries).map((query, i) => entryOf(query, i, profile)),
   overview (data, profile) {
@@ -146,63 +147,6 @@ function sentence ({ count, duration, failed }: Data, profile: Pick<Profile, 'du
   const sent = counted(Number(count), 'query', 'queries')
   const failures = Number(failed) > 0 ? `, ${String(failed)} failed` : ''
   return `${sent}, ${milliseconds(duration)} of ${milliseconds(profile.duration)}${failures}`
-}
-
-function render (data: Data, token: string, view: PanelView): string {
-  const { editor } = view
-  const all = recorded(data.queries)
-  if (all.length === 0) return note('No query was sent.')
-  const findings = findingsOf(data)
-  const more = Number(data.count) - all.length
-  const failed = all.flatMap(({ error, shape }, i) => error === undefined
-    ? []
-    : [{ text: `\`${shortShape(shape)}\` failed: ${error.message}`, queries: [i] }])
-  const items = [...failed, ...findings].map((finding) => html`<li>!${findingText(finding, all)} ` +
-    html`<a href="#query-${Number(finding.queries[0]) + 1}">Show</a></li>`)
-  return (items.length === 0 ? '' : html`<ul class="findings">!${items}</ul>`) +
-    section('By statement', table('Queries by statement', ['Statement', ['Count'], ['Different'], ['Time']],
-      groupsOf(data).map((group) => groupRow(group, editor)), 'rows')) +
-    section('In order of time', planForm(token, view,
-      table('Queries in order of time', ['Statement', ['Rows'], ['Start'], ['Duration']],
-        all.map((query, i) => queryRow(query, i, editor, planButton(query, i, view))), 'rows')) +
-      (more > 0 ? note(`${counted(more, 'more was', 'more were')} only counted.`) : ''))
-}
-
-/** The sentence of a finding; the shape of its queries is code. */
-function findingText (finding: Pick<Finding, 'text' | 'queries'>, all: readonly RecordedQuery[]): string {
-  const { text, queries: [first = 0] } = finding
-  const shape = shortShape(all[first]?.shape ?? '')
-  const [before = '', ...after] = text.split(`\`${shape}\``)
-  return after.length === 0 ? html`${text}` : html`${before}<code>${shape}</code>${after.join('')}`
-}
-
-function groupRow (group: QueryGroup, editor: EditorLink | null): string {
-  const { system, shape, count, distinct, duration, sources, kind } = group
-  const mark = kind === null ? '' : html` <span class="count warn">${kind}</span>`
-  return html`<tr!${kind === null ? '' : ' class="has-warning"'}>
-<td class="text"><code class="sql">!${highlighted({ system, statement: shape })}</code>!${mark}` +
-    html`<div class="places">!${sources.map((source) => html`<div>!${sourcePlace(source, editor)}</div>`)}</div></td>
-<td class="number" data-unit="${wordFor(count, 'time')}">${count}</td>
-<td class="number" data-unit="different">${distinct}</td><td class="number">${milliseconds(duration)}</td></tr>`
-}
-
-function sourcePlace (source: string, editor: EditorLink | null): string {
-  return place(source.replace(/:\d+$/, ''), editor)
-}
-
-function queryRow (query: RecordedQuery, i: number, editor: EditorLink | null, button: string): string {
-  const { start, duration, wait = 0, rows, source, error } = query
-  const { message, ...facts } = error ?? {}
-  const from = source === null ? '' : sourcePlace(source, editor)
-  const isFailed = error !== undefined
-  const failure = isFailed ? html`<div class="failure">${message}</div>!${pairs('Error', facts, '')}` : ''
-  const waited = wait < 1 ? '' : html`<div class="note">waited ${milliseconds(wait)} for a connection</div>`
-  return html`<tr id="query-${i + 1}"!${isFailed ? ' class="has-problem"' : ''}>
-<td class="text"><code class="sql" data-copy="Copy">!${highlighted(query, error?.position)}</code>` +
-    html`<div class="places">!${from} !${button}</div>!${waited}!${failure}</td>
-<td class="number" data-unit="${wordFor(rows ?? 0, 'row')}">${rows ?? ''}</td>
-<td class="number" data-unit="after the start">${milliseconds(start)}</td>
-<td class="number">!${pending(duration)}</td></tr>`
 }
 
 function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEntry {

@@ -17,8 +17,6 @@ export interface Caller {
   path: string
   /** The positions in lists of `Promise.all` of functions that were resumed; '' without one. */
   position: string
-  /** Whether the outermost of them went on after an `await`: nothing but Node called it. */
-  isResumed: boolean
 }
 
 /** A query with what is compared of it, and not stored. */
@@ -102,11 +100,7 @@ const MIN_PAUSE = 20
 export function isSameFunction (a: OwnFrame, b: OwnFrame): boolean {
   const [name, other] = [a, b].map((frame) => frame.function.replace(/^async /, ''))
   if (name !== other || fileOf(a) !== fileOf(b)) return false
-  return !isAnonymous(a) || a.source === b.source
-}
-
-export function isAnonymous (frame: OwnFrame): boolean {
-  return frame.function.includes('<anonymous>')
+  return !a.function.includes('<anonymous>') || a.source === b.source
 }
 
 export function isPaused (before: Traced, query: Traced, all: readonly Traced[]): boolean {
@@ -131,7 +125,7 @@ export function milliseconds (ms: number): string {
   return ms < 10 ? String(Math.round(ms * 10) / 10) : String(Math.round(ms))
 }
 
-export function fileOf ({ source }: OwnFrame): string {
+function fileOf ({ source }: OwnFrame): string {
   return source.replace(/:\d+:\d+$/, '')
 }
 

@@ -1,4 +1,5 @@
-import { beginQuery, endQuery, wrapMethod, type Query } from '../query.js'
+import { beginQuery, endQuery, type Query } from '../query.js'
+import { wrapMethod } from '../stack.js'
 
 interface Sent { __knexQueryUid?: string, __knexTxId?: string, sql?: unknown, bindings?: unknown }
 

@@ -1,4 +1,5 @@
-import { beginQuery, endQuery, wrapMethod, type Query } from '../query.js'
+import { beginQuery, endQuery, type Query } from '../query.js'
+import { wrapMethod } from '../stack.js'
 
 /** An event of the driver; it has removed the commands that authenticate. */
 interface CommandEvent {

@@ -1,7 +1,8 @@
 import { performance } from '../../clock.js'
 import {
-  beginQuery, callAsync, callBack, endQuery, endWait, runningQuery, within, wrapMethod, type Query, type Run
+  beginQuery, callAsync, callBack, endQuery, endWait, runningQuery, within, type Query, type Run
 } from '../query.js'
+import { wrapMethod } from '../stack.js'
 
 type Client = Record<string, unknown>
 interface Result { rowCount?: number | null }

@@ -1,7 +1,7 @@
+import { beginQuery, endQuery, type Query } from '../query.js'
 import {
-  beginQuery, cleanStack, endQuery, framesHere, OWN_FRAMES, removeOwnFrames, withoutFrames, wrapFunction, wrapMethod,
-  type Query
-} from '../query.js'
+  cleanStack, framesHere, OWN_FRAMES, removeOwnFrames, withoutFrames, wrapFunction, wrapMethod
+} from '../stack.js'
 
 type Sql = ((...args: any[]) => unknown) & Record<string, unknown>
 type Settle = (value: unknown) => unknown

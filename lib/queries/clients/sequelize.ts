@@ -1,4 +1,5 @@
-import { beginQuery, callAsync, wrapMethod } from '../query.js'
+import { beginQuery, callAsync } from '../query.js'
+import { wrapMethod } from '../stack.js'
 import { systemOf } from './knex.js'
 
 interface Options { bind?: unknown, replacements?: unknown, transaction?: unknown }

@@ -1,4 +1,5 @@
-import { beginQuery, callSync, endQuery, wrapMethod, type Run, type RowsOf } from '../query.js'
+import { beginQuery, callSync, endQuery, type Run, type RowsOf } from '../query.js'
+import { wrapMethod } from '../stack.js'
 
 interface Statement { all: (...parameters: unknown[]) => unknown[] }
 interface Database { prepare: (sql: string) => Statement }

@@ -1,4 +1,5 @@
-import { beginQuery, callAsync, endWait, runningQuery, wrapMethod, type Run } from '../query.js'
+import { beginQuery, callAsync, endWait, runningQuery, type Run } from '../query.js'
+import { wrapMethod } from '../stack.js'
 import { systemOf } from './knex.js'
 
 /** `DataSource` of TypeORM. */

@@ -2,7 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { inspect } from 'node:util'
 import type { Test } from 'tap'
 import { observe } from '../../../lib/queries/observe.js'
-import { QUERY_CHANNEL, type Query } from '../../../lib/queries/query.js'
+import { QUERY_CHANNEL } from '../../../lib/queries/channel.js'
+import type { Query } from '../../../lib/queries/query.js'
 
 /** Writes what a program sees: the text is compared. */
 export type Note = (...values: unknown[]) => void

@@ -216,7 +216,7 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
     { from: 'a.js:9 load', sql: 'select * from currency', ms: 20, pause: 15 }
   ],
   'a list of calls of one function that was resumed': times(6, (i): Sent =>
-    ({ ...inLoop(i), position: i, together: i > 0, isResumed: true })),
+    ({ ...inLoop(i), position: i, together: i > 0 })),
   'parents up to the root': [
     { from: 'tree.js:3 path', sql: 'select id from category', rows: 6 },
     ...times(6, (i): Sent => ({
@@ -314,13 +314,13 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
     /^N\+1: `Item\.findUnique` 6 times/
   ],
   'functions that were resumed, over the rows of a query': [
-    [{ ...list, rows: 6 }, ...times(6, (i) => ({ ...inLoop(i), position: i, together: i > 0, isResumed: true }))],
+    [{ ...list, rows: 6 }, ...times(6, (i) => ({ ...inLoop(i), position: i, together: i > 0 }))],
     /^N\+1: .* 6 times from src\/orders\.js:31, .* runs over the 6 rows of src\/orders\.js:28$/
   ],
   'many functions that were resumed': [
-    times(24, (i) => ({ ...inLoop(i), position: i, together: i > 0, isResumed: true })), /^N\+1: .* 24 times from src\/orders\.js:31, 96 of 140 ms$/
+    times(24, (i) => ({ ...inLoop(i), position: i, together: i > 0 })), /^N\+1: .* 24 times from src\/orders\.js:31, 96 of 140 ms$/
   ],
-  'a loop of one function in a list': [times(6, (i) => ({ ...inLoop(i), position: 1, isResumed: true })), /^N\+1: .* 6 times/],
+  'a loop of one function in a list': [times(6, (i) => ({ ...inLoop(i), position: 1 })), /^N\+1: .* 6 times/],
   'a loop over rows that have the identifier of one parent': [
     times(6, (i) => ({ ...inLoop(i), row: { id: i, parent_id: 4 } })), /^N\+1: .* 6 times/
   ],
@@ -521,11 +521,10 @@ t.test('queries are independent where their source has no decision between them'
   }
   const [code] = between[0] ?? ['']
   t.match(serial(sentFrom(code, {}, 'db.js:3 query < ')), [found], 'by a helper')
-  const unnamed = sentFrom(code).map((query, i): Sent => ({ ...query, from: query.from.replace(' load', ''), isResumed: i === 1 }))
+  const unnamed = sentFrom(code).map((query, i): Sent => ({ ...query, from: query.from.replace(' load', '') }))
   t.match(serial(unnamed), [found], 'in a function without a name')
   const totals = sentFrom(code, { parameters: [1] }).map((query, i): Sent => ({ ...query, sql: `select count(*) from t${i} where user_id = $1` }))
   t.match(serial(totals), [found], 'totals with the same values')
-  t.same(serial(sentFrom(code, { pause: 15 })), [], 'with other work in between')
   t.same(serial(sentFrom(code, { system: 'sqlite' })), [], 'of a database in the process')
   t.same(serial([begin, ...sentFrom(code), commit]), [], 'in a transaction')
   const withValues = sentFrom(code, { parameters: [1] }).map((query): Sent => ({ ...query, sql: `${query.sql} where id = $1` }))

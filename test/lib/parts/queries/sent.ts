@@ -24,8 +24,6 @@ export interface Sent {
   connection?: string | null
   /** The position of the call of the outermost function in a list of `Promise.all`. */
   position?: number
-  /** Whether the code that sent it went on after an `await`. */
-  isResumed?: boolean
 }
 
 export function times<T> (count: number, make: (i: number) => T | T[]): T[] {
@@ -39,7 +37,7 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
   let [last, until] = [0, 0]
   return sent.map((query, index): Traced => {
     const { from, sql, parameters, system = 'postgresql', rows, ms = 4, pause = 0.2, together = false, error } = query
-    const { row, connection = 'one', position, isResumed = false } = query
+    const { row, connection = 'one', position } = query
     if (!together) last = until + pause
     until = Math.max(until, last + ms)
     const frames = framesOf(from)
@@ -54,7 +52,7 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       index,
       identity: `${system} ${sql} ${identityOf(parameters)}`,
       caller: {
-        frames, path: frames.map(({ source }) => `${source}\n`).join(''), position: position === undefined ? '' : `(index ${position})`, isResumed
+        frames, path: frames.map(({ source }) => `${source}\n`).join(''), position: position === undefined ? '' : `(index ${position})`
       },
       result: row,
       connection: connection ?? undefined

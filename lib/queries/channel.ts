@@ -1,0 +1,9 @@
+import { channel } from 'node:diagnostics_channel'
+
+/**
+ * Queries are published at their beginning, in the asynchronous context of the code that sent them. A channel also
+ * connects the copies of this package in one process, and modules that are loaded before the application.
+ */
+export const QUERY_CHANNEL = 'fastify-hindsight:query'
+
+export const queries = channel(QUERY_CHANNEL)
