@@ -4,7 +4,6 @@ import { grouped } from './groups.js'
 import { loopsOf } from './loops.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
-import { unknownFunction } from './statement.js'
 import {
   endOf, isPaused, milliseconds, placeOf, sumOf, type OwnFrame, type Traced
 } from './trace.js'
@@ -32,8 +31,7 @@ function duplicatesOf (queries: readonly Traced[], all: readonly Traced[]): Find
     }
     return `${changes.get('') ?? 0} ${changes.get(query.system) ?? 0}`
   })
-  const reads = queries.filter(({ effect, error }) => effect.isRead && error === undefined)
-    .filter(({ words }) => unknownFunction(words) === null)
+  const reads = queries.filter(({ effect, error }) => effect.isRead && !effect.isWrite && error === undefined)
   const keyOf = ({ index, identity }: Traced): string => `${steps[index]} ${identity}`
   return grouped(reads, keyOf).flatMap((group): Finding[] => {
     const isPolled = group.some((query, i) => {

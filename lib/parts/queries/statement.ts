@@ -1,5 +1,5 @@
 import type { RecordedQuery } from './recorded-query.js'
-import { isValue, type Token } from './tokens.js'
+import { isValue, significant, type Token } from './tokens.js'
 
 /** Commands of Redis that change nothing. */
 const COMMANDS = new Set(('GET MGET HGET HMGET HGETALL HKEYS HVALS HEXISTS HLEN EXISTS TTL PTTL TYPE STRLEN LRANGE ' +
@@ -31,7 +31,7 @@ const REDIS_TRANSACTION: typeof TRANSACTION = new Map([['MULTI', 'begin'], ['EXE
 
 /** What a query does. */
 export interface Effect {
-  /** Whether it reads data, and would return the same if it were sent again. */
+  /** Whether it reads data. It may also be a write: as the call of a function, of which nothing is known. */
   isRead: boolean
   /** Whether it may change what another one returns. */
   isWrite: boolean
@@ -64,7 +64,8 @@ export function effectOf (system: string, statement: string, tokens: readonly To
   // `from` is left out by health checks and settings. The call of a function may write.
   const isRead = /^(?:select|with|values|table)$/.test(first) && hasFrom && !hasWrite && !isCatalog
   const isNeutral = SESSION.has(first) || isCatalog
-  const isWrite = !isRead && !isNeutral && (first !== 'select' || hasWrite || (!hasFrom && statement.includes('(')))
+  const isCall = !isCatalog && unknownFunction(significant(tokens)) !== null
+  const isWrite = isCall || (!isRead && !isNeutral && (first !== 'select' || hasWrite))
   // `rollback to savepoint a`, `rollback transaction to a`
   const isUndo = first === 'rollback' && words.includes('to')
   const command = isUndo ? 'undo' : TRANSACTION.get(first) ?? null

@@ -247,6 +247,11 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
   'a function that returns another job each time': times(3, (): Sent => ({ from: 'queue.js:3 next', sql: 'select * from pop_job()' })),
   'a function of a schema that returns another job each time':
     times(3, (): Sent => ({ from: 'queue.js:3 next', sql: 'select id from queue.pop($1) as job', parameters: ['mail'] })),
+  'a value that is read again after rows of a function were read': [
+    { from: 'a.js:3 save', sql: item, parameters: [1] },
+    { from: 'a.js:4 save', sql: 'select * from refresh_items($1)', parameters: [1] },
+    { from: 'a.js:5 save', sql: item, parameters: [1] }
+  ],
   'a condition with a function that may write': times(2, (): Sent => ({ from: 'a.js:3 load', sql: 'select * from item where touch(id) limit 1' })),
   'a failure on another connection than that of the transaction': [
     begin,
