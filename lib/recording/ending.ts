@@ -62,7 +62,8 @@ export function watchEnding (
   socketOf(request)?.once('timeout', onTimeout)
   // With HTTP/2, `finish` is also emitted for a response that was cut off.
   raw.once('finish', () => { if (raw.writableEnded) end({ kind: 'sent', begun: true }) })
-  raw.once('close', () => end(endingOf(request, reply, facts)))
+  // An error has a stack: most responses have ended before.
+  raw.once('close', () => { if (!isOver) end(endingOf(request, reply, facts)) })
   const noteError = (error: unknown): void => { facts.error ??= error }
   raw.once(errorMonitor, noteError)
   // Before the headers, Fastify sends an error instead.
