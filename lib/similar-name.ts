@@ -7,22 +7,40 @@ export function similarName (name: string, known: readonly string[]): string | u
 
 /**
  * The least number of changes that make two texts equal: a character is added, removed or replaced, or two neighbors
- * are swapped (optimal string alignment).
+ * are swapped (optimal string alignment). Infinity where there are more than `most`: a 404 compares thousands of names.
  */
-export function editDistance (a: string, b: string): number {
+export function editDistance (a: string, b: string, most = Infinity): number {
   let start = 0
-  while (start < a.length && a[start] === b[start]) start++
-  const [from, to] = [a.slice(start), b.slice(start)]
-  let before: number[] = []
-  let last = Array.from({ length: to.length + 1 }, (_, j) => j)
-  for (let i = 0; i < from.length; i++) {
-    const row = [i + 1]
-    for (let j = 0; j < to.length; j++) {
-      const isSwap = from[i] === to[j - 1] && from[i - 1] === to[j]
-      const least = Math.min(last[j + 1] as number, row[j] as number, isSwap ? before[j - 1] as number : Infinity) + 1
-      row.push(Math.min(least, (last[j] as number) + (from[i] === to[j] ? 0 : 1)))
-    }
-    [before, last] = [last, row]
+  let rows = a.length
+  let columns = b.length
+  while (start < rows && a[start] === b[start]) start++
+  while (rows > start && columns > start && a[rows - 1] === b[columns - 1]) {
+    rows--
+    columns--
   }
-  return last[to.length] as number
+  if (Math.abs(rows - columns) > most) return Infinity
+  let before: number[] = []
+  let last: number[] = []
+  let row: number[] = []
+  for (let j = 0; j <= columns - start; j++) last.push(j)
+  for (let i = start; i < rows; i++) {
+    let least = row[0] = i - start + 1
+    for (let j = 0; j < columns - start; j++) {
+      const from = a.charCodeAt(i)
+      const to = b.charCodeAt(start + j)
+      const diagonal = last[j] as number
+      let cost = from === to ? diagonal : Math.min(last[j + 1] as number, row[j] as number, diagonal) + 1
+      const isSwap = j > 0 && i > start && from === b.charCodeAt(start + j - 1) && a.charCodeAt(i - 1) === to
+      if (isSwap) cost = Math.min(cost, before[j - 1] as number + 1)
+      row[j + 1] = cost
+      if (cost < least) least = cost
+    }
+    if (least > most) return Infinity
+    const unused = before
+    before = last
+    last = row
+    row = unused
+  }
+  const changes = last[columns - start] as number
+  return changes > most ? Infinity : changes
 }

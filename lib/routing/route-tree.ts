@@ -79,7 +79,7 @@ function differenceOf (segment: string, value: string): number {
   if (!isPlain && segmentMatches(segment, value)) return 0
   const most = Math.max(1, Math.floor(segment.length / 3))
   if (Math.abs(segment.length - value.length) > most || (!isPlain && isParameter(segment))) return FAR
-  const characters = editDistance(segment.toLowerCase(), value.toLowerCase())
+  const characters = editDistance(segment.toLowerCase(), value.toLowerCase(), most)
   return characters <= most ? Math.max(1, 2 * characters) : FAR
 }
 

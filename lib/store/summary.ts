@@ -1,3 +1,4 @@
+import { percentDecoded } from '../http/header-text.js'
 import { isWarningOrWorse } from '../logs/log-record.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
@@ -37,7 +38,9 @@ const ANY_FILE = /(?:\*|(?<!:):(?!:))[^/]*$/
 
 /** Whether a 404 is no problem of the application: no route, or only one for any file, has the path. */
 function isUnasked ({ status, route, url }: Profile): boolean {
-  return status === 404 && (route === null || ANY_FILE.test(route.pattern)) && UNASKED.test(url)
+  const path = url.replace(/[?#][^]*$/, '')
+  const mayBe = status === 404 && (route === null || ANY_FILE.test(route.pattern))
+  return mayBe && UNASKED.test(percentDecoded(path) ?? path)
 }
 
 /** The part of a profile that lists show. */

@@ -8,6 +8,7 @@ t.test('two neighbors that are swapped are one change', async (t) => {
   ] as const) {
     t.equal(editDistance(a, b), changes, `${a} ${b}`)
     t.equal(editDistance(b, a), changes, `${b} ${a}`)
+    for (const most of [0, 1, 2, 3, 4]) t.equal(editDistance(a, b, most), changes > most ? Infinity : changes, `${a} ${b}, at most ${most}`)
   }
 })
 

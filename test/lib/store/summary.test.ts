@@ -9,6 +9,7 @@ t.test('404s of what browsers request of any server are noise', async (t) => {
     return isNoise(recordOf(profile('000001', { url, status, route })).summary)
   }
   for (const path of [
+    '/%66avicon.ico', '/favicon.ico?v=%',
     '/favicon.ico', '/favicon.ico?v=2', '/app/favicon.ico', '/apple-touch-icon-120x120.png', '/.well-known/appspecific/com.chrome.devtools.json',
     '/assets/index-Dk3.js.map', '/style.css.map?t=1', '/sw.js', '/firebase-messaging-sw.js', '/service-worker.js', '/serviceworker.js', '/ngsw-worker.js',
     '/manifest.json', '/site.webmanifest', '/app/manifest.webmanifest'
