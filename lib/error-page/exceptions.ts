@@ -5,7 +5,7 @@ import { counted, cut, visibleLine } from '../view/visible.js'
 import { readAsset } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
 import { html, text } from '../view/html.js'
-import { everyException } from './render-text.js'
+import { everyException, fieldText } from './render-text.js'
 
 export const style = readAsset(import.meta.url, './exceptions.css')
 
@@ -20,6 +20,8 @@ const MAX_MESSAGE = 4_000
 /** Characters of all stack traces, which share them, and that each has at least. */
 const MAX_STACKS = 10_000
 const MIN_STACK = 500
+/** Characters of the line of source beside a frame. */
+const MAX_LINE = 100
 /** Lines before and after the line of a frame that is folded. */
 const AROUND = 3
 
@@ -44,19 +46,34 @@ export function renderExceptions (chain: readonly FlattenedException[], view: Ex
 export function renderChain (chain: readonly FlattenedException[], view: ExceptionsView, level = 3): string {
   const heading = `h${Math.min(level, 6)}`
   return chain.map((exception, i) => {
-    const { name, message, code, statusCode, errors = [], note } = exception
+    const { name, message, code, statusCode, fields, errors = [], note } = exception
     return html`<article class="exception card"!${level === 3 ? ` id="exception-${i + 1}"` : ''}>
 <header>
 <!${heading}><span class="position">[${i + 1}/${chain.length}]</span> <span class="name">${name}</span></!${heading}>
 !${statusCode === undefined ? '' : html`<span class="tag">status ${statusCode}</span>`}
 !${code === undefined ? '' : html`<span class="tag">code ${code}</span>`}
 <p class="message">${cut(message, MAX_MESSAGE) || '(no message)'}</p>
+!${renderFields(fields)}
 !${note === undefined ? '' : html`<p class="note">${note}</p>`}
 </header>
 !${renderFrames(exception, view)}
 !${errors.length === 0 ? '' : renderMembers(errors, view, level + 1)}
 </article>`
   }).join('')
+}
+
+/** The own properties of an error, such as `detail` and `hint`. */
+export function renderFields (fields: Record<string, unknown> = {}): string {
+  const all = Object.entries(fields).map(([name, value]) => ({ name, value: fieldText(value) }))
+  // Sentences, such as a hint, come first.
+  const sentences = all.filter(({ value }) => value.includes(' '))
+  const row = ({ name, value }: { name: string, value: string }): string =>
+    html`<div!${value.includes(' ') ? ' class="sentence"' : ''}><dt>${visibleLine(name)}</dt> <dd>${value}</dd></div>
+`
+  return all.length === 0
+    ? ''
+    : html`<dl class="fields">!${
+    [...sentences, ...all.filter((one) => !sentences.includes(one))].map(row)}</dl>`
 }
 
 function renderMembers (errors: readonly FlattenedException[][], view: ExceptionsView, level: number): string {
@@ -98,13 +115,20 @@ function frameItem (frame: StackFrame, open: boolean, { editor, shown }: Excepti
   if (shown.has(place)) return `<div class="frame">${label(frame, editor)} <span class="above">shown above</span></div>`
   if (frame.excerpt === undefined) return `<div class="frame">${label(frame, editor)}</div>`
   shown.add(place)
-  return html`<details class="frame"!${open ? ' open' : ''}><summary>!${label(frame, null)}</summary>
+  return html`<details class="frame"!${open ? ' open' : ''}><summary>!${labelAndLine(frame, null)}</summary>
 !${tools(frame, editor)}!${renderExcerpt(frame, open ? undefined : AROUND)}</details>`
 }
 
 /** The file of a frame and its function. */
 function label (frame: StackFrame, editor: EditorLink | null): string {
   return html`!${fileLink(frame, editor)} <code>${visibleLine(frame.function)}</code>`
+}
+
+/** The same with the line of source. */
+function labelAndLine (frame: StackFrame, editor: EditorLink | null): string {
+  const { line, excerpt: { start, lines } = { start: 0, lines: [] } } = frame
+  const source = lines[line - start]?.trim() ?? ''
+  return label(frame, editor) + (source === '' ? '' : html` <code class="line">${cut(source, MAX_LINE)}</code>`)
 }
 
 /** The file of a frame, with an editor as a link. */

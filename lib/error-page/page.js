@@ -19,10 +19,9 @@
         return setTimeout(function () { loadFragment(place, tries - 1) }, 400)
       }
       const fragment = response.ok ? new DOMParser().parseFromString(await response.text(), 'text/html').body : null
-      if (fragment && fragment.textContent.trim()) {
-        place.classList.add('card', 'hint')
-        place.replaceChildren(...fragment.childNodes)
-      }
+      if (!fragment || !fragment.querySelector('section')) return place.remove()
+      place.classList.add('card', 'hint')
+      place.replaceChildren(...fragment.childNodes)
     } catch {}
   }
   for (const place of document.querySelectorAll('[data-fragment]')) loadFragment(place, 5)

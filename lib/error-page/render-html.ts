@@ -1,3 +1,4 @@
+import { mainCause } from '../errors/root-cause.js'
 import type { RejectedInput } from '../errors/rejected-input.js'
 import type { Hint } from '../errors/hints.js'
 import type { ErrorReport } from '../errors/report.js'
@@ -10,16 +11,17 @@ import type { EditorLink } from '../view/editor.js'
 import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
 import {
-  fileLink, renderExceptions, renderExcerpt, renderSource, renderStackTraces, style as exceptionsStyle
+  fileLink, renderExceptions, renderExcerpt, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
 } from './exceptions.js'
 import {
-  chainLines, detail, everyException, headline, logCounts, mainCause, mainSource, profileUrl, renderText
+  chainLines, everyException, headline, logCounts, mainSource, profileUrl, renderText
 } from './render-text.js'
+import { renderRequest } from './render-request.js'
 import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { safeJson } from '../view/json.js'
 
 /** A headline that is small and scrolls: the source below it stays on the first screen. */
-const LONG_HEADLINE = /\n.*\n.*\n|^.{240}/s
+const LONG_HEADLINE = /\n.*\n|^.{200}/s
 /** Characters of a headline, of a line, of a title, and of other texts. */
 const MAX_HEADLINE = 600
 const MAX_LINE = 200
@@ -34,31 +36,49 @@ const SCRIPT = `${theme.script};\n${editorMenu.script};\n{\n${PAGE_SCRIPT}}`
 
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
 export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLink | null = null): string {
-  const title = `${cut(visibleLine(detail(report)), MAX_TITLE)} (${report.status} ${report.reason})`
+  const title = `${cut(visibleLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
   const source = mainSource(report)
-  const hints = report.hints.map((hint) => hintCard(hint, editor))
+  const hints = report.hints.length === 0
+    ? ''
+    : html`<div class="hints">!${report.hints.map((hint) => hintCard(hint, editor))}</div>`
+  // Without source the hints are the answer.
+  const hasSource = source !== null || report.input !== undefined
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
   const head = html`<meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
 <script nonce="${nonce.script}">!${theme.boot}</script>
 <style nonce="${nonce.style}">!${STYLE}</style>`
-  return htmlPage(title, head, html`<a class="skip" href="#exceptions">Skip to the exceptions</a>
+  return htmlPage(title, head, html`<a class="skip" href="#main">Skip to the content</a>
 !${band(report, editor)}
 !${navigation(report)}
-<main class="wrap">
+<main id="main" class="wrap">
+<div class="lead">
+!${about(report, editor)}
 !${report.input === undefined ? '' : inputCard(report.input)}
 !${source === null ? '' : renderSource(source.title, source.frame, editor)}
-!${hints.length === 0 ? '' : html`<div class="hints">!${hints}</div>`}
+!${hasSource ? '' : hints}
+</div>
+<div class="side">
+!${hasSource ? hints : ''}
 !${differences(report)}
-!${renderExceptions(report.exceptions, { editor, shown })}
+!${renderRequest(report)}
+</div>
+<div class="rest">
+!${isBare(report) ? '' : renderExceptions(report.exceptions, { editor, shown })}
 !${renderLogs(report)}
-!${renderStackTraces(report.exceptions)}
+!${isBare(report) ? '' : renderStackTraces(report.exceptions)}
 <details class="copies card"><summary><h2>This report as Markdown</h2></summary>
 <pre id="as-markdown" tabindex="-1">${renderText(report)}</pre></details>
+</div>
 </main>
-!${request(report)}
 <footer><div class="wrap">Hindsight shows this page in debug mode only.</div></footer>
 <script nonce="${nonce.script}">!${SCRIPT}</script>`)
+}
+
+/** Whether the exceptions have nothing besides the headline, such as the error of a request without a route. */
+function isBare ({ exceptions }: ErrorReport): boolean {
+  return exceptions.every(({ frames, errors, message }) =>
+    exceptions.length === 1 && frames.length === 0 && errors === undefined && message.length <= MAX_HEADLINE)
 }
 
 function band (report: ErrorReport, editor: EditorLink | null): string {
@@ -67,17 +87,22 @@ function band (report: ErrorReport, editor: EditorLink | null): string {
   return html`<header class="band ${kind}"><div class="wrap">
 <div class="top">
 <p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>
-<div class="menus">!${editorMenu.renderMenu(editor)} !${theme.button}</div>
+<ul class="facts">
+!${facts(report)}
+</ul>
+<div class="menus"><a class="copies-of" href="#as-markdown" data-copies="as-markdown">Copy for an AI assistant</a>
+!${editorMenu.renderMenu(editor)} !${theme.button}</div>
 </div>
 <h1!${LONG_HEADLINE.test(message) ? ' class="long" tabindex="0"' : ''}>${cut(message, MAX_HEADLINE)}</h1>
 !${cause(report)}
-!${chain(report, editor)}
-!${report.summary === undefined ? '' : html`<p class="what">${report.summary}</p>`}
-<ul class="facts">
-!${facts(report)}
-<li class="copies-of"><a href="#as-markdown" data-copies="as-markdown">Copy for an AI assistant</a></li>
-</ul>
 </div></header>`
+}
+
+/** What happened in one sentence, the errors that were made of the root cause, and its properties. */
+function about (report: ErrorReport, editor: EditorLink | null): string {
+  const summary = report.summary === undefined ? '' : html`<p class="what">${report.summary}</p>`
+  const text = summary + chain(report, editor) + renderFields(mainCause(report)?.fields)
+  return text === '' ? '' : html`<div class="about">!${text}</div>`
 }
 
 /** The class of the root cause, its code, and what the members of an AggregateError have in common. */
@@ -143,9 +168,11 @@ function navigation (report: ErrorReport): string {
   const { lines, failures } = logCounts(report)
   const traces = everyException(report.exceptions).length
   return html`<nav class="sections" aria-label="Sections"><ul class="wrap">
-<li><a href="#exceptions">Exceptions <span class="count">${report.exceptions.length}</span></a></li>
+!${isBare(report)
+    ? ''
+    : html`<li><a href="#exceptions">Exceptions <span class="count">${report.exceptions.length}</span></a></li>`}
 <li><a href="#logs">Logs <span class="count!${failures > 0 ? ' bad' : ''}">${grouped(lines)}</span></a></li>
-<li><a href="#stack-traces">Stack Traces <span class="count">${traces}</span></a></li>
+!${isBare(report) ? '' : html`<li><a href="#stack-traces">Stack Traces <span class="count">${traces}</span></a></li>`}
 <li><a href="#request">Request</a></li>
 </ul></nav>`
 }
@@ -155,13 +182,13 @@ function hintCard ({ title, text, code, mark, routes, steps, source }: Hint, edi
     const route = html`<code><b>${methods.join(', ')}</b> ${pattern}</code>`
     const place = source === undefined ? '' : fileLink(frameAt(source), editor)
     const link = path === undefined ? route : html`<a href="${path}">!${route}</a>`
-    return html`<li>!${link} <span>${why}</span> !${place}</li>`
+    return html`<li>!${link} !${why === '' ? '' : html`<span>${why}</span>`} !${place}</li>`
   })
   const before = steps?.map(({ code, text, source }) => html`<li><code>${code}</code> <span>${text}</span> ` +
     html`!${source === undefined ? '' : fileLink(frameAt(source), editor)}</li>`)
   return html`<div class="hint card">
 <h2>${title}</h2>
-<p>${text}</p>
+!${text === '' ? '' : html`<p>${text}</p>`}
 !${source === undefined ? '' : fileLink(frameAt(source), editor)}
 !${code === undefined ? '' : html`<pre data-copy="Copy"><code>!${markedCode(code, mark)}</code></pre>`}
 !${before === undefined ? '' : html`<ol class="routes">!${before}</ol>`}
@@ -174,20 +201,6 @@ function markedCode (code: string, mark?: number): string {
   // The error may be at the end of the code.
   const [at = ' '] = /^(?:[\w$]+|[^])/.exec(code.slice(mark)) ?? []
   return html`${code.slice(0, mark)}<mark>${at}</mark>${code.slice(mark + at.length)}`
-}
-
-function request ({ request: { method, url, ip, headers }, sentences = [] }: ErrorReport): string {
-  const line = (text: string): string => visibleLine(cut(text, MAX_TEXT))
-  return html`<aside id="request" class="request wrap" aria-labelledby="request-title">
-<h2 id="request-title">Request</h2>!${sentences.map((text) => html`<p>${text}</p>`)}
-<dl class="card">
-<div><dt>Method</dt><dd>${line(method)}</dd></div>
-<div><dt>URL</dt><dd>${line(url)}</dd></div>
-<div><dt>Client</dt><dd>${line(ip)}</dd></div>
-!${headers.map(([name, value]) => html`<div><dt>${line(name)}</dt><dd>${line(value)}</dd></div>
-`)}
-</dl>
-</aside>`
 }
 
 /** The section Logs: the lines of the request. */

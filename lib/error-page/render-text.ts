@@ -2,10 +2,11 @@ import { extname } from 'node:path'
 import { inspect } from 'node:util'
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
-import { rootCause, type RootCause } from '../errors/masked-exceptions.js'
+import { mainCause } from '../errors/root-cause.js'
 import type { ErrorReport } from '../errors/report.js'
 import { firstOwnFrame, frameAt, placeOf } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
+import { safeJson } from '../view/json.js'
 import { code, counted, cut, escapeMarkdown, fence, timeOfDay, visibleLine } from '../view/visible.js'
 
 const MAX_FRAMES = 8
@@ -83,7 +84,7 @@ export function hintParts (
     escapeMarkdown(text) + (place === undefined ? '' : ` (${code(placeOf(frameAt(place)))})`),
     ...(source === undefined ? [] : [fence(mark === undefined ? source : withCaret(source, mark), language)]),
     ...routes.map(({ methods, pattern, why, source: place }) =>
-      `- ${code(`${methods.join(', ')} ${pattern}`)}: ${escapeMarkdown(why)}` +
+      `- ${code(`${methods.join(', ')} ${pattern}`)}${why === '' ? '' : `: ${escapeMarkdown(why)}`}` +
       (place === undefined ? '' : ` (${code(place)})`)),
     ...(steps.length === 0
       ? []
@@ -107,7 +108,7 @@ function withCaret (source: string, mark: number): string {
 export function exceptionParts (
   exception: FlattenedException, position: string, shown: Set<string>, depth = 0
 ): string[] {
-  const { name, message, frames, errors = [], note } = exception
+  const { name, message, fields = {}, frames, errors = [], note } = exception
   const members = depth < MAX_DEPTH ? errors : []
   const own = frames.filter((frame) => frame.own)
   const listed = own.length > 0 ? own.slice(0, MAX_FRAMES) : frames.slice(0, MAX_VENDOR_FRAMES)
@@ -118,6 +119,10 @@ export function exceptionParts (
   return [
     `${'#'.repeat(3 + depth)} ${escapeMarkdown(`${position} ${name}`)}`,
     ...(message === '' ? [] : [fence(cut(message, MAX_MESSAGE), 'text')]),
+    ...(Object.keys(fields).length === 0
+      ? []
+      : [Object.entries(fields).map(([name, value]) =>
+      `- ${escapeMarkdown(cut(name, MAX_TITLE))}: ${code(fieldText(value))}`).join('\n')]),
     ...(note === undefined ? [] : [escapeMarkdown(note)]),
     ...(calls.length === 0 ? [] : [calls.join('\n')]),
     ...(vendor === 0 ? [] : [`${counted(vendor, 'vendor frame')}.`]),
@@ -125,6 +130,11 @@ export function exceptionParts (
     ...members.flatMap((chain, i) => chain.flatMap((member, j) =>
       exceptionParts(member, `${position} error ${i + 1}, [${j + 1}/${chain.length}]`, shown, depth + 1)))
   ]
+}
+
+/** The value of a field of an error, or of a parameter, as one line. */
+export function fieldText (value: unknown): string {
+  return visibleLine(cut(typeof value === 'string' ? value : safeJson(value), MAX_TITLE))
 }
 
 function excerptBlock ({ excerpt, file, line }: StackFrame): string {
@@ -137,9 +147,15 @@ function excerptBlock ({ excerpt, file, line }: StackFrame): string {
   return fence(numbered.join('\n'), LANGUAGE.exec(extname(file))?.[1] ?? 'text')
 }
 
-function requestText ({ request: { method, url, headers } }: ErrorReport): string {
-  const lines = headers.map(([name, value]) => cut(`${name}: ${value}`, MAX_TITLE))
-  return [cut(`${method} ${url}`, MAX_LINE), ...lines].map(visibleLine).join('\n')
+function requestText ({ request: { method, url, headers, body } }: ErrorReport): string {
+  const lines = headers.map(([name, value]) => visibleLine(cut(`${name}: ${value}`, MAX_TITLE)))
+  const content = body === undefined ? [] : ['', bodyText(body)]
+  return [visibleLine(cut(`${method} ${url}`, MAX_LINE)), ...lines, ...content].join('\n')
+}
+
+/** The body of a request: text, or what was parsed as JSON. */
+export function bodyText (body: unknown): string {
+  return cut(typeof body === 'string' ? body : safeJson(body, 2), MAX_MESSAGE)
 }
 
 function logText (report: ErrorReport): string {
@@ -162,11 +178,6 @@ export function logLine ({ time, level, channel, message, context }: LogRecord):
 export function detail ({ exceptions, reason }: ErrorReport): string {
   const { message, name } = exceptions.at(-1) ?? { message: reason, name: 'Error' }
   return message.trim() === '' ? name : message
-}
-
-/** The root cause of a report; of 404 and 405 the HTTP error. Null without an exception. */
-export function mainCause ({ status, exceptions }: ErrorReport): RootCause | null {
-  return rootCause(status === 404 || status === 405 ? exceptions.slice(-1) : exceptions)
 }
 
 /** The headline of a report: the message of its root cause. */

@@ -24,6 +24,8 @@ export interface FlattenedException {
   message: string
   code?: string
   statusCode?: number
+  /** Its other own properties, as plain data, such as `detail` and `hint` of PostgreSQL. */
+  fields?: Record<string, unknown>
   frames: StackFrame[]
   /** The stack as plain text. */
   stack: string

@@ -6,8 +6,9 @@ import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { extension } from '../require.js'
 import { patternMatches } from '../routing/route-tree.js'
+import type { DeclaredRoute } from '../routing/route-table.js'
 import { nearestRoutes } from '../routing/tried-routes.js'
-import { wordFor } from '../view/visible.js'
+import { grouped, wordFor } from '../view/visible.js'
 import { declaredPlace } from './declared-place.js'
 import { maskOf } from './masked-exceptions.js'
 import { refusalOf } from './refusal.js'
@@ -42,7 +43,25 @@ function notFound (request: FastifyRequest): Hint[] {
   }
   const routes = nearRoutes(request)
   const missing = routeToPaste(request, `No route for ${method} ${path}`)
-  return routes.length === 0 ? missing : [similarRoutes(routes), ...missing]
+  return [...routes.length === 0 ? [] : [similarRoutes(routes)], ...missing, ...otherRoutes(request, routes)]
+}
+
+/** The first routes of the application that are not similar to the requested one. */
+function otherRoutes (request: FastifyRequest, near: readonly HintedRoute[]): Hint[] {
+  const isNear = ({ methods, pattern }: DeclaredRoute): boolean =>
+    near.some((route) => route.pattern === pattern && route.methods.join() === methods.join())
+  const others = servicesOf(request).routeTable.routes.filter((route) => !isNear(route))
+  const routes = others.slice(0, MAX_ROUTES).map((route) => {
+    const isLink = route.methods.includes('GET') && !/[:*]/.test(route.pattern)
+    return { ...routeFact(route), why: '', ...(isLink && { path: route.pattern }) }
+  })
+  const text = others.length > MAX_ROUTES ? `The first ${MAX_ROUTES} of ${grouped(others.length)}.` : ''
+  return routes.length === 0 ? [] : [{ title: near.length === 0 ? 'Routes' : 'Other routes', text, routes }]
+}
+
+function routeFact ({ methods, pattern, declaredAt }: DeclaredRoute) {
+  const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
+  return { methods, pattern, ...(source !== undefined && { source }) }
 }
 
 /** The hint at routes that are nearly the requested one. */
@@ -67,22 +86,19 @@ function methodNotAllowed (request: FastifyRequest): Hint[] {
 function nearRoutes (request: FastifyRequest): HintedRoute[] {
   const mask = maskOf(request)
   return nearestRoutes(request).map(({ route, why, path }) => {
-    const { methods, pattern, declaredAt } = route
-    const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
-    return {
-      methods,
-      pattern,
-      why: mask.text(why),
-      ...(path !== null && mask.text(path) === path && methods.includes('GET') && { path }),
-      ...(source !== undefined && { source })
-    }
+    const isLink = path !== null && mask.text(path) === path && route.methods.includes('GET')
+    return { ...routeFact(route), why: mask.text(why), ...(isLink && { path }) }
   })
 }
 
 /** A route that would answer the request, and where to add it; none where no such route can be written. */
 function routeToPaste (request: FastifyRequest, title: string, purpose = 'To declare it'): Hint[] {
-  const { mode } = servicesOf(request)
+  const { mode, routeTable: { routes } } = servicesOf(request)
   const path = pathnameOf(request)
+  // In a Nest application controllers have the routes.
+  const isOfNest = [routes[0], routes.at(-1)].some((route) =>
+    route?.declaredAt != null && declaredPlace(route.declaredAt)?.package?.startsWith('@nestjs/') === true)
+  if (isOfNest) return []
   // A path with a secret in it does not become a pattern.
   if (maskOf(request).text(path) !== path) return []
   const route = routeCode(request.method, path)
@@ -99,6 +115,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 const IDENTIFIER = /^(?:\d+|(?=.*\d)[\da-f-]{12,})$/i
 const NEEDS_ESCAPES = /['\\\p{C}\u2028\u2029]/u
 const MAX_PATH = 200
+const MAX_ROUTES = 20
 
 /** The source of a route. */
 export interface RouteCode {

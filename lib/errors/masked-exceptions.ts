@@ -7,8 +7,8 @@ import type { FlattenedException, StackFrame, CodeExcerpt } from './exception.js
 import { isErrorStatus } from '../http/http-errors.js'
 import { counted, cut, grouped, wordFor } from '../view/visible.js'
 import { inspected } from '../view/json.js'
-import { excerptAt, firstOwnFrame, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
-import { isError, messageOf, nameOf, read } from './thrown-value.js'
+import { excerptAt, isInternal, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
+import { fieldsOf, isError, messageOf, nameOf, read } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -55,8 +55,13 @@ export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   if (recording.exceptions !== undefined) return recording.exceptions
   const { declined, failure, raisedBy, routeError } = recording
   recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
+  // In `observe` mode nothing was raised for a request without a route: the error has its message only.
+  if (failure === null && declined === undefined) {
+    recording.exceptions = recording.exceptions.slice(-1)
+      .map((error) => ({ ...error, frames: [], stack: `${error.name}: ${error.message}` }))
+  }
   // Where the router raised the error, frames of the application are those of its hooks.
-  if (failure === null ? declined === undefined : raisedBy?.listener === 'router') {
+  if (raisedBy?.listener === 'router') {
     for (const frame of recording.exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt
   }
   return recording.exceptions
@@ -65,12 +70,13 @@ export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
 /** A chain with the secrets of its texts masked; in excerpts only literals are. */
 export function maskExceptions (chain: readonly FlattenedException[], mask: Mask): FlattenedException[] {
   return chain.map((exception) => {
-    const { name, message, stack, code, note, frames, errors } = exception
+    const { name, message, stack, code, fields, note, frames, errors } = exception
     return {
       ...exception,
       name: mask.text(name),
       message: mask.text(message),
       ...(code !== undefined && { code: mask.text(code) }),
+      ...(fields !== undefined && { fields: mask.value(fields) as Record<string, unknown> }),
       frames: frames.map((frame) => maskFrame(frame, mask)),
       stack: mask.text(stack),
       ...(note !== undefined && { note: mask.text(note) }),
@@ -98,9 +104,6 @@ const MAX_ALL_EXCERPTS = 100
 const MAX_MESSAGE = 20_000
 const MAX_STACK = 40_000
 const MAX_PARSED_STACK = 100_000
-/** Of the members of an AggregateError in its root cause, and of their kinds. */
-const MAX_MESSAGES = 3
-const MAX_KINDS = 4
 
 /** The state of one call of `flattenError`: the remaining limits, and the errors that are listed already. */
 interface Walk {
@@ -156,6 +159,8 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   if (typeof code === 'string' || (typeof code === 'number' && !isLegacy)) exception.code = String(code).slice(0, 200)
   const statusCode = [read(error, 'statusCode'), read(error, 'status')].find(isErrorStatus)
   if (statusCode !== undefined) exception.statusCode = statusCode
+  const fields = isError(error) ? fieldsOf(error as object) : {}
+  if (Object.keys(fields).length > 0) exception.fields = fields
   const stack = isError(error) ? read(error, 'stack') : undefined
   addStack(exception, typeof stack === 'string' ? stack : '', message, walk)
   addMembers(exception, error, walk, depth)
@@ -164,7 +169,8 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
 
 function addStack (exception: FlattenedException, stack: string, message: string, walk: Walk): void {
   const text = stack.slice(0, message.length + MAX_PARSED_STACK)
-  const { head, frames } = splitStack(text, message)
+  const { head, frames: lines } = splitStack(text, message)
+  const frames = withoutInternals(lines)
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
   const all = stackFrames(frames)
@@ -172,6 +178,16 @@ function addStack (exception: FlattenedException, stack: string, message: string
   addExcerpts(exception.frames, walk)
   const out = all.length - MAX_FRAMES
   if (out > 0) addNote(exception, `${counted(out, 'more frame is', 'more frames are')} left out.`)
+}
+
+// Functions of Hindsight that have called the application say nothing of its error.
+function withoutInternals (lines: string): string {
+  let isCaller = false
+  return lines.split('\n').filter((line) => {
+    const [frame] = stackFrames(line)
+    isCaller ||= frame?.own === true
+    return !isCaller || frame === undefined || !isInternal(frame.file)
+  }).join('\n')
 }
 
 // Only the frames of the application have excerpts, and of frames at one line the first: a function may call itself.
@@ -209,53 +225,9 @@ function membersOf (error: unknown): { members: unknown[], total: number } {
   try {
     const members = errors.slice(0, MAX_EXCEPTIONS)
     // Other libraries keep messages or field names under `errors`.
-    return nameOf(error) === 'AggregateError' || members.some(isError) ? { members, total: errors.length } : none
+    return read(error, 'name') === 'AggregateError' || members.some(isError) ? { members, total: errors.length } : none
   } catch {
     // A proxy of an array.
     return none
   }
-}
-
-/** The deepest cause of a chain of errors. */
-export interface RootCause {
-  name: string
-  message: string
-  code?: string
-  /** The first frame of the application: of the root cause itself, otherwise of the nearest error that it caused. */
-  frame?: StackFrame
-  /** What the members of an AggregateError have in common, or the number of each kind. */
-  members?: string
-}
-
-/**
- * The root cause of a chain, which begins with it; null for an empty chain. Where it is an AggregateError whose members
- * have root causes of one kind, the result is that cause; for several kinds the members are counted by kind.
- */
-export function rootCause (chain: readonly FlattenedException[]): RootCause | null {
-  const [root] = chain
-  if (root === undefined) return null
-  const { name, message, code, errors = [] } = root
-  const frame = firstOwnFrame(chain)
-  const near = frame === undefined ? {} : { frame }
-  const own = { name, message: message.trim() === '' ? code ?? name : message, ...(code !== undefined && { code }) }
-  const roots = errors.map((member) => rootCause(member)).filter((member) => member !== null)
-  const kinds = new Map<string, number>()
-  for (const one of roots) {
-    const kind = `${one.name}: ${one.code ?? one.message}`
-    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-  }
-  const [common] = roots
-  if (common === undefined) return { ...own, ...near }
-  if (kinds.size > 1) {
-    const counts = [...kinds].map(([kind, count]) => `${grouped(count)} × ${kind}`)
-    return { ...own, ...near, members: listed(counts, MAX_KINDS, ', ') }
-  }
-  const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')
-  const members = errors.length > 1 ? { members: `the common cause of ${counted(errors.length, 'error')}` } : {}
-  return { ...near, ...common, message: messages, ...members }
-}
-
-function listed (texts: readonly string[], max: number, separator: string): string {
-  const shown = texts.slice(0, max).join(separator)
-  return texts.length > max ? `${shown}${separator}and ${grouped(texts.length - max)} more` : shown
 }

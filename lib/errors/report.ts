@@ -11,8 +11,9 @@ import { counted } from '../view/visible.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { handlerFrame } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
-import { exceptionsOf, maskFrame, maskOf, rootCause } from './masked-exceptions.js'
+import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
+import { rootCause } from './root-cause.js'
 import { isInternal, packageOf, placeOf, splitStack, stackFrames, textOfStack } from './stack-frame.js'
 
 declare module '../recording/recording.js' {
@@ -42,7 +43,7 @@ export interface ErrorReport {
     url: string
     ip: string
     headers: Array<[name: string, value: string]>
-  }
+  } & RecordedRequest
   hints: Hint[]
   /** What parts say about a slow request. */
   sentences?: readonly string[]
@@ -60,8 +61,16 @@ export interface ErrorReport {
   profile?: { token: string, url: string }
 }
 
-/** What parts say about a failed request: what may explain it, and sentences about it; masked. */
-export interface FactsOfParts { hints: readonly Hint[], sentences: readonly string[] }
+/** What is recorded of a request, masked: the name of its route, and what it was sent with. */
+interface RecordedRequest {
+  route?: string | undefined
+  params?: object | undefined
+  query?: object | undefined
+  body?: unknown
+}
+
+/** What parts say about a failed request: what may explain it, sentences about it, and what was recorded; masked. */
+export interface FactsOfParts { hints: readonly Hint[], sentences: readonly string[], request?: RecordedRequest }
 
 const NO_FACTS: FactsOfParts = { hints: [], sentences: [] }
 
@@ -87,6 +96,7 @@ export function reportOf (
       method: request.method,
       url: mask.url(absoluteUrl(origin, targetOf(request))),
       ip: origin.ip,
+      ...ofParts.request,
       headers: Object.entries(mask.headers(request.headers)).flatMap(([name, values]) =>
         [values].flat().map((value): [string, string] => [name, value]))
     },

@@ -1,6 +1,15 @@
 import { types } from 'node:util'
 import { inspected } from '../view/json.js'
 
+const BASES = new Set([Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]
+  .map(({ name }) => name))
+/** Properties that are shown by themselves. */
+const KNOWN = new Set(
+  ['name', 'message', 'stack', 'code', 'statusCode', 'status', 'cause', 'errors', 'validation', 'validationContext'])
+const MAX_FIELDS = 20
+/** Characters of a text. */
+const MAX_FIELD = 2_000
+
 /** Reads a property of any value; undefined where a getter or a proxy throws. */
 export function read (value: unknown, key: string): unknown {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return undefined
@@ -20,12 +29,13 @@ export function isError (value: unknown): boolean {
   }
 }
 
-/** The name of an error, or its class; for other values what was thrown, such as `Thrown string`. */
+/** The class of an error, or the name that it was given; for other values what was thrown, such as `Thrown string`. */
 export function nameOf (value: unknown): string {
   const name = shortText(read(value, 'name'))
   const constructor = shortText(read(read(value, 'constructor'), 'name'))
-  // A subclass that sets no name inherits `Error`.
-  if (isError(value)) return (name === undefined || name === 'Error' ? constructor : name) ?? name ?? 'Error'
+  // A subclass that sets no name inherits that of its base; an error of the package `pg` has the name `error`.
+  const isGiven = name !== undefined && !BASES.has(name) && name !== 'error'
+  if (isError(value)) return (isGiven ? name : constructor) ?? name ?? 'Error'
   if (isErrorLike(value) && name !== undefined) return name
   if (value === null) return 'Thrown null'
   return typeof value === 'object' && constructor !== undefined && constructor !== 'Object'
@@ -46,4 +56,23 @@ function isErrorLike (value: unknown): boolean {
 
 function shortText (value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value.slice(0, 200) : undefined
+}
+
+/** The own enumerable properties of an error that are not shown elsewhere; no getter is called. */
+export function fieldsOf (error: object): Record<string, unknown> {
+  const fields: Record<string, unknown> = {}
+  if (types.isProxy(error)) return fields
+  for (const name of Object.keys(error).filter((key) => !KNOWN.has(key)).slice(0, MAX_FIELDS)) {
+    const value: unknown = Object.getOwnPropertyDescriptor(error, name)?.value
+    if (typeof value === 'string' && value !== '') fields[name] = value.slice(0, MAX_FIELD)
+    else if (/^(?:number|boolean|bigint)$/.test(typeof value) || isData(value)) fields[name] = value
+  }
+  return fields
+}
+
+// Instances, such as the sockets and requests of clients, say nothing of the error.
+function isData (value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || types.isProxy(value)) return false
+  if (Object.keys(value).length === 0) return false
+  return Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
 }

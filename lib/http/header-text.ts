@@ -26,6 +26,14 @@ export function percentDecoded (text: string): string | null {
   }
 }
 
+const OF_CLIENT = new RegExp('^(?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|dnt|pragma|' +
+  'priority|cache-control|connection|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$', 'i')
+
+/** Whether a header differs with the client and its network: it says little of what was requested. */
+export function isClientHeader (name: string): boolean {
+  return OF_CLIENT.test(name)
+}
+
 /** Characters of the header: the cost of negotiation is the product of its entries and the offers. */
 const MAX_LENGTH = 2_048
 

@@ -108,9 +108,8 @@ export interface OverviewTile extends Ordered {
 
 /** What the toolbar and the hints need of a profile: that of a request without a response has it, too. */
 export interface UnfinishedProfile
-  extends Pick<Profile, 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'> {
+  extends Pick<Profile, 'token' | 'status' | 'method' | 'route' | 'duration' | 'exceptions' | 'collectors'> {
   logs: ReadonlyArray<Pick<LogRecord, 'level' | 'channel'>>
-  exceptions: ReadonlyArray<{ name: string, message: string }>
 }
 
 /** An item of the toolbar, which links to the panel of the part. */

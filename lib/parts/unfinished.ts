@@ -2,13 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import type { Hint } from '../errors/hints.js'
 import type { FactsOfParts } from '../errors/report.js'
-import { maskOf } from '../errors/masked-exceptions.js'
+import { exceptionsOf, maskOf } from '../errors/masked-exceptions.js'
 import { messageOf, nameOf } from '../errors/thrown-value.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { collectData, collectedBy } from './collect.js'
 import type { Collector, Part, UnfinishedProfile } from './part.js'
-import { hintsOf, sentencesOf } from './read.js'
+import { hintsOf, sentencesOf, type Data } from './read.js'
 import { routeIn } from './router/index.js'
 
 /** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */
@@ -18,9 +18,7 @@ export function unfinishedProfile (
   const { recording } = stateOf(request)
   const { failure, log, routeError, otherErrors, timing: { startedAt, own }, token = '' } = recording
   const mask = maskOf(request)
-  const main = failure !== null ? [failure.error] : routeError !== null ? [routeError] : []
-  const errors = [...main, ...otherErrors]
-    .map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) }))
+  const others = otherErrors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) }))
   const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
   return {
     token,
@@ -28,11 +26,11 @@ export function unfinishedProfile (
     method: request.method,
     route: routeIn(stateOf(request)),
     duration: performance.now() - startedAt - own,
-    exceptions: errors.slice(0, 1),
+    exceptions: failure === null && routeError === null ? [] : exceptionsOf(request),
     logs: log?.records() ?? [],
     collectors: {
       ...Object.fromEntries(shown.map(({ name }) => [name, collectedBy(recording, name)])),
-      otherErrors: errors.slice(1).map((error) => [error]),
+      otherErrors: others.map((error) => [error]),
       ...ofApplication.length > 0 && mask.value(collectData(ofApplication, request, reply)) as object
     }
   }
@@ -50,7 +48,14 @@ export function factsOfParts (request: FastifyRequest, reply: FastifyReply): Fac
   const shown = parts.filter(({ hints, sentence }) => hints !== undefined || sentence !== undefined)
   const profile = unfinishedProfile(request, reply, shown)
   const sentences = profile.duration < MIN_SLOW ? [] : sentencesOf(shown, profile)
-  return { hints: hintsOf(parts, profile).map((hint) => redacted(hint, redact)), sentences: sentences.map(redact) }
+  const { body, sentBody = body, query } = Object(collectedBy(recordingOf(request), 'request')) as Data
+  const { name, params } = profile.route ?? {}
+  return {
+    hints: hintsOf(parts, profile).map((hint) => redacted(hint, redact)),
+    sentences: sentences.map(redact),
+    // The mask of the application does not know the path of this request.
+    request: { route: name, ...maskOf(request).value({ params, query, body: sentBody ?? undefined }) as object }
+  }
 }
 
 // The masks of parts do not hide the path parameters of this request.

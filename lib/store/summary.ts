@@ -1,4 +1,5 @@
 import { percentDecoded } from '../http/header-text.js'
+import { mainCause } from '../errors/root-cause.js'
 import { isWarningOrWorse } from '../logs/log-record.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
@@ -45,8 +46,8 @@ function isUnasked ({ status, route, url }: Profile): boolean {
 
 /** The part of a profile that lists show. */
 export function summarize (profile: Profile, pinned = false): ProfileSummary {
-  const { token, time, method, url, status, ip, duration, route, parent = null, logs, exceptions } = profile
-  const last = exceptions.at(-1)
+  const { token, time, method, url, status, ip, duration, route, parent = null, logs } = profile
+  const cause = mainCause(profile)
   return {
     token,
     time,
@@ -58,7 +59,7 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
     duration,
     error: isFailure(profile),
     route: route?.name ?? null,
-    exception: last === undefined ? null : lineOf(`${last.name}: ${last.message}`),
+    exception: cause === null ? null : lineOf(`${cause.name}: ${cause.message}`),
     warnings: logs.filter(isWarningOrWorse).length,
     parent,
     pinned

@@ -1,6 +1,7 @@
 import { renderChain, renderTraces } from '../../error-page/exceptions.js'
 import { exceptionParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
+import { mainCause } from '../../errors/root-cause.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import type { Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
@@ -30,16 +31,16 @@ export const exceptions: Part = {
     const value = frame === undefined ? '' : place(`${frame.file}:${frame.line}`, editor)
     return [{ order: 60, title: 'Thrown at', value }]
   },
-  toolbar (_, { exceptions }) {
-    const last = exceptions.at(-1)
-    const exception = last === undefined ? null : nameAndMessage(last)
+  toolbar (_, profile) {
+    const cause = mainCause(profile)
+    const exception = cause === null ? null : nameAndMessage(cause)
     return {
       order: 50,
       className: 'exception bad',
       title: 'Exception',
       head: exception === null ? '' : '<span class="label">exception</span>',
       facts: { Exception: cut(exception ?? '', MAX_SHOWN) },
-      // Name and message of the last exception.
+      // Name and message of the root cause.
       values: { exception }
     }
   },

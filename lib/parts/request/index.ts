@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { shortFile } from '../../errors/stack-frame.js'
+import { isClientHeader } from '../../http/header-text.js'
 import type { Profile } from '../../store/profile.js'
 import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'
 import { html } from '../../view/html.js'
@@ -17,10 +18,6 @@ const MAX_LINE = 1_000
 const MAX_NAME = 300
 const MAX_BODY = 1_500
 const BODY = 'request body'
-/** Headers that differ with the client and its network. */
-const CLIENT_HEADER = new RegExp('^header (?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|' +
-  'dnt|pragma|priority|cache-control|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$')
-
 /** The request and the response, in one panel. */
 export const request: Part<Data> = {
   name: 'request',
@@ -65,7 +62,7 @@ export const request: Part<Data> = {
       // Each client has other values of these.
       values: ({ headers = {} }) => flattenPaths(
         { ...headers as object, ...presenceOf(headers as object, ['host', 'user-agent']) }, 'header'),
-      isOfClient: (name) => CLIENT_HEADER.test(name)
+      isOfClient: (name) => isClientHeader(name.replace(/^header /, ''))
     }
   ]
 }

@@ -68,6 +68,67 @@ inBothModes('the root cause comes first, then the chain', async (t, build, mode)
   t.match(body, /^# .*JSON.*\n\n[^\n]+\n\n\*\*SyntaxError\*\*\n\n- rethrown at `.*` as Error: The invoice[^]*In your code: [^]*## Exceptions/)
 })
 
+class DatabaseError extends Error {
+  override name = 'error'
+  code = '23505'
+  detail = 'Key (email)=(ada@example.com) already exists.'
+  table = 'customers'
+  position = undefined
+  connection = { password: 'hunter' + 2, port: 5432 }
+}
+
+inBothModes('an error is shown with its class and its own properties, masked', async (t, build) => {
+  const app = await build((app) => app.post('/customers', async () => {
+    try {
+      throw new DatabaseError('duplicate key value')
+    } catch (cause) {
+      throw new Error('The customer was not saved', { cause })
+    }
+  }))
+  const document = await page(app, { method: 'POST', url: '/customers', payload: {} })
+  t.equal(document.title, 'duplicate key value (500 Internal Server Error)', 'the root cause, as in the heading')
+  t.same([texts(document, 'h1'), texts(document, '.cause')], [['duplicate key value'], ['DatabaseError code 23505']])
+  const fields = ['detail Key (email)=(ada@example.com) already exists.', 'table customers', 'connection {"password":"******","port":5432}']
+  t.same(texts(document, '.about .fields div'), fields)
+  t.same(texts(document, '#exception-1 .fields div'), fields)
+  t.match(document.querySelector('#as-markdown')?.textContent, '- detail: `Key (email)=(ada@example.com) already exists.`\n- table: `customers`\n')
+  const { pathname } = new URL(document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') ?? '')
+  const { exceptions, collectors } = (await app.inject({ url: pathname, headers: { accept: 'application/json' } })).json()
+  t.match(exceptions[0], { name: 'DatabaseError', fields: { table: 'customers', connection: { password: '******' } } })
+  t.notOk(JSON.stringify([exceptions, collectors]).includes('hunter' + 2))
+  const [summary] = (await app.inject('/_profiler/search.json?limit=1')).json().profiles
+  t.equal(summary.exception, 'DatabaseError: duplicate key value', 'the list')
+  const { exception } = (await app.inject(pathname.replace('_profiler', '_wdt') + '.json')).json()
+  t.equal(exception, 'DatabaseError: duplicate key value', 'the toolbar')
+})
+
+inBothModes('the section of the request begins with what was requested', async (t, build) => {
+  const app = await build((app) => app.post('/orders/:id', async () => { throw new Error('x') }))
+  const headers = { 'sec-fetch-mode': 'navigate', 'accept-language': 'en', 'x-tenant': 'north' }
+  const document = await page(app, { method: 'POST', url: '/orders/7?size=xl', payload: { item: 'lamp', password: 'hunter' + 2 }, headers })
+  const rows = texts(document, '#request .card > dl > div')
+  t.match(rows, [
+    'Method POST', /^URL http.*\/orders\/7\?size=xl$/, 'Route POST /orders/:id', 'Parameter id 7', 'Query size xl', 'Client 127.0.0.1',
+    'x-tenant north', 'content-type application/json', 'content-length 36'
+  ])
+  t.equal(document.querySelector('#request pre')?.textContent, '{\n  "item": "lamp",\n  "password": "******"\n}')
+  t.match(texts(document, '#request details'), [/^5 headers of the client accept text\/html sec-fetch-mode navigate accept-language en/])
+  t.match(document.querySelector('#as-markdown')?.textContent, /POST http.*\n[^`]*\n\n\{\n {2}"item": "lamp",/)
+})
+
+inBothModes('the callers of an own frame are those of the application and its packages', async (t, build) => {
+  const app = await build((app) => {
+    app.addHook('preHandler', (_request, _reply, done) => { done() })
+    app.get('/', () => { throw new Error('x') })
+  })
+  const document = await page(app, { url: '/' })
+  const [stack = ''] = texts(document, '.trace pre')
+  t.match(stack, /diagnostic-page\.test\.ts.*fastify\/lib\/handle-request\.js/)
+  t.notMatch(stack, /\/lib\/recording\/|\/lib\/full\//)
+  t.equal(texts(document, '.own .frame').length, 2, 'the handler, and the hook that has called back')
+  t.match(texts(document, '.own .line'), ["app.addHook('preHandler', (_request, _reply, done) => { done() })"], 'with its line of source')
+})
+
 inBothModes('a failed request to another server shows its reason and address', async (t, build) => {
   const port = await closedPort()
   const app = await build((app) => app.get('/stock', async () => await fetch(`http://127.0.0.1:${port}/stock`)))
@@ -249,16 +310,19 @@ inBothModes('the card shows the position at which a body is not JSON', async (t,
   t.equal(await place('{"__proto__": 1}'), undefined, 'JSON that is refused for another reason')
 })
 
-inBothModes('404 and 405 show the HTTP error and the routes with their places, and no source', async (t, build) => {
+inBothModes('404 and 405 show the HTTP error and the routes with their places, and no source', async (t, build, mode) => {
   const app = await build((app) => {
     app.get('/orders/:id', async () => 'x')
     app.post('/orders', async () => 'x')
+    app.get('/health/live', async () => 'x')
   })
   const missing = await page(app, { url: '/oders/7' })
   t.match(texts(missing, 'h1'), [/^No route found for "GET .*\/oders\/7"$/])
-  t.same(texts(missing, '#exceptions .position'), ['[1/2]', '[2/2]'])
+  t.same(texts(missing, '#exceptions .position'), mode === 'full' ? ['[1/2]', '[2/2]'] : [], 'in `observe` mode nothing was raised')
+  t.equal(missing.querySelector('#stack-traces') === null, mode === 'observe')
+  t.match(texts(missing, '.hint'), [/^Similar route/, /^No route for GET/, /^Other routes GET \/health\/live .*diagnostic-page\.test\.ts:\d+$/])
   t.same(texts(missing, '.where, .excerpt, [data-fragment]'), [])
-  t.same(texts(missing, '.what'), ['No route matches GET /oders/7; 2 routes are declared.'])
+  t.same(texts(missing, '.what'), ['No route matches GET /oders/7; 3 routes are declared.'])
   t.equal(missing.querySelector('.routes a')?.getAttribute('href'), '/orders/7')
   t.match(missing.querySelector('.routes a.file')?.getAttribute('href'), /^vscode:\/\/file\/.*diagnostic-page\.test\.ts:\d+:1$/)
   const method = await page(app, { method: 'PUT', url: '/orders/7' })

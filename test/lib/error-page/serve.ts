@@ -27,6 +27,10 @@ export async function serve (t: Test, pages: Readonly<Record<string, Partial<Err
   let asked = 0
   const server = createServer((request, response) => {
     // As for a profile that is stored a moment after its page was sent.
+    if (request.url === '/_profiler/first/differences') {
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<p class="note">No success of the same route is stored before this request.</p>')
+      return
+    }
     if (request.url?.endsWith('/differences') === true) {
       response.writeHead(asked++ === 0 ? 404 : 200, { 'content-type': 'text/html' }).end(DIFFERENCES)
       return

@@ -66,7 +66,7 @@ inBothModes('the page of a failure has its hints, and a route to declare', async
   const json = { 'content-type': 'application/json' }
   t.match(await first({ method: 'POST', url: '/contact', headers: json, payload: '"0123456789"' }, 413), /Why was this refused\?\s.*bodyLimit here, 10 bytes/s)
   t.equal(await first({ url: '/fails' }), undefined, 'a handler that calls itself not found')
-  t.equal(await first({ url: `/${'x'.repeat(300)}` }), undefined, 'an implausible path')
+  t.match(await first({ url: `/${'x'.repeat(300)}` }), /^\s*Routes\s/, 'no route to paste for an implausible path')
   if (mode === 'full') return
   t.match(await first({ method: 'POST', url: '/orders/7' }), /The path has routes, but not for POST\s.*the method is GET, not POST/s)
   t.equal(await first({ url: '/gone' }), undefined, 'the route exists')
@@ -100,8 +100,14 @@ t.test('the hint names the option that decides', async (t) => {
 
 t.test('a handler\'s own 404 has no hint, and an unlike path has no similar route', async (t) => {
   t.same(await hints(t, '/fails'), [], 'a handler that calls itself not found')
-  t.same((await hints(t, '/nothing/like/it')).map(({ title }) => title), ['No route for GET /nothing/like/it'])
-  t.same(await hints(t, `/${'x'.repeat(300)}`), [], 'an implausible path')
+  t.same((await hints(t, '/nothing/like/it')).map(({ title }) => title), ['No route for GET /nothing/like/it', 'Routes'])
+  const [routes, ...others] = await hints(t, `/${'x'.repeat(300)}`)
+  t.same(others, [], 'no route to paste for an implausible path')
+  t.match(routes?.routes, [{ pattern: '/orders/:id', path: undefined, source: /hints\.test\.ts:\d+$/ }, {}, { pattern: '/About/Team', path: '/About/Team' }])
+  t.equal(routes?.text, '')
+  const many = await build(t, {}, (app) => { for (let i = 0; i < 1_001; i++) app.get(`/route/${i}/:id`, async () => i) })
+  const { hints: [, first] } = (await many.inject({ url: '/nothing/like/it', headers: { accept: 'application/json' } })).json<{ hints: Hint[] }>()
+  t.match(first, { title: 'Routes', text: 'The first 20 of 1,001.', routes: { length: 20 } })
 })
 
 t.test('a new service without routes shows the first steps', async (t) => {

@@ -6,7 +6,8 @@ t.test('the page works in a browser', async (t) => {
   const browser = await chromium(t)
   if (browser === undefined) return
   const frame = { file: '/srv/a.ts', line: 1, column: 1, function: 'a', own: true }
-  const origin = await serve(t, { '/': everyday(), '/failed': { ...everyday(), handler: frame, profile: { token: 'abc123', url: '/_profiler/abc123' } } })
+  const failed = (token: string) => ({ ...everyday(), handler: frame, profile: { token, url: `/_profiler/${token}` } })
+  const origin = await serve(t, { '/': everyday(), '/failed': failed('abc123'), '/first': failed('first') })
   const url = `${origin}/`
   const background = 'getComputedStyle(document.body).backgroundColor'
 
@@ -47,6 +48,9 @@ t.test('the page works in a browser', async (t) => {
     t.match(await page.evaluate('window.copied'), /\n## Differences from the last success\n\n- status ?200 ?500\n$/)
     t.same(heard, Array(2).fill(`request ${origin}/_profiler/abc123/differences`), 'an early request is repeated')
     await page.close()
+    const first = await open(browser, `${origin}/first`)
+    await first.page.locator('[data-fragment]').waitFor({ state: 'detached' })
+    await first.page.close()
     const plain = await open(browser, `${origin}/failed`, { javaScriptEnabled: false })
     t.match(await plain.page.locator('[data-fragment] a').getAttribute('href'), '/_profiler/abc123/differences')
     await plain.page.close()
@@ -101,11 +105,11 @@ t.test('the page works in a browser', async (t) => {
     const { page } = await open(browser, url)
     const focused = async () => String(await page.evaluate("document.activeElement.textContent.trim().replace(/\\s+/g, ' ')"))
     await page.keyboard.press('Tab')
-    t.equal(await focused(), 'Skip to the exceptions')
-    await page.keyboard.press('Tab')
-    t.match(await focused(), /^configured|^vscode/)
-    await page.keyboard.press('Tab')
-    t.equal(await focused(), 'Theme: system')
+    t.equal(await focused(), 'Skip to the content')
+    for (const next of [/^GET \//, /^3fa94c$/, /^Copy for an AI assistant$/, /^configured|^vscode/, /^Theme: system$/]) {
+      await page.keyboard.press('Tab')
+      t.match(await focused(), next)
+    }
     t.notSame(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'the focus is visible')
     for (let presses = 0; presses < 60 && !(await focused()).startsWith('[1/'); presses++) await page.keyboard.press('Tab')
     t.match(await focused(), /^\[1\/\d\] /)

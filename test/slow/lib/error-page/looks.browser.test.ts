@@ -46,6 +46,23 @@ t.test('the pages are accessible and fit in a browser', async (t) => {
     await page.close()
   })
 
+  await t.test('wide windows have two columns below a low header', async (t) => {
+    const hints = [{ title: 'A query failed', text: 'column "price" does not exist' }]
+    const columns = await serve(t, { '/': { ...everyday(), hints }, '/long': { ...long(), hints } })
+    for (const path of ['/', '/long']) {
+      for (const width of [1199, 1200, 1440, 1920]) {
+        const { page } = await open(browser, columns + path, { viewport: { width, height: 720 } })
+        const [header, code, side, rest] = await Promise.all(['.band', '.where', '.side .hint', '#exceptions']
+          .map((selector) => page.locator(selector).first().boundingBox()))
+        if (width >= 1200) t.ok((header?.height ?? Infinity) <= 120, `${header?.height} at ${width}`)
+        const isBeside = (side?.x ?? 0) > (code?.x ?? 0) + (code?.width ?? 0) && (side?.y ?? Infinity) < (rest?.y ?? 0)
+        t.equal(isBeside, width >= 1200, `${path} at ${width}`)
+        t.equal(await page.evaluate(overflow), 0)
+        await page.close()
+      }
+    }
+  })
+
   await t.test('a large report remains usable', async (t) => {
     const { page } = await open(browser, `${origin}/large`, { viewport: { width: 360, height: 800 } })
     t.equal(await page.evaluate(overflow), 0)

@@ -1,0 +1,32 @@
+import type { ErrorReport } from '../errors/report.js'
+import { isClientHeader } from '../http/header-text.js'
+import { html } from '../view/html.js'
+import { counted, cut, visibleLine } from '../view/visible.js'
+import { bodyText, fieldText } from './render-text.js'
+
+/** Characters. */
+const MAX_TEXT = 2_000
+
+/** The section Request: what was requested, then the headers; those that each browser sends are folded. */
+export function renderRequest ({ request, sentences = [] }: ErrorReport): string {
+  const { method, url, ip, route, params, query, body, headers } = request
+  const rows = (entries: ReadonlyArray<readonly [string, string]>): string[] => entries.map(([name, value]) =>
+    html`<div><dt>${visibleLine(cut(name, MAX_TEXT))}</dt> <dd>${visibleLine(cut(value, MAX_TEXT))}</dd></div>
+`)
+  const fields = (data: object = {}, label: string): Array<[string, string]> =>
+    Object.entries(data).map(([name, value]) => [`${label} ${name}`, fieldText(value)])
+  const ofClient = headers.filter(([name]) => isClientHeader(name))
+  return html`<section id="request" class="request" aria-labelledby="request-title">
+<h2 id="request-title">Request</h2>!${sentences.map((text) => html`<p>${text}</p>`)}
+<div class="card"><dl>
+!${rows([['Method', method], ['URL', url], ...route === undefined ? [] : [['Route', route] as const],
+  ...fields(params, 'Parameter'), ...fields(query, 'Query')])}
+</dl>!${body === undefined ? '' : html`<h3>Body</h3><pre tabindex="0">${bodyText(body)}</pre>`}
+<dl>!${rows([['Client', ip], ...headers.filter((header) => !ofClient.includes(header))])}</dl>
+!${ofClient.length === 0
+? ''
+: html`<details><summary>${counted(ofClient.length, 'header')} of the client</summary>
+<dl>!${rows(ofClient)}</dl></details>`}
+</div>
+</section>`
+}

@@ -1,0 +1,45 @@
+import t from 'tap'
+import { fieldsOf, nameOf } from '../../../lib/errors/thrown-value.js'
+
+t.test('an error is named by its class, or as it was given', async (t) => {
+  class CheckoutError extends Error {}
+  class PriceError extends TypeError {}
+  class DatabaseError extends Error { override name = 'error' }
+  const cases: Array<[value: unknown, name: string]> = [
+    [new Error('x'), 'Error'],
+    [new TypeError('x'), 'TypeError'],
+    [new CheckoutError('x'), 'CheckoutError'],
+    [new PriceError('x'), 'PriceError'],
+    [new DatabaseError('x'), 'DatabaseError'],
+    [Object.assign(new Error('x'), { name: 'MongoServerError' }), 'MongoServerError'],
+    [Object.assign(new CheckoutError('x'), { name: 'PaymentError' }), 'PaymentError'],
+    [AbortSignal.abort().reason, 'AbortError'],
+    [Object.assign(new Error('x'), { name: 'error' }), 'Error'],
+    ['x', 'Thrown string'],
+    [new Map(), 'Thrown Map'],
+    [null, 'Thrown null']
+  ]
+  for (const [value, name] of cases) t.equal(nameOf(value), name)
+})
+
+t.test('the own properties of an error are plain data, and no getter is called', async (t) => {
+  const error = Object.assign(new Error('x', { cause: 'y' }), {
+    code: 'E',
+    statusCode: 400,
+    errno: -2,
+    address: '::1',
+    empty: '',
+    none: undefined,
+    nothing: null,
+    fn () {},
+    response: new Map(),
+    list: [1],
+    data: { a: 1 },
+    void: {}
+  })
+  Object.defineProperty(error, 'secret', { get () { throw new Error('called') }, enumerable: true })
+  Object.defineProperty(error, 'hidden', { value: 1, enumerable: false })
+  t.same(fieldsOf(error), { errno: -2, address: '::1', list: [1], data: { a: 1 } })
+  t.same(fieldsOf(new Proxy(error, { ownKeys () { throw new Error('unreadable') } })), {})
+  t.equal(Object.keys(fieldsOf(Object.assign(new Error('x'), Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`f${i}`, i]))))).length, 20)
+})
