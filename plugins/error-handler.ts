@@ -51,10 +51,14 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
   ) {
     const state = stateOf(request)
-    if (state.errorAnswered === true && state.recording.responses > 0) {
-      return answerWithBoth(state.recording.raised, secondError(request, payload), request, reply)
+    const { recording } = state
+    if (state.errorAnswered === true && recording.responses > 0) {
+      const second = secondError(request, payload)
+      if (second !== recording.sentAgain) return answerWithBoth(recording.raised, second, request, reply)
+      // Hooks of the first response are running. Fastify sends it, and logs that another one cannot be sent.
+      recording.addError(second)
     }
-    state.recording.responses++
+    recording.responses++
     done(null, payload)
   }))
   app.setErrorHandler(handleError)

@@ -499,7 +499,7 @@ inBothModes('reply.callNotFound() before or after another response is explained'
     await new Promise(resolve => setTimeout(resolve, 30))
     const { exceptions, collectors: { otherErrors }, route } = await profileOf(app, response)
     t.match(route, { pattern: url })
-    const message = `The handler of GET ${url} called reply.callNotFound()${url === '/before' ? '' : ' after a response had been sent'}`
+    const message = `GET ${url} declined: its handler called reply.callNotFound()${url === '/before' ? '' : ' after a response had been sent'}`
     t.same(chainOf(exceptions), [`NotFoundError: ${message}`])
     t.match(exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'callNotFound()', url)
     t.match(otherErrors, [[{ code: 'FST_ERR_REP_ALREADY_SENT' }]], url)

@@ -45,7 +45,9 @@ function isDefaultAnswer (request: FastifyRequest, reply: FastifyReply, payload:
   const { failure, raised, defaultAnswers = [] } = recordingOf(request)
   if (typeof payload !== 'string') return false
   if (defaultAnswers.includes(payload)) return true
-  if (failure === null) return request.is404 && payload === defaultNotFound(request)
+  // Also an error handler may call `reply.callNotFound()`.
+  if (request.is404 && payload === defaultNotFound(request)) return true
+  if (failure === null) return false
   if (raised instanceof Error) return isDefaultError(raised, reply, payload)
   // Fastify sends a raised value that is no error as it is.
   if (raised === null || raised === undefined) return false

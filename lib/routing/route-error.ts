@@ -17,6 +17,9 @@ declare module '../recording/recording.js' {
   }
 }
 
+/** Calls of a stack. */
+const MAX_CALLS = 50
+
 /** Why no route matched a request: an error to throw, or a redirect. */
 export type NoMatch = { error: Error } | { redirect: string }
 
@@ -73,15 +76,13 @@ function declined (request: FastifyRequest, route: string): NotFoundError {
   const { isRecording, timing, wasSent } = recordingOf(request)
   // Hooks of the route itself run when the start of its handler has been recorded.
   const hasHook = servicesOf(request).routeTable.of(request)?.hooks.includes('preHandler') === true
-  const handler = hasHook ? 'A hook or the handler' : 'The handler'
-  const caller = timing.handlerStart === 0 ? 'A hook' : handler
-  const message = isRecording
-    ? `${caller} of ${route} called reply.callNotFound()`
-    : `reply.callNotFound() was called for ${route}`
+  const handler = hasHook ? 'a hook or its handler' : 'its handler'
+  const caller = stateOf(request).failed ? 'an error handler' : timing.handlerStart === 0 ? 'a hook' : handler
+  const why = isRecording ? `${caller} called reply.callNotFound()` : 'reply.callNotFound() was called'
   const after = wasSent === true ? ' after a response had been sent' : ''
-  const error = create(request, () => new NotFoundError(message + after))
-  // The first frames are those of the caller, where a stack is short.
-  if (error.stack !== undefined) Error.captureStackTrace(error, explainNoMatch)
+  const error = create(request, () => new NotFoundError(`${route} declined: ${why}${after}`))
+  // The first frames are those of the caller, which come after those of the hooks of the second pass.
+  if (isRecording) withStackLimit(MAX_CALLS, () => Error.captureStackTrace(error, explainNoMatch))
   return error
 }
 

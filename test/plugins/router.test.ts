@@ -277,10 +277,10 @@ t.test('reply.callNotFound() is a 404 that names its caller', async t => {
     app.get('/maybe', (_request, reply) => reply.callNotFound())
     app.get('/guarded', { preHandler: async (_request, reply) => { reply.callNotFound() } }, async () => 'x')
   })
-  t.same((await problem(app, '/guarded')).messages, ['A hook or the handler of GET /guarded called reply.callNotFound()'])
+  t.same((await problem(app, '/guarded')).messages, ['GET /guarded declined: a hook or its handler called reply.callNotFound()'])
   t.same(await problem(app, '/maybe'), {
     status: 404,
-    messages: ['The handler of GET /maybe called reply.callNotFound()'],
+    messages: ['GET /maybe declined: its handler called reply.callNotFound()'],
     names: ['NotFoundError']
   })
 })

@@ -349,8 +349,8 @@ inBothModes('after reply.callNotFound() the caller is named, with its place and 
       app.get('/:id', (_request, reply) => { reply.callNotFound() })
     }, { prefix: '/fallback' })
   })
-  for (const [path, caller] of [['/orders', 'The handler'], ['/later', 'The handler'], ['/hook', 'A hook'], ['/own', 'The handler']] as const) {
-    const message = `${caller} of GET ${path}/:id called reply.callNotFound()`
+  for (const [path, caller] of [['/orders', 'its handler'], ['/later', 'its handler'], ['/hook', 'a hook'], ['/own', 'its handler']] as const) {
+    const message = `GET ${path}/:id declined: ${caller} called reply.callNotFound()`
     const response = await app.inject({ url: `${path}/7`, headers: { accept: 'text/html' } })
     t.equal(response.statusCode, 404, path)
     if (path === '/own') {
@@ -371,12 +371,36 @@ inBothModes('after reply.callNotFound() the caller is named, with its place and 
     t.match(markdown, /> *\d+ \| .*reply\.callNotFound\(\)/)
   }
   const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
-  const callers = profiles.map(({ exception }) => exception?.replace(/ of GET.*/, ''))
-  t.same(callers, ['NotFoundError: The handler', 'NotFoundError: A hook', 'NotFoundError: The handler', 'NotFoundError: The handler'])
+  const callers = profiles.map(({ exception }) => exception?.replace(/GET.*declined: | called.*/g, ''))
+  t.same(callers, ['NotFoundError: its handler', 'NotFoundError: a hook', 'NotFoundError: its handler', 'NotFoundError: its handler'])
   const failed = await profileOf(app, await app.inject('/raises/7'))
   t.match(failed.exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'not even this', 'an error of a not-found handler has its source')
   const fallback = await app.inject('/fallback/7')
   t.same((await profileOf(app, fallback)).exceptions, [], mode)
+})
+
+inBothModes('reply.callNotFound() has the page with asynchronous hooks, many hooks, and in an error handler', async (t, build, mode) => {
+  const app = await build((app) => {
+    app.addHook('onSend', async (_request, _reply, payload) => { await null; return payload })
+    for (let i = 0; i < 6; i++) app.addHook('preHandler', (_request, _reply, done) => { done() })
+    // Without `return`, Fastify sends what the handler returns while the hooks of the page run.
+    app.get('/nothing', async (_request, reply) => { reply.callNotFound() })
+    app.get('/error', async (_request, reply) => { reply.send(new Error('sent')) })
+    app.get('/handler', {
+      errorHandler: (_error, _request, reply) => { reply.callNotFound() }
+    }, async () => { throw new Error('gone') })
+  })
+  for (const [url, status, headline, source] of [
+    ['/nothing', 404, 'GET /nothing declined: its handler called reply.callNotFound()', 'reply.callNotFound()'],
+    ['/error', 500, 'sent', "reply.send(new Error('sent'))"],
+    ['/handler', 404, mode === 'full' ? 'GET /handler declined: an error handler called reply.callNotFound()' : 'gone', /callNotFound|gone/]
+  ] as const) {
+    const response = await app.inject({ url, headers: HTML })
+    t.equal(response.statusCode, status)
+    t.same(textsOf(response.body, 'h1'), [headline], url)
+    t.match(textsOf(response.body, '.where mark .source'), [source], url)
+    if (url === '/handler') t.same(textsOf(response.body, '.what'), ['GET /handler matched, and reply.callNotFound() was called.'])
+  }
 })
 
 t.test('a refusal shows the rule and the votes', async (t) => {
