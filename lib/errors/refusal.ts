@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { cut, grouped, visibleLine } from '../view/visible.js'
+import { handlerFrame } from './declared-place.js'
 import { maskOf } from './masked-exceptions.js'
 import { isInternal, packageOf, placeOf } from './stack-frame.js'
 import { read } from './thrown-value.js'
@@ -44,6 +45,8 @@ declare module '../lifecycle/request-state.js' {
 const KINDS: Readonly<Record<number, Refusal['kind']>> = {
   401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate'
 }
+/** The votes about roles and authentication. */
+const BUILT_IN: ReadonlySet<string> = new Set(['role', 'authenticated'])
 const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
 
 /** Why a request was refused; null where it was not, or where the response is about another failure. */
@@ -109,7 +112,7 @@ function bySecurity (request: FastifyRequest, status: number, record: AccessReco
 
 /** The rule or vote that denied access, and the option that decides; null if none did. */
 function denialOf (
-  request: FastifyRequest, { rule, expression, decisions }: AccessRecord
+  request: FastifyRequest, { rule, expression, decisions, user }: AccessRecord
 ): { what: string, option: string } | null {
   if (rule !== null && !rule.granted) {
     const needed = rule.roles.length === 0 ? 'grants no access' : `requires ${rule.roles.join(' or ')}`
@@ -128,10 +131,17 @@ function denialOf (
   const { by, attribute, subject } = denied
   const votes = denied.votes.filter(({ vote }) => vote === 'denied').map(({ voter, reason }) => `${voter}: ${reason}`)
   const isOfRoute = by === 'is-granted'
+  const option = isOfRoute ? 'config.isGranted of the route' : 'security.voters'
+  if (user !== null && denied.votes.some(({ voter }) => !BUILT_IN.has(voter))) {
+    const frame = handlerFrame(request, true)
+    const place = frame === null ? '' : ` (${placeOf(frame)})`
+    const object = subject === null ? '' : ` ${subject}`
+    return { what: `${user.identifier} may not ${attribute}${object}: voter ${votes.join('; voter ')}${place}`, option }
+  }
   const needed = isOfRoute ? `config.isGranted ${route}` : by
   const what = `${attribute}${subject === null ? '' : ` of ${subject}`}, which ${needed} requires, was denied ` +
     `(${votes.join('; ') || 'no voter granted it'})`
-  return { what, option: isOfRoute ? 'config.isGranted of the route' : 'security.voters' }
+  return { what, option }
 }
 
 function userOf ({ user, roles, inheritedRoles, authenticators }: AccessRecord, firewall: string): string {

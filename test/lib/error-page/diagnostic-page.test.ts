@@ -411,6 +411,27 @@ t.test('a refusal shows the rule and the votes', async (t) => {
   t.match(texts(document, '.what'), [/^The listener is-granted of kernel\.controller_arguments raised \w+; the handler of GET \/reports \(.*\) did not run\.$/])
 })
 
+t.test('a refusal by a voter says who may not do what, why, and where that is declared', async (t) => {
+  class Article {
+    id
+    constructor (id: string) { this.id = id }
+  }
+  const voter = { name: 'article', supports: (attribute: string) => attribute === 'DELETE', vote: () => ({ granted: false, reason: 'the author is grace' }) }
+  const security = {
+    voters: [voter],
+    providers: { people: { users: [{ identifier: 'ada', roles: ['ROLE_USER'] }] } },
+    firewalls: [{ name: 'main', pattern: '/', authenticators: { bearer: { verify: () => 'ada' } } }]
+  }
+  const app = await buildFull(t, { security } as never, (app) => {
+    const subject = (request: { params: unknown }) => new Article((request.params as { id: string }).id)
+    app.delete('/articles/:id', { config: { isGranted: { attribute: 'DELETE', subject } } } as never, async () => 'x')
+  })
+  const headers = { authorization: 'Bearer x' }
+  const sentence = 'ada may not DELETE Article 2: voter article: the author is grace'
+  const document = await page(app, { method: 'DELETE', url: '/articles/2', headers })
+  t.match(texts(document, '.hint p'), [new RegExp(`^${sentence} \\(${HERE}:\\d+\\), and ada is logged in with ROLE_USER: the option config\\.isGranted`)])
+})
+
 t.test('notifications of listeners are hidden until their box is checked', async (t) => {
   const app = await buildFull(t, {}, (app) => app.get('/', async (request) => {
     request.log.warn('a warning')
