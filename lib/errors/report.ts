@@ -20,6 +20,8 @@ declare module '../recording/recording.js' {
   interface Recording {
     /** The profile of a failed request, where one is kept. */
     profile?: { token: string, url: string }
+    /** What a response schema requires, and what the handler has returned. */
+    refusedResponse?: string
   }
 }
 
@@ -139,7 +141,7 @@ function failureSentence (
   if (input?.fields !== undefined) {
     return `The schema of ${route}${place} rejected the ${input.part}; the handler did not run.`
   }
-  const { controller, failure: failed, raisedBy, timing: { handlerStart } } = recordingOf(request)
+  const { controller, failure: failed, raisedBy, refusedResponse, timing: { handlerStart } } = recordingOf(request)
   const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
@@ -147,6 +149,9 @@ function failureSentence (
   if (raisedBy !== null && raisedBy.stage !== 'handler') {
     const what = raisedBy.stage.startsWith('kernel.') ? 'listener' : 'hook'
     return `The ${what} ${raisedBy.listener} of ${raisedBy.stage} raised ${failure}${notRun}.`
+  }
+  if (failed?.after === 'handler' && refusedResponse !== undefined) {
+    return `The ${refusedResponse}. The route is ${route}${place}.`
   }
   if (failed?.after === 'handler') {
     const before = `After the handler of ${route}${place} had returned or sent its response`

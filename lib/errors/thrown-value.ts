@@ -4,8 +4,10 @@ import { inspected } from '../view/json.js'
 const BASES = new Set([Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]
   .map(({ name }) => name))
 /** Properties that are shown by themselves. */
-const KNOWN = new Set(
-  ['name', 'message', 'stack', 'code', 'statusCode', 'status', 'cause', 'errors', 'validation', 'validationContext'])
+const KNOWN = new Set([
+  'name', 'message', 'stack', 'code', 'statusCode', 'status', 'cause', 'errors', 'validation', 'validationContext',
+  'serialization'
+])
 const MAX_FIELDS = 20
 /** Characters of a text. */
 const MAX_FIELD = 2_000

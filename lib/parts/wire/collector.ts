@@ -36,6 +36,11 @@ const MAX_TEXT = 64 * 1024
 /** Characters. */
 const MAX_VALUE = 100
 const MAX_FIELD = 200
+/** Names of fields, and levels of objects, in a sentence. */
+const MAX_NAMES = 10
+const MAX_SHAPE = 2
+/** The messages of fast-json-stringify for a field that is missing, and for a value of another type. */
+const REFUSED = /^(?:"(.+)" is required!|(The value .+ (?:cannot be converted to .+|does not match schema definition)\.?))$/s
 
 /** What is done before and after validation, and before and after serialization. */
 export const COMPARE = {
@@ -84,11 +89,24 @@ function compareSerialized (request: FastifyRequest, reply: FastifyReply, text: 
   if (sent !== undefined) record(request, 'response', declared, changesOf(returned.value, sent, true))
 }
 
-/** Records which value of a response could not be serialized. */
+/** Records which value of a response could not be serialized, or what its schema requires. */
 export function recordUnserializable (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
   const recording = recordingOf(request)
   const { returned } = recording
-  if (returned === undefined || !(error instanceof TypeError) || !/BigInt|circular/.test(messageOf(error))) return
+  if (returned === undefined) return
+  const [, required, invalid] = REFUSED.exec(messageOf(error)) ?? []
+  const { schema, name } = responseSchema(request, reply)
+  if (schema !== undefined && (required ?? invalid) !== undefined && !hasHook(request, 'preSerialization')) {
+    recording.returned = undefined
+    const needs = required === undefined ? `refuses a value (${invalid})` : `requires "${required}"`
+    const isChanged = recording.events?.events().some(({ stage }) => stage === 'preSerialization')
+    const shape = shapeOf(returned.value)
+    const what = `${isChanged === true ? 'the payload was' : 'the handler returned'} ${shape}`
+    recording.refusedResponse = `response schema ${name.slice('response/'.length)} ${needs}; ${what}`
+    add(request, 'response', () => [{ part: 'response', text: maskOf(request).text(recording.refusedResponse ?? '') }])
+    return
+  }
+  if (!(error instanceof TypeError) || !/BigInt|circular/.test(messageOf(error))) return
   recording.returned = undefined
   // A schema may leave out the first one, and a hook of the route may have given another payload.
   const isCertain = responseSchema(request, reply).schema === undefined && !hasHook(request, 'preSerialization')
@@ -99,6 +117,19 @@ export function recordUnserializable (request: FastifyRequest, reply: FastifyRep
     const field = fieldText('response', path, 1, maskOf(request))
     return [{ part: 'response', text: `${field} could not be serialized (${rule})` }]
   })
+}
+
+/** The names of the fields of plain objects and of the first items of lists, as in `{items: [{name}]}`. */
+function shapeOf (value: unknown, depth = 0): string {
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${shapeOf(read(value, '0'), depth + 1)}]`
+  if (!isObject(value)) return typeof value
+  const names = Object.keys(value)
+  const shown = names.slice(0, MAX_NAMES).map((name) => {
+    const field: unknown = Object.getOwnPropertyDescriptor(value, name)?.value
+    const isNested = depth < MAX_SHAPE && typeof field === 'object' && field !== null
+    return cut(visibleLine(name), MAX_FIELD) + (isNested ? `: ${shapeOf(field, depth + 1)}` : '')
+  })
+  return `{${[...shown, ...names.length > MAX_NAMES ? ['…'] : []].join(', ')}}`
 }
 
 function record (

@@ -129,6 +129,16 @@ inBothModes('the callers of an own frame are those of the application and its pa
   t.match(texts(document, '.own .line'), ["app.addHook('preHandler', (_request, _reply, done) => { done() })"], 'with its line of source')
 })
 
+inBothModes('a response that its schema refuses is explained with what the handler returned', async (t, build) => {
+  const schema = { response: { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' }, name: { type: 'string' } } } } }
+  const app = await build((app) => app.get('/products', { schema }, async () => ({ name: 'Lamp' })))
+  const document = await page(app, { url: '/products' })
+  t.match(texts(document, '.what'), [
+    new RegExp(`^The response schema 200 requires "id"; the handler returned {name}\\. The route is GET /products \\(${HERE}:\\d+\\)\\.$`)
+  ])
+  t.match(texts(document, '.where mark .source'), [/app\.get\('\/products'/])
+})
+
 inBothModes('a failed request to another server shows its reason and address', async (t, build) => {
   const port = await closedPort()
   const app = await build((app) => app.get('/stock', async () => await fetch(`http://127.0.0.1:${port}/stock`)))

@@ -149,6 +149,24 @@ const CASES: Case[] = [
     sentences: ['response.loop.self could not be serialized (it refers to an object that contains it)']
   },
   {
+    name: 'a required field that is missing',
+    options: response(object({ id: { type: 'integer' } }, { required: ['id'] })),
+    answer: () => ({ name: 'Lamp', owner: { id: 7, tags: ['a'] }, list: [{ a: 1 }], none: null }),
+    sentences: ['response schema 200 requires "id"; the handler returned {name, owner: {id, tags: [string]}, list: [{a}], none}']
+  },
+  {
+    name: 'a value of another type',
+    options: response(object({ id: { type: 'integer' } })),
+    answer: () => ({ id: 'x' }),
+    sentences: ['response schema 200 refuses a value (The value "x" cannot be converted to an integer.); the handler returned {id}']
+  },
+  {
+    name: 'a payload that a hook has changed',
+    options: response(object({ id: { type: 'integer' } }, { required: ['id'] })),
+    declare: (app) => app.addHook('preSerialization', async () => [1]),
+    sentences: ['response schema 200 requires "id"; the payload was [number]']
+  },
+  {
     name: 'null, a list of schemas, and names by pattern',
     options: body(object({
       size: { type: 'number', nullable: true },
