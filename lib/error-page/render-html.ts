@@ -1,5 +1,4 @@
 import { mainCause } from '../errors/root-cause.js'
-import type { RejectedInput } from '../errors/rejected-input.js'
 import type { Hint } from '../errors/hints.js'
 import type { ErrorReport } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
@@ -11,11 +10,12 @@ import type { EditorLink } from '../view/editor.js'
 import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
 import {
-  fileLink, renderExceptions, renderExcerpt, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
+  fileLink, renderExceptions, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
 } from './exceptions.js'
 import {
   chainLines, everyException, headline, logCounts, mainSource, profileUrl, renderText
 } from './render-text.js'
+import { rejectedCard } from './rejected-input.js'
 import { renderRequest } from './render-request.js'
 import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { safeJson } from '../view/json.js'
@@ -54,7 +54,7 @@ export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLi
 <main id="main" class="wrap">
 <div class="lead">
 !${about(report, editor)}
-!${report.input === undefined ? '' : inputCard(report.input)}
+!${report.input === undefined ? '' : rejectedCard(report.input)}
 !${source === null ? '' : renderSource(source.title, source.frame, editor)}
 !${hasSource ? '' : hints}
 </div>
@@ -138,22 +138,6 @@ function facts (report: ErrorReport): string[] {
     controller && html`<li class="controller">handled by <code>${visibleLine(controller.name)}</code></li>`,
     url && html`<li>profile <a href="${url}"><code>${profile?.token}</code></a></li>`
   ].filter((fact) => typeof fact === 'string')
-}
-
-/** What a schema rejected, as a table, or the place at which a body is no JSON, with its text. */
-function inputCard ({ part, fields, malformed }: RejectedInput): string {
-  if (malformed !== undefined) {
-    const { line, column, excerpt: lines } = malformed
-    const frame = { file: 'body.json', line, column: lines?.column ?? 0, function: '', own: false }
-    return html`<div class="where card"><h2>Invalid JSON at line ${line}, column ${column} of the ${part}</h2>
-!${lines === undefined ? '' : renderExcerpt({ ...frame, excerpt: lines })}</div>`
-  }
-  const rows = fields?.map(({ field, received, rule, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
-<td>!${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td><code>${rule}</code></td>
-<td>${expected}</td></tr>`)
-  return html`<div class="hints"><div class="hint wide card"><h2>Validation failed: ${part}</h2><table>
-<thead><tr>!${['Field', 'Received', 'Rule', 'Expected'].map((name) => `<th scope="col">${name}</th>`)}</tr></thead>
-<tbody>!${rows}</tbody></table></div></div>`
 }
 
 /** The link to the differences from the last success of the route, which the script replaces by the differences. */

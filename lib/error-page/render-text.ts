@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { inspect } from 'node:util'
-import type { FlattenedException, StackFrame } from '../errors/exception.js'
+import type { FlattenedException, RejectedInput, StackFrame } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
 import { mainCause } from '../errors/root-cause.js'
 import type { ErrorReport } from '../errors/report.js'
@@ -33,7 +33,7 @@ export function renderText (report: ErrorReport): string {
     `**${status} ${escapeMarkdown(reason)}** · ${code(`${request.method} ${request.url}`)}`,
     ...causeParts(report),
     ...(summary === undefined ? [] : [escapeMarkdown(summary)]),
-    ...inputParts(report),
+    ...report.input === undefined ? [] : rejectedParts(report.input),
     ...(source === null ? [] : [`${source.title}: ${code(placeOf(source.frame))}`, excerptBlock(source.frame)]),
     ...hints.flatMap(hintParts),
     ...(controller ? [`Handled by ${code(controller.name)}${definedAt}.`] : []),
@@ -62,16 +62,16 @@ function causeParts (report: ErrorReport): string[] {
   return [`**${escapeMarkdown(root.name)}**${facts.join('')}`, ...(chain.length === 0 ? [] : [chain.join('\n')])]
 }
 
-function inputParts ({ input }: ErrorReport): string[] {
-  const { part = '', fields = [], malformed } = input ?? {}
+/** What a schema or the JSON parser rejected. */
+export function rejectedParts ({ part, fields = [], malformed }: RejectedInput): string[] {
   if (malformed !== undefined) {
     const { line, column, excerpt } = malformed
     const place = `Invalid JSON at line ${line}, column ${column} of the ${part}.`
     return excerpt === undefined ? [place] : [place, fence(excerpt.lines.join('\n'), 'text')]
   }
-  const rows = fields.map(({ field, received, rule, expected }) =>
+  const rows = fields.map(({ field, received, expected }) =>
     `- ${code(`${part}.${field}`)}: ${received === undefined ? 'missing' : `received ${code(received)}`}, ` +
-    `rule ${code(rule)}, expected ${escapeMarkdown(expected)}`)
+    `expected ${escapeMarkdown(expected)}`)
   return rows.length === 0 ? [] : [rows.join('\n')]
 }
 

@@ -29,8 +29,37 @@ export interface FlattenedException {
   frames: StackFrame[]
   /** The stack as plain text. */
   stack: string
+  /** What a schema or the JSON parser rejected. */
+  rejected?: RejectedInput
   /** A sentence about omitted frames, causes or members. */
   note?: string
   /** The members of an AggregateError, each with its own chain (root cause first). */
   errors?: FlattenedException[][]
+}
+
+/** A value that a schema rejected. */
+export interface RejectedField {
+  field: string
+  /** The value as JSON, masked; absent where the field is missing. */
+  received?: string
+  /** The keyword of the schema, such as `minimum`. */
+  rule: string
+  expected: string
+}
+
+/** The part of a request that was rejected before the handler ran. */
+export interface RejectedInput {
+  part: string
+  /** At most twenty. */
+  fields?: RejectedField[]
+  /** The first place at which a body is not JSON. */
+  malformed?: MalformedPlace
+}
+
+/** A place in a text; both numbers are 1-based. */
+export interface MalformedPlace {
+  line: number
+  column: number
+  /** The lines around it, masked and truncated; `column` is that within them. */
+  excerpt?: CodeExcerpt & { column: number }
 }

@@ -7,6 +7,7 @@ import type { FlattenedException, StackFrame, CodeExcerpt } from './exception.js
 import { isErrorStatus } from '../http/http-errors.js'
 import { counted, cut, grouped, wordFor } from '../view/visible.js'
 import { inspected } from '../view/json.js'
+import { rejectedInput } from './rejected-input.js'
 import { excerptAt, isInternal, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
 import { fieldsOf, isError, messageOf, nameOf, read } from './thrown-value.js'
 
@@ -55,6 +56,9 @@ export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   if (recording.exceptions !== undefined) return recording.exceptions
   const { declined, failure, raisedBy, routeError } = recording
   recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
+  const rejected = failure === null ? null : rejectedInput(request, maskOf(request))
+  const last = recording.exceptions.at(-1)
+  if (rejected !== null && last !== undefined) last.rejected = rejected
   // In `observe` mode nothing was raised for a request without a route: the error has its message only.
   if (failure === null && declined === undefined) {
     recording.exceptions = recording.exceptions.slice(-1)

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { Mask } from '../mask/mask.js'
+import { MASKED, type Mask } from '../mask/mask.js'
 import { safeJson } from '../view/json.js'
-import { cut } from '../view/visible.js'
-import type { CodeExcerpt } from './exception.js'
+import { counted, cut, grouped } from '../view/visible.js'
+import type { MalformedPlace, RejectedField, RejectedInput } from './exception.js'
 import { messageOf, read } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
@@ -23,33 +23,6 @@ const AROUND = 60
 const PARTS = new Map<string, 'body' | 'query' | 'params' | 'headers'>([
   ['body', 'body'], ['querystring', 'query'], ['query', 'query'], ['params', 'params'], ['headers', 'headers']
 ])
-
-/** A value that a schema rejected. */
-interface RejectedField {
-  field: string
-  /** The value as JSON, masked; absent where the field is missing. */
-  received?: string
-  /** The keyword of the schema, such as `minimum`. */
-  rule: string
-  expected: string
-}
-
-/** The part of a request that was rejected before the handler ran. */
-export interface RejectedInput {
-  part: string
-  /** At most twenty. */
-  fields?: RejectedField[]
-  /** The first place at which a body is not JSON. */
-  malformed?: MalformedPlace
-}
-
-/** A place in a text; both numbers are 1-based. */
-interface MalformedPlace {
-  line: number
-  column: number
-  /** The lines around it, masked and truncated; `column` is that within them. */
-  excerpt?: CodeExcerpt & { column: number }
-}
 
 /** Copies the JSON body of a request while it is read, so that the page can show an invalid one. */
 export function bufferBody (request: FastifyRequest): void {
@@ -101,21 +74,60 @@ function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
   const path = String(read(error, 'instancePath') ?? '').split('/').slice(1)
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
   if (typeof inner === 'string') path.push(inner)
-  const allowed = read(params, 'allowedValues') ?? read(params, 'allowedValue')
-  const values = allowed === undefined ? '' : `: ${safeJson(mask.value(allowed))}`
+  const rule = text(read(error, 'keyword'))
   const received = receivedAt(path, root, mask)
+  const value = valueAt(path, root)
+  const shown = wordsFor(rule, (name) => mask.value(read(params, name)))
+  // The length of a secret is not shown.
+  const got = received?.includes(MASKED) === true ? null : sizeIn(rule, value)
   return {
     field: cut(path.join('.'), MAX_VALUE) || '(all of it)',
     ...(received !== undefined && { received }),
-    rule: text(read(error, 'keyword')),
-    expected: text(messageOf(error).replace(/^must (?:be )?/, '')) + cut(values, MAX_VALUE)
+    rule,
+    expected: cut(shown ?? text(messageOf(error).replace(/^must (?:be )?/, '')), MAX_VALUE) +
+      (got === null ? '' : `, got ${got}`)
   }
+}
+
+/** What a keyword of a schema expects, in words; null for a keyword whose message says it. */
+function wordsFor (rule: string, param: (name: string) => unknown): string | null {
+  const limit = param('limit')
+  const things = /Length$/.test(rule) ? 'character' : /Items$/.test(rule) ? 'item' : 'field'
+  switch (rule) {
+    case 'minLength': case 'minItems': case 'minProperties': return `at least ${counted(Number(limit), things)}`
+    case 'maxLength': case 'maxItems': case 'maxProperties': return `at most ${counted(Number(limit), things)}`
+    case 'minimum': return `at least ${String(limit)}`
+    case 'maximum': return `at most ${String(limit)}`
+    case 'exclusiveMinimum': return `more than ${String(limit)}`
+    case 'exclusiveMaximum': return `less than ${String(limit)}`
+    case 'multipleOf': return `a multiple of ${String(param('multipleOf'))}`
+    case 'type': return [param('type')].flat().join(' or ')
+    case 'required': return 'a value: the field is required'
+    case 'additionalProperties': return 'no such field: the schema does not have it'
+    case 'enum': return `one of ${[param('allowedValues')].flat().map((value) => safeJson(value)).join(', ')}`
+    case 'const': return safeJson(param('allowedValue'))
+    case 'format': return `the format ${String(param('format'))}`
+    case 'pattern': return `a match of ${String(param('pattern'))}`
+    default: return null
+  }
+}
+
+/** The size or the type of a value that a keyword is about. */
+function sizeIn (rule: string, value: unknown): string | null {
+  // JSON Schema counts code points.
+  if (/^m..Length$/.test(rule) && typeof value === 'string') return grouped([...value].length)
+  if (/^m..Items$/.test(rule) && Array.isArray(value)) return grouped(value.length)
+  if (rule !== 'type' || value === undefined) return null
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+}
+
+function valueAt (path: readonly string[], root: unknown): unknown {
+  return path.reduce((value, key) => Object.hasOwn(Object(value) as object, key) ? read(value, key) : undefined, root)
 }
 
 // Only the values along the path are masked: by the names of all fields on it.
 function receivedAt (path: readonly string[], root: unknown, mask: Mask): string | undefined {
-  let value = root
-  for (const key of path) value = Object.hasOwn(Object(value) as object, key) ? read(value, key) : undefined
+  const value = valueAt(path, root)
   if (value === undefined) return undefined
   const nested = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
   let shown = mask.value(nested)

@@ -8,11 +8,10 @@ import { servicesOf } from '../lifecycle/services.js'
 import { maskLogRecord, mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { counted } from '../view/visible.js'
-import type { FlattenedException, StackFrame } from './exception.js'
+import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
 import { handlerFrame } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
-import { rejectedInput, type RejectedInput } from './rejected-input.js'
 import { rootCause } from './root-cause.js'
 import { isInternal, packageOf, placeOf, splitStack, stackFrames, textOfStack } from './stack-frame.js'
 
@@ -86,7 +85,7 @@ export function reportOf (
   const events = recording.events?.events() ?? []
   const exceptions = exceptionsOf(request)
   const hints = hintsFor(request, status)
-  const input = rejectedInput(request, mask)
+  const input = exceptions.at(-1)?.rejected ?? null
   // The schema is part of the declaration.
   const handler = handlerFrame(request, input !== null)
   return {
@@ -139,7 +138,9 @@ function failureSentence (
   const { url } = request.routeOptions
   const route = `${request.method} ${url ?? pathnameOf(request)}`
   if (input?.fields !== undefined) {
-    return `The schema of ${route}${place} rejected the ${input.part}; the handler did not run.`
+    const [field] = input.fields
+    const why = field === undefined ? '' : ` (${field.field}: ${field.expected})`
+    return `The schema of ${route}${place} rejected the ${input.part}${why}; the handler did not run.`
   }
   const { controller, failure: failed, raisedBy, refusedResponse, timing: { handlerStart } } = recordingOf(request)
   const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`

@@ -1,5 +1,6 @@
 import { renderChain, renderTraces } from '../../error-page/exceptions.js'
-import { exceptionParts } from '../../error-page/render-text.js'
+import { rejectedCard, rejectedTable } from '../../error-page/rejected-input.js'
+import { exceptionParts, rejectedParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
 import { mainCause } from '../../errors/root-cause.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
@@ -29,7 +30,11 @@ export const exceptions: Part = {
   overview (_, { exceptions }, { editor }) {
     const frame = exceptions.flatMap(({ frames = [] }) => frames).find(({ own }) => own)
     const value = frame === undefined ? '' : place(`${frame.file}:${frame.line}`, editor)
-    return [{ order: 60, title: 'Thrown at', value }]
+    const rejected = exceptions.at(-1)?.rejected
+    return [
+      { order: 10, title: 'Rejected', value: rejected === undefined ? '' : rejectedTable(rejected) },
+      { order: 60, title: 'Thrown at', value }
+    ]
   },
   toolbar (_, profile) {
     const cause = mainCause(profile)
@@ -77,14 +82,14 @@ export const otherErrors: Part = {
 }
 
 /** Which lines sent two responses, as far as they are certain. */
-function repeatedResponse ({ exceptions, collectors: { response, otherErrors } }: Profile): string[] {
+function repeatedResponse ({ status, exceptions, collectors: { response, otherErrors } }: Profile): string[] {
   const all = [exceptions, ...otherChains({ collectors: { otherErrors } })].flatMap((chain) => listOf(chain))
   const repeated = all.find(({ code }) => code === 'FST_ERR_REP_ALREADY_SENT')
   const { sentBy } = Object(response) as { sentBy?: unknown }
   if (repeated === undefined || typeof sentBy !== 'string') return []
   const frame = (listOf(repeated.frames) as unknown as FlattenedException['frames']).find(({ own }) => own)
   const second = frame === undefined ? '' : `, and not that of ${placeOf(frame)}`
-  return [`The client received the response of ${shortFile(sentBy.replace(/:\d+$/, ''))}${second}.`]
+  return [`The client received ${status}, the response of ${shortFile(sentBy.replace(/:\d+$/, ''))}${second}.`]
 }
 
 function otherChains ({ collectors: { otherErrors } }: Pick<Profile, 'collectors'>): FlattenedException[][] {
@@ -97,15 +102,21 @@ function nameAndMessage ({ name, message }: Pick<FlattenedException, 'name' | 'm
 
 /** A chain of exceptions, root cause first, with their stack traces; `level` is the level of the headings. */
 function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): string {
-  return renderChain(chain, { editor, shown: new Set() }, level) + section('Stack traces', renderTraces(chain))
+  const rejected = chain.at(-1)?.rejected
+  return (rejected === undefined ? '' : rejectedCard(rejected)) +
+    renderChain(chain, { editor, shown: new Set() }, level) + section('Stack traces', renderTraces(chain))
 }
 
 function chainBlocks ({ exceptions }: Profile): string[] {
   if (listOf(exceptions).length === 0) return ['No exceptions.']
   const all = plainCopy(exceptions, (text) => cut(text, MAX_MESSAGE)) as FlattenedException[]
   const places = new Set<string>()
-  return attempt(() => bounded(all.flatMap((one, i) => exceptionParts(one, `[${i + 1}/${all.length}]`, places))),
-    () => ['The exceptions are not in the format of this version.'])
+  const rejected = all.at(-1)?.rejected
+  return attempt(() => bounded([
+    ...rejected === undefined ? [] : rejectedParts(rejected),
+    ...all.flatMap((one, i) => exceptionParts(one, `[${i + 1}/${all.length}]`, places))
+  ]),
+  () => ['The exceptions are not in the format of this version.'])
 }
 
 // Blocks are left out as a whole, so that no fence stays open.

@@ -40,7 +40,8 @@ const MAX_FIELD = 200
 const MAX_NAMES = 10
 const MAX_SHAPE = 2
 /** The messages of fast-json-stringify for a field that is missing, and for a value of another type. */
-const REFUSED = /^(?:"(.+)" is required!|(The value .+ (?:cannot be converted to .+|does not match schema definition)\.?))$/s
+const REFUSED =
+  /^(?:"(.+)" is required!|(The value .+ (?:cannot be converted to .+|does not match schema definition)\.?))$/s
 
 /** What is done before and after validation, and before and after serialization. */
 export const COMPARE = {

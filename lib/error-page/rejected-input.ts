@@ -1,0 +1,27 @@
+import type { RejectedInput } from '../errors/exception.js'
+import { html } from '../view/html.js'
+import { visibleLine } from '../view/visible.js'
+import { renderExcerpt } from './exceptions.js'
+
+/** What a schema rejected, as a table; empty for a body that is no JSON. */
+export function rejectedTable ({ fields = [] }: RejectedInput): string {
+  const rows = fields.map(({ field, received, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
+<td>!${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td>${expected}</td></tr>`)
+  const head = ['Field', 'Received', 'Expected'].map((name) => html`<th scope="col">${name}</th>`)
+  return rows.length === 0
+    ? ''
+    : html`<table class="rejected"><thead><tr>!${head}</tr></thead><tbody>!${rows}</tbody></table>`
+}
+
+/** The same as a card, or the place at which a body is no JSON, with its text. */
+export function rejectedCard (input: RejectedInput): string {
+  const { part, malformed } = input
+  if (malformed === undefined) {
+    return html`<div class="hints"><div class="hint wide card"><h2>Validation failed: ${part}</h2>
+!${rejectedTable(input)}</div></div>`
+  }
+  const { line, column, excerpt: lines } = malformed
+  const frame = { file: 'body.json', line, column: lines?.column ?? 0, function: '', own: false }
+  return html`<div class="where card"><h2>Invalid JSON at line ${line}, column ${column} of the ${part}</h2>
+!${lines === undefined ? '' : renderExcerpt({ ...frame, excerpt: lines })}</div>`
+}
