@@ -4,7 +4,8 @@ import type { ServerHttp2Stream } from 'node:http2'
 import { finished, Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
-import { isEndless, isUpgraded } from '../http/responses.js'
+import { read } from '../errors/thrown-value.js'
+import { isEndless, isStream, isUpgraded } from '../http/responses.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 
 /**
@@ -24,6 +25,8 @@ declare module './recording.js' {
   interface Recording {
     /** How the response ended; absent before. */
     ending?: Ending
+    /** The class of the last body, where that was a stream. */
+    streamed?: string | undefined
   }
 }
 
@@ -67,7 +70,10 @@ export function watchEnding (
   const noteError = (error: unknown): void => { facts.error ??= error }
   raw.once(errorMonitor, noteError)
   // Before the headers, Fastify sends an error instead.
-  return (payload) => watchBody(payload, (error) => { if (raw.headersSent) noteError(error) })
+  return (payload) => {
+    recordingOf(request).streamed = isStream(payload) ? String(read(read(payload, 'constructor'), 'name')) : undefined
+    watchBody(payload, (error) => { if (raw.headersSent) noteError(error) })
+  }
 }
 
 /** The status that describes an ending: what was sent; 101, 499 or 444 where Fastify has sent no response. */

@@ -5,7 +5,6 @@ import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError, withStackLimit } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/request-target.js'
-import { isStream } from '../http/responses.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { isError, read } from '../errors/thrown-value.js'
 import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
@@ -33,8 +32,6 @@ declare module './recording.js' {
     replayOf?: string
     /** Whether the request is profiled even if the options exclude it: a replay, or a request with a CPU profile. */
     forceProfile?: boolean
-    /** The class of the last body, where that was a stream. */
-    streamed?: string | undefined
     /** Watches a body that is about to be sent; absent until the response is watched. */
     watchBody?: (payload: unknown) => void
   }
@@ -161,7 +158,6 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const recording = recordingOf(request)
     recording.routeError ??= routeErrorOf(request, reply)
     recording.watchBody?.(payload)
-    recording.streamed = isStream(payload) ? String(read(read(payload, 'constructor'), 'name')) : undefined
     if (profiles === null || !profiles.isProfiled(request, reply)) return null
     const isLate = !recording.isRecording
     startRecording(request, reply)
