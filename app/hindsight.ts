@@ -4,6 +4,7 @@ import { decorateRequests } from './capture.js'
 import { checkOptions, listenersOf } from '../lib/check-options.js'
 import { warnOnce, type Services } from '../lib/lifecycle/services.js'
 import { beginObservation, type Observation } from './observe.js'
+import { withStackLimit } from '../lib/http/http-errors.js'
 import type { HindsightOptions } from '../lib/options.js'
 import { checkBudgets } from '../lib/parts/queries/budget.js'
 import type { ResolvedOptions } from './prepare.js'
@@ -49,7 +50,12 @@ function begin (app: FastifyInstance, given: HindsightOptions): Startup {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +
       'fastify-hindsight/register')
   }
-  checkOptions(given)
+  try {
+    checkOptions(given)
+  } catch (error) {
+    // Node.js shows the first call of an error that ends the process: none of these is the application's.
+    throw withStackLimit(0, () => new Error((error as Error).message))
+  }
   const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
   const options = { ...given, lifecycle: mode, debug }
   const settings = profilerSettings(options.profiler)

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import pino, { type DestinationStream } from 'pino'
@@ -7,9 +8,10 @@ import type { FastifyInstance } from 'fastify'
 import { readEnvironment, type Environment } from './environment.js'
 import { placeOfFailedStart } from '../lib/errors/failed-start.js'
 import { flattenError } from '../lib/errors/masked-exceptions.js'
-import { firstOwnFrame } from '../lib/errors/stack-frame.js'
+import { excerptAt, firstOwnFrame, frameAt, numbered } from '../lib/errors/stack-frame.js'
 import { messageOf } from '../lib/errors/thrown-value.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
+import { visible } from '../lib/view/visible.js'
 import type { DeclaredRoute } from '../lib/routing/route-table.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
@@ -56,7 +58,10 @@ function printFailure (error: unknown, routes?: readonly DeclaredRoute[]): void 
   // Where a stack has no call of the application, it is one of Fastify.
   const hasFrame = firstOwnFrame(flattenError(error)) !== undefined
   const text = hasFrame ? inspect(error) : messageOf(error).replace(/\s*\n\s*/g, ' ')
-  process.stderr.write(`${place}\n${text}\n`.trimStart())
+  const { file, line } = frameAt(place)
+  const excerpt = place === '' ? undefined : excerptAt(resolve(file), line, 2)
+  const source = excerpt === undefined ? '' : `${visible(numbered(excerpt, line))}\n\n`
+  process.stderr.write(`${place}\n${source}${text}\n`.trimStart())
   process.exitCode = 1
 }
 

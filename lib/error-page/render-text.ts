@@ -4,7 +4,7 @@ import type { FlattenedException, RejectedInput, StackFrame } from '../errors/ex
 import type { Hint } from '../errors/hints.js'
 import { mainCause } from '../errors/root-cause.js'
 import type { ErrorReport } from '../errors/report.js'
-import { firstOwnFrame, frameAt, placeOf } from '../errors/stack-frame.js'
+import { firstOwnFrame, frameAt, numbered, placeOf } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { safeJson } from '../view/json.js'
 import { code, counted, cut, escapeMarkdown, fence, timeOfDay, visibleLine } from '../view/visible.js'
@@ -138,13 +138,7 @@ export function fieldText (value: unknown): string {
 }
 
 function excerptBlock ({ excerpt, file, line }: StackFrame): string {
-  const { start, lines } = excerpt ?? { start: 0, lines: [] }
-  const width = String(start + lines.length).length
-  const numbered = lines.map((text, i) => {
-    const number = start + i
-    return `${number === line ? '>' : ' '} ${String(number).padStart(width)} | ${text}`
-  })
-  return fence(numbered.join('\n'), LANGUAGE.exec(extname(file))?.[1] ?? 'text')
+  return fence(excerpt === undefined ? '' : numbered(excerpt, line), LANGUAGE.exec(extname(file))?.[1] ?? 'text')
 }
 
 function requestText ({ request: { method, url, headers, body } }: ErrorReport): string {

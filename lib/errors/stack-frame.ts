@@ -232,6 +232,15 @@ export function excerptAt (file: string, line: number, before = 5, after = befor
   }
 }
 
+/** An excerpt as text, with the numbers of its lines and a mark at one of them. */
+export function numbered ({ start, lines }: CodeExcerpt, line: number): string {
+  const width = String(start + lines.length).length
+  return lines.map((text, i) => {
+    const number = start + i
+    return `${number === line ? '>' : ' '} ${String(number).padStart(width)} | ${text}`
+  }).join('\n')
+}
+
 function linesOf (text: string): string[] {
   const lines = text.replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
   if (lines.at(-1) === '') lines.pop()

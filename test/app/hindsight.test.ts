@@ -317,3 +317,8 @@ inBothModes('with a store of another version requests are answered, and the page
   if (lifecycle === 'observe') t.match(warnings, [`Profiles are lost: the store failed: The store "${path}" cannot be used: its schema has version 99`])
   t.same(asides(path), [])
 })
+
+inBothModes('the error of a wrong option shows no call of Hindsight', async (t, build) => {
+  const error = await build(undefined, { debugg: true } as object).catch((error: unknown) => error as Error)
+  t.match(error, { message: 'Unknown option "debugg"; did you mean "debug"?', stack: /^Error: Unknown option "debugg"; did you mean "debug"\?$/ })
+})

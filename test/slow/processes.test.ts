@@ -134,15 +134,19 @@ const failures: ReadonlyArray<[name: string, source: string, line: number, messa
 
 t.test('a start that fails prints the error with its file, line and stack', async (t) => {
   const folder = testdir(t, Object.fromEntries(failures.map(([name, source]) => [`${name}.ts`, source])))
-  for (const [name, , line, message] of failures) {
+  for (const [name, source, line, message] of failures) {
     const file = join(folder, `${name}.ts`)
     const env = { FAILING_FILE: pathToFileURL(file).href }
     const preload = [`--import=${join(import.meta.dirname, '../fixtures/failing-start.js')}`]
     const started = run(t, startCommand(preload), env)
     t.equal(await started.exit(), 1, name)
     const lines = started.stderr.split('\n')
-    if (line === 0) t.equal(started.stderr, 'no\n')
-    else t.equal(lines[0], `${relative(process.cwd(), file)}:${line}`)
+    if (line === 0) {
+      t.equal(started.stderr, 'no\n')
+    } else {
+      t.equal(lines[0], `${relative(process.cwd(), file)}:${line}`)
+      t.ok(started.stderr.includes(`\n> ${line} | ${source.split('\n')[line - 1]}\n`), 'the line of source')
+    }
     t.match(started.stderr, message)
     t.equal(lines.some((line) => line.startsWith('    at ')), line !== 0)
     const watched = run(t, devCommand(await takePort(), preload), env)
