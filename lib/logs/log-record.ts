@@ -1,6 +1,7 @@
 import { performance } from '../clock.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import type { FastifyBaseLogger } from 'fastify'
+import { withStackLimit } from '../lifecycle/hooks.js'
 import type { Recording } from '../recording/recording.js'
 import { inspected } from '../view/json.js'
 
@@ -19,6 +20,8 @@ export interface LogRecord {
   channel: string
   message: string
   context: Record<string, unknown>
+  /** The line of the application that wrote it, `file:line:column`, where that is certain. */
+  source?: string
 }
 
 /** The name of a logger's level by the numbers of its names; any other number belongs to the next lower one. */
@@ -105,6 +108,9 @@ const MAX_LINES = 10_000
 const MAX_LENGTH = 4 * 1024 * 1024
 /** Characters of one line. Of a longer one only the message is kept. */
 const MAX_LINE = 32 * 1024
+/** Calls of a stack, and lines that have one. */
+const MAX_CALLS = 20
+const MAX_STACKS = 500
 
 /** The text of a line that no logger wrote. */
 export type OwnLine = Pick<LogRecord, 'channel' | 'message' | 'context'>
@@ -118,8 +124,11 @@ export interface PinoLine {
   field?: string | undefined
 }
 
-/** A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`. */
-export interface KeptLine { at: number, level: LogLevel, line: OwnLine | PinoLine }
+/**
+ * A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`; `calls`: an
+ * error whose stack led to it.
+ */
+export interface KeptLine { at: number, level: LogLevel, line: OwnLine | PinoLine, calls?: Error }
 
 /** Receives the error of a line that is written after the response; it is called by the logger. */
 export type LateErrorListener = (recording: Recording, error: unknown) => void
@@ -151,7 +160,7 @@ export class RequestLog {
       this.bytes += Math.min(line.text.length, MAX_LINE)
       if (line.text.length > MAX_LINE) kept.line = cutLine(line)
     }
-    this.#lines.push(kept)
+    this.#push(kept)
   }
 
   /** Removes a line that belongs to another request. */
@@ -162,7 +171,7 @@ export class RequestLog {
 
   /** Adds a line that no logger writes, such as a warning of the process. */
   note (level: LogLevel, line: OwnLine): void {
-    if (this.#hasSpace()) this.#lines.push({ at: performance.now(), level, line })
+    if (this.#hasSpace()) this.#push({ at: performance.now(), level, line })
   }
 
   /** Adds a debug line of Hindsight: through the logger, from which it is captured, if that writes debug lines. */
@@ -176,15 +185,19 @@ export class RequestLog {
     this.#isFinished = true
   }
 
-  /** All lines, parsed and in the order in which they were written, and a last line that counts those dropped. */
-  records (): LogRecord[] {
+  /**
+   * All lines, parsed and in the order in which they were written, and a last line that counts those dropped. The
+   * function finds the line of the application in a stack.
+   */
+  records (sourceOf: (calls: Error) => string | null = () => null): LogRecord[] {
     // The message of a line may be one of its fields: lines with a message of their own have the key.
     const example = this.#lines.find(({ line }) => 'text' in line && line.message !== undefined)?.line as PinoLine
     this.#messageKey ??= example && messageKey(fieldsOf(example), example)
     const records = this.#lines.toSorted((a, b) => a.at - b.at).map((kept) => {
       // The page and the profile show the same line.
       if ('text' in kept.line) kept.line = parsed(kept.line, this.#messageKey)
-      return this.#record(kept.at, kept.level, kept.line)
+      const source = kept.calls === undefined ? null : sourceOf(kept.calls)
+      return { ...this.#record(kept.at, kept.level, kept.line), ...source !== null && { source } }
     })
     if (this.#dropped > 0) {
       const message = `${this.#dropped} more log lines of this request were not kept`
@@ -200,6 +213,13 @@ export class RequestLog {
     const offset = Math.max(0, Math.round((at - startedAt) * 1_000) / 1_000)
     const time = new Date(startedTime + Math.floor(offset)).toISOString()
     return { time, offset, level, channel, message, context }
+  }
+
+  // A stack becomes text when it is read: that would take longer than to write the line.
+  #push (kept: KeptLine): void {
+    const hasStack = this.recording.isRecording && this.#lines.length < MAX_STACKS
+    if (hasStack) kept.calls = withStackLimit(MAX_CALLS, () => new Error())
+    this.#lines.push(kept)
   }
 
   #hasSpace (): boolean {

@@ -52,7 +52,6 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
   if (!mayFail || typeof hook !== 'function' || isRefused(name, hook) || isOwnHook(hook)) return hook
   const addedAt = new Error('Added here')
   const plugin = nameOfPlugin(instance)
-  const listener = hook.name === '' ? 'anonymous' : hook.name
   let callee: RecordedFunction | undefined
 
   const call: Callable = function (...args) {
@@ -61,13 +60,16 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
     if (events === null) return (hook as Callable).apply(this, args)
     const sentBefore = isListed && reply.sent
     // The place is found with the first request: the files of a stack are read for that.
-    if (isListed) callee ??= { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }
+    if (isListed && callee === undefined) {
+      const place = placeOf(addedAt, plugin)
+      callee = { stage: name as HookStage, listener: hook.name || place.plugin || 'anonymous', index: -1, ...place }
+    }
     const run = callee === undefined ? null : events.enter(reply, callee, pass)
     const end = (raised?: unknown): void => {
       if (run?.isOver === true) return
       const failed = raised !== undefined && raised !== null
       if (run !== null) events.leave(run, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
-      if (failed) recordRaised(request, name, listener, raised)
+      if (failed) recordRaised(request, name, callee?.listener ?? (hook.name || 'anonymous'), raised)
     }
     const done = args.at(-1)
     if (typeof done === 'function') {

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
+import { sourceOfCaller } from '../errors/stack-frame.js'
 import { read } from '../errors/thrown-value.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
@@ -99,7 +100,7 @@ function errorsOf (
 // Masking is slower than parsing: lines for which there is no space are not masked.
 function logsOf ({ log }: Recording, mask: Mask, maxBytes: number): LogRecord[] {
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
-  const lines = log?.records() ?? []
+  const lines = log?.records(sourceOfCaller) ?? []
   return fittingLogs(lines, maxBytes, reason).map((line) => maskLogRecord(line, mask))
 }
 

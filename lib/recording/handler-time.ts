@@ -2,8 +2,7 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { declaredPlace } from '../errors/declared-place.js'
-import { withStackLimit } from '../http/http-errors.js'
-import { ownHook } from '../lifecycle/hooks.js'
+import { ownHook, withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { explainNoMatch } from '../routing/route-error.js'
@@ -101,6 +100,8 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     // The hook runs in the stack of `reply.send`, unless a hook before it was asynchronous.
     if (recording.isRecording) recording.sentFrom ??= withStackLimit(MAX_SENT, () => new Error())
     recording.wasSent = true
+    const { timing } = recording
+    if (timing.serializeStart !== 0 && timing.serializeEnd === 0) timing.serializeEnd = performance.now()
     endHandler(request)
     done(null, payload)
   }))

@@ -3,6 +3,7 @@ import { isLoggedByFastify } from '../errors/declared-place.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError, maskExceptions } from '../errors/masked-exceptions.js'
 import type { Services } from '../lifecycle/services.js'
+import { sourceOfCaller } from '../errors/stack-frame.js'
 import { maskLogRecord, RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
@@ -97,7 +98,7 @@ export class LateRecording {
     this.#batch = null
     waiting.delete(this)
     if (batch === null) return
-    const records = batch.log?.records().slice(0, Math.max(0, this.#linesLeft)) ?? []
+    const records = batch.log?.records(sourceOfCaller).slice(0, Math.max(0, this.#linesLeft)) ?? []
     this.#linesLeft -= records.length
     const mask = this.#maskOf(batch)
     const logs = records.map((line) => maskLogRecord(line, mask))

@@ -15,6 +15,8 @@ export interface Timing {
   handlerEnd: number
   /** When the result of the handler was about to be serialized. */
   serializeStart: number
+  /** When the hooks of the response began after that. */
+  serializeEnd: number
   /** When the response was ready to be sent. */
   responseReadyAt: number
   endedAt: number
@@ -31,6 +33,7 @@ const NOT_BEGUN: Timing = {
   handlerStart: 0,
   handlerEnd: 0,
   serializeStart: 0,
+  serializeEnd: 0,
   responseReadyAt: 0,
   endedAt: 0,
   ownStart: 0,

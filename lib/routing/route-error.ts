@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { joinedHeader } from '../http/header-text.js'
-import {
-  MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError, withStackLimit
-} from '../http/http-errors.js'
+import { MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError } from '../http/http-errors.js'
 import { absoluteUrl, type Origin } from '../http/origin.js'
 import { isRetrieval, pathnameOf, targetOf } from '../http/request-target.js'
+import { withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 

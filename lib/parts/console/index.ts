@@ -1,9 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { format } from 'node:util'
-import { ownSource } from '../../errors/stack-frame.js'
 import { workOf } from '../../lifecycle/services.js'
 import type { LogLevel } from '../../logs/log-record.js'
-import { framesHere } from '../../queries/stack.js'
 import { cut } from '../../view/visible.js'
 import type { Part } from '../part.js'
 import { attempt } from '../read.js'
@@ -42,10 +40,8 @@ function record (level: LogLevel, values: readonly unknown[]): void {
   if (!isRecording || log === undefined || isFormatting) return
   isFormatting = true
   try {
-    const frames = framesHere(record) ?? ''
     const message = cut(format(...values), MAX_TEXT)
-    // The place is read when the profile is made.
-    log.note(level, { channel: 'console', message, context: { get source () { return ownSource(frames) } } })
+    log.note(level, { channel: 'console', message, context: {} })
   } finally {
     isFormatting = false
   }

@@ -2,8 +2,8 @@ import { createHook, executionAsyncId } from 'node:async_hooks'
 import { performance } from '../../clock.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { packageOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
-import { withStackLimit } from '../../http/http-errors.js'
 import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
+import { withStackLimit } from '../../lifecycle/hooks.js'
 import type { Recording } from '../../recording/recording.js'
 
 declare module '../../recording/recording.js' {

@@ -45,7 +45,7 @@ inBothModes('hooks of the application are listed among the listeners, with their
   })
   t.same(events.map(({ stage, listener, pass, outcome }) => [stage, listener, pass, outcome]), [
     ['onRequest', 'checkKey', 'main', 'ran'],
-    ['onRequest', 'anonymous', 'main', 'ran'],
+    ['onRequest', 'admin', 'main', 'ran'],
     ['preParsing', 'countBytes', 'main', 'ran'],
     ['preHandler', 'loadUser', 'main', 'ran'],
     ['preSerialization', 'ofRoot', 'main', 'ran'],
@@ -53,7 +53,7 @@ inBothModes('hooks of the application are listed among the listeners, with their
     ['onResponse', 'measure', 'main', 'ran']
   ], 'hooks of the route are not recorded')
   for (const event of events) t.match(event.source, HERE, event.listener)
-  t.equal(events.find(({ listener }) => listener === 'anonymous')?.plugin, 'admin')
+  t.equal(events.find(({ listener }) => listener === 'admin')?.plugin, 'admin', 'without a name it has that of its plugin')
   t.equal(
     events.find(({ listener }) => listener === 'ofRoot')?.plugin, undefined, 'a hook that the application adds after a plugin is not attributed to the plugin'
   )

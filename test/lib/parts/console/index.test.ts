@@ -28,7 +28,7 @@ inBothModes('lines of the console are in the log of their request, with their li
     ['info', "found 3 { password: '******', id: 7 }"], ['info', 'info'], ['debug', 'debug'], ['warn', 'warn'], ['error', 'error']
   ])
   t.equal(lines.length, 6)
-  t.match(lines[0]?.context, { source: /console\/index\.test\.ts:10:\d+$|console\/index\.test\.ts:11:\d+$/ })
+  t.match(lines[0]?.source, /console\/index\.test\.ts:10:\d+$|console\/index\.test\.ts:11:\d+$/)
   const { body } = await app.inject(`/_profiler/${String(response.headers['x-debug-token'])}?panel=logs`)
   t.match(body, 'found 3')
   t.equal(body.includes('Node.js 22 or later'), !isPublished)
