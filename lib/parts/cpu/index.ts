@@ -1,55 +1,73 @@
-import { isAbsolute } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { resolve } from 'node:path'
+import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { failed, lead, milliseconds, note, section, table } from '../../view/components.js'
+import { failed, lead, milliseconds, note, place, placeOf, section, table } from '../../view/components.js'
+import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { counted, visibleLine } from '../../view/visible.js'
-import type { Part } from '../part.js'
+import type { PanelView, Part } from '../part.js'
+import { addressOf } from '../read.js'
+import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf, sourceOf } from './record.js'
+import type { Call, CpuFunction, FunctionTime } from './record.js'
 
-const MAX_FUNCTIONS = 30
+export * from './record.js'
+
+const MAX_FUNCTIONS = 10
 const ROW_HEIGHT = 20
 const MAX_ROWS = 100
-const MAX_FRAMES = 2_000
+const MAX_FRAMES = 1_000
 /** Shares of the width: narrower calls have no frame, narrower frames no text. */
 const MIN_WIDTH = 0.0015
 const MIN_TEXT_WIDTH = 0.02
+const MAX_TEXT = 200
+/** The file of Fastify that calls handlers. */
+const CALLS_HANDLERS = /(?:^|[\\/])fastify[\\/]lib[\\/]handle-request\.js$/
 
 /** The CPU profile of the request: a flame graph and the functions that took most time. */
 export const cpu: Part = {
   name: 'cpu',
   panel: {
     label: 'CPU',
-    group: 'overview',
-    render (_, { collectors: { cpu }, token }, view) {
+    group: 'cpu',
+    render (_, profile, view) {
+      const { collectors: { cpu }, token } = profile
       const refusal = refusalOf(cpu)
       if (refusal !== undefined) return lead(refusal)
       const record = readCpuRecord(cpu)
       if (record === null) return failed('panel', 'the recording cannot be read')
-      const { root, idle, busy, heaviest } = callTreeOf(record)
-      const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy))
+      const tree = callTreeOf(record)
+      const { idle, busy, heaviest } = tree
+      const graph = new FlameGraph(tree, profile, view)
+      const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy, graph, view.editor))
       return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
         `in ${milliseconds(record.duration)}`) +
+        section('Flame graph', graph.render()) +
+        section('Hottest functions',
+          table('Hottest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest')) +
         note('Of the whole process while the request ran, other requests included, for at most 30 seconds.') +
         note(`${counted(record.samples, 'sample')}, one each ${record.interval} µs. Recording slows the code down.`) +
         html`<p class="note"><a href="${view.base ?? '.'}/${token}/cpu" download>Download as .cpuprofile</a>, ` +
-        html`for Chrome DevTools or VS Code.</p>` +
-        section('Flame graph', flameGraph(root, busy)) +
-        section('Heaviest functions',
-          table('Heaviest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest'))
+        html`for Chrome DevTools or VS Code.</p>`
     }
   },
   style: readAsset(import.meta.url, './style.css')
 }
 
-function functionRow ({ function: { name, file, line, kind }, self, total }: FunctionTime, busy: number): string {
-  const place = file === '' ? '' : html` <span class="file">${visibleLine(placeOf({ file, line }))}</span>`
-  return html`<tr><th scope="row">${visibleLine(name)}!${place}</th><td class="number">${milliseconds(self / 1000)} ` +
-    html`<span class="share">${percent(self, busy)}</span></td><td class="number">${milliseconds(total / 1000)}</td>` +
+function functionRow (
+  { function: called, self, total }: FunctionTime, busy: number, graph: FlameGraph, editor: EditorLink | null
+): string {
+  const { kind } = called
+  const source = html` <span class="file">!${linkTo(called, editor)}</span>`
+  return html`<tr><th scope="row">${graph.nameOf(called)}!${source}</th>
+<td class="number">${milliseconds(self / 1000)} <span class="share">${percent(self, busy)}</span></td>` +
+    html`<td class="number">${milliseconds(total / 1000)}</td>` +
     html`<td><span class="kind code-${kind}">${CODE_KINDS[kind]}</span></td></tr>`
 }
 
-function placeOf ({ file, line }: Pick<CpuFunction, 'file' | 'line'>): string {
-  return line === 0 ? file : `${file}:${line}`
+/** The place of a function. Files below the working directory are stored without it. */
+function linkTo (called: CpuFunction, editor: EditorLink | null): string {
+  const source = sourceOf(called)
+  return called.file === '' ? '' : place(/^\w{2,}:/.test(source) ? source : resolve(source), editor)
 }
 
 /** A bar. Its position and width are shares of the whole width. */
@@ -60,39 +78,118 @@ interface Frame {
   width: number
 }
 
-/** An icicle: a bar for each call below its caller, as wide as its time. The table shows the same to screen readers. */
-function flameGraph (root: Call, busy: number): string {
-  if (busy <= 0) return note('The processor was idle.')
-  const frames = framesOf(root, busy)
-  const height = ((frames.at(-1)?.row ?? 0) + 1) * ROW_HEIGHT
-  return legend(frames) + html`<svg class="flame" width="100%" height="${height}" aria-hidden="true">!${
-    frames.map((frame) => bar(frame, busy))}</svg>`
-}
+/**
+ * An icicle: a bar for each call below its caller, as wide as its time. Calls of other code by other code are folded.
+ * A link zooms to a call; a search marks functions. The table shows the hottest functions as text.
+ */
+class FlameGraph {
+  readonly #zoomed: Call
+  readonly #width: number
+  readonly #isWhole: boolean
+  readonly #text: string
+  readonly #handler: CpuFunction | undefined
+  readonly #route: string
+  readonly #editor: EditorLink | null
 
-// Idle time is not in the graph: the root is as wide as the time of work.
-function framesOf (root: Call, busy: number): Frame[] {
-  const frames: Frame[] = [{ call: { ...root, total: busy }, row: 0, x: 0, width: 1 }]
-  // Row by row, so that the limit hides the deepest calls.
-  for (const { call, row, x } of frames) {
-    let left = x
-    for (const callee of call.callees.filter((one) => !isIdle(one))) {
-      const width = callee.total / busy
-      const isShown = width >= MIN_WIDTH && row + 1 < MAX_ROWS && frames.length < MAX_FRAMES
-      if (isShown) frames.push({ call: callee, row: row + 1, x: left, width })
-      left += width
-    }
+  constructor ({ root, calls, busy }: ReturnType<typeof callTreeOf>, { route }: Profile, { query, editor }: PanelView) {
+    const field = (name: string): string => String([query[name]].flat().at(-1) ?? '')
+    this.#zoomed = calls[Number(field('call') || 0)] ?? root
+    // Idle time is not in the graph: the root is as wide as the time of work.
+    this.#width = this.#zoomed === root ? busy : this.#zoomed.total
+    this.#isWhole = field('levels') === 'all'
+    this.#text = field('q').slice(0, MAX_TEXT)
+    this.#editor = editor
+    this.#route = route?.name ?? ''
+    const called = new Set(calls.filter(({ function: { kind }, caller }) =>
+      kind === 'own' && CALLS_HANDLERS.test(caller?.function.file ?? '')).map((call) => call.function))
+    // Other requests may run, too.
+    const declared = [...called].find((one) => sourceOf(one) === placeOf(route?.handler ?? '', null).shown)
+    this.#handler = declared ?? (called.size === 1 ? [...called][0] : undefined)
   }
-  return frames
-}
 
-function bar ({ call, row, x, width }: Frame, busy: number): string {
-  const { name, file, kind } = call.function
-  const label = file === '' ? name : `${name}, ${placeOf(call.function)}`
-  const title = visibleLine(`${label}: ${milliseconds(call.total / 1000)} (${percent(call.total, busy)})`)
-  const text = html`<text x="4" y="14">${visibleLine(name)}</text>`
-  const place = html`x="${(x * 100).toFixed(3)}%" y="${row * ROW_HEIGHT}" width="${(width * 100).toFixed(3)}%"`
-  return html`<svg class="frame code-${kind}" !${place} height="${ROW_HEIGHT - 1}"><title>${title}</title>` +
-    html`<rect width="100%" height="100%"/>!${width < MIN_TEXT_WIDTH ? '' : text}</svg>`
+  /** The name of a function; the handler has that of its route. */
+  nameOf (called: CpuFunction): string {
+    const { name } = called
+    if (called !== this.#handler) return visibleLine(name)
+    return visibleLine(`handler ${this.#route}${name === '(anonymous)' ? '' : `, ${name}`}`)
+  }
+
+  render (): string {
+    if (this.#width <= 0) return note('The processor was idle.')
+    const frames = this.#frames()
+    const height = ((frames.at(-1)?.row ?? 0) + 1) * ROW_HEIGHT
+    return this.#form() + this.#path() + legend(frames) +
+      html`<svg class="flame!${this.#text === '' ? '' : ' is-searched'}" width="100%" height="${height}">!${
+        frames.map((frame) => this.#bar(frame))}</svg>`
+  }
+
+  #frames (): Frame[] {
+    const frames: Frame[] = [{ call: this.#zoomed, row: 0, x: 0, width: 1 }]
+    // Row by row, so that the limit hides the deepest calls.
+    for (const { call, row, x } of frames) {
+      let left = x
+      for (const callee of this.#shownCallees(call, call)) {
+        const width = callee.total / this.#width
+        const isShown = width >= MIN_WIDTH && row + 1 < MAX_ROWS && frames.length < MAX_FRAMES
+        if (isShown) frames.push({ call: callee, row: row + 1, x: left, width })
+        left += width
+      }
+    }
+    return frames
+  }
+
+  /** What a call made, as far as it is not folded into `shown`, which is the frame above. */
+  #shownCallees (call: Call, shown: Call): Call[] {
+    return call.callees.filter((one) => !isIdle(one)).flatMap((callee) => {
+      const isFolded = !this.#isWhole && callee.function.kind !== 'own' && shown.function.kind !== 'own' &&
+        shown.caller !== undefined
+      return isFolded ? this.#shownCallees(callee, shown) : [callee]
+    })
+  }
+
+  #address (call: Call | undefined, isWhole = this.#isWhole): string {
+    const fields = { ...call && call.caller && { call: String(call.index) }, ...isWhole && { levels: 'all' } }
+    const query = new URLSearchParams({ ...fields, ...this.#text !== '' && { q: this.#text } })
+    return `${addressOf('cpu')}${query.size === 0 ? '' : `&${query}`}`
+  }
+
+  #form (): string {
+    const fields = { panel: 'cpu', call: String(this.#zoomed.index), levels: this.#isWhole ? 'all' : '' }
+    const hidden = Object.entries(fields).map(([name, value]) =>
+      html`<input type="hidden" name="${name}" value="${value}">`)
+    return html`<form method="get" class="filters">!${hidden}<label>Search functions <input type="search" name="q" ` +
+      html`value="${this.#text}" maxlength="${MAX_TEXT}" autocomplete="off"></label>` +
+      html`<button type="submit">Search</button><a href="${this.#address(this.#zoomed, !this.#isWhole)}">${
+        this.#isWhole ? 'Fold framework levels' : 'Show framework levels'}</a></form>`
+  }
+
+  /** The calls around the one that is zoomed, and its place. */
+  #path (): string {
+    const calls: Call[] = []
+    for (let one: Call | undefined = this.#zoomed; one !== undefined; one = one.caller) calls.unshift(one)
+    if (calls.length === 1) return ''
+    const { function: called } = this.#zoomed
+    const links = calls.slice(0, -1)
+      .filter(({ function: { kind }, caller }) => caller === undefined || kind === 'own' || this.#isWhole)
+      .map((one) => html`<a href="${this.#address(one)}">` +
+        html`${one.caller === undefined ? 'All calls' : this.nameOf(one.function)}</a> › `)
+    return html`<p>!${links}<strong>${this.nameOf(called)}</strong> ${milliseconds(this.#zoomed.total / 1000)} ` +
+      html`!${linkTo(called, this.#editor)}</p>`
+  }
+
+  #bar ({ call, row, x, width }: Frame): string {
+    const { file, kind } = call.function
+    const name = this.nameOf(call.function)
+    const label = file === '' ? name : `${name}, ${visibleLine(sourceOf(call.function))}`
+    const time = row === 0 ? this.#width : call.total
+    const isFound = this.#text !== '' && label.toLowerCase().includes(this.#text.toLowerCase())
+    return html`<a href="${this.#address(call)}"!${isFound ? ' class="found"' : ''}` +
+      html`!${width < MIN_TEXT_WIDTH ? ' tabindex="-1"' : ''}><svg class="frame code-${kind}" ` +
+      html`x="${(x * 100).toFixed(2)}%" y="${row * ROW_HEIGHT}" width="${(width * 100).toFixed(2)}%" ` +
+      html`height="${ROW_HEIGHT - 1}"><title>${label}: ${milliseconds(time / 1000)} (${percent(time, this.#width)})` +
+      html`</title><rect width="100%" height="100%"/>` +
+      html`!${width < MIN_TEXT_WIDTH ? '' : html`<text x="4" y="14">${name}</text>`}</svg></a>`
+  }
 }
 
 function legend (frames: readonly Frame[]): string {
@@ -100,158 +197,4 @@ function legend (frames: readonly Frame[]): string {
   return html`<ul class="legend" aria-label="Legend">!${kinds.map(([kind, label]) =>
     html`<li><svg class="swatch code-${kind}" viewBox="0 0 10 10" aria-hidden="true">` +
     html`<rect width="10" height="10"/></svg>${label}</li>`)}</ul>`
-}
-
-/** The request header that starts a CPU profile, with the value 1. The query parameter `_cpu` does the same. */
-export const CPU_HEADER = 'x-hindsight-cpu'
-
-/** The owners of code, as the legend shows them. */
-export const CODE_KINDS = {
-  own: 'your code',
-  dependency: 'dependencies',
-  hindsight: 'Hindsight',
-  node: 'Node.js',
-  engine: 'V8'
-} as const
-
-export type CodeKind = keyof typeof CODE_KINDS
-
-export interface CpuFunction {
-  name: string
-  /** Relative to the working directory if it is below it; empty: no file. */
-  file: string
-  /** From 1; 0: unknown. */
-  line: number
-  column: number
-  kind: CodeKind
-}
-
-/** The indexes of the function and of the caller (of the root: -1), and the time in itself. */
-export type StoredCall = [called: number, caller: number, self: number]
-
-/** The CPU profile of the process while one request was handled. Times are microseconds unless noted. */
-export interface CpuRecord {
-  /** Between two samples. */
-  interval: number
-  /** Milliseconds of the recording. */
-  duration: number
-  samples: number
-  functions: CpuFunction[]
-  /** The call tree, a caller before its calls. */
-  calls: StoredCall[]
-}
-
-/** Returns stored data if they have the form of a record; otherwise null. */
-export function readCpuRecord (data: unknown): CpuRecord | null {
-  const { functions, calls } = (data ?? {}) as Partial<CpuRecord>
-  const isValid = Array.isArray(functions) && Array.isArray(calls) && calls.length > 0 &&
-    calls.every((call, i) => Array.isArray(call) && functions[call[0]] !== undefined && call[1] < i)
-  return isValid ? data as CpuRecord : null
-}
-
-/** The reason that is stored in place of a record, if the request could not be recorded. */
-export function refusalOf (data: unknown): string | undefined {
-  const { refused } = (data ?? {}) as { refused?: unknown }
-  return typeof refused === 'string' ? refused : undefined
-}
-
-/** One call of the tree. Times are microseconds. */
-export interface Call {
-  /** The position in the record; 0: the root. */
-  index: number
-  function: CpuFunction
-  self: number
-  /** With the calls that it made. */
-  total: number
-  caller?: Call | undefined
-  /** The calls that it made, the longest first. */
-  callees: Call[]
-}
-
-/** The times of one function. Recursive calls count once in the total. */
-export type FunctionTime = Pick<Call, 'function' | 'self' | 'total'>
-
-/**
- * What is derived from the calls of a record: they are in its order, the root first; the heaviest functions are those
- * with the longest time in themselves.
- */
-export function callTreeOf ({ functions, calls: stored }: CpuRecord) {
-  const calls = stored.map(([called, , self], index): Call =>
-    ({ index, function: functions[called] as CpuFunction, self, total: self, callees: [] }))
-  // From the leaves to the root, so that a total is complete when it is added to that of the caller.
-  for (const call of calls.toReversed()) {
-    call.caller = calls[stored[call.index]?.[1] ?? -1]
-    call.caller?.callees.push(call)
-    if (call.caller !== undefined) call.caller.total += call.total
-  }
-  const times = new Map<CpuFunction, FunctionTime>()
-  for (const call of calls) {
-    call.callees.sort((a, b) => b.total - a.total || a.index - b.index)
-    const time = times.get(call.function) ?? { function: call.function, self: 0, total: 0 }
-    times.set(call.function, time)
-    time.self += call.self
-    if (!isRecursive(call)) time.total += call.total
-  }
-  const heaviest = [...times.values()].filter((time) => time.self > 0 && !isIdle(time))
-    .sort((a, b) => b.self - a.self || b.total - a.total)
-  const idle = calls.filter(isIdle).reduce((sum, call) => sum + call.self, 0)
-  const [root] = calls as [Call]
-  return { root, calls, idle, busy: root.total - idle, heaviest }
-}
-
-/** The function of the application that ran for the longest time, with what it called; null: there is no recording. */
-export function busiestPlace (value: unknown): string | null {
-  const record = readCpuRecord(value)
-  if (record === null) return null
-  const times = new Map<CpuFunction, number>()
-  for (const call of callTreeOf(record).calls) {
-    let caller: Call | undefined = call
-    while (caller !== undefined && caller.function.kind !== 'own') caller = caller.caller
-    if (caller !== undefined) times.set(caller.function, (times.get(caller.function) ?? 0) + call.self)
-  }
-  const [busiest] = [...times].sort(([, a], [, b]) => b - a)
-  return busiest === undefined ? null : `${busiest[0].name} (${placeOf(busiest[0])})`
-}
-
-function isRecursive (call: Call): boolean {
-  for (let one = call.caller; one !== undefined; one = one.caller) if (one.function === call.function) return true
-  return false
-}
-
-/** Whether the processor had nothing to do: V8 has a function for that. */
-export function isIdle ({ function: { name, kind } }: Pick<Call, 'function'>): boolean {
-  return kind === 'engine' && name === '(idle)'
-}
-
-/** A share of the whole in percent. */
-export function percent (part: number, whole: number): string {
-  const share = whole <= 0 ? 0 : part / whole
-  return `${(share * 100).toLocaleString('en', { maximumFractionDigits: share < 0.1 ? 1 : 0 })} %`
-}
-
-/**
- * The record as a .cpuprofile file (Chrome DevTools Protocol, Profiler.Profile). The order in time is not stored: each
- * call has one sample, callers before the calls that they made.
- */
-export function cpuProfileOf (record: CpuRecord): object {
-  const { root, calls } = callTreeOf(record)
-  return {
-    nodes: calls.map(({ index, function: { name, file, line, column }, self, callees }) => ({
-      id: index + 1,
-      callFrame: {
-        functionName: name === '(anonymous)' ? '' : name,
-        scriptId: String(record.calls[index]?.[0]),
-        url: isAbsolute(file) ? pathToFileURL(file).href : file,
-        lineNumber: line - 1,
-        columnNumber: column - 1
-      },
-      hitCount: Math.round(self / Math.max(1, record.interval)),
-      children: callees.map((callee) => callee.index + 1)
-    })),
-    startTime: 0,
-    endTime: root.total,
-    samples: calls.map(({ index }) => index + 1),
-    // Each delta is the time since the previous sample.
-    timeDeltas: [0, ...calls.map(({ self }) => self)].slice(0, calls.length)
-  }
 }
