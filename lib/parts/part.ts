@@ -15,9 +15,14 @@ declare module '../lifecycle/services.js' {
 /** The groups of the menu, in their order. */
 export const GROUPS = {
   overview: 'Overview',
-  routing: 'Routing',
-  security: 'Security',
-  delivery: 'Delivery',
+  request: 'Request',
+  errors: 'Errors',
+  logs: 'Logs',
+  timeline: 'Timeline',
+  queries: 'Queries',
+  calls: 'Calls',
+  cpu: 'CPU',
+  hooks: 'Headers and hooks',
   environment: 'Environment',
   application: 'Application'
 } as const
@@ -54,8 +59,10 @@ interface Ordered {
 export interface CollectorPanel<T = any> {
   /** The text of the panel's menu entry; default: the name of the part. */
   label?: string
-  /** Default: `application`. Only for parts of Hindsight, as is the next one. */
+  /** Default: `application`. Only for parts of Hindsight, as are the next two. */
   group?: keyof typeof GROUPS
+  /** Earlier names of the panel, which stay valid in addresses. */
+  aliases?: readonly string[]
   /** Whether every profile has the panel; otherwise only profiles with data of the part. */
   always?: boolean
   /** The number beside the label; 0: the panel has no data. */
@@ -68,7 +75,7 @@ export interface CollectorPanel<T = any> {
   render?: (data: T, profile: Profile, view: PanelView) => string
 }
 
-/** One bar of the waterfall, nested below the hook or handler that it began in. */
+/** One entry of the timeline, nested below the span, hook or handler that it began in. */
 export interface TimelineEntry {
   name: string
   /** Milliseconds since the request arrived. */
@@ -76,21 +83,23 @@ export interface TimelineEntry {
   /** Milliseconds; null: not ended. */
   duration: number | null
   failed?: boolean
-  /** The text of the tooltip. */
+  /** What equal entries have in common: they are one row. Default: the name. */
+  group?: string
+  /** The text of the details; default: the name. */
   detail?: string
   /** The line of the application that began it, `file:line`. */
   source?: string | null
   /** The URL of what shows more; default: the panel of the part. */
   link?: string
   /** A step of the request itself, and no work within one. */
-  step?: 'listener' | 'hook' | 'handler'
+  step?: 'listener' | 'hook' | 'handler' | 'serialization'
   /** Whether it is work for the profile or the page only: it is no candidate for the slowest part. */
   ofHindsight?: boolean
   /** The stage of a listener or hook, with the pass. */
   stage?: string
   /** The end of the class of the bar; default: `own`. */
   color?: string
-  /** The text of the legend; default: the label of the part. */
+  /** The kind of entries, as the filter shows it; default: the label of the part. */
   legend?: string
   /** The ids of a span of OpenTelemetry. */
   id?: unknown
@@ -99,9 +108,11 @@ export interface TimelineEntry {
   clientSpan?: { name: string, attributes: Record<string, unknown> }
 }
 
-/** A fact of the overview. */
+/** A fact of the overview, or a section of it. */
 export interface OverviewTile extends Ordered {
   title: string
+  /** Where a section is, such as a list; default: it is a fact, which takes one line. */
+  column?: 'main' | 'side'
   /** Markup; a tile without a value is left out. */
   value: string
 }
@@ -197,7 +208,7 @@ export interface Part<T = any> {
   /** The data with those of the time after the response; default: only the latter. Only for parts of Hindsight. */
   complete?: (data: T, late: T) => T
   panel?: CollectorPanel<T>
-  /** Bars of the waterfall. */
+  /** Entries of the timeline. */
   timeline?: (data: T, profile: Profile) => readonly TimelineEntry[]
   /** Facts of the overview. */
   overview?: (data: T, profile: Profile, view: PanelView) => readonly OverviewTile[]

@@ -49,6 +49,11 @@ export function withLate (list: readonly Data[], late: readonly Data[]): { all: 
   return { all, places }
 }
 
+/** `file:line` of a place, which may have a column. */
+export function lineOf (source: string): string {
+  return source.replace(/(:\d+):\d+$/, '$1')
+}
+
 export function numberOf (value: unknown): number | null {
   return typeof value === 'number' ? value : null
 }
@@ -171,12 +176,11 @@ export function renderPanel (part: Part, profile: Profile, view: PanelView): str
 /** An entry with what it does not give itself. */
 export type Span = TimelineEntry & Required<Pick<TimelineEntry, 'link' | 'color' | 'failed' | 'detail'>>
 
-/** The entries of all parts with a panel, ordered by their start. */
+/** The entries of all parts, ordered by their start. */
 export function timelineOf (parts: readonly Part[], profile: Profile): Span[] {
-  return panelsOf(parts, profile).flatMap((part) => {
+  return parts.flatMap((part) => {
     const defaults = { link: addressOf(part.name), color: 'own', failed: false }
     return resultsOf([part], profile, (_, data) => part.timeline?.(data, profile))
-      // Steps have their own colors, which need no legend.
       .map((entry): Span => ({
         ...defaults, detail: entry.name, ...entry.step === undefined && { legend: labelOf(part) }, ...entry
       }))

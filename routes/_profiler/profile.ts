@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
 import type { Criteria } from '../../lib/store/criteria.js'
-import { isSuccess, type ProfileSummary } from '../../lib/store/profile.js'
+import type { ProfileSummary } from '../../lib/store/profile.js'
+import type { Sort } from '../../lib/store/storage.js'
 import { withCalled } from './called.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
@@ -14,6 +15,7 @@ const BadChoiceError = createError('HINDSIGHT_BAD_CHOICE',
   'Select two profiles to compare them, %s selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.', 400)
 
 const MAX_CHILDREN = 20
+const MAX_SAME_TIME = 20
 
 /** One profile: panels, its request in other formats, comparisons, and the form that pins it. */
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
@@ -41,10 +43,11 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const { token } = profile
   const { FIRST_PANEL, profilePage } = await import('../../lib/reading/pages/profile.js')
   const panels = panelsOf(parts, profile)
-  const panel = panels.find(({ name }) => name === (query.panel ?? FIRST_PANEL))
+  const name = String(query.panel ?? FIRST_PANEL)
+  const panel = panels.find((part) => part.name === name || part.panel?.aliases?.includes(name))
   if (panel === undefined) {
     const names = panels.map(({ name }) => name).join(', ')
-    throw new NotAvailableError(`Panel "${String(query.panel)}" was not found; this profile has: ${names}.`)
+    throw new NotAvailableError(`Panel "${name}" was not found; this profile has: ${names}.`)
   }
   const format = formatOf(request, reply)
   if (format === 'json') return profile
@@ -59,11 +62,21 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   // A profile of an application's own store may have an invalid time, by which no success can be found.
   const isDated = !Number.isNaN(Date.parse(profile.time))
   const showsDifferences = isDated && panel.name === FIRST_PANEL
-  const [[summary], [parent = null], children, success] = await Promise.all([
+  // Profiles of the same millisecond are in the order of the store.
+  const beside = async (criteria: Criteria, sort: Sort): Promise<string | undefined> => {
+    if (!isDated) return undefined
+    const { profiles } = await profiler.search({ criteria, limit: MAX_SAME_TIME, sort })
+    const place = profiles.findIndex((one) => one.token === token)
+    return place === -1 ? undefined : profiles[place + 1]?.token
+  }
+  const time = Date.parse(profile.time)
+  const [[summary], [parent = null], children, success, older, newer] = await Promise.all([
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),
     find({ parent: token }, MAX_CHILDREN),
-    showsDifferences ? successOf(sourceOf(request), profile, parts) : null
+    showsDifferences ? successOf(sourceOf(request), profile, parts) : null,
+    beside({ until: time }, '-time'),
+    beside({ from: time }, 'time')
   ])
   const view = {
     formToken: await formTokenOf(request),
@@ -71,10 +84,10 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     replayable: debug,
     parent,
     children,
+    older,
+    newer,
     parts,
-    differences: showsDifferences && (success !== null || !isSuccess(profile))
-      ? renderDifferences(success, baseOf(request), debug)
-      : '',
+    differences: success === null ? '' : renderDifferences(success, baseOf(request), debug),
     query,
     editor
   }

@@ -7,7 +7,7 @@ import { attempt, fieldsPart, type Data } from '../read.js'
 import type { Values } from '../section.js'
 
 /** Versions, and a hash of the options. */
-export const config = fieldsPart('config', 'Configuration', 'environment', 'Versions', {
+export const config = fieldsPart('config', 'Environment', 'environment', 'Versions', {
   differences: [{ order: 90, values: environmentOf }]
 })
 

@@ -1,6 +1,6 @@
 import { fieldsPart } from '../read.js'
 
 /** Whether the page of another origin may read the response, and by which rule. */
-export const cors = fieldsPart('cors', 'CORS', 'security', 'Decision', {
+export const cors = fieldsPart('cors', 'CORS', 'hooks', 'Decision', {
   panel: { problem: ({ allowed }) => allowed === false }
 })

@@ -50,7 +50,7 @@ export const csp: Part<Data> = {
   name: 'csp',
   panel: {
     label: 'Content Security Policy',
-    group: 'security',
+    group: 'hooks',
     warnings: (_, profile) => violationsOf(profile).length,
     render: ({ ofRoute, ofDiagnosticPage, nonces }, profile) =>
       (violationsOf(profile).length === 0

@@ -23,8 +23,8 @@ const OBSERVERS: ReadonlySet<string> = new Set([
 export const events: Part = {
   name: 'events',
   panel: {
-    label: 'Events',
-    group: 'overview',
+    label: 'Headers and hooks',
+    group: 'hooks',
     always: true,
     count: (_, { events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
     problem: (_, { events }) => events.filter(({ outcome }) => outcome === 'raised').length,
@@ -41,20 +41,21 @@ export const events: Part = {
 export const headers: Part = { name: 'headers', comparison: [] }
 
 function entryOf (
-  { stage, listener, pass, outcome, source, start, duration }: ListenerEvent, i: number
+  { stage, listener, pass, outcome, plugin, source, start, duration }: ListenerEvent, i: number
 ): TimelineEntry[] {
   if (outcome === 'skipped') return []
   const title = `${stage}${pass === 'error' ? ', error pass' : ''}`
   const isListener = stage.startsWith('kernel.')
   return [{
     step: isListener ? 'listener' : 'hook',
-    ...!isListener && { legend: 'application hook' },
+    legend: isListener ? 'listener' : 'hook',
     ofHindsight: isListener && OBSERVERS.has(listener),
-    name: listener,
+    name: listener === 'anonymous' ? `${stage} hook` : listener,
+    source: source ?? null,
     start,
     duration,
     failed: outcome === 'raised',
-    detail: `${title}: ${outcome}${source === undefined ? '' : `; added at ${source}`}`,
+    detail: [title, plugin, outcome].filter(Boolean).join(', '),
     link: addressOf('events', `event-${i + 1}`),
     stage: title
   }]

@@ -1,4 +1,4 @@
-import { renderChain, renderTraces } from '../../error-page/exceptions.js'
+import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
 import { rejectedCard, rejectedTable } from '../../error-page/rejected-input.js'
 import { exceptionParts, rejectedParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
@@ -6,13 +6,15 @@ import { mainCause } from '../../errors/root-cause.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import type { Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
-import { counted, cut } from '../../view/visible.js'
+import { counted, cut, visibleLine } from '../../view/visible.js'
 import { attempt, listHint, listOf } from '../read.js'
 import type { PanelView, Part } from '../part.js'
 import { plainCopy } from '../collect.js'
 
 /** Characters. */
 const MAX_SHOWN = 300
+/** Lines of an excerpt of the overview before and after its line. */
+const AROUND = 2
 const MAX_MESSAGE = 2_000
 const MAX_CHAIN = 12_000
 
@@ -20,7 +22,8 @@ const MAX_CHAIN = 12_000
 export const exceptions: Part = {
   name: 'exceptions',
   panel: {
-    group: 'overview',
+    label: 'Errors',
+    group: 'errors',
     always: true,
     count: (_, { exceptions }) => exceptions.length,
     problem: (_, { exceptions }) => exceptions.length,
@@ -29,11 +32,14 @@ export const exceptions: Part = {
   },
   overview (_, { exceptions }, { editor }) {
     const frame = exceptions.flatMap(({ frames = [] }) => frames).find(({ own }) => own)
-    const value = frame === undefined ? '' : place(`${frame.file}:${frame.line}`, editor)
+    const thrownAt = frame === undefined ? '' : place(`${frame.file}:${frame.line}`, editor)
+    const excerpt = frame === undefined ? '' : renderExcerpt(frame, AROUND)
+    const title = exceptions.map(nameAndMessage)[0] ?? ''
     const rejected = exceptions.at(-1)?.rejected
     return [
-      { order: 10, title: 'Rejected', value: rejected === undefined ? '' : rejectedTable(rejected) },
-      { order: 60, title: 'Thrown at', value }
+      { order: 9, title: 'Rejected', column: 'main', value: rejected === undefined ? '' : rejectedTable(rejected) },
+      { order: 60, title: 'Thrown at', value: thrownAt },
+      { order: 10, title: visibleLine(cut(title, MAX_SHOWN)), column: 'main', value: excerpt }
     ]
   },
   toolbar (_, profile) {
@@ -65,7 +71,7 @@ export const otherErrors: Part = {
   name: 'otherErrors',
   panel: {
     label: 'Other errors',
-    group: 'overview',
+    group: 'errors',
     problem: (_, profile) => otherChains(profile).length,
     render (_, profile, view) {
       const chains = otherChains(profile)

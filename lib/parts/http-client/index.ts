@@ -2,7 +2,7 @@ import type { Profile } from '../../store/profile.js'
 import {
   countedLabel, entryRow, entryTable, fold, json, milliseconds, pending, place, statusBadge, table
 } from '../../view/components.js'
-import { counted, visibleLine } from '../../view/visible.js'
+import { counted, cut, visibleLine } from '../../view/visible.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { addressOf, listHint, listOf, numberOf, withLate, type Data } from '../read.js'
@@ -22,8 +22,8 @@ export const httpClient: Part<Data> = {
     return { count: Number(data.count ?? 0) + Number(late.count) - replaced, calls: all }
   },
   panel: {
-    label: 'HTTP client',
-    group: 'environment',
+    label: 'Calls',
+    group: 'calls',
     problem: ({ calls }) => failedCalls(calls).length,
     warnings: (data, profile) => problemsOf(data, profile).length,
     render (data, profile, { editor, replayable }) {
@@ -43,10 +43,12 @@ export const httpClient: Part<Data> = {
   timeline: ({ calls }, profile) =>
     listOf(calls).flatMap((call, i) => [entryOf(call, i, profile), ...entriesOfCalled(call, i)]),
   overview ({ count, calls }) {
-    const failed = failedCalls(calls).length
-    const text = counted(Number(count), 'call') + (failed > 0 ? `, ${failed} failed` : '')
-    const value = typeof count === 'number' ? html`<a href="${addressOf('http-client')}">${text}</a>` : ''
-    return [{ order: 40, title: 'Outgoing calls', value }]
+    const failed = failedCalls(calls)
+    const text = counted(Number(count), 'call') + (failed.length > 0 ? `, ${failed.length} failed` : '')
+    const failures = failed.slice(0, MAX_FAILURES).map(({ method, url, status, error }) =>
+      html`<div class="failure">${`${String(method)} ${cut(String(url), MAX_URL)}: ${String(error ?? status)}`}</div>`)
+    const value = html`<a href="${addressOf('http-client')}">${text}</a>!${failures}`
+    return [{ order: 40, title: 'Calls', value: typeof count === 'number' ? value : '' }]
   },
   toolbar (data) {
     const [count, failed] = [numberOf(data.count) ?? 0, failedCalls(data.calls).length]
@@ -68,6 +70,9 @@ export const httpClient: Part<Data> = {
   style: '.bar-call { fill: light-dark(#b0467a, #f098c2) }\n'
 }
 
+/** Of the overview; characters of their URLs. */
+const MAX_FAILURES = 2
+const MAX_URL = 100
 /** Lines of the Markdown. */
 const MAX_GROUPS = 15
 
@@ -145,6 +150,7 @@ function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
     color: 'call',
     legend: 'outgoing HTTP call',
     name: `${method} ${host === own ? '' : host}${pathname}`,
+    group: shapeOf(call, profile.route).replace(/ https?:\/\//, ' '),
     start: Number(start),
     duration: numberOf(duration),
     failed,

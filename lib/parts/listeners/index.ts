@@ -12,7 +12,7 @@ export const attributes: Part<Data> = {
   name: 'attributes',
   panel: {
     label: 'Attributes',
-    group: 'routing',
+    group: 'request',
     render: (data) => pairsSection('Declared by the route',
       Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null)))
   }
@@ -23,34 +23,34 @@ export const params: Part<Data> = {
   name: 'params',
   panel: {
     label: 'Parameters',
-    group: 'routing',
+    group: 'request',
     problem: (data) => conversionsOf(data).filter(({ value }) => value === FAILED).length,
     render: (data) =>
       rowsSection('Conversions', PARAM_COLUMNS, conversionsOf(data), 'No path parameter was converted.')
   }
 }
 
-export const template = fieldsPart('template', 'Template', 'routing', 'Rendered')
+export const template = fieldsPart('template', 'Template', 'hooks', 'Rendered')
 
-export const pagination = fieldsPart('pagination', 'Pagination', 'routing', 'Page', {
+export const pagination = fieldsPart('pagination', 'Pagination', 'request', 'Page', {
   panel: { problem: ({ page, pages }) => typeof pages === 'number' && Number(page) > pages }
 })
 
-export const locale = fieldsPart('locale', 'Locale', 'routing', 'Locale')
+export const locale = fieldsPart('locale', 'Locale', 'request', 'Locale')
 
 /** The session, without its id and values. */
-export const session = fieldsPart('session', 'Session', 'security', 'Session', {
+export const session = fieldsPart('session', 'Session', 'request', 'Session', {
   comparison: [{ order: 50 }],
   differences: [{ order: 70, values: ({ keys }) => flattenPaths(keys, 'session value') }]
 })
 
-export const cache = fieldsPart('cache', 'HTTP cache', 'delivery', 'Decision')
+export const cache = fieldsPart('cache', 'HTTP cache', 'hooks', 'Decision')
 
 export const links: Part<Data> = {
   name: 'links',
   panel: {
     label: 'Links',
-    group: 'delivery',
+    group: 'hooks',
     render: ({ route, added }) =>
       rowsSection('Declared by the route', LINK_COLUMNS, listOf(route)) +
       rowsSection('Added while the request was handled', LINK_COLUMNS, listOf(added))
@@ -61,7 +61,7 @@ export const assets: Part<Data> = {
   name: 'assets',
   panel: {
     label: 'Assets',
-    group: 'delivery',
+    group: 'hooks',
     // A rendered asset is stored as its kind and its file.
     render: ({ rendered, ...source }) =>
       pairsSection('Rendered', { files: rendered ?? [] }) + fields('Source', source)

@@ -1,12 +1,13 @@
 import { isErrorOrWorse, isNotification, LEVELS, mostSevere, type LogRecord } from '../../logs/log-record.js'
-import { counted, cut, fence } from '../../view/visible.js'
+import { counted, cut, fence, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { countedLabel, fold, json, milliseconds, note, select, table } from '../../view/components.js'
+import { countedLabel, fold, json, milliseconds, note, place, select, table } from '../../view/components.js'
 import { logLine } from '../../error-page/render-text.js'
 import { readAsset } from '../../view/asset.js'
 import type { Profile } from '../../store/profile.js'
-import { isObject, listOf } from '../read.js'
-import type { PanelView, Part } from '../part.js'
+import { visibleJson } from '../../view/json.js'
+import { isObject, lineOf, listOf } from '../read.js'
+import type { PanelView, Part, TimelineEntry } from '../part.js'
 import { align, flattenPaths, type Section, type Values } from '../section.js'
 
 /** The texts of the filter, by level. */
@@ -27,6 +28,8 @@ const MAX_FIELDS = 4
 /** Lines of the Markdown, and characters of a message. */
 const MAX_SUMMARY = 12
 const MAX_MESSAGE = 300
+/** Of the overview. */
+const LAST_LINES = 4
 
 /** Whether Node.js publishes the lines of `console`. */
 const hasConsole = Number.parseInt(process.versions.node, 10) >= 22
@@ -36,13 +39,13 @@ export const logs: Part = {
   name: 'logs',
   panel: {
     label: 'Logs',
-    group: 'overview',
+    group: 'logs',
     always: true,
     count: (_, { logs }) => logs.filter((line) => !isNotification(line)).length,
     problem: (_, { logs }) => logs.filter(isErrorOrWorse).length,
     warnings: (_, { logs }) => logs.filter(isWarning).length,
     render: (_, profile, view) =>
-      (profile.logs.length === 0 ? note('No log messages.') : logTable(profile, filterOf(view))) +
+      (profile.logs.length === 0 ? note('No log messages.') : logTable(profile, filterOf(view), view)) +
       (hasConsole ? '' : html`<p class="console-note">Lines of console.log and its like need Node.js 22 or later.</p>`)
   },
   toolbar (_, { logs: lines }) {
@@ -63,6 +66,10 @@ export const logs: Part = {
   toolbarStyle: '.logs { --icon: "M0 2h14v2H0zm0 4h14v2H0zm0 4h9v2H0z" }\n' +
     '@media (max-width: 400px) { .logs .label { font-size: 0 } }\n',
   markdown: (_, { logs }) => [{ order: 30, title: 'Last log lines', blocks: [lastLines(logs)] }],
+  overview: (_, { logs, time }, view) => [{
+    order: 30, title: 'Last log lines', column: 'main', value: lastOf(logs, Date.parse(time), view)
+  }],
+  timeline: (_, { logs, time }) => linesOf(logs).map((line) => entryOf(line, Date.parse(time))),
   comparison: [{ order: 80, compare: compareLogs }],
   style: readAsset(import.meta.url, './style.css')
 }
@@ -71,7 +78,7 @@ function isWarning ({ level }: Pick<LogRecord, 'level'>): boolean {
   return level === 'warn'
 }
 
-function logTable ({ logs, time }: Profile, filter: Filter): string {
+function logTable ({ logs, time }: Profile, filter: Filter, view: PanelView): string {
   const lines = filter.events ? logs : logs.filter((line) => !isNotification(line))
   const matching = lines.filter((line) => matches(line, filter))
   const shown = mostSevere(matching, MAX_LINES)
@@ -79,7 +86,7 @@ function logTable ({ logs, time }: Profile, filter: Filter): string {
   return filterForm(lines, logs.filter(isNotification).length, filter) +
     html`<p class="note log-count">${matching.length.toLocaleString('en')} of ${counted(lines.length, 'line')}</p>` +
     (left > 0 ? note(`${counted(left, 'line')} that are less severe or older are left out.`) : '') +
-    table('Log lines', ['Time', 'Level', 'Channel', 'Message'], shown.map((line) => row(line, Date.parse(time))),
+    table('Log lines', ['Time', 'Level', 'Channel', 'Message'], shown.map((line) => row(line, Date.parse(time), view)),
       'rows logs')
 }
 
@@ -111,12 +118,14 @@ function hasLevel (line: LogRecord, least: string): boolean {
   return !names.includes(line.level) || names.indexOf(line.level) >= names.indexOf(least)
 }
 
-function row ({ time, offset, level, channel, message, context }: LogRecord, startedAt: number): string {
+function row (line: LogRecord, startedAt: number, { editor }: PanelView): string {
+  const { time, offset, level, channel, message, context, source } = line
+  const from = source === undefined ? '' : html` <small>!${place(lineOf(source), editor)}</small>`
   return html`<tr class="log log-${level}">
 <td><time datetime="${time}">${String(time).slice(11, 23)}</time>
 <small>+${milliseconds(offset ?? Date.parse(time) - startedAt)}</small></td>
 <td><span class="level">${level}</span></td><td>${channel}</td>
-<td class="text">${message}!${contextOf(context)}</td></tr>`
+<td class="text">${message}!${from}!${contextOf(context)}</td></tr>`
 }
 
 function contextOf (context: unknown): string {
@@ -135,6 +144,31 @@ function filterForm (lines: readonly LogRecord[], notifications: number, { level
 <input type="search" name="q" value="${text}" maxlength="!${MAX_TEXT}" autocomplete="off"></label>
 !${notifications === 0 ? '' : listeners}
 <button type="submit">Filter</button></form>`
+}
+
+/** The last lines of the application: those of Fastify about the request say what the page says, too. */
+function lastOf (logs: readonly LogRecord[], startedAt: number, { editor }: PanelView): string {
+  const lines = linesOf(logs).filter(({ channel }) => channel !== 'request').slice(-LAST_LINES)
+  const items = lines.map(({ time, offset, level, message, source }) => html`<li class="log log-${level}"><small>` +
+    html`+${milliseconds(offset ?? Date.parse(time) - startedAt)}</small> <span class="level">${level}</span> ` +
+    html`${cut(visibleLine(String(message)), MAX_MESSAGE)}!${source === undefined
+      ? ''
+      : html` <small>!${place(lineOf(source), editor)}</small>`}</li>`)
+  return items.length === 0 ? '' : html`<ol class="log-lines">!${items}</ol>`
+}
+
+function entryOf (line: LogRecord, startedAt: number): TimelineEntry {
+  const { time, offset, level, channel, message, context, source = null } = line
+  return {
+    name: String(message),
+    start: offset ?? Date.parse(time) - startedAt,
+    duration: 0,
+    failed: isErrorOrWorse({ level }),
+    color: isWarning({ level }) ? 'warning' : 'log',
+    legend: channel === 'console' ? 'console line' : 'log line',
+    detail: `${level}, ${channel}${isObject(context) ? ` ${visibleJson(context)}` : ''}`,
+    source
+  }
 }
 
 function lastLines (logs: unknown): string {

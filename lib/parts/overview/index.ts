@@ -1,11 +1,11 @@
 import { STATUS_CODES } from 'node:http'
 import type { FlattenedException } from '../../errors/exception.js'
-import { counted, visibleLine } from '../../view/visible.js'
+import { visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { lead, milliseconds, note, placeOf, section, statusBadge } from '../../view/components.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
-import { addressOf, labelOf, panelsOf, problemsOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
-import type { PanelView, Part } from '../part.js'
+import { resultsOf, sentencesOf, timelineOf } from '../read.js'
+import type { OverviewTile, PanelView, Part } from '../part.js'
 
 const MAX_MESSAGE = 500
 
@@ -17,41 +17,53 @@ export const overview: Part = {
     group: 'overview',
     always: true,
     render: (_, profile, view) => {
-      const shown = panelsOf(view.parts, profile)
-      const tiles = resultsOf(shown, profile, (part, data) => part.overview?.(data, profile, view))
+      const tiles = resultsOf(view.parts, profile, (part, data) => part.overview?.(data, profile, view))
         .filter(({ value }) => value !== '')
-        .map(({ title, value }) => html`<div><dt>${String(title)}</dt><dd>!${String(value)}</dd></div>`)
-      const sentences = sentencesOf(shown, profile).map((text) => html`<p>${text}</p>`)
+      const facts = tiles.filter(({ column }) => column === undefined)
+        .map(({ title, value }) => html`<dt>${String(title)}</dt><dd>!${String(value)}</dd>`)
+      const sections = (name: OverviewTile['column']): string[] => tiles.filter(({ column }) => column === name)
+        .map(({ title, value }) => title === '' ? String(value) : section(String(title), String(value)))
+      const sentences = sentencesOf(view.parts, profile)
+      // The line above the panels has the status and the time.
+      const isPlain = isSuccess(profile) && profile.status > 0 && endingEvent(profile) === undefined
+      const first = isPlain ? sentences.shift() : undefined
       const mood = isFailure(profile) ? 'bad' : isSuccess(profile) && profile.status > 0 ? 'good' : 'plain'
-      return lead(outcomeSentence(profile), mood) +
-        html`!${sentences}<dl class="tiles">!${tiles}</dl>!${view.differences ?? ''}!${relatedRequests(profile, view)}`
+      return lead(first ?? outcomeSentence(profile), mood) +
+        html`!${sentences.map((text) => html`<p>${text}</p>`)}<div class="overview"><div>!${sections('main')}</div>` +
+        html`<div><dl class="facts-list">!${facts}</dl>!${sections('side')}</div></div>` +
+        html`!${view.differences ?? ''}!${relatedRequests(profile, view)}`
     }
   },
   overview: (_, profile, { parts }) => [
-    { order: 20, title: 'Slowest part', value: profile.status === 0 ? '' : slowestPart(timelineOf(parts, profile)) },
-    { order: 30, title: 'Problems', value: problemLinks(parts, profile) }
+    { order: 10, title: 'Slowest part', value: profile.status === 0 ? '' : slowestPart(parts, profile) }
   ]
 }
 
 /** What happened to a request, in sentences that state recorded facts only. */
 export function outcomeSentence (profile: Profile): string {
-  const { method, status, exceptions, events, duration } = profile
+  const { method, status, exceptions, duration } = profile
   if (status === 0) return `The response had not ended after ${milliseconds(duration)}.`
   const closer = { 499: 'client', 444: 'server' }[status]
   if (closer !== undefined) {
     return `The ${closer} closed the connection after ${milliseconds(duration)}, before the response.`
   }
-  const ended = ['raised', 'answered'].map((one) => events.find(({ outcome }) => outcome === one)).find(Boolean)
+  const ended = endingEvent(profile)
   const by = ended === undefined
     ? ''
     : ` The ${ended.stage.startsWith('kernel.') ? 'listener' : `${ended.stage} hook`} "${ended.listener}" ` +
       (ended.outcome === 'raised' ? 'raised an error.' : 'sent the response.')
-  const answer = `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${milliseconds(duration)}`
   const last = exceptions.at(-1)
-  if (last === undefined) return `${answer}.${by}`
+  if (last === undefined) {
+    return `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${milliseconds(duration)}.${by}`
+  }
   const [root = last] = exceptions
   const cause = root === last ? '' : ` Its root cause is ${errorText(root)}.`
-  return `${answer}: ${errorText(last)}.${cause}${by}`
+  return `${errorText(last)}.${cause}${by}`
+}
+
+/** The event that raised an error, or else the one that answered. */
+function endingEvent ({ events }: Profile): Profile['events'][number] | undefined {
+  return ['raised', 'answered'].map((one) => events.find(({ outcome }) => outcome === one)).find(Boolean)
 }
 
 function errorText ({ name, message, frames = [] }: FlattenedException): string {
@@ -60,23 +72,13 @@ function errorText ({ name, message, frames = [] }: FlattenedException): string 
   return `${visibleLine(`${name}: ${message}`).slice(0, MAX_MESSAGE).replace(/\.$/, '')}${where}`
 }
 
-function problemLinks (parts: readonly Part[], profile: Profile): string {
-  const links = panelsOf(parts, profile).map((part) => {
-    const { errors, warnings } = problemsOf(part, profile)
-    const numbers = [errors > 0 && counted(errors, 'error'), warnings > 0 && counted(warnings, 'warning')]
-      .filter(Boolean)
-    if (numbers.length === 0) return ''
-    return html`<div><a href="${addressOf(part.name)}">${labelOf(part)}</a>: ${numbers.join(', ')}</div>`
-  })
-  return links.join('') || 'None'
-}
-
 // A handler waits for its outgoing calls: the slowest one is shown, too.
-function slowestPart (spans: readonly Span[]): string {
-  const ended = spans.filter(({ duration, ofHindsight }) => duration !== null && ofHindsight !== true)
+function slowestPart (parts: readonly Part[], profile: Profile): string {
+  const ended = timelineOf(parts, profile).filter(({ start, duration, ofHindsight }) =>
+    duration !== null && ofHindsight !== true && start <= profile.duration)
     .sort((a, b) => Number(b.duration) - Number(a.duration))
   const [slowest] = ended
-  if (slowest === undefined) return 'Not recorded'
+  if (slowest === undefined || slowest.duration === 0) return ''
   const within = slowest.step === 'handler' ? ended.filter(({ step }) => step === undefined) : []
   return [slowest, ...within.slice(0, 1)].map(({ name, duration, link }) => html`<div><a href="${link}">` +
     html`${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>${milliseconds(duration)}</strong></div>`).join('')

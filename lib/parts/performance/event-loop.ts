@@ -5,7 +5,7 @@ import { performance } from '../../clock.js'
 export interface Interval { start: number, end: number }
 
 /** Milliseconds without a pause from which the event loop is said to be blocked. */
-const MIN_BLOCK = 50
+export const MIN_BLOCK = 50
 const CHECK_INTERVAL = 10
 /** Of the process. */
 const MAX_INTERVALS = 200

@@ -29,7 +29,7 @@ export const queries: Part<Data> = {
   complete: completed,
   panel: {
     label: 'Queries',
-    group: 'overview',
+    group: 'queries',
     count: ({ count }) => numberOf(count) ?? undefined,
     problem: ({ failed }) => numberOf(failed) ?? 0,
     warnings: (data) => warningsOf(data).length,
@@ -41,7 +41,11 @@ export const queries: Part<Data> = {
   overview (data, profile) {
     const [first] = warningsOf(data)
     const warning = first === undefined ? '' : html`<div>!${findingText(first, recorded(data.queries))}</div>`
-    const link = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>!${warning}`
+    const failed = recorded(data.queries).find(({ error }) => error !== undefined)
+    const failure = failed === undefined
+      ? ''
+      : html`<div class="failure"><code>${oneLine(failed.statement, MAX_NAME)}</code> ${failed.error?.message}</div>`
+    const link = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>!${failure}!${warning}`
     return [{ order: 25, title: 'Queries', value: numberOf(data.count) === null ? '' : link }]
   },
   toolbar (data) {
@@ -158,6 +162,7 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     color: 'query',
     legend: 'query',
     name: oneLine(statement, MAX_NAME),
+    group: oneLine(query.shape, MAX_NAME),
     start,
     duration,
     failed: error !== undefined,

@@ -4,6 +4,7 @@ import { isClientHeader } from '../../http/header-text.js'
 import type { Profile } from '../../store/profile.js'
 import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'
 import { html } from '../../view/html.js'
+import { visibleJson } from '../../view/json.js'
 import { cut, escapeMarkdown, fence, visibleLine } from '../../view/visible.js'
 import { dataOf, failureOf, isObject, splitUrl, type Data } from '../read.js'
 import type { Part } from '../part.js'
@@ -11,6 +12,8 @@ import { flattenPaths, type Values } from '../section.js'
 
 /** Characters of the markup of a body that is not folded. */
 const MAX_OPEN = 8_000
+/** Characters of a body in the overview. */
+const MAX_EXCERPT = 500
 /** Headers of the Markdown. */
 const MAX_HEADERS = 20
 /** Characters of the Markdown. */
@@ -22,13 +25,17 @@ const BODY = 'request body'
 export const request: Part<Data> = {
   name: 'request',
   panel: {
-    label: 'Request / Response',
-    group: 'overview',
+    label: 'Request',
+    group: 'request',
     always: true,
     problem: (_, profile) => failureOf(profile, 'response') !== undefined,
     render: (data, profile) => html`<div class="messages"><div class="message-part">!${requestPart(data, profile)}</div>
 <div class="message-part">!${responsePart(profile)}</div></div>`
   },
+  overview: (data, profile) => [
+    { order: 50, title: 'Request body', column: 'side', value: bodyExcerpt(data) },
+    { order: 51, title: 'Response body', column: 'side', value: bodyExcerpt(responseOf(profile)) }
+  ],
   toolbar: (_, { status, method }) => ({
     order: 10,
     className: `status status-${statusClass(status)}`,
@@ -133,6 +140,12 @@ function bodyOf ({ body, bodyNote }: Data): string {
   if (isFlat) return pairs('Body', body, 'An empty object.')
   const markup = json(body)
   return markup.length <= MAX_OPEN ? markup : fold(`Body, ${bytes(markup.length)} of text`, markup)
+}
+
+function bodyExcerpt ({ body }: Data): string {
+  if (body === undefined || body === null || body === '') return ''
+  const text = typeof body === 'string' ? body : visibleJson(body, 1).replace(/\n */g, ' ')
+  return html`<pre class="data">${cut(text, MAX_EXCERPT)}</pre>`
 }
 
 function markdownOf (data: Data, { method, url }: Profile): string[] {

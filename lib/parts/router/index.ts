@@ -24,7 +24,7 @@ export const router: Part<Data> = {
   name: 'router',
   panel: {
     label: 'Routing',
-    group: 'routing',
+    group: 'request',
     always: true,
     problem: (_, { route, status }) => !route && (status === 404 || status === 405),
     render: (data, profile, view) => matchedRoute(profile, view) + nearRoutes(data)

@@ -15,7 +15,7 @@ export const security: Part<Data> = {
   name: 'security',
   panel: {
     label: 'Security',
-    group: 'security',
+    group: 'request',
     always: true,
     count: (_, { collectors }) => collectors.security === undefined ? 0 : undefined,
     problem: (_, { collectors, status }) => collectors.security !== undefined && DENIED.has(status),

@@ -15,7 +15,7 @@ export const spans: Part<Data> = {
   name: 'spans',
   panel: {
     label: 'Spans',
-    group: 'environment',
+    group: 'timeline',
     problem: ({ spans }) => listOf(spans).filter((span) => isShownHere(span) && span.error !== undefined).length,
     render ({ count, spans }) {
       const all = listOf(spans)

@@ -5,7 +5,7 @@ import { dataOf, fieldsPart, type Data } from '../read.js'
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
 /** The place of the request in a distributed trace (W3C Trace Context). */
-export const trace = fieldsPart('trace', 'Trace', 'environment', 'Trace', { comparison: [] })
+export const trace = fieldsPart('trace', 'Trace', 'calls', 'Trace', { comparison: [] })
 
 /** Reads the trace that a request is part of (W3C Trace Context); null where there is none, or an invalid one. */
 export function traceOf (traceparent: unknown): { traceId: string, parentId: string, sampled: boolean } | null {

@@ -11,7 +11,7 @@ export const wire: Part<Data> = {
   name: 'wire',
   panel: {
     label: 'Changed values',
-    group: 'overview',
+    group: 'request',
     count: (data) => changesOf(data).length,
     render: (data) => tableOf('The handler did not receive what the client sent', changesOf(data, false)) +
       tableOf('The client did not receive what the handler returned', changesOf(data, true)) ||

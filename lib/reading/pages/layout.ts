@@ -83,7 +83,12 @@ export function noticePage (options: PageOptions, title: string, sentence: strin
 }
 
 const SHORTCUTS = {
-  '/': 'Search', j: 'Next row', k: 'Previous row', 'o or Enter': 'Open', 'g e': 'Latest failure', '?': 'This help'
+  '/': 'Search',
+  j: 'Next row, or older profile',
+  k: 'Previous row, or newer profile',
+  'o or Enter': 'Open',
+  'g e': 'Latest failure',
+  '?': 'This help'
 }
 
 // Hidden until the script has run; it can be switched off (WCAG 2.1.4).

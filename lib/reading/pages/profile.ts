@@ -4,7 +4,7 @@ import { html } from '../../view/html.js'
 import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
 import type { Profile } from '../../store/profile.js'
-import { milliseconds, moment, postForm, statusClass } from '../../view/components.js'
+import { clock, milliseconds, moment, postForm, statusClass } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 
 export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base'> {
@@ -13,6 +13,9 @@ export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base'>
   pinned: boolean
   /** Whether the page offers to replay the request. */
   replayable: boolean
+  /** The tokens of the profiles that were stored before and after this one. */
+  older?: string | undefined
+  newer?: string | undefined
 }
 
 /** The panel that is shown first. */
@@ -24,20 +27,35 @@ const FORMATS = [['curl', 'curl'], ['fetch', 'fetch'], ['test', 'test'], ['http'
 export function profilePage (profile: Profile, part: Part, options: ProfilePageOptions): string {
   const { status, method, url } = profile
   const label = labelOf(part)
-  const title = `${status === 0 ? 'Not ended:' : status} ${method} ${url.replace(/^https?:\/\/[^/]*(?=\/)/, '')}` +
+  const title = `${status === 0 ? 'Not ended:' : status} ${method} ${pathOf(url)}` +
     (part.name === FIRST_PANEL ? '' : ` – ${label}`)
-  const groups = groupsOf(panelsOf(options.parts, profile)).map(({ title, panels }, i) =>
-    html`<p id="group-${i}">${title}</p><ul aria-labelledby="group-${i}">!${
-      panels.map((item) => menuItem(item, item.name === part.name, profile))}</ul>`)
   return layout(options, title, html`<main class="profile">
-!${summary(profile, options)}
-<div class="columns">
+!${summary(profile, part, options)}
+!${notices(profile, options)}<div class="columns">
 <nav class="menu" aria-label="Panels"><input type="checkbox" class="menu-toggle" aria-label="All panels">
-<div class="menu-groups">!${groups}</div></nav>
+<div class="menu-groups">!${menu(profile, part, options)}</div></nav>
 <section class="panel panel-${part.name} in-!${groupOf(part)}" id="content" tabindex="-1" aria-labelledby="panel-title">
 <h2 id="panel-title">${label}</h2>!${renderPanel(part, profile, options)}</section>
 </div>
 </main>`, status)
+}
+
+/** The panels by group, the first panel of which stands for it; those without data are folded. */
+function menu (profile: Profile, current: Part, { parts }: ProfilePageOptions): string {
+  const panels = panelsOf(parts, profile)
+  const item = (part: Part): string => menuItem(part, part.name === current.name, profile)
+  const isEmpty = (part: Part): boolean => {
+    const { errors, warnings } = problemsOf(part, profile)
+    return part.name !== current.name && countOf(part, profile) === 0 && errors + warnings === 0
+  }
+  const groups = groupsOf(panels.filter((part) => !isEmpty(part))).map(({ title, panels: [first, ...others] }) =>
+    // Panels of the application are equals.
+    title === GROUPS.application || others.length === 0
+      ? [first as Part, ...others].map((part) => html`<li>!${item(part)}</li>`).join('')
+      : html`<li>!${item(first as Part)}<ul>!${others.map((part) => html`<li>!${item(part)}</li>`)}</ul></li>`)
+  const empty = panels.filter(isEmpty).map((part) => html`<li>!${item(part)}</li>`)
+  const folded = html`<summary>${empty.length} without data</summary><ul>!${empty}</ul>`
+  return html`<ul>!${groups}</ul>!${empty.length === 0 ? '' : html`<details class="empty">!${folded}</details>`}`
 }
 
 /** The groups of the menu that have panels, with their titles. */
@@ -51,24 +69,36 @@ function groupOf ({ panel }: Part): keyof typeof GROUPS {
   return panel?.group ?? 'application'
 }
 
-function summary (profile: Profile, options: ProfilePageOptions): string {
+/** What identifies the request, in one line that stays visible, and what can be done with its profile. */
+function summary (profile: Profile, { name, panel }: Part, options: ProfilePageOptions): string {
   const { token, status, method, url, duration, route, time, ip } = profile
-  const path = `${options.base}/${token}`
-  const error = Array.isArray(profile.exceptions) ? profile.exceptions.at(-1) : undefined
+  const { base, older, newer, replayable } = options
+  const path = `${base}/${token}`
   const reason = { 444: 'No Response', 499: 'Client Closed Request' }[status] ?? STATUS_CODES[status] ?? ''
+  const query = panel?.always === true && name !== FIRST_PANEL ? addressOf(name) : ''
+  const neighbor = (other: string | undefined, rel: string, label: string, sign: string): string => other === undefined
+    ? ''
+    : html`<a rel="${rel}" href="${base}/${other}${query}" aria-label="${label}" title="${label}">${sign}</a>`
   return html`<section class="summary is-!${statusClass(status)}" aria-label="Summary">
-<div class="band"><p class="band-status"><strong>${status === 0 ? 'Not ended' : status}</strong> ${reason}</p>
-<h1><span class="method">${method}</span> <span class="url">${visibleLine(url)}</span></h1>
-!${error ? html`<p class="band-error">${visibleLine(`${error.name}: ${error.message}`)}</p>` : ''}</div>
-!${notices(profile, options)}<div class="facts-row"><dl><div><dt>Duration</dt><dd>${milliseconds(duration)}</dd></div>
-<div><dt>Route</dt><dd>${route?.name ?? 'none'}</dd></div>
-<div><dt>Time</dt><dd>!${moment(time)}</dd></div>
-<div><dt>IP address</dt><dd><a href="${options.base}/search?${String(new URLSearchParams({ ip }))}">${ip}</a></dd></div>
-<div><dt>Token</dt><dd><code>${token}</code> <a href="${path}.json">JSON</a>
-<a href="${path}.md">Markdown</a></dd></div></dl>
-!${status === 0 ? '' : pinForm(path, options)}</div>
-!${actions(path, options.replayable)}
+<p class="code"><strong>${status === 0 ? 'Not ended' : status}</strong> <span>${reason}</span></p>
+<h1><span class="method">${method}</span> <span class="url">${visibleLine(pathOf(url))}</span></h1>
+<p>${milliseconds(duration)}</p><p class="clock">!${clock(time)}</p>
+<div class="tools-row">!${status === 0 ? '' : pinForm(path, options)}
+<a href="${path}.md" data-copy>Copy for an AI assistant</a>
+!${replayable ? html`<a href="${path}/replay">Replay…</a>` : ''}
+<details class="popup"><summary>More</summary><div>
+<dl><dt>URL</dt><dd class="url">${visibleLine(url)}</dd><dt>Route</dt><dd>${route?.name ?? 'none'}</dd>
+<dt>Time</dt><dd>!${moment(time)}</dd>
+<dt>Client</dt><dd><a href="${base}/search?${String(new URLSearchParams({ ip }))}">${ip}</a></dd>
+<dt>Token</dt><dd><code>${token}</code> <a href="${path}.json">JSON</a> <a href="${path}.md">Markdown</a></dd>
+!${formats(path)}</dl></div></details>
+!${neighbor(newer, 'prev', 'Newer profile (K)', '↑')}!${neighbor(older, 'next', 'Older profile (J)', '↓')}</div>
 </section>`
+}
+
+/** The path and query of a URL of the application. */
+function pathOf (url: string): string {
+  return url.replace(/^https?:\/\/[^/]*(?=\/)/, '')
 }
 
 function notices (profile: Profile, { parts }: ProfilePageOptions): string[] {
@@ -81,18 +111,15 @@ function notices (profile: Profile, { parts }: ProfilePageOptions): string[] {
 
 function pinForm (path: string, { formToken, pinned }: ProfilePageOptions): string {
   const effect = pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'
-  return postForm(`${path}/pin`, formToken, html`<span class="note">${effect}</span>` +
-    html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}">${pinned ? 'Unpin' : 'Pin'}</button>`,
-  'pin-form')
+  return postForm(`${path}/pin`, formToken, html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}" ` +
+    html`title="${effect}">${pinned ? 'Unpin' : 'Pin'}</button>`, 'pin-form')
 }
 
-function actions (path: string, isReplayable: boolean): string {
-  const links = (formats: ReadonlyArray<readonly [name: string, text: string]>, attribute: string): string[] =>
-    formats.map(([name, text]) => html`<li><a href="${path}/as/${name}" !${attribute}>${text}</a></li>`)
-  return html`<div class="actions-row"><a href="${path}.md" data-copy>Copy for an AI assistant</a>
-<details class="copy-as"><summary>Copy as</summary><ul>!${links(FORMATS.slice(0, 3), 'data-copy')}</ul></details>
-<details class="copy-as"><summary>Download</summary><ul>!${links(FORMATS, 'download')}</ul></details>
-!${isReplayable ? html`<a href="${path}/replay">Replay…</a>` : ''}</div>`
+function formats (path: string): string {
+  const links = (some: ReadonlyArray<readonly [name: string, text: string]>, attribute: string): string[] =>
+    some.map(([name, text]) => html`<a href="${path}/as/${name}" !${attribute}>${text}</a> `)
+  return html`<dt>Copy as</dt><dd>!${links(FORMATS.slice(0, 3), 'data-copy')}</dd>` +
+    html`<dt>Download</dt><dd>!${links(FORMATS, 'download')}</dd>`
 }
 
 function menuItem (part: Part, isCurrent: boolean, profile: Profile): string {
@@ -104,9 +131,7 @@ function menuItem (part: Part, isCurrent: boolean, profile: Profile): string {
   const hasProblem = errors + warnings > 0
   // The count of entries is for the application's own panels; ours show problems only.
   const entries = groupOf(part) === 'application' && !hasProblem ? badge('', count ?? 0, 'item') : ''
-  const isEmpty = count === 0 && !hasProblem
-  return html`<li><a href="${addressOf(part.name)}"!${isCurrent ? ' aria-current="page"' : ''}` +
-    html`!${isEmpty ? ' class="is-empty"' : ''}><span>${labelOf(part)}` +
-    html`!${isEmpty ? '<span class="hidden-visually"> (no data)</span>' : ''}</span><span class="badges">` +
-    html`!${badge(' bad', errors, 'error')}!${badge(' warn', warnings, 'warning')}!${entries}</span></a></li>`
+  return html`<a href="${addressOf(part.name)}"!${isCurrent ? ' aria-current="page"' : ''}><span>${labelOf(part)}` +
+    html`</span><span class="badges">!${badge(' bad', errors, 'error')}!${badge(' warn', warnings, 'warning')}` +
+    html`!${entries}</span></a>`
 }

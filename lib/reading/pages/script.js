@@ -96,6 +96,13 @@ function moveFocus (step) {
   links[at === -1 ? 0 : Math.max(0, Math.min(links.length - 1, at + step))]?.focus()
 }
 
+// In the list the next row, otherwise the next profile.
+function moveTo (rel, step) {
+  const neighbor = document.querySelector('.summary a[rel=' + rel + ']')
+  if (neighbor === null) moveFocus(step)
+  else neighbor.click()
+}
+
 const queryBox = document.querySelector('.search [name=q]')
 if (location.hash === '#search') queryBox?.focus()
 
@@ -104,8 +111,8 @@ const ACTIONS = {
     if (queryBox === null) location.assign(document.querySelector('.brand').href + '#search')
     else queryBox.focus()
   },
-  j: () => moveFocus(1),
-  k: () => moveFocus(-1),
+  j: () => moveTo('next', 1),
+  k: () => moveTo('prev', -1),
   o: () => document.activeElement.closest('.profiles tbody tr')?.querySelector('th a').click(),
   'g e': () => document.querySelector('.top a[href$="latest?error=1"]').click(),
   '?': () => shortcuts.showModal()

@@ -29,37 +29,31 @@ const isProblem = ({ errors, warnings }: { errors: number, warnings: number }): 
 
 t.test('the menu has every panel, and a JSON panel for each other collector', async t => {
   t.same(panelsOf(parts, sample()).map(panel => panel.name),
-    ['overview', 'request', 'exceptions', 'otherErrors', 'logs', 'performance', 'cpu', 'events', 'router', 'attributes', 'params', 'template', 'pagination',
-      'locale', 'security', 'session', 'cors',
-      'csp', 'cache', 'links', 'assets', 'http-client', 'spans', 'trace', 'config', 'custom', 'broken'])
+    ['overview', 'request', 'router', 'params', 'attributes', 'security', 'session', 'locale', 'pagination', 'exceptions', 'otherErrors', 'logs', 'timeline',
+      'spans', 'http-client', 'trace', 'cpu', 'events', 'cors', 'csp', 'cache', 'links', 'assets', 'template', 'config', 'custom', 'broken'])
   t.same(panelsOf(parts, profile('000001')), panels.filter(({ panel }) => panel?.always))
   t.same(panels.filter(({ panel }) => panel?.always).map(panel => panel.name),
-    ['overview', 'request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
+    ['overview', 'request', 'router', 'security', 'exceptions', 'logs', 'timeline', 'events'])
   t.same(groupsOf(panelsOf(parts, sample())).map(({ title, panels }) => [title, panels.length]),
-    [['Overview', 8], ['Routing', 6], ['Security', 4], ['Delivery', 3], ['Environment', 4], ['Application', 2]])
-  t.same(groupsOf(panelsOf(parts, profile('000001'))).map(({ title }) => title), ['Overview', 'Routing', 'Security'], 'no empty part')
+    [['Overview', 1], ['Request', 8], ['Errors', 2], ['Logs', 1], ['Timeline', 2], ['Calls', 2], ['CPU', 1], ['Headers and hooks', 7],
+      ['Environment', 1], ['Application', 2]])
+  t.same(groupsOf(panelsOf(parts, profile('000001'))).map(({ title }) => title),
+    ['Overview', 'Request', 'Errors', 'Logs', 'Timeline', 'Headers and hooks'], 'no empty part')
 })
 
 t.test('panels have counts and problems', async t => {
   const facts = (profile: Profile) => panelsOf(parts, profile).map(panel => [panel.name, countOf(panel, profile), isProblem(problemsOf(panel, profile))])
   t.same(facts(stored(sample())), [
-    ['overview', undefined, false], ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', undefined, true], ['logs', 2, true], [
-      'performance', undefined, false
-    ], ['cpu', undefined, false], ['events', 3, true],
-    ['router', undefined, false], [
-      'attributes', undefined, false
-    ], ['params', undefined, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
-    ['security', undefined, false], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false],
-    ['cache', undefined, false], ['links', undefined, false], ['assets', undefined, false], [
-      'http-client', undefined, true
-    ], ['spans', undefined, false], ['trace', undefined, false], ['config', undefined, false],
-    ['custom', undefined, false], ['broken', undefined, true]
+    ['overview', undefined, false], ['request', undefined, false], ['router', undefined, false], ['params', undefined, true],
+    ['attributes', undefined, false], ['security', undefined, false], ['session', undefined, false], ['locale', undefined, false],
+    ['pagination', undefined, true], ['exceptions', 2, true], ['otherErrors', undefined, true], ['logs', 2, true], ['timeline', undefined, false],
+    ['spans', undefined, false], ['http-client', undefined, true], ['trace', undefined, false], ['cpu', undefined, false], ['events', 3, true],
+    ['cors', undefined, true], ['csp', undefined, false], ['cache', undefined, false], ['links', undefined, false], ['assets', undefined, false],
+    ['template', undefined, false], ['config', undefined, false], ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
-    ['overview', undefined, false], ['request', undefined, false], ['exceptions', 0, false], ['logs', 0, false], [
-      'performance', undefined, false
-    ], ['events', 0, false],
-    ['router', undefined, false], ['security', 0, false]
+    ['overview', undefined, false], ['request', undefined, false], ['router', undefined, false], ['security', 0, false], ['exceptions', 0, false],
+    ['logs', 0, false], ['timeline', undefined, false], ['events', 0, false]
   ])
   t.same(problemsOf(panels.find(panel => panel.name === 'router') ?? { name: '' }, profile('000001', { status: 404 })), { errors: 1, warnings: 0 })
 })
@@ -186,7 +180,7 @@ t.test('HTTP client: the panel has the calls, and the number of calls without a 
     fine).find(({ name }) => name === 'http-client')?.name && problemsOf(panels.find(({ name }) => name === 'http-client') ?? { name: '' }, fine).errors, 0)
 })
 
-t.test('HTTP client: 100 calls have at most 150 kB, and the waterfall links to a call', async t => {
+t.test('HTTP client: 100 calls have at most 150 kB, and the timeline links to a call', async t => {
   const headers = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`x-header-${i}`, 'value '.repeat(5)]))
   const calls = Array.from({ length: 100 }, (_, i) => ({
     via: 'undici',
@@ -204,7 +198,7 @@ t.test('HTTP client: 100 calls have at most 150 kB, and the waterfall links to a
   const weight = [...page.children].reduce((sum, { outerHTML }) => sum + outerHTML.length, 0)
   t.ok(weight < 150_000, `${weight} characters`)
   t.equal(texts(page, '.note')[0], '400 more were only counted.')
-  const links = [...shown('performance', many).querySelectorAll('.waterfall a.name')].map((link) => link.getAttribute('href'))
+  const links = [...shown('timeline', many).querySelectorAll('.waterfall .more a')].map((link) => link.getAttribute('href'))
   t.ok(links.includes('?panel=http-client#call-31'))
 })
 
@@ -238,7 +232,7 @@ t.test('data of other collectors is shown as JSON', async t => {
 })
 
 t.test('the panel of a failed collector shows the error', async t => {
-  for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['performance', 'performance'], ['mine', 'mine'],
+  for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['mine', 'mine'],
     ['http-client', 'http-client'], ['spans', 'spans'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], [
       'pagination', 'pagination'
     ], ['config', 'config'],

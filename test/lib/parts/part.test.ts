@@ -77,16 +77,16 @@ inBothModes('a part of an application is in each view of its profiles', async (t
   t.same(texts(panel, '.menu [aria-current]'), ['Tenant 1 error'])
   t.same(texts(await page(app, `/_profiler/${fine}?panel=tenant`), '.menu [aria-current]'), ['Tenant 4 items'])
   t.equal(panel.querySelector('.panel .tenant')?.textContent, 'of none')
-  t.same(texts(panel, '.summary .blocked'), ['Whose is it?Nobody <owns> it.'])
+  t.same(texts(panel, '.blocked'), ['Whose is it?Nobody <owns> it.'])
 
-  const waterfall = await page(app, `/_profiler/${failed}?panel=performance`)
-  t.equal(waterfall.querySelector('a.name[href="?panel=tenant"]')?.textContent, 'look up none')
-  t.ok((await page(app, `/_profiler/${fine}?panel=performance`)).querySelector('.waterfall .bar-own'))
-  t.ok(texts(await page(app, `/_profiler/${fine}?panel=performance`), '.legend li').includes('Tenant'))
+  const timeline = await page(app, `/_profiler/${failed}?panel=timeline`)
+  t.equal(timeline.querySelector('.more a[href="?panel=tenant"]')?.closest('details')?.querySelector('.name')?.textContent, 'look up none')
+  t.ok((await page(app, `/_profiler/${fine}?panel=timeline`)).querySelector('.waterfall .bar-own'))
+  t.ok(texts(await page(app, `/_profiler/${fine}?panel=timeline`), '.legend label').includes('Tenant 1'))
 
   const overview = await page(app, `/_profiler/${failed}`)
-  t.ok(texts(overview, '.tiles > div').includes('Tenantnone, 4'))
-  t.match(texts(overview, '.tiles > div').find((text) => text.startsWith('Problems')), 'Tenant: 1 error')
+  t.ok(texts(overview, '.facts-list dt').includes('Tenant'))
+  t.ok(texts(overview, '.facts-list dd').includes('none, 4'))
   t.ok(texts(overview, '.differences tbody tr').includes('tenant of the requestbluenone'))
 
   const bar = (root: DocumentFragment): string[] => texts((root.querySelector('hindsight-toolbar > template') as HTMLTemplateElement).content,
@@ -138,7 +138,7 @@ inBothModes('functions that throw affect no other part', async (t, _build, mode)
   })
   const app = await start(t, mode, [broken('broken', fails), broken('late', later as never), tenantPart()] as Collector[], 'memory')
   const { token } = await profileOf(app, await app.inject('/?of=none'))
-  for (const url of ['?panel=overview', '?panel=performance', '?panel=broken', '.md', `/compare/${token}`, '/differences']) {
+  for (const url of ['?panel=overview', '?panel=timeline', '?panel=broken', '.md', `/compare/${token}`, '/differences']) {
     t.equal((await app.inject({ url: `/_profiler/${token}${url}`, headers: HTML })).statusCode, 200, url)
   }
   t.match((await page(app, `/_profiler/${token}?panel=late`)).textContent, 'The panel failed: it returned a promise')

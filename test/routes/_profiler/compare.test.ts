@@ -26,7 +26,7 @@ inBothModes('a comparison is HTML or JSON, by Accept or the path', async (t, bui
   t.match(headers['content-security-policy'], /default-src 'none'/)
   const document = new JSDOM(body).window.document
   t.match(document.querySelector('.lead')?.textContent, /^3 differences, \d+ values are equal\.$/)
-  t.same([...document.querySelectorAll('.part h2')].slice(0, 2).map((title) => title.textContent), ['Status and route', 'Exceptions'])
+  t.same([...document.querySelectorAll('.part h2')].slice(0, 2).map((title) => title.textContent), ['Status and route', 'Errors'])
   t.same([...document.querySelectorAll('#of-outcome tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent)), [['status', '200', '404']])
   for (const [url, accept] of [['/_profiler/00000c/compare/00000b', json], ['/_profiler/00000c/compare/00000b.json', html]] as const) {
     t.match((await app.inject({ url, headers: accept })).json(), {

@@ -120,20 +120,19 @@ t.test('the menu links to every panel and marks those with problems', async t =>
   const document = page((await app.inject({ url: '/_profiler/3fa94c', headers: html })).body)
   t.equal(document.querySelector('.panel h2')?.textContent, 'Overview', 'the default panel')
   t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '?panel=overview')
-  t.same(
-    [...document.querySelectorAll('.menu p')].map(title => title.textContent), ['Overview', 'Routing', 'Security', 'Delivery', 'Environment', 'Application']
-  )
-  t.same([...document.querySelectorAll('.menu a')].map(link => link.textContent), [
-    'Overview', 'Request / Response', 'Exceptions 2 errors', 'Other errors 1 error', 'Logs 1 error', 'Performance', 'CPU', 'Events 1 error',
-    'Routing', 'Attributes', 'Parameters 1 error', 'Template', 'Pagination 1 error', 'Locale',
-    'Security', 'Session', 'CORS 1 error', 'Content Security Policy', 'HTTP cache', 'Links', 'Assets',
-    'HTTP client 1 error', 'Spans', 'Trace', 'Configuration', 'Custom', 'Broken 1 error'
+  t.same([...document.querySelectorAll('.menu-groups > ul > li > a')].map(link => link.textContent), [
+    'Overview', 'Request', 'Errors 2 errors', 'Logs 1 error', 'Timeline', 'Calls 1 error', 'CPU', 'Headers and hooks 1 error', 'Environment', 'Custom',
+    'Broken 1 error'
+  ])
+  t.same([...document.querySelectorAll('.menu li li a')].map(link => link.textContent), [
+    'Routing', 'Parameters 1 error', 'Attributes', 'Security', 'Session', 'Locale', 'Pagination 1 error', 'Other errors 1 error', 'Spans', 'Trace',
+    'CORS 1 error', 'Content Security Policy', 'HTTP cache', 'Links', 'Assets', 'Template'
   ])
   app.hindsight.profiler.save(profile('000001'))
   const empty = page((await app.inject({ url: '/_profiler/000001', headers: html })).body)
   t.same(
-    [...empty.querySelectorAll('.menu .is-empty')].map(link => link.textContent),
-    ['Exceptions (no data)', 'Logs (no data)', 'Events (no data)', 'Security (no data)']
+    [...empty.querySelectorAll('.menu details :is(summary, a)')].map(link => link.textContent),
+    ['4 without data', 'Security', 'Errors', 'Logs', 'Headers and hooks']
   )
   for (const link of document.querySelectorAll('.menu a')) {
     const response = await app.inject({ url: `/_profiler/3fa94c${link.getAttribute('href')}`, headers: html })
@@ -162,7 +161,7 @@ t.test('an unknown panel is an error that lists the panels', async t => {
   app.hindsight.profiler.save(profile('000001'))
   const response = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: html })
   t.equal(response.statusCode, 404)
-  const sentence = 'Panel "__proto__" was not found; this profile has: overview, request, exceptions, logs, performance, events, router, security.'
+  const sentence = 'Panel "__proto__" was not found; this profile has: overview, request, router, security, exceptions, logs, timeline, events.'
   t.equal(page(response.body).querySelector('.lead')?.textContent, sentence)
   const asJson = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: json })
   t.match([asJson.statusCode, asJson.json()], [404, { message: sentence }])

@@ -5,7 +5,7 @@ import { successOf } from '../../../../lib/reading/compare/last-success.js'
 import { profileMarkdown } from '../../../../lib/reading/profile-markdown.js'
 import { editorLink } from '../../../../lib/view/editor.js'
 import { overview } from '../../../../lib/parts/overview/index.js'
-import { performance as performancePart } from '../../../../lib/parts/performance/index.js'
+import { timeline as timelinePart } from '../../../../lib/parts/timeline/index.js'
 import { queries } from '../../../../lib/parts/queries/index.js'
 import { problemsOf } from '../../../../lib/parts/read.js'
 import { profileOf } from '../../../support/app.js'
@@ -49,18 +49,17 @@ inBothModes('the panel shows what is remarkable, the queries by statement, and t
 inBothModes('queries are nested below the hook or handler that sent them, and have a sentence in the overview', async (t, build) => {
   const app = await build(declareArticles)
   const stored = await profileOf(app, await app.inject('/articles'))
-  const waterfall = shown(performancePart, stored)
+  const waterfall = shown(timelinePart, stored)
   const below = (name: string): string[] => {
-    const row = [...waterfall.querySelectorAll('.waterfall li')].find((row) => row.querySelector(':scope > .row .name')?.textContent?.startsWith(name))
-    return texts(row as Element, ':scope > ol > li > .row .name')
+    const row = [...waterfall.querySelectorAll('.waterfall li')].find((row) => row.querySelector('.name')?.textContent?.startsWith(name))
+    return texts(row as Element, ':scope > ol > li > details .name > span')
   }
   t.same(below('authenticate'), ['select id from users where api_token = ?'])
-  t.same(below('handler').slice(0, 2), ['select id, author from articles order by id', 'select name from users where id = ?'])
-  t.equal(below('handler').length, 25)
-  t.equal(waterfall.querySelector('.bars .bar-query')?.closest('.row')?.querySelector('a')?.getAttribute('href'), '?panel=queries#query-1')
-  t.ok(texts(waterfall, '.legend li').includes('query'))
-  const facts = new Map([...shown(overview, stored).querySelectorAll('.tiles > div')].map((tile) =>
-    [tile.querySelector('dt')?.textContent, tile.querySelector('dd')]))
+  t.same(below('handler').slice(0, 2), ['select id, author from articles order by id', '24 × select name from users where id = ?'])
+  t.equal(below('handler').length, 2, 'equal ones are one row')
+  t.equal(waterfall.querySelector('.waterfall .bar-query .more a')?.getAttribute('href'), '?panel=queries#query-1')
+  t.match(texts(waterfall, '.legend label').join(), 'query 26')
+  const facts = new Map([...shown(overview, stored).querySelectorAll('.facts-list dt')].map((name) => [name.textContent, name.nextElementSibling]))
   t.match(facts.get('Queries')?.textContent, /^26 queries, .*s of .*sN\+1: select name from users where id = \? 24 times from test\/lib\/parts\/queries/)
   t.equal(facts.get('Queries')?.querySelector('a')?.getAttribute('href'), '?panel=queries')
 })
@@ -185,7 +184,7 @@ t.test('hostile and missing data are shown safely', (t) => {
   const hostile = profile('000001', {
     collectors: { queries: { count: 600, queries: [query, query], groups: [group], findings: [{ kind: HOSTILE, text: HOSTILE, queries: [0] }] } }
   })
-  for (const part of [queries, performancePart, overview]) t.equal(shown(part, hostile).querySelectorAll('script, img').length, 0, part.name)
+  for (const part of [queries, timelinePart, overview]) t.equal(shown(part, hostile).querySelectorAll('script, img').length, 0, part.name)
   t.match(shown(queries, hostile).textContent, '598 more were only counted.')
   t.doesNotThrow(() => profileMarkdown(hostile))
   t.equal(shown(queries, profile('000001', { collectors: { queries: {} } })).textContent, 'No query was sent.')

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { hindsightSpanProcessor } from '../../../../app/index.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
 import { createSpans } from '../../../../lib/reading/formats/create-spans.js'
-import { performance as performancePart } from '../../../../lib/parts/performance/index.js'
+import { timeline as timelinePart } from '../../../../lib/parts/timeline/index.js'
 import { queries } from '../../../../lib/parts/queries/index.js'
 import { queryOfSpan } from '../../../../lib/parts/queries/query-spans.js'
 import { problemsOf } from '../../../../lib/parts/read.js'
@@ -48,8 +48,8 @@ inBothModes('queries that also come as spans are shown once', async (t, build) =
     })
   })
   const stored = await profileOf(app, await app.inject('/'))
-  const rows = texts(shown(performancePart, stored), '.waterfall .name').filter((name) => !name.startsWith('handler'))
-  t.equal(rows.filter((name) => name.startsWith('select')).length, 5)
+  const rows = texts(shown(timelinePart, stored), '.waterfall .name > span').filter((name) => !name.startsWith('handler'))
+  t.equal(texts(shown(timelinePart, stored), '.legend label').find((kind) => kind.startsWith('query')), 'query 5')
   t.same(rows.filter((name) => /^(?:pg|other)/.test(name)), ['pg-pool.connect', 'other'])
   const panel = shown(spans, stored)
   t.same([...panel.querySelectorAll('tr[id]')].map(({ id }) => id), ['span-6', 'span-7'])

@@ -1,0 +1,250 @@
+import { isFailure, type Profile } from '../../store/profile.js'
+import { readAsset } from '../../view/asset.js'
+import { milliseconds, note, pending, place, placeOf } from '../../view/components.js'
+import { html } from '../../view/html.js'
+import { counted, cut, grouped, visibleLine } from '../../view/visible.js'
+import type { PanelView, Part } from '../part.js'
+import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
+import { addressOf, dataOf, lineOf, numberOf, timelineOf, type Span } from '../read.js'
+import { rowsOf, type Row } from './rows.js'
+
+/** Rows of a page. */
+const PAGE = 200
+/** Of the overview, where a failure shows its code, too. */
+const FEW_ROWS = { success: 7, failure: 5 }
+/** Entries that the details of a row list. */
+const MAX_MEMBERS = 50
+/** Characters. */
+const MAX_NAME = 100
+const MAX_DETAIL = 200
+/** Kinds that can be hidden; see the styles. */
+const MAX_KINDS = 12
+/** Percent of the width: narrower bars are not visible. */
+const MIN_WIDTH = 0.3
+/** Percent of the width before the end of the response, if there was longer work after it. */
+const MAIN_WIDTH = 80
+
+/** Everything that happened in a request, in the order of its nesting, on one axis. */
+export const timeline: Part = {
+  name: 'timeline',
+  panel: {
+    label: 'Timeline',
+    aliases: ['performance'],
+    group: 'timeline',
+    always: true,
+    warnings: (_, profile) => blocksOf(dataOf(profile, 'performance')).length,
+    render: (_, profile, view) => {
+      const data = dataOf(profile, 'performance')
+      const block = blockSentence(data, profile)
+      return budgetOf(data, profile).map((text) => html`<p>${text}</p>`).join('') +
+        (block === undefined ? '' : html`<ul class="findings"><li>${block}</li></ul>`) +
+        renderTimeline(profile, view, pageOf(view))
+    }
+  },
+  overview: (_, profile, view) => [{
+    order: 20,
+    title: 'Timeline',
+    column: 'main',
+    value: renderTimeline(profile, view, 0, FEW_ROWS[isFailure(profile) ? 'failure' : 'success'])
+  }],
+  comparison: [],
+  style: readAsset(import.meta.url, './style.css')
+}
+
+function pageOf ({ query }: PanelView): number {
+  const [last] = [query.page].flat().slice(-1)
+  return Math.min(Math.max(1, Math.trunc(Number(last)) || 1), 1_000) - 1
+}
+
+/**
+ * Where times are on the axis, in percent. The work after a response may take much longer than the request; the time in
+ * which Hindsight made its page has no width.
+ */
+interface Axis {
+  end: number
+  total: number
+  ready: number | null
+  isLate: (time: number) => boolean
+  /** Of a time of the application. */
+  position: (time: number) => number
+  /** Of a time since the request arrived. */
+  at: (time: number) => number
+}
+
+/**
+ * The chart of a profile as SVG, since a strict policy forbids inline styles; with `limit` the rows that explain most,
+ * otherwise one page of all rows.
+ */
+function renderTimeline (profile: Profile, view: PanelView, page: number, limit?: number): string {
+  const spans = timelineOf(view.parts, profile)
+  if (spans.length === 0) return note('Nothing was recorded.')
+  const axis = axisOf(profile, spans)
+  const rows = rowsOf(spans, axis.end)
+  const all = rows.flatMap(withChildren)
+  const first = Math.min(page, Math.ceil(all.length / PAGE) - 1) * PAGE
+  const chosen = limit === undefined ? all.slice(first, first + PAGE) : [...all].sort(byWeight).slice(0, limit)
+  const shown = new Set(chosen)
+  const isShown = (row: Row): boolean => shown.has(row) || row.children.some(isShown)
+  const kinds = [...new Map(spans.map((span) => [kindOf(span), span]))]
+  const items = (list: readonly Row[]): string => {
+    const visible = list.filter(isShown)
+    return visible.length === 0 ? '' : html`<ol>!${visible.map(item)}</ol>`
+  }
+  const item = (row: Row): string => {
+    const [entry] = row.entries as [Span]
+    const kind = kinds.findIndex(([name]) => name === kindOf(entry)) + 1
+    const content = rowItem(row, axis, view) + items(row.children)
+    return html`<li class="k${kind} bar-${entry.step ?? entry.color}">!${content}</li>`
+  }
+  const late = rows.findIndex(({ entries: [entry] }) => entry !== undefined && axis.isLate(entry.start))
+  const [before, after] = late === -1 ? [rows, []] : [rows.slice(0, late), rows.slice(late)]
+  const chart = html`!${items(before)}!${after.some(isShown) ? html`<h3>After the response</h3>!${items(after)}` : ''}`
+  const left = all.length - chosen.length
+  const rest = limit === undefined || left <= 0
+    ? pages(all.length, first)
+    : html`<p class="note"><a href="${addressOf('timeline')}">${counted(left, 'more row')}</a></p>`
+  return html`<div class="timeline">!${limit === undefined ? legend(kinds, spans, axis) : ''}
+<div class="waterfall">!${scale(axis)}!${chart}</div></div>!${rest}`
+}
+
+function withChildren (row: Row): Row[] {
+  return [row, ...row.children.flatMap(withChildren)]
+}
+
+/** Failures first, then what took longest; a handler is always of interest. */
+function byWeight (a: Row, b: Row): number {
+  const weight = ({ entries }: Row): number => entries.some(({ failed, step }) => failed || step === 'handler')
+    ? Number.MAX_VALUE
+    : entries.reduce((sum, { duration, ofHindsight }) => sum + (ofHindsight === true ? -1 : duration ?? 1e9), 0)
+  return weight(b) - weight(a)
+}
+
+function kindOf ({ step, legend }: Span): string {
+  return legend ?? step ?? ''
+}
+
+function axisOf (profile: Profile, spans: readonly Span[]): Axis {
+  const { firstByte, hindsightStart = 0, hindsight = 0 } = dataOf(profile, 'performance') as Record<string, number>
+  const appTime = (time: number): number => time <= hindsightStart ? time : Math.max(hindsightStart, time - hindsight)
+  const end = Math.max(profile.duration, 0.001)
+  const total = Math.max(end, ...spans.map(({ start, duration }) => appTime(start + (duration ?? 0))))
+  const main = total > end * 100 / MAIN_WIDTH ? MAIN_WIDTH : end / total * 100
+  const position = (time: number): number => Math.min(100, Math.max(0, time <= end || total === end
+    ? time / end * main
+    : main + (time - end) / (total - end) * (100 - main)))
+  return {
+    end,
+    total,
+    ready: numberOf(firstByte),
+    isLate: (time) => appTime(time) > end,
+    position,
+    at: (time) => position(appTime(time))
+  }
+}
+
+function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): string {
+  const [entry] = entries as [Span]
+  const { source, failed } = entry
+  const code = source == null || entries.some((one) => one.source !== source) ? '' : lineOf(source)
+  const time = entries.some(({ duration }) => duration === null) ? null : durationOf(entries)
+  const shown = time === 0 ? html`at ${milliseconds(entry.start)}` : pending(time)
+  const count = entries.length > 1 && name === undefined ? html`<b>${entries.length} ×</b> ` : ''
+  const text = visibleLine(name ?? (entries.length > 1 ? entry.group ?? entry.name : entry.name))
+  return html`<details><summary class="row!${failed ? ' failed' : ''}"><span class="name"><span>!${count}` +
+    html`${cut(text, MAX_NAME)}</span>!${code === '' ? '' : html`<small>${placeOf(code, null).shown}</small>`}</span>` +
+    html`<svg>!${bars(entries, axis)}</svg><span class="number">!${shown}</span></summary>` +
+    html`<div class="more">!${entries.length > 1 ? members(entries, view) : details(entry, view)}</div></details>`
+}
+
+/** Entries that overlap are counted once. */
+function durationOf (entries: readonly Span[]): number {
+  let [sum, end] = [0, -Infinity]
+  for (const { start, duration } of entries) {
+    const until = start + Number(duration)
+    sum += Math.max(0, until - Math.max(start, end))
+    end = Math.max(end, until)
+  }
+  return sum
+}
+
+function details (entry: Span, { editor }: PanelView): string {
+  const { name, start, detail, source, link } = entry
+  return html`at ${milliseconds(start)} ` +
+    (detail === name ? '' : html`<code>${cut(visibleLine(detail), MAX_DETAIL)}</code> `) +
+    (source == null ? '' : html`!${place(lineOf(source), editor)} `) + html`<a href="${link}">Open</a>`
+}
+
+/** The entries of a row, each with its own name where the names differ. */
+function members (entries: readonly Span[], view: PanelView): string {
+  const [{ name, source }] = entries as [Span]
+  const isSame = entries.every((one) => one.name === name)
+  const where = isSame && source != null ? html`<div>!${place(lineOf(source), view.editor)}</div>` : ''
+  const items = entries.slice(0, MAX_MEMBERS).map((entry) => html`<li><a href="${entry.link}">${isSame
+    ? milliseconds(entry.start)
+    : cut(visibleLine(entry.name), MAX_NAME)}</a> !${pending(entry.duration)}!${isSame || entry.source == null
+    ? ''
+    : html` <small>${placeOf(lineOf(entry.source), null).shown}</small>`}</li>`)
+  const more = entries.length - items.length
+  return html`!${where}<ul>!${items}</ul>!${more > 0 ? note(`${counted(more, 'more entry', 'more entries')}.`) : ''}`
+}
+
+/** The bars of a row; those that would touch each other are one bar. */
+function bars (entries: readonly Span[], axis: Axis): string {
+  const shown: Array<{ from: number, to: number, failed: boolean }> = []
+  for (const { start, duration, failed } of entries) {
+    const from = Math.min(100 - MIN_WIDTH, axis.at(start))
+    const to = Math.max(from + MIN_WIDTH, duration === null ? axis.position(axis.total) : axis.at(start + duration))
+    const last = shown.at(-1)
+    if (last !== undefined && last.failed === failed && from <= last.to) last.to = Math.max(last.to, to)
+    else shown.push({ from, to, failed })
+  }
+  return shown.map(({ from, to, failed }) =>
+    html`<rect!${failed ? ' class="bar-failed"' : ''} x="${percent(from)}" width="${percent(to - from)}"/>`).join('')
+}
+
+function percent (share: number): string {
+  return `${Number(share.toFixed(2))}%`
+}
+
+/** Lines at 4 to 8 round times, and one where the response was ready. */
+function scale ({ end, total, ready, position }: Axis): string {
+  const line = (time: number, name: string): string =>
+    html`<line class="${name}" x1="${percent(position(time))}" x2="${percent(position(time))}" y1="20" y2="100%"/>`
+  const label = (time: number, text: string): string => html`<text x="${percent(position(time))}" y="14">${text}</text>`
+  const magnitude = 10 ** Math.floor(Math.log10(end / 8))
+  const step = magnitude * ([2, 5].find((factor) => end / (factor * magnitude) < 8) ?? 10)
+  const [unit, size] = end < 1 ? ['µs', 0.001] : ['ms', 1]
+  const ticks = Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => {
+    const time = (i * step / size).toLocaleString('en', { maximumFractionDigits: 3 })
+    return line(i * step, 'tick') + label(i * step, i === 0 ? '0' : `${time} ${unit}`)
+  })
+  const isLate = position(end) <= MAIN_WIDTH && total > end
+  return html`<svg class="scale" aria-hidden="true">!${ticks}!${ready === null ? '' : line(ready, 'ready')}` +
+    html`!${isLate ? line(total, 'tick') + label(total, milliseconds(total)) : ''}</svg>`
+}
+
+/** The kinds of entries with their colors, each of which can be hidden. */
+function legend (kinds: ReadonlyArray<[name: string, span: Span]>, spans: readonly Span[], { ready }: Axis): string {
+  const swatch = (color: string): string =>
+    html`<svg class="bar-${color}" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10"/></svg>`
+  const filters = kinds.slice(0, MAX_KINDS).map(([name, { step, color }], i) => {
+    const count = spans.filter((span) => kindOf(span) === name).length
+    return html`<label><input type="checkbox" class="f${i + 1}" checked>!${swatch(step ?? color)} ${name} ` +
+      html`<small>${grouped(count)}</small></label>`
+  })
+  const line = ready === null
+    ? ''
+    : html`<span><svg viewBox="0 0 10 10" aria-hidden="true"><line class="ready" x1="5" x2="5" y2="10"/></svg> ` +
+      html`response ready ${milliseconds(ready)}</span>`
+  return html`<fieldset class="legend"><legend class="hidden-visually">Kinds that are shown</legend>` +
+    html`!${filters}!${line}</fieldset>`
+}
+
+function pages (count: number, first: number): string {
+  if (count <= PAGE) return ''
+  const links = Array.from({ length: Math.ceil(count / PAGE) }, (_, i) => i * PAGE === first
+    ? html`<strong>${i + 1}</strong> `
+    : html`<a href="${addressOf('timeline')}&page=${i + 1}">${i + 1}</a> `)
+  return html`<nav class="pages" aria-label="Pages">Rows ${grouped(first + 1)} to ` +
+    html`${grouped(Math.min(count, first + PAGE))} of ${grouped(count)}. Page !${links}</nav>`
+}

@@ -1,0 +1,72 @@
+import { counted } from '../../view/visible.js'
+import type { Span } from '../read.js'
+
+/** A row of the timeline: one entry, or several that are equal. */
+export interface Row {
+  entries: Span[]
+  /** Of entries that differ: what they are. */
+  name?: string
+  /** What began within the entry. */
+  children: Row[]
+}
+
+/** A share of the request. */
+const SMALL = 0.01
+
+interface Node { span: Span, children: Node[] }
+
+/**
+ * The rows of entries, which are in the order of their start. Entries are below the span that started them, or below
+ * the hook or handler in which they began. Equal ones below the same entry are one row, as are the listeners of a stage
+ * and short hooks.
+ */
+export function rowsOf (spans: readonly Span[], total: number): Row[] {
+  const nodes = spans.map((span): Node => ({ span, children: [] }))
+  const steps = nodes.filter(({ span: { step } }) => step !== undefined)
+  const earlier = new Map<unknown, Node>()
+  const top = nodes.filter((node) => {
+    const { id, parentId } = node.span
+    // Only an earlier entry can be the parent, so that there are no cycles.
+    const parent = earlier.get(parentId ?? node) ?? enclosing(node, steps)
+    parent?.children.push(node)
+    if (id !== undefined && !earlier.has(id)) earlier.set(id, node)
+    return parent === undefined
+  })
+  return merged(top, total * SMALL)
+}
+
+/** The step in which an entry began. Only hooks of serialization begin within another step. */
+function enclosing ({ span: { step, stage, start } }: Node, steps: readonly Node[]): Node | undefined {
+  if (step !== undefined && stage !== 'preSerialization') return undefined
+  return steps.findLast(({ span }) => span.start <= start && start < span.start + Number(span.duration) &&
+    (step === undefined || span.step === 'serialization'))
+}
+
+function merged (nodes: readonly Node[], small: number): Row[] {
+  const rows = new Map<unknown, { row: Row, nodes: Node[] }>()
+  let steps = 0
+  for (const node of nodes) {
+    const { span, children } = node
+    const { step, stage, failed, duration, group = span.name, source, legend } = span
+    const isSmall = step === 'hook' && !failed && children.length === 0 && Number(duration) < small
+    if (step !== undefined && step !== 'listener' && !isSmall) steps++
+    const isSingle = failed || step !== undefined || children.length > 0
+    const ofWork = isSingle ? node : JSON.stringify([legend, group, source])
+    const ofStep = step === 'listener' ? `stage ${String(stage)}` : `hooks ${steps}`
+    const key = step === 'listener' || isSmall ? ofStep : ofWork
+    const known = rows.get(key)
+    if (known === undefined) rows.set(key, { row: { entries: [span], children: [] }, nodes: [node] })
+    else {
+      known.row.entries.push(span)
+      known.nodes.push(node)
+    }
+  }
+  return [...rows.values()].map(({ row, nodes }) => {
+    const [{ step, stage }] = row.entries as [Span]
+    const count = row.entries.length
+    if (step === 'listener') row.name = `${String(stage)}, ${counted(count, 'listener')}`
+    else if (step === 'hook' && count > 1) row.name = `${counted(count, 'hook')} under 1 %`
+    row.children = merged(nodes.flatMap(({ children }) => children), small)
+    return row
+  })
+}
