@@ -81,7 +81,7 @@ async function takeTutorial (): Promise<void> {
   const reader = await browser.newPage()
   for (let i = 0; i < 3; i++) await reader.goto(`${url}/orders/1?currency=USD`)
   await reader.close()
-  await take('tutorial-profile', `${url}/_profiler/latest?url=orders/1&panel=performance`, 'light', 1000, async () => {}, 640)
+  await take('tutorial-profile', `${url}/_profiler/latest?url=orders/1&panel=timeline`, 'light', 1000, async () => {}, 640)
   await take('tutorial-failure', `${url}/orders/1?currency=usd`, 'light', 1000, loaded, 940)
   shop.kill()
 }
@@ -97,7 +97,7 @@ await take('diagnostic-page-not-found', '/order/1042', 'light', 1280)
 await take('profile-events', '/_profiler/latest', 'light', 1280, panel('events'))
 for (const [suffix, colorScheme] of [['', 'light'], ['-dark', 'dark']] as const) {
   await take(`toolbar${suffix}`, '/orders', colorScheme, 1280, openToolbar, 320)
-  await take(`profile-waterfall${suffix}`, '/_profiler/latest?route=order_list', colorScheme, 1280, panel('performance'))
+  await take(`profile-waterfall${suffix}`, '/_profiler/latest?route=order_list', colorScheme, 1280, panel('timeline'))
   await take(`search${suffix}`, '/_profiler/', colorScheme, 1280, async () => {}, 640)
 }
 await fetch(`${origin}/baskets`)

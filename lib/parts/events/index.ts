@@ -65,8 +65,9 @@ function listeners ({ events }: Profile, view: PanelView): string {
   if (events.length === 0) return note('No listener or hook ran.')
   const skipped = events.filter(({ outcome }) => outcome === 'skipped').length
   const rows = events.map((event, i) => stageRow(event, events[i - 1]) + row(event, i + 1, view))
-  return html`<div class="filters"><label><input type="checkbox" class="show-skipped" checked>skipped ` +
-    html`<span>${skipped}</span></label></div>` + table('Listeners and hooks', COLUMNS, rows, 'rows events')
+  const filter = html`<div class="filters"><label><input type="checkbox" class="show-skipped">` +
+    html`${skipped} not configured or skipped</label></div>`
+  return (skipped === 0 ? '' : filter) + table('Listeners and hooks', COLUMNS, rows, 'rows events')
 }
 
 /** The heading of a stage, where one begins. */

@@ -4,7 +4,7 @@ import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsightSpanProcessor } from '../../../../app/index.js'
-import { performance as performancePanel } from '../../../../lib/parts/performance/index.js'
+import { timeline as timelinePanel } from '../../../../lib/parts/timeline/index.js'
 import { SpanLog, spans as spansPanel, type SpanLike } from '../../../../lib/parts/spans/index.js'
 import { problemsOf } from '../../../../lib/parts/read.js'
 import { createMask } from '../../../../lib/mask/mask.js'
@@ -68,12 +68,12 @@ inBothModes('spans of the application are in the profile of their request, and i
   t.notMatch(JSON.stringify(one), 'hunter2')
 
   const whole = profile('000001', { duration: 100, collectors: { spans: one } })
-  const rows = texts(shown(performancePanel, whole), '.waterfall li > .row')
-  t.match(rows[0], /^SELECT one start /)
-  t.ok(shown(performancePanel, whole).querySelector('[title="client span, failed: lost"]'))
-  t.equal(shown(performancePanel, whole).querySelector('.waterfall li li .name')?.textContent, 'inner')
+  const rows = texts(shown(timelinePanel, whole), '.waterfall .row')
+  t.match(rows[0], /^SELECT one/)
+  t.ok(texts(shown(timelinePanel, whole), '.more code').includes('client span, failed: lost'))
+  t.equal(shown(timelinePanel, whole).querySelector('.waterfall li li .name > span')?.textContent, 'inner')
   t.match(rows[2], /pending$/)
-  t.equal(shown(performancePanel, whole).querySelector('.waterfall a')?.getAttribute('href'), '?panel=spans#span-1')
+  t.equal(shown(timelinePanel, whole).querySelector('.waterfall a')?.getAttribute('href'), '?panel=spans#span-1')
   const panel = shown(spansPanel, whole)
   t.match(panel.querySelector('#span-1')?.textContent, /postgresql/)
   t.equal(problemsOf(spansPanel, whole).errors, 1)
@@ -141,7 +141,7 @@ t.test('the panel shows hostile and missing data safely', async (t) => {
   const root = shown(spansPanel, hostile)
   t.equal(root.querySelectorAll('script, img').length, 0)
   t.match(root.textContent, '7 more were only counted.')
-  t.equal(shown(performancePanel, hostile).querySelectorAll('script, img').length, 0)
+  t.equal(shown(timelinePanel, hostile).querySelectorAll('script, img').length, 0)
   t.match(shown(spansPanel, profile('000001', { collectors: { spans: { error: 'broke' } } })).textContent, 'broke')
   t.match(shown(spansPanel, profile('000001', { collectors: { spans: {} } })).textContent, 'None was recorded.')
 })
