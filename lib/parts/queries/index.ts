@@ -156,7 +156,7 @@ function sentence ({ count, duration, failed }: Data, profile: Pick<Profile, 'du
 function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEntry {
   const { system, statement, start, duration, error } = query
   const link = addressOf('queries', `query-${i + 1}`)
-  const hasSpan = listOf(dataOf(profile, 'spans').spans).some(({ shownAs }) => shownAs === link)
+  const span = listOf(dataOf(profile, 'spans').spans).find(({ shownAs }) => shownAs === link)
   const attributes = { 'db.system.name': system, 'db.query.text': statement, 'error.message': error?.message }
   return {
     color: 'query',
@@ -170,7 +170,8 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     link,
     source: query.source,
     // Semantic conventions of database clients. The application's own span is exported by its SDK.
-    ...!hasSpan && { clientSpan: { name: system, attributes } }
+    parentId: span?.parentId,
+    ...span === undefined && { clientSpan: { name: system, attributes } }
   }
 }
 

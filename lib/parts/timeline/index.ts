@@ -57,21 +57,6 @@ function pageOf ({ query }: PanelView): number {
 }
 
 /**
- * Where times are on the axis, in percent. The work after a response may take much longer than the request; the time in
- * which Hindsight made its page has no width.
- */
-interface Axis {
-  end: number
-  total: number
-  ready: number | null
-  isLate: (time: number) => boolean
-  /** Of a time of the application. */
-  position: (time: number) => number
-  /** Of a time since the request arrived. */
-  at: (time: number) => number
-}
-
-/**
  * The chart of a profile as SVG, since a strict policy forbids inline styles; with `limit` the rows that explain most,
  * otherwise one page of all rows.
  */
@@ -85,16 +70,15 @@ function renderTimeline (profile: Profile, view: PanelView, page: number, limit?
   const chosen = limit === undefined ? all.slice(first, first + PAGE) : [...all].sort(byWeight).slice(0, limit)
   const shown = new Set(chosen)
   const isShown = (row: Row): boolean => shown.has(row) || row.children.some(isShown)
-  const kinds = [...new Map(spans.map((span) => [kindOf(span), span]))]
+  const kinds = [...new Set(spans.map(kindOf))]
   const items = (list: readonly Row[]): string => {
     const visible = list.filter(isShown)
     return visible.length === 0 ? '' : html`<ol>!${visible.map(item)}</ol>`
   }
   const item = (row: Row): string => {
     const [entry] = row.entries as [Span]
-    const kind = kinds.findIndex(([name]) => name === kindOf(entry)) + 1
-    const content = rowItem(row, axis, view) + items(row.children)
-    return html`<li class="k${kind} bar-${entry.step ?? entry.color}">!${content}</li>`
+    return html`<li class="k${kinds.indexOf(kindOf(entry)) + 1} bar-${entry.step ?? entry.color}">` +
+      html`!${rowItem(row, axis, view)}!${items(row.children)}</li>`
   }
   const late = rows.findIndex(({ entries: [entry] }) => entry !== undefined && axis.isLate(entry.start))
   const [before, after] = late === -1 ? [rows, []] : [rows.slice(0, late), rows.slice(late)]
@@ -123,7 +107,14 @@ function kindOf ({ step, legend }: Span): string {
   return legend ?? step ?? ''
 }
 
-function axisOf (profile: Profile, spans: readonly Span[]): Axis {
+type Axis = ReturnType<typeof axisOf>
+
+/**
+ * Where times are on the axis, in percent: `position` of a time of the application, `at` of a time since the request
+ * arrived. The work after a response may take much longer than the request; the time in which Hindsight made its page
+ * has no width.
+ */
+function axisOf (profile: Profile, spans: readonly Span[]) {
   const { firstByte, hindsightStart = 0, hindsight = 0 } = dataOf(profile, 'performance') as Record<string, number>
   const appTime = (time: number): number => time <= hindsightStart ? time : Math.max(hindsightStart, time - hindsight)
   const end = Math.max(profile.duration, 0.001)
@@ -136,9 +127,9 @@ function axisOf (profile: Profile, spans: readonly Span[]): Axis {
     end,
     total,
     ready: numberOf(firstByte),
-    isLate: (time) => appTime(time) > end,
+    isLate: (time: number) => appTime(time) > end,
     position,
-    at: (time) => position(appTime(time))
+    at: (time: number) => position(appTime(time))
   }
 }
 
@@ -224,13 +215,13 @@ function scale ({ end, total, ready, position }: Axis): string {
 }
 
 /** The kinds of entries with their colors, each of which can be hidden. */
-function legend (kinds: ReadonlyArray<[name: string, span: Span]>, spans: readonly Span[], { ready }: Axis): string {
+function legend (kinds: readonly string[], spans: readonly Span[], { ready }: Axis): string {
   const swatch = (color: string): string =>
     html`<svg class="bar-${color}" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10"/></svg>`
-  const filters = kinds.slice(0, MAX_KINDS).map(([name, { step, color }], i) => {
-    const count = spans.filter((span) => kindOf(span) === name).length
+  const filters = kinds.slice(0, MAX_KINDS).map((name, i) => {
+    const [{ step, color }, ...others] = spans.filter((span) => kindOf(span) === name) as [Span]
     return html`<label><input type="checkbox" class="f${i + 1}" checked>!${swatch(step ?? color)} ${name} ` +
-      html`<small>${grouped(count)}</small></label>`
+      html`<small>${grouped(others.length + 1)}</small></label>`
   })
   const line = ready === null
     ? ''

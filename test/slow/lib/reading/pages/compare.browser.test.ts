@@ -52,7 +52,7 @@ if (browser !== undefined) {
     await plain.waitForURL(/\/000002\/compare\/[0-9a-f]{6}$/)
     t.same(orders, [{ note: LOUD, password: 'secret' }])
     await plain.goto(`${origin}/_profiler/000002`)
-    await plain.getByText('Copy as').click()
+    await plain.getByText('More', { exact: true }).click()
     const downloading = plain.waitForEvent('download')
     await plain.getByRole('link', { name: 'curl' }).click()
     t.equal((await downloading).suggestedFilename(), 'hindsight-000002.sh')

@@ -102,6 +102,22 @@ if (browser !== undefined) {
     await page.close()
   })
 
+  t.test('j and k go to the older and the newer profile, with the same panel', async t => {
+    const { app, origin } = await start(t)
+    for (const token of ['000001', '000002', '000003']) app.hindsight.profiler.save(profile(token))
+    const { page } = await watchedPage(browser, origin)
+    await page.goto(`${origin}/_profiler/000002?panel=timeline`)
+    await page.keyboard.press('j')
+    await page.waitForURL(/000001\?panel=timeline$/)
+    t.notOk(await page.getByRole('link', { name: 'Older profile (J)' }).isVisible(), 'none is older')
+    await page.keyboard.press('k')
+    await page.waitForURL(/000002\?panel=timeline$/)
+    await page.getByRole('link', { name: 'Newer profile (K)' }).click()
+    await page.waitForURL(/000003\?panel=timeline$/)
+    t.equal((await page.locator('.summary').boundingBox())?.height, 56)
+    await page.close()
+  })
+
   t.test('text is copied to the clipboard, and an unknown token has a page', async t => {
     const app = await build(t, {}, (app) => app.get('/', (_request, reply) => reply.type('text/html').send('<html><body></body></html>')))
     const origin = `http://127.0.0.1:${await listen(app)}`
@@ -115,7 +131,7 @@ if (browser !== undefined) {
     await page.getByRole('button', { name: 'Copied' }).waitFor()
     t.match(await copied(), /^# /)
     await page.getByRole('button', { name: 'Copy for an AI assistant' }).waitFor()
-    await page.getByText('Copy as').click()
+    await page.getByText('More', { exact: true }).click()
     await page.getByRole('button', { name: 'curl' }).click()
     await page.getByRole('button', { name: 'Copied' }).waitFor()
     t.match(await copied(), /^curl /m)
@@ -150,7 +166,7 @@ if (browser !== undefined) {
     const names = () => page.locator('.row .name > span:visible').allTextContents()
     const all = await names()
     t.ok(all.includes('GET plain') && all.includes('one'), all.join())
-    await page.getByLabel(/^log line/).uncheck()
+    await page.getByLabel(/log line/).uncheck()
     t.same(await names(), all.filter((name) => !['one', 'two', 'three', 'four'].includes(name)))
     await page.locator('.waterfall summary').first().press('Enter')
     t.ok(await page.locator('.more').first().isVisible())
