@@ -2,9 +2,9 @@ import { STATUS_CODES } from 'node:http'
 import type { FlattenedException } from '../../errors/exception.js'
 import { visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { lead, milliseconds, note, placeOf, section, statusBadge } from '../../view/components.js'
+import { lead, milliseconds, note, pending, placeOf, section, statusBadge } from '../../view/components.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
-import { resultsOf, sentencesOf, timelineOf } from '../read.js'
+import { resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
 
 const MAX_MESSAGE = 500
@@ -35,7 +35,7 @@ export const overview: Part = {
     }
   },
   overview: (_, profile, { parts }) => [
-    { order: 10, title: 'Slowest part', value: profile.status === 0 ? '' : slowestPart(parts, profile) }
+    { order: 10, title: 'Slowest part', value: slowestPart(parts, profile) }
   ]
 }
 
@@ -74,14 +74,15 @@ function errorText ({ name, message, frames = [] }: FlattenedException): string 
 
 // A handler waits for its outgoing calls: the slowest one is shown, too.
 function slowestPart (parts: readonly Part[], profile: Profile): string {
-  const ended = timelineOf(parts, profile).filter(({ start, duration, ofHindsight }) =>
-    duration !== null && ofHindsight !== true && start <= profile.duration)
-    .sort((a, b) => Number(b.duration) - Number(a.duration))
-  const [slowest] = ended
+  const timeOf = ({ duration }: Span): number => duration ?? Infinity
+  const spans = timelineOf(parts, profile)
+    .filter(({ start, ofHindsight }) => ofHindsight !== true && start <= profile.duration)
+    .sort((a, b) => timeOf(b) - timeOf(a) || a.start - b.start)
+  const [slowest] = spans
   if (slowest === undefined || slowest.duration === 0) return ''
-  const within = slowest.step === 'handler' ? ended.filter(({ step }) => step === undefined) : []
-  return [slowest, ...within.slice(0, 1)].map(({ name, duration, link }) => html`<div><a href="${link}">` +
-    html`${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>${milliseconds(duration)}</strong></div>`).join('')
+  const within = spans.filter(({ step, duration }) => step === undefined && duration !== 0)
+  return [slowest, ...slowest.step === 'handler' ? within.slice(0, 1) : []].map(({ name, duration, link }) => html`<div><a href="${link}">` +
+    html`${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>!${pending(duration)}</strong></div>`).join('')
 }
 
 /** The requests that caused this one, or were caused by it. */

@@ -53,7 +53,7 @@ export const performance: Part<Data> = {
           start,
           duration
         }))
-    ].filter(({ duration }) => typeof duration === 'number') as TimelineEntry[]
+    ] as TimelineEntry[]
   },
   overview: (data, profile) => [
     { order: 5, title: '', column: 'main', value: budgetBar(data) },
@@ -98,10 +98,8 @@ export const performance: Part<Data> = {
 export function performanceRecord ({ timing, work }: Recording): Data {
   const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt, ownStart, own } = timing
   return {
-    ...(handlerEnd !== 0 && {
-      handlerStart: round(handlerStart - startedAt),
-      handler: round(handlerEnd - handlerStart)
-    }),
+    ...(handlerStart !== 0 && { handlerStart: round(handlerStart - startedAt) }),
+    ...(handlerEnd !== 0 && { handler: round(handlerEnd - handlerStart) }),
     ...(serializeEnd !== 0 && {
       serializeStart: round(serializeStart - startedAt),
       serialize: round(serializeEnd - serializeStart - (ownStart > serializeStart && ownStart < serializeEnd ? own : 0))

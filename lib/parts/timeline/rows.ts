@@ -38,7 +38,7 @@ export function rowsOf (spans: readonly Span[], total: number): Row[] {
 /** The step in which an entry began. Only hooks of serialization begin within another step. */
 function enclosing ({ span: { step, stage, start } }: Node, steps: readonly Node[]): Node | undefined {
   if (step !== undefined && stage !== 'preSerialization') return undefined
-  return steps.findLast(({ span }) => span.start <= start && start < span.start + Number(span.duration) &&
+  return steps.findLast(({ span }) => span.start <= start && start < span.start + (span.duration ?? Infinity) &&
     (step === undefined || span.step === 'serialization'))
 }
 

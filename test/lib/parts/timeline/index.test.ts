@@ -67,6 +67,14 @@ t.test('the timeline has a row for each stage, handler, call and serialization, 
   t.equal(root.querySelector('.scale .ready')?.getAttribute('x1'), '90%')
 })
 
+t.test('a handler that has not ended has a bar until now, and is the slowest part', async t => {
+  const { collectors, ...rest } = whole
+  const open = { ...rest, status: 499, collectors: { ...collectors, performance: { handlerStart: 2 } } }
+  t.same(rows(shown(timeline, open)).slice(1, 3), ['handler home/app/home.ts:7pending', 'GET a.test//app/home.ts:92 ms'])
+  t.same(attributes(shown(timeline, open), '.k2 rect', 'x', 'width')[0], ['20%', '80%'])
+  t.equal(texts(shown(overview, open), '.facts-list dd')[0], 'handler home pendingGET b.test/ pending')
+})
+
 t.test('each kind of entry can be hidden', async t => {
   const root = shown(timeline, { ...whole, logs: [line('info', 2.5)] })
   t.same(texts(root, '.legend label'), ['listener 2', 'handler 1', 'log line 1', 'outgoing HTTP call 2', 'serialization 1'])
