@@ -110,7 +110,7 @@ const MAX_LENGTH = 4 * 1024 * 1024
 const MAX_LINE = 32 * 1024
 /** Calls of a stack, and lines that have one. */
 const MAX_CALLS = 20
-const MAX_STACKS = 500
+const MAX_STACKS = 200
 
 /** The text of a line that no logger wrote. */
 export type OwnLine = Pick<LogRecord, 'channel' | 'message' | 'context'>

@@ -16,7 +16,7 @@ export function framesHere (above: object = caller(framesHere)): string | undefi
   if (!queries.hasSubscribers) return undefined
   const { stackTraceLimit, prepareStackTrace } = Error
   const at: { stack?: string } = {}
-  Reflect.set(Error, 'prepareStackTrace', framesOf)
+  Reflect.set(Error, 'prepareStackTrace', allFramesOf)
   try {
     for (const limit of FRAMES) {
       Reflect.set(Error, 'stackTraceLimit', limit)
@@ -35,20 +35,35 @@ export function caller (other: object): object {
   return entry ?? other
 }
 
+/** The same frames of an error whose stack was not read before. */
+export function framesIn (error: Error): string {
+  const { prepareStackTrace } = Error
+  Reflect.set(Error, 'prepareStackTrace', framesOf)
+  try {
+    return String(error.stack)
+  } finally {
+    Reflect.set(Error, 'prepareStackTrace', prepareStackTrace)
+  }
+}
+
+/** The same, or '' where further functions of the application may have called these. */
+function allFramesOf (error: unknown, sites: readonly NodeJS.CallSite[]): string {
+  const isPackage = originOf(sites.at(-1)?.getFileName() ?? 'node:') === 'package'
+  const isCut = sites.length === Error.stackTraceLimit && !isPackage && sites.length < FRAMES[2]
+  return isCut ? '' : framesOf(error, sites)
+}
+
 function framesOf (_error: unknown, sites: readonly NodeJS.CallSite[]): string {
   const lines: string[] = []
   let isNamed = false
-  let origin: Origin = 'node'
   for (const site of sites) {
-    origin = originOf(site.getFileName() ?? 'node:')
+    const origin = originOf(site.getFileName() ?? 'node:')
     // `Promise.all (index 2)` of a function with a name: it may be one of a list of calls.
     const isListed = isNamed && site.getPromiseIndex() !== null
     if (origin === 'application' || isListed) lines.push(`    at ${String(site)}`)
     if (origin !== 'node') isNamed = origin === 'application' && site.getFunctionName() !== null
   }
-  // Further functions of the application may have called these.
-  const isCut = sites.length === Error.stackTraceLimit && origin !== 'package' && sites.length < FRAMES[2]
-  return isCut ? '' : lines.join('\n')
+  return lines.join('\n')
 }
 
 type Origin = 'application' | 'package' | 'node'

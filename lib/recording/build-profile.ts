@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
-import { sourceOfCaller } from '../errors/stack-frame.js'
+import { ownSource } from '../errors/stack-frame.js'
 import { read } from '../errors/thrown-value.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
@@ -15,6 +15,7 @@ import type { Mask } from '../mask/mask.js'
 import { blockedBy } from '../parts/blocked/index.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
 import { unrecordedChanges } from '../parts/events/index.js'
+import { framesIn } from '../queries/stack.js'
 import { fittingLogs } from '../store/bounds.js'
 import { newToken, PROFILE_VERSION, type Profile, type ProfiledRoute } from '../store/profile.js'
 import type {} from '../store/profiler.js'
@@ -100,7 +101,7 @@ function errorsOf (
 // Masking is slower than parsing: lines for which there is no space are not masked.
 function logsOf ({ log }: Recording, mask: Mask, maxBytes: number): LogRecord[] {
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
-  const lines = log?.records(sourceOfCaller) ?? []
+  const lines = log?.records((calls) => ownSource(framesIn(calls))) ?? []
   return fittingLogs(lines, maxBytes, reason).map((line) => maskLogRecord(line, mask))
 }
 

@@ -3,11 +3,12 @@ import { isLoggedByFastify } from '../errors/declared-place.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError, maskExceptions } from '../errors/masked-exceptions.js'
 import type { Services } from '../lifecycle/services.js'
-import { sourceOfCaller } from '../errors/stack-frame.js'
+import { ownSource } from '../errors/stack-frame.js'
 import { maskLogRecord, RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
 import { attempt, dataOf, isObject } from '../parts/read.js'
+import { framesIn } from '../queries/stack.js'
 import type { Profile } from '../store/profile.js'
 import type { Recording, Timing } from './recording.js'
 
@@ -98,7 +99,8 @@ export class LateRecording {
     this.#batch = null
     waiting.delete(this)
     if (batch === null) return
-    const records = batch.log?.records(sourceOfCaller).slice(0, Math.max(0, this.#linesLeft)) ?? []
+    const all = batch.log?.records((calls) => ownSource(framesIn(calls))) ?? []
+    const records = all.slice(0, Math.max(0, this.#linesLeft))
     this.#linesLeft -= records.length
     const mask = this.#maskOf(batch)
     const logs = records.map((line) => maskLogRecord(line, mask))

@@ -81,7 +81,8 @@ function slowestPart (parts: readonly Part[], profile: Profile): string {
   const [slowest] = spans
   if (slowest === undefined || slowest.duration === 0) return ''
   const within = spans.filter(({ step, duration }) => step === undefined && duration !== 0)
-  return [slowest, ...slowest.step === 'handler' ? within.slice(0, 1) : []].map(({ name, duration, link }) => html`<div><a href="${link}">` +
+  const shown = [slowest, ...slowest.step === 'handler' ? within.slice(0, 1) : []]
+  return shown.map(({ name, duration, link }) => html`<div><a href="${link}">` +
     html`${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>!${pending(duration)}</strong></div>`).join('')
 }
 

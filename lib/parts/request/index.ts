@@ -142,7 +142,7 @@ function bodyOf ({ body, bodyNote }: Data): string {
   return markup.length <= MAX_OPEN ? markup : fold(`Body, ${bytes(markup.length)} of text`, markup)
 }
 
-function bodyExcerpt ({ body }: Data): string {
+function bodyExcerpt ({ body: received, sentBody: body = received }: Data): string {
   if (body === undefined || body === null || body === '') return ''
   const text = typeof body === 'string' ? body : visibleJson(body, 1).replace(/\n */g, ' ')
   return html`<pre class="data">${cut(text, MAX_EXCERPT)}</pre>`
