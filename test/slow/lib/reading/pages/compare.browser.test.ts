@@ -54,7 +54,7 @@ if (browser !== undefined) {
     await plain.goto(`${origin}/_profiler/000002`)
     await plain.getByText('More', { exact: true }).click()
     const downloading = plain.waitForEvent('download')
-    await plain.getByRole('link', { name: 'curl' }).click()
+    await plain.getByRole('link', { name: 'curl' }).first().click()
     t.equal((await downloading).suggestedFilename(), 'hindsight-000002.sh')
     await plain.close()
   })

@@ -1,0 +1,65 @@
+import { inspected } from '../view/json.js'
+
+/** Characters of one line. Of a longer one only the message is kept. */
+export const MAX_LINE = 32 * 1024
+
+/** The text of a line that no logger wrote. */
+export interface OwnLine { channel: string, message: string, context: Fields }
+
+/** A line as pino wrote it. The keys of its message and of its fields depend on the options of the logger. */
+export interface PinoLine {
+  text: string
+  /** The message that the logger received; undefined where it received fields only. */
+  message?: unknown
+  /** The name of one of the fields. */
+  field?: string | undefined
+}
+
+type Fields = Record<string, unknown>
+
+/** The fields of a line; none where it is not JSON. */
+export function fieldsOf ({ text }: PinoLine): Fields | null {
+  try {
+    return Object(JSON.parse(text)) as Fields
+  } catch {
+    return null
+  }
+}
+
+/** The key of the message of a line, which pino writes last: a field with the same key has an earlier place. */
+export function messageKey (fields: Fields | null, { message }: PinoLine): string | undefined {
+  const keys = Object.keys(fields ?? {})
+  return keys.findLast((key) => fields?.[key] === message) ?? keys.at(-1)
+}
+
+/** `keyOfOthers`: the key of the message in other lines. */
+export function parsed (line: PinoLine, keyOfOthers?: string): OwnLine {
+  const { text, message: given, field } = line
+  const all = fieldsOf(line)
+  if (all === null) return { channel: 'app', message: text.trimEnd(), context: {} }
+  const key = (given === undefined ? keyOfOthers : messageKey(all, line)) ?? ''
+  const { level: _level, time: _time, pid: _pid, hostname: _hostname, reqId: _reqId, channel, ...context } = all
+  const isNested = field !== undefined && !(field in all)
+  const nested = isNested ? Object.values(context).find((value) => Object.hasOwn(Object(value) as object, field)) : null
+  const fields = (nested ?? all) as Fields
+  const message = all[key] ?? fields[key] ?? Object.values(fields).find(isSerializedError)?.message ?? ''
+  delete context[key]
+  const name = channel ?? fields.channel
+  return {
+    channel: typeof name === 'string' ? name : 'req' in fields || 'res' in fields ? 'request' : 'app',
+    message: typeof message === 'string' ? message : inspected(message),
+    context
+  }
+}
+
+function isSerializedError (value: unknown): value is { message: string } {
+  const { message, stack } = Object(value) as { message?: unknown, stack?: unknown }
+  return typeof message === 'string' && typeof stack === 'string'
+}
+
+export function cutLine (line: PinoLine): OwnLine {
+  const { channel, message } = parsed(line)
+  const note = `${line.text.length.toLocaleString('en')} characters: the fields of this line were left out`
+  // Copied, since a slice would keep the whole string in memory.
+  return { channel, message: Buffer.from(message.slice(0, MAX_LINE)).toString(), context: { cut: note } }
+}
