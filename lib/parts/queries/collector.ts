@@ -23,7 +23,7 @@ import { queryOfSpan } from './query-spans.js'
 import type { QueryError, RecordedQuery } from './recorded-query.js'
 import { keepRunners } from './runners.js'
 import { shapeOf } from './sql.js'
-import { copyOf, identityOf, type Caller, type Traced } from './trace.js'
+import { copyOf, identityOf, timeOf, type Caller, type Traced } from './trace.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
@@ -252,15 +252,4 @@ function errorOf (error: unknown, mask: Mask, { system, statement }: Query, text
     ...Object.fromEntries(fields),
     ...position > 0 && { position: shownPosition(system, cut(statement, MAX_STATEMENT), texts, position) }
   }
-}
-
-/** The time in which at least one query ran, in milliseconds. */
-export function timeOf (queries: ReadonlyArray<Pick<RecordedQuery, 'start' | 'duration'>>): number {
-  let [total, until] = [0, -Infinity]
-  for (const { start, duration } of [...queries].sort((a, b) => a.start - b.start)) {
-    const end = start + (duration ?? 0)
-    total += Math.max(0, end - Math.max(start, until))
-    until = Math.max(until, end)
-  }
-  return total
 }

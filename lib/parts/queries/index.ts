@@ -6,13 +6,13 @@ import { html } from '../../view/html.js'
 import { counted, cut, fence, wordFor } from '../../view/visible.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { addressOf, dataOf, listOf, numberOf, withLate, type Data } from '../read.js'
-import { timeOf, watchQueries } from './collector.js'
+import { watchQueries } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import { findingText, panelOf } from './panel.js'
 import type { Finding, QueryError, RecordedQuery } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { markOf, runnable } from './statement-text.js'
-import { placeOf } from './trace.js'
+import { placeOf, timeOf } from './trace.js'
 
 /** Groups of the Markdown, and characters of their statements. */
 const MAX_GROUPS = 15
