@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import type { Hint } from '../errors/hints.js'
 import type { FactsOfParts } from '../errors/report.js'
-import { exceptionsOf, maskOf } from '../errors/masked-exceptions.js'
+import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { messageOf, nameOf } from '../errors/thrown-value.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -18,7 +18,10 @@ export function unfinishedProfile (
   const { recording } = stateOf(request)
   const { failure, log, routeError, otherErrors, timing: { startedAt, own }, token = '' } = recording
   const mask = maskOf(request)
-  const others = otherErrors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) }))
+  const hasFailed = failure !== null || routeError !== null
+  // Of a request that has not failed, the first error that was captured is the one that its profile is about.
+  const others = (hasFailed ? otherErrors : otherErrors.slice(1))
+    .map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) }))
   const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
   return {
     token,
@@ -26,7 +29,9 @@ export function unfinishedProfile (
     method: request.method,
     route: routeIn(stateOf(request)),
     duration: performance.now() - startedAt - own,
-    exceptions: failure === null && routeError === null ? [] : exceptionsOf(request),
+    exceptions: hasFailed
+      ? exceptionsOf(request)
+      : otherErrors.slice(0, 1).flatMap((error) => maskExceptions(flattenError(error), mask)),
     logs: log?.records() ?? [],
     collectors: {
       ...Object.fromEntries(shown.map(({ name }) => [name, collectedBy(recording, name)])),

@@ -24,17 +24,17 @@ inBothModes('a captured exception of a 200 is in the profile, in each of its for
   t.ok(profile.exceptions.at(-1)?.frames[0]?.own)
   t.match(profile.collectors.otherErrors, [[{ name: 'RangeError' }]])
   for (const query of ['error=1', 'exception=TypeError', 'exception=the%20root', 'exception=another']) {
-    const listed = { token: profile.token, status: 200, error: true, exception: 'TypeError: the second cause' }
+    const listed = { token: profile.token, status: 200, error: true, exception: 'Error: the root' }
     t.match((await app.inject(`/_profiler/search.json?${query}`)).json(), { profiles: [listed] }, query)
   }
   const page = async (url: string): Promise<string> => (await app.inject({ url, headers: HTML })).body
-  t.match(await page('/_profiler/search'), 'TypeError: the second cause')
+  t.match(await page('/_profiler/search'), 'Error: the root')
   t.match(await page(`/_profiler/${profile.token}?panel=exceptions`), 'the second cause')
   t.match(await page(`/_profiler/${profile.token}?panel=otherErrors`), 'another one')
   const { body: markdown } = await app.inject(`/_profiler/${profile.token}.md`)
   t.match(markdown, 'the second cause')
   t.match(markdown, 'RangeError: another one')
-  t.match(await page(`/_wdt/${profile.token}`), 'TypeError: the second cause')
+  t.match(await page(`/_wdt/${profile.token}`), 'Error: the root')
   const html = await app.inject({ url: '/html', headers: HTML })
   t.match(html.body, 'Error: shown by the toolbar')
 })

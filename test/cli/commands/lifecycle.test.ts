@@ -101,8 +101,8 @@ function routesOf (lines: readonly string[]): Array<{ name: string, steps: Array
   })
 }
 
-/** The name of a printed hook. */
-const nameOf = (text: string): string => text.replace(/ \(.*$/, '')
+/** The name of a printed hook in a profile, where one without a name has that of its plugin. */
+const nameOf = (text: string): string => text.replace(/^anonymous \(([^,]+), .*$/, '$1').replace(/ \(.*$/, '')
 
 const OF_ROUTES = ['read', 'ofRoute', 'ofRouteToo', 'told', 'last']
 
