@@ -49,7 +49,10 @@ export function routeName ({ config, method, url }: RouteOptions): string {
 
 /** The routes of an application, in a router of our own: why no route matched is not available from Fastify's. */
 export class RouteTable {
-  readonly #router
+  readonly #routerOptions
+  #router: ReturnType<typeof FindMyWay> | undefined
+  /** The routes that the router does not have yet: most applications of a test suite never search them. */
+  #added: Array<{ url: string, constraints: object, entry: Entry }> = []
   /** The application's own routes, in the order of declaration. */
   readonly routes: DeclaredRoute[] = []
   /** The same, by segments. */
@@ -63,12 +66,12 @@ export class RouteTable {
   constructor (app: FastifyInstance) {
     const config = app.initialConfig as unknown as Record<string, unknown>
     const options = { ...config, ...config.routerOptions as object } as Record<string, unknown>
-    this.#router = FindMyWay({
+    this.#routerOptions = {
       caseSensitive: options.caseSensitive !== false,
       ignoreTrailingSlash: options.ignoreTrailingSlash === true,
       ignoreDuplicateSlashes: options.ignoreDuplicateSlashes === true,
       maxParamLength: 16_384
-    })
+    }
   }
 
   /** Adds a route; to be called by an `onRoute` hook. */
@@ -101,31 +104,36 @@ export class RouteTable {
       const entry: Entry = { route: declared, method, handler, order, debugOnly, httpsOnly }
       this.#methods.add(method)
       for (const key of [`${method} ${url}`, `${method} ${url}${suffix}`]) this.#entries.set(key, entry)
-      this.#addToRouter(route, entry)
+      this.#added.push({ url, constraints, entry })
     }
   }
 
   /** Adds the HEAD route that Fastify adds to a GET route, with its handler; false for another one. */
   #addImpliedHead (route: AddedRoute, suffix: string): boolean {
-    const { url } = route
+    const { url, constraints = {} } = route
+    const add = (entry: Entry): void => { this.#added.push({ url, constraints, entry }) }
     const own = this.#entries.get(`GET ${url}${suffix}`)
     // `/` below a prefix is two routes, with a slash and without. Of one of them only the HEAD route calls `onRoute`.
     const get = own ?? (route.routePath === '/' ? this.#entries.get(`GET ${route.prefix}${suffix}`) : undefined)
     if (get === undefined || get.handler !== route.handler) return false
     this.#entries.set(`HEAD ${url}`, get)
     if (own === undefined && route.prefixTrailingSlash !== 'no-slash') {
-      for (const method of get.route.methods) this.#addToRouter(route, { ...get, method, order: this.#order++ })
+      for (const method of get.route.methods) add({ ...get, method, order: this.#order++ })
     }
-    this.#addToRouter(route, { ...get, method: 'HEAD', order: -1 })
+    add({ ...get, method: 'HEAD', order: -1 })
     return true
   }
 
-  #addToRouter ({ url, constraints = {} }: AddedRoute, entry: Entry): void {
-    try {
-      this.#router.on(entry.method as HTTPMethod, url, { constraints }, () => {}, entry)
-    } catch {
-      // A custom constraint is unknown to this router: the application's own decides.
+  #routerWithAll () {
+    const router = (this.#router ??= FindMyWay(this.#routerOptions))
+    for (const { url, constraints, entry } of this.#added.splice(0)) {
+      try {
+        router.on(entry.method as HTTPMethod, url, { constraints }, () => {}, entry)
+      } catch {
+        // A custom constraint is unknown to this router: the application's own decides.
+      }
     }
+    return router
   }
 
   /** The route that a request matched, also after `reply.callNotFound()`. */
@@ -167,7 +175,7 @@ export class RouteTable {
 
   #match (method: string, path: string, { headers }: FastifyRequest) {
     const constraints = this.#hasConstraints ? { host: headers.host, version: headers['accept-version'] } : {}
-    return this.#router.find(method as HTTPMethod, path, constraints)
+    return this.#routerWithAll().find(method as HTTPMethod, path, constraints)
   }
 }
 
