@@ -74,8 +74,8 @@ export class RouteTable {
     }
   }
 
-  /** Adds a route; to be called by an `onRoute` hook. */
-  add (route: AddedRoute, declaredAt: Error | null): void {
+  /** Adds a route; to be called by an `onRoute` hook. `debug`: with the stack of its declaration. */
+  add (route: AddedRoute, debug: boolean): void {
     const methods = ([] as string[]).concat(route.method as string | string[])
     const { url } = route
     const constraints = route.constraints ?? {}
@@ -88,7 +88,7 @@ export class RouteTable {
       methods,
       pattern: url,
       constraints: { ...constraints },
-      declaredAt,
+      declaredAt: debug ? new Error(`Route ${url} was declared here`) : null,
       hooks: ROUTE_HOOKS.filter((hook) => route[hook] !== undefined),
       options: route
     }
@@ -183,7 +183,7 @@ export class RouteTable {
 export function openRouteTable (app: FastifyInstance, debug: boolean): RouteTable {
   const table = new RouteTable(app)
   app.addHook('onRoute', function addRoute (route) {
-    table.add(route, debug ? new Error(`Route ${route.url} was declared here`) : null)
+    table.add(route, debug)
   })
   return table
 }
