@@ -12,15 +12,20 @@ import { unfinishedProfile } from '../../../parts/unfinished.js'
 import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
 import { toolbar, toolbarOf } from './toolbar.js'
 
+/** The attributes and the end of a tag (HTML Standard, section 13.2.5): a value in quotes may have `>`. */
+const ATTRIBUTES =
+  '(?:[^\\s/>][^\\s/>=]*(?:\\s*=\\s*(?:"[^"]*(?:"|$)|\'[^\']*(?:\'|$)|[^\\s"\'>][^\\s>]*)?)?|[\\s/])*(?:>|$)'
 /**
- * Comments, elements whose content is text, other start tags with their attributes, and the end of a body (HTML
- * Standard, section 13.2.5). What is not closed extends to the end of the page, so that each page takes linear time.
+ * Comments, elements whose content is text, other tags, and what browsers read as comments. What is not closed extends
+ * to the end of the page, so that each page takes linear time.
  */
 const TOKENS = new RegExp([
-  '<!--[^]*?(?:-->|$)',
-  '<(script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[\\s/>])[^>]*(?:>|$)[^]*?(?:</\\1(?=[\\s/>])|$)',
-  '<[a-z](?:=\\s*"[^"]*(?:"|$)|=\\s*\'[^\']*(?:\'|$)|[^>])*(?:>|$)',
-  '</body(?=[\\s/>])[^>]*>'
+  '<!--(?:-?>|[^]*?(?:--!?>|$))',
+  `<(?<text>script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)(?=[\\s/>])${ATTRIBUTES}[^]*?` +
+    '(?:</\\k<text>(?=[\\s/>])|$)',
+  '<plaintext(?=[\\s/>])[^]*',
+  `<(?<name>/?[a-z][^\\s/>]*)${ATTRIBUTES}`,
+  '<[!?/][^>]*(?:>|$)'
 ].join('|'), 'gi')
 const POLICY_HEADERS = ['content-security-policy', 'content-security-policy-report-only'] as const
 /** Headers that describe the original bytes, which the toolbar changes. */
@@ -53,7 +58,7 @@ export function insertToolbar (
   function insert (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | undefined {
     const profile = app.hindsight.recorder?.profileOf(request)
     const page = textOf(payload)
-    const end = [...page.matchAll(TOKENS)].findLast(([token]) => token.startsWith('</'))?.index
+    const end = endOf(page)
     if (profile == null || end === undefined) return
     const isFull = app.hindsight.mode === 'full'
     const origin = originOf(request)
@@ -118,6 +123,29 @@ function isWholePage (request: FastifyRequest, reply: FastifyReply): boolean {
     /^text\/html\s*(?:;|$)/i.test(type) && /^(?:utf-?8)?$/i.test(charset) &&
     !isRedirect(reply) && reply.statusCode !== 206 &&
     /^(?:identity)?$/i.test(header('content-encoding')) && /^(?:inline\b.*)?$/i.test(header('content-disposition'))
+}
+
+/** Where the body of a document ends, for which `</body>` is optional; undefined for other texts. */
+function endOf (page: string): number | undefined {
+  let [bodyEnd, htmlEnd, pageEnd]: Array<number | undefined> = []
+  let isDocument = false
+  // Elements are not those of the page in templates, and not those of HTML in other languages.
+  const open = new Map([['template', 0], ['svg', 0], ['math', 0]])
+  // The added tag is found unless something before it is not closed.
+  for (const { 0: token, index, groups } of `${page}<end>`.matchAll(TOKENS)) {
+    const name = groups?.name?.toLowerCase() ?? ''
+    const depth = open.get(name.replace('/', ''))
+    if (depth !== undefined && !token.endsWith('/>')) {
+      open.set(name.replace('/', ''), Math.max(0, depth + (name.startsWith('/') ? -1 : 1)))
+    }
+    if (/^<(?:!doctype|html|head|body)(?=[\s/>])/i.test(token)) isDocument = true
+    if ([...open.values()].some((count) => count > 0)) continue
+    if (name === 'frameset') return undefined
+    if (name === '/body') bodyEnd = index
+    if (name === '/html') htmlEnd = index
+    if (index === page.length) pageEnd = index
+  }
+  return bodyEnd ?? (isDocument ? htmlEnd ?? pageEnd : undefined)
 }
 
 function textOf (payload: unknown): string {

@@ -109,7 +109,7 @@ inBothModes('a page with the toolbar is not cached; other pages keep their heade
   }
 })
 
-inBothModes('the toolbar is inserted before the end of the body, wherever else that text is', async (t, build) => {
+inBothModes('the toolbar is inserted where the body of a document ends, wherever else that text is', async (t, build) => {
   const BAR = '<hindsight-toolbar>'
   const pages: Array<[page: string, before: string | null]> = [
     ['<body><h1>a</h1></body></html><!-- after </body> -->', '</body></html><!--'],
@@ -120,10 +120,28 @@ inBothModes('the toolbar is inserted before the end of the body, wherever else t
     ['<body><textarea></body></textarea></body >', '</body >'],
     ['<body><p title="</body>" class=\'</body>\'>a</p></body\n>', '</body\n>'],
     ['<body><p title=don\'t>it\'s</p></body>', '</body>'],
-    ['<body><style>a::after { content: "</body>" }</style>', null],
-    ['<body><script>const s = "<body></body>"</script></html>', null],
+    ['<body><style>a::after { content: "</body>" }</style>', ''],
+    ['<body><script>const s = "<body></body>"</script></html>', '</html>'],
     ['<body>a<!-- </body>', null],
-    ['<body></bodyguard></body/>', '</body/>']
+    ['<body></bodyguard></body/>', '</body/>'],
+    ['<body><p>a</p></body></p title="</body>">', '</body></p'],
+    ['<body>a</body class=">"></html>', '</body class'],
+    ['<body></body><template></body></template>', '</body><template>'],
+    ['<body><template></body>', null],
+    ['<body></body><noscript></body></noscript>', '</body><noscript>'],
+    ['<body></body><!a </body><? </body></ </body>', '</body><!a'],
+    ['<body><!--><p>a</p></body><!-- a --!></body>', '</body>'],
+    ['<body><textarea title=">"></textarea><p ="></body>', '</body>'],
+    ['<body></body><plaintext></body>', '</body><plaintext>'],
+    ['<body></body><svg><title></title></body>', '</body><svg>'],
+    ['<body><svg viewBox="0 0 1 1"><path d=""/></svg><SVG/></body>', '</body>'],
+    // `</body>` and `</html>` are optional.
+    ['<!doctype html><title>a</title><p>b</p>', ''],
+    ['<HTML><p>b</p></HTML>\n', '</HTML>'],
+    ['<body><p>b</p><textarea>', null],
+    ['<body><p>b</p><!-- a', null],
+    ['<!doctype html><frameset><frame></frameset></html>', null],
+    ['<p>A part of a page</p>', null]
   ]
   const app = await build((app) => { app.get('/', async (request, reply) => reply.type('text/html').send((request.query as { page: string }).page)) })
   for (const [page, before] of pages) {
@@ -138,7 +156,7 @@ inBothModes('the place of the toolbar is found in linear time', async (t, build)
   const app = await build((app) => {
     app.get('/:part', async (request, reply) => reply.type('text/html').send((request.params as { part: string }).part.repeat(100_000)))
   })
-  for (const part of ['<!--', '<script', '<script ', '<a =', '<a ="', '<a =\'', '</body', '<textarea>']) {
+  for (const part of ['<!--', '<script', '<script ', '<!', '<a b', '<a b= ', '<a =', '<a ="', '<a =\'', '</body', '<textarea>']) {
     t.equal((await app.inject({ url: `/${encodeURIComponent(part)}` })).statusCode, 200, part)
   }
 })
