@@ -8,7 +8,7 @@ import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
 import { factsOfParts } from '../lib/parts/unfinished.js'
 import { insertToolbar, setProfileLink } from '../lib/reading/pages/toolbar/insert.js'
 import { addServerTiming } from '../lib/recording/server-timing.js'
-import { endHandler, setCurrentCode } from '../lib/recording/handler-time.js'
+import { endHandler, setCurrentCode, watchErrorHandlers } from '../lib/recording/handler-time.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
 
 export type Observer = Awaited<ReturnType<typeof openObserver>>
@@ -76,7 +76,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     collectRequest: recorder.collectRequest,
     fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
       recorder.fail(request, reply, error)
-      recorder.watchErrorHandlers(request, reply)
+      watchErrorHandlers(request, reply)
     },
     respond
   }

@@ -14,7 +14,7 @@ import { after, ownHook } from '../lib/lifecycle/hooks.js'
 import { logError } from '../lib/full/log-error.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import { alreadySent } from '../lib/recording/handler-time.js'
+import { alreadySent, watchErrorHandlers } from '../lib/recording/handler-time.js'
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
@@ -43,7 +43,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     fail(request, reply, error)
-    if (app.errorHandler !== ownHandler) app.hindsight.recorder?.watchErrorHandlers(request, reply)
+    if (app.errorHandler !== ownHandler && app.hindsight.recorder) watchErrorHandlers(request, reply)
     if (reply.raw.headersSent) done()
     else after(runErrorPass(request, reply), () => done(), () => done())
   }))

@@ -2,6 +2,7 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { declaredPlace } from '../errors/declared-place.js'
+import { isError } from '../errors/thrown-value.js'
 import { ownHook, withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -163,4 +164,26 @@ export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of
   if (of === 'handler') events.setCurrentCode(reply, handler, source)
   else if (route !== null && route.hooks.length > 0) events.setCurrentCode(reply, 'route hooks', source)
   else events.setCurrentCode(reply, 'Fastify')
+}
+
+/**
+ * Records what error handlers of the application throw or send after a failure. Fastify calls no hook for that, but
+ * `send` of the reply: again for a value that is no error, where its own handler sends what it has received.
+ */
+export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply): void {
+  const original = reply.send
+  const pending: unknown[] = []
+  const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
+    const [payload] = args
+    if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) {
+      servicesOf(request).recorder?.fail(request, reply, payload)
+    }
+    pending.push(payload)
+    try {
+      return original.apply(this, args)
+    } finally {
+      pending.pop()
+    }
+  }
+  Reflect.defineProperty(reply, 'send', { value, writable: true, configurable: true })
 }

@@ -6,7 +6,7 @@ import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/request-target.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
-import { isError, read } from '../errors/thrown-value.js'
+import { read } from '../errors/thrown-value.js'
 import { withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -121,26 +121,6 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.events?.setCurrentCode(reply, 'error handler')
   }
 
-  /**
-   * Records what error handlers of the application throw or send after a failure. Fastify calls no hook for that, but
-   * `send` of the reply: again for a value that is no error, where its own handler sends what it has received.
-   */
-  function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply): void {
-    const original = reply.send
-    const pending: unknown[] = []
-    const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
-      const [payload] = args
-      if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) fail(request, reply, payload)
-      pending.push(payload)
-      try {
-        return original.apply(this, args)
-      } finally {
-        pending.pop()
-      }
-    }
-    Reflect.defineProperty(reply, 'send', { value, writable: true, configurable: true })
-  }
-
   /** Records the incoming request and its route, once. */
   function collectRequest (request: FastifyRequest): void {
     const { collected, isRecording } = recordingOf(request)
@@ -236,7 +216,6 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     collectResponse: recordResponse,
     compare,
     fail,
-    watchErrorHandlers,
     respond,
     addError,
     /** The address of the request's profile; null: it is not profiled. */
