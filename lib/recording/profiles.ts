@@ -145,9 +145,9 @@ export function openProfiles (
     isProfiled,
     isProfiledOnSuccess,
     queue,
-    /** The address of the request's profile; null: it is not profiled. */
+    /** The address of the request's profile; null: it is not profiled, or the store loses profiles. */
     profileOf (request: FastifyRequest): ProfileAddress | null {
-      if (!isProfiled(request)) return null
+      if (profiler.isFailing || !isProfiled(request)) return null
       const token = tokenOf(request)
       return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
     },

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import { LruMap } from 'toad-cache'
-import { messageOf } from '../errors/thrown-value.js'
+import { messageOf, read } from '../errors/thrown-value.js'
 import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './bounds.js'
@@ -64,6 +64,7 @@ export class Profiler {
   #secret: string | undefined
   readonly #ownSecret = randomBytes(32).toString('hex')
   #closed = false
+  #unreadableSince: number | null = null
 
   constructor ({
     storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, secret, role, trace, parts
@@ -102,6 +103,17 @@ export class Profiler {
 
   get lastLoss (): string {
     return this.#queue.lastLoss
+  }
+
+  /** Whether the store has lost the last profiles: those of the next requests may be lost, too. */
+  get isFailing (): boolean {
+    return this.#queue.failingSince !== null
+  }
+
+  /** Since when (ms since the epoch) profiles cannot be written or read; null: they can. */
+  get unavailableSince (): number | null {
+    const times = [this.#queue.failingSince, this.#unreadableSince].filter((time) => time !== null)
+    return times.length === 0 ? null : Math.min(...times)
   }
 
   /** Queues a profile to be written soon; false when it was not queued. */
@@ -216,8 +228,12 @@ export class Profiler {
   // Errors of a store of the application have no status.
   async #query<T> (query: () => Awaitable<T>): Promise<T> {
     try {
-      return await query()
+      const result = await query()
+      this.#unreadableSince = null
+      return result
     } catch (error) {
+      const status = Number(read(error, 'statusCode') ?? 503)
+      if (status >= 500) this.#unreadableSince ??= Date.now()
       if (typeof error === 'object' && error !== null && 'statusCode' in error) throw error
       throw new ProfileStoreError(`The store of profiles failed: ${messageOf(error)}`, { cause: error })
     }

@@ -37,6 +37,8 @@ export class WriteQueue {
   readonly counters: WriteCounters = { written: 0, dropped: 0, failed: 0 }
   /** The reason of the last loss; empty where there was none. */
   lastLoss = ''
+  /** Milliseconds since the epoch of the first loss by the store since it wrote the last batch; null: none. */
+  failingSince: number | null = null
   readonly #options: WriteQueueOptions
   /** Separate from the records, which wait longer and do not reference requests. */
   #unbuilt = new Map<string, () => ProfileRecord>()
@@ -66,6 +68,7 @@ export class WriteQueue {
     if (isFull || this.#bytes > maxWaitingBytes) {
       this.counters.dropped++
       const what = isFull ? 'as many as profiler.maxQueue allows' : `more than ${maxWaitingBytes} bytes`
+      this.failingSince ??= Date.now()
       this.#countLost(`${what} are waiting to be written; the store is too slow`)
       return false
     }
@@ -151,6 +154,7 @@ export class WriteQueue {
       this.#wrote(batch.length)
     } catch (error) {
       this.counters.failed += batch.length
+      this.failingSince ??= Date.now()
       this.#countLost('the store failed', error, batch.length)
     } finally {
       for (const [token, record] of batch) if (this.#waiting.get(token) === record) this.#remove(token)
@@ -171,6 +175,7 @@ export class WriteQueue {
     }
     this.#isReported = false
     this.#lost = 0
+    this.failingSince = null
   }
 
   #countLost (reason: string, error?: unknown, count = 1): void {

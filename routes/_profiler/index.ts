@@ -1,6 +1,7 @@
 import formbody from '@fastify/formbody'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../../lib/http/header-text.js'
+import { isRetrieval } from '../../lib/http/request-target.js'
 import { assets, noticePage } from '../../lib/reading/pages/layout.js'
 import { visibleJson } from '../../lib/view/json.js'
 import reportRoutes from './csp-report.js'
@@ -9,7 +10,7 @@ import planRoutes from './plan.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
 import waitingRoutes from './waiting.js'
-import { ASSET, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
+import { ASSET, baseOf, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
 
 /** Codes of errors that are shown as a page with one sentence. */
 const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE|INVALID_PROFILE)$/
@@ -44,14 +45,19 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
 /** Logs that the store is unavailable, and shows it with the number of lost profiles. */
 async function sendStoreError (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { message: problem } = error
-  const { counters, lastLoss } = request.server.hindsight.profiler
+  const { counters, lastLoss, unavailableSince } = request.server.hindsight.profiler
   request.log.warn({ err: error, channel: 'profiler' }, 'The store of profiles cannot be used')
   if (formatOf(request, reply.code(503)) !== 'html') {
-    const body = { type: 'about:blank', title: 'Service Unavailable', status: 503, detail: problem, counters }
+    const title = 'Service Unavailable'
+    const body = { type: 'about:blank', title, status: 503, detail: problem, counters, unavailableSince }
     return reply.type('application/problem+json').send(visibleJson(body))
   }
   const { searchPage } = await import('../../lib/reading/pages/list.js')
-  return await sendPage(request, reply, (options) => searchPage({ problem, counters, lastLoss }, options))
+  const since = new Date(unavailableSince ?? Date.now()).toISOString().replace('T', ' ').replace(/\..*/, ' UTC')
+  // A form cannot be sent again by a link.
+  const retry = isRetrieval(request) ? request.url : `${baseOf(request)}/`
+  return await sendPage(request, reply, (options) =>
+    searchPage({ problem: `${problem} (since ${since})`, counters, lastLoss, retry }, options))
 }
 
 async function sendAsset (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -25,6 +25,8 @@ export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'ne
   counters?: Readonly<WriteCounters>
   /** Why the last lost profile was lost. */
   lastLoss?: string
+  /** The address of the page that could not be read. */
+  retry?: string
   /** Requests that have not ended. */
   waiting?: readonly WaitingRequest[]
   /** The form that changes what is traced of them, as markup. */
@@ -74,6 +76,7 @@ const MAX_REASONS = 3
 /** The list of stored profiles that match a search. */
 export function searchPage (result: SearchResult, options: PageOptions): string {
   const { fields = {}, criteria, problem, profiles = [], next = null, stats, waiting = [], traceForm = '' } = result
+  const retry = result.retry && html` <a href="${result.retry}">Try again</a>`
   const preset = Object.values(PRESETS).find((preset) => criteria !== undefined && selectsSame(criteria, preset))
   const current = preset === undefined ? '' : presetLink(preset, options.base)
   const isSearch = criteriaOf(fields).length > 0
@@ -85,7 +88,7 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
   const content = problem === undefined
     ? traceForm + table(result, fields, options) +
       (profiles.length + waiting.length === 0 ? html`<div class="empty">!${note(empty)}</div>` : '')
-    : html`<p class="failure" role="alert">${problem}</p>`
+    : html`<p class="failure" role="alert">${problem}!${retry ?? ''}</p>`
   return layout(options, title, html`<main id="content">
 <div class="title-row"><h1>${title}</h1>!${controls}</div>
 !${searchForm(result, current, options)}
