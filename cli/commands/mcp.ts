@@ -2,16 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { compareProfiles } from '../../lib/reading/compare/compare.js'
 import { successOf } from '../../lib/reading/compare/last-success.js'
 import { ownVersion } from '../../lib/parts/config/index.js'
-import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
+import { partMarkdown, profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { readSearch } from '../../lib/store/search-query.js'
 import type { ProfileStorage } from '../../lib/store/storage.js'
 import { TOKEN_PATTERN } from '../../lib/store/profile.js'
-import { visibleJson } from '../../lib/view/json.js'
 import { cut, fence, visibleLine } from '../../lib/view/visible.js'
 import { findProfile, SEARCH, storeOf, type Command } from '../command.js'
 import type { Formatter } from '../terminal.js'
 import { comparisonLines } from './compare.js'
-import { listLines, partOf } from './profiles.js'
+import { listLines } from './profiles.js'
 
 const INSTRUCTIONS = 'Hindsight keeps a profile of every request that a Fastify service has handled. ' +
   'Begin with search_profiles, or with read_profile and "error": true for the newest failure. ' +
@@ -79,10 +78,8 @@ export const TOOLS: readonly ProfileTool[] = [
     },
     run: async (store, { token = 'latest', error, part }) => {
       const profile = await findProfile(store, token, readSearch({ error }).criteria)
-      if (part === undefined) {
-        return profileMarkdown(profile, await successOf(store, profile))
-      }
-      return fence(cut(visibleJson(partOf(profile, part), 1), MAX_PART), 'json')
+      const success = await successOf(store, profile)
+      return part === undefined ? profileMarkdown(profile, success) : partMarkdown(profile, part, success)
     }
   },
   {

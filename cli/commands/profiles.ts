@@ -1,6 +1,6 @@
 import { successOf } from '../../lib/reading/compare/last-success.js'
 import { follow } from '../../lib/store/follow.js'
-import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
+import { partMarkdown, partOf, profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/index.js'
 import { isNoise, type Profile, type ProfileSummary } from '../../lib/store/profile.js'
 import type { ProfilePage } from '../../lib/store/storage.js'
@@ -69,24 +69,18 @@ export const show: Command = {
   args: '<token | latest>',
   summary: 'show a profile as Markdown',
   options: {
-    panel: { type: 'string', help: 'one part as JSON: exceptions, logs, events, or a collector' },
+    part: { type: 'string', help: 'one part as a whole, such as logs or cpu; with --json, its data' },
     ...CRITERIA
   },
   run: async (context) => {
-    const { flags, terminal, print, open } = context
+    const { flags, print, open } = context
     const profile = await profileOf(context)
-    if (flags.panel !== undefined) return await terminal.json(partOf(profile, String(flags.panel)), 2)
+    const part = flags.part === undefined ? undefined : String(flags.part)
+    const data = part === undefined ? profile : flags.json === true ? partOf(profile, part) : null
     const success = await successOf(await open(), profile)
-    await print(profile, () => [profileMarkdown(profile, success).trimEnd()])
+    const text = part === undefined ? profileMarkdown(profile, success) : partMarkdown(profile, part, success)
+    await print(data, () => [text.trimEnd()])
   }
-}
-
-/** A list of a profile, or the data of a collector. Throws when the profile does not have it. */
-export function partOf ({ exceptions, logs, events, collectors }: Profile, name: string): unknown {
-  const parts = new Map<string, unknown>(Object.entries({ exceptions, logs, events, ...collectors }))
-  if (parts.has(name)) return parts.get(name)
-  const names = [...parts.keys()].join(', ')
-  throw new Error(`Part "${name.slice(0, 100)}" was not found; this profile has: ${names}.`)
 }
 
 export const headers: Command = {

@@ -6,7 +6,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   _profiler_home: 'The list of profiles. `/_profiler` redirects here',
   _profiler_search: 'The profiles that match the [criteria](search.md), as a page, or as JSON by `Accept`',
   _profiler_search_json: 'The same as JSON',
-  _profiler_latest: 'Redirects to the newest profile that matches the criteria. `panel` selects a panel',
+  _profiler_latest: 'Redirects to the newest profile that matches the criteria. `panel` selects a panel; `part`, one part of the Markdown as a whole',
   _profiler_stream: 'New profiles that match the criteria, as server-sent events `profile`; and `waiting` with the tokens of requests that have not ended, when they change',
   _profiler_waiting: 'The [requests that have not ended](../how-to/waiting.md) after a second, in this process',
   _profiler_trace_waits: 'Traces what new requests wait for: `trace=1`, or no longer: `trace=0`',

@@ -8,7 +8,11 @@
   }
   for (const link of document.querySelectorAll('[data-copies]')) {
     const source = document.getElementById(link.dataset.copies)
-    link.replaceWith(copyButton(link.textContent, function () { return source.textContent + differencesAsText() }))
+    link.replaceWith(copyButton(link.textContent, async function () {
+      // The text of the profile has more, and is the same everywhere. A page that was saved has only its own.
+      const response = link.dataset.sheet && await fetch(link.dataset.sheet).catch(function () {})
+      return response && response.ok ? await response.text() : source.textContent
+    }))
   }
 
   // The profile is stored after the response. Scripts in a parsed document do not run.
@@ -25,11 +29,4 @@
     } catch {}
   }
   for (const place of document.querySelectorAll('[data-fragment]')) loadFragment(place, 5)
-
-  // The differences from the last success, as lines of Markdown.
-  function differencesAsText () {
-    const rows = [...document.querySelectorAll('[data-fragment] tbody tr')]
-      .map(function (row) { return '- ' + row.textContent.trim().replace(/\s+/g, ' ') })
-    return rows.length ? '\n## Differences from the last success\n\n' + rows.join('\n') + '\n' : ''
-  }
 })()

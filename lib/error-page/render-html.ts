@@ -90,7 +90,8 @@ function band (report: ErrorReport, editor: EditorLink | null): string {
 <ul class="facts">
 !${facts(report)}
 </ul>
-<div class="menus"><a class="copies-of" href="#as-markdown" data-copies="as-markdown">Copy for an AI assistant</a>
+<div class="menus"><a class="copies-of" href="#as-markdown" data-copies="as-markdown"!${sheetOf(report)}>` +
+    html`Copy for an AI assistant</a>
 !${editorMenu.renderMenu(editor)} !${theme.button}</div>
 </div>
 <h1!${LONG_HEADLINE.test(message) ? ' class="long" tabindex="0"' : ''}>${cut(message, MAX_HEADLINE)}</h1>
@@ -103,6 +104,12 @@ function about (report: ErrorReport, editor: EditorLink | null): string {
   const summary = report.summary === undefined ? '' : html`<p class="what">${report.summary}</p>`
   const text = summary + chain(report, editor) + renderFields(mainCause(report)?.fields)
   return text === '' ? '' : html`<div class="about">!${text}</div>`
+}
+
+/** The URL of the Markdown of the profile. */
+function sheetOf (report: ErrorReport): string {
+  const url = profileUrl(report)
+  return url === undefined ? '' : html` data-sheet="${url}.md"`
 }
 
 /** The class of the root cause, its code, and what the members of an AggregateError have in common. */

@@ -20,6 +20,7 @@ const MAX_DEPTH = 2
 const MAX_TITLE = 500
 const MAX_MESSAGE = 4_000
 const MAX_LINE = 1_000
+const MAX_SOURCE = 200
 const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 
 /** The report as one screen of Markdown, for a terminal, an issue, a chat or a language model. */
@@ -85,7 +86,7 @@ export function hintParts (
     ...(source === undefined ? [] : [fence(mark === undefined ? source : withCaret(source, mark), language)]),
     ...routes.map(({ methods, pattern, why, source: place }) =>
       `- ${code(`${methods.join(', ')} ${pattern}`)}${why === '' ? '' : `: ${escapeMarkdown(why)}`}` +
-      (place === undefined ? '' : ` (${code(place)})`)),
+      (place === undefined ? '' : ` (${code(placeOf(frameAt(place)))})`)),
     ...(steps.length === 0
       ? []
       : [steps.map(({ code: step, text, source }) => `- ${code(step)}: ` +
@@ -138,7 +139,9 @@ export function fieldText (value: unknown): string {
 }
 
 function excerptBlock ({ excerpt, file, line }: StackFrame): string {
-  return fence(excerpt === undefined ? '' : numbered(excerpt, line), LANGUAGE.exec(extname(file))?.[1] ?? 'text')
+  const { start = 0, lines = [] } = excerpt ?? {}
+  const shown = numbered({ start, lines: lines.map((text) => cut(text, MAX_SOURCE)) }, line)
+  return fence(shown, LANGUAGE.exec(extname(file))?.[1] ?? 'text')
 }
 
 function requestText ({ request: { method, url, headers, body } }: ErrorReport): string {

@@ -141,9 +141,9 @@ export interface ToolbarItem extends Ordered {
 /** A section of a profile as Markdown. */
 export interface MarkdownSection extends Ordered {
   title: string
-  /** Shown as a block of code. */
+  /** Shown as a block of code. Lines for which there is no space are left out, the last ones first. */
   text?: string
-  /** Paragraphs of Markdown, in which values are escaped. */
+  /** Paragraphs of Markdown, in which values are escaped; left out as a whole, the last ones first. */
   blocks?: readonly string[]
 }
 

@@ -36,6 +36,11 @@ export function compareRoutes (
 ) {
   const sent = segmentsOf(path)
   const near = new Set(tree.similar(sent, MAX_TRIED))
+  if (near.size === 0) {
+    for (const route of routes.filter(({ pattern }) => prefixBefore(patternSegments(pattern), sent) !== null)) {
+      if (near.size < MAX_NEAR) near.add(route)
+    }
+  }
   const shown = [...near]
   for (const route of routes) {
     if (shown.length >= MAX_TRIED) break
@@ -65,10 +70,20 @@ function reasonFor ({ methods, pattern, constraints }: DeclaredRoute, method: st
   if (firstDifference(declared, otherForm(sent)) === null) {
     return `the trailing slash: it is declared ${pattern.endsWith('/') ? 'with' : 'without'} one`
   }
+  const prefix = prefixBefore(declared, sent)
+  if (prefix !== null) return `the prefix "/${prefix.join('/')}" is missing in the path`
   const [own, value] = [declared[differing], sent[differing]]
   if (own === undefined) return `the path continues after segment ${differing}: "${value}"`
   if (value === undefined) return `the path ends before segment ${differing + 1}: "${own}"`
   return `segment ${differing + 1} is "${own}", not "${value}"`
+}
+
+/** The segments of a pattern before those that match the whole path, one of them static; null for other patterns. */
+function prefixBefore (declared: readonly string[], sent: readonly string[]): readonly string[] | null {
+  const length = declared.length - sent.length
+  const rest = declared.slice(length)
+  const hasStatic = rest.some((one) => one !== '' && !isParameter(one))
+  return length > 0 && hasStatic && firstDifference(rest, sent) === null ? declared.slice(0, length) : null
 }
 
 /** The index of the first segment that does not match; null where all do. */

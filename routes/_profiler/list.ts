@@ -31,7 +31,7 @@ export default async function listRoutes (app: FastifyInstance): Promise<void> {
 }
 
 async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { panel, ...fields } = request.query as Fields
+  const { panel, part, ...fields } = request.query as Fields
   const { criteria } = searchOf(request, fields)
   const latest = await request.server.hindsight.profiler.latest(criteria)
   if (latest === undefined) {
@@ -41,7 +41,9 @@ async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): 
   }
   // Some clients send another `Accept` to the target of a redirect.
   const suffix = suffixOf(request) ?? (formatOf(request, reply) === 'markdown' ? '.md' : '')
-  const query = typeof panel === 'string' ? `?${new URLSearchParams({ panel })}` : ''
+  const shown = Object.entries({ panel, part }).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value]] : [])
+  const query = shown.length === 0 ? '' : `?${new URLSearchParams(shown)}`
   return reply.redirect(`${baseOf(request)}/${latest.token}${suffix}${query}`, 302)
 }
 

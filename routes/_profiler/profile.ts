@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { panelsOf } from '../../lib/parts/read.js'
+import { attempt, panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
 import type { Criteria } from '../../lib/store/criteria.js'
 import type { ProfileSummary } from '../../lib/store/profile.js'
@@ -42,6 +42,18 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const profile = await profileOf(request)
   const { token } = profile
   const { FIRST_PANEL, profilePage } = await import('../../lib/reading/pages/profile.js')
+  const format = formatOf(request, reply)
+  const { renderDifferences, successOf } = await import('../../lib/reading/compare/last-success.js')
+  if (format === 'markdown') {
+    const { partMarkdown, profileMarkdown } = await import('../../lib/reading/profile-markdown.js')
+    const success = await successOf(sourceOf(request), profile, parts)
+    const text = query.part === undefined
+      ? profileMarkdown(profile, success, parts)
+      : attempt(() => partMarkdown(profile, String(query.part), success, parts), (error) => {
+        throw new NotAvailableError((error as Error).message)
+      })
+    return reply.type('text/markdown; charset=utf-8').send(text)
+  }
   const panels = panelsOf(parts, profile)
   const name = String(query.panel ?? FIRST_PANEL)
   const panel = panels.find((part) => part.name === name || part.panel?.aliases?.includes(name))
@@ -49,14 +61,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     const names = panels.map(({ name }) => name).join(', ')
     throw new NotAvailableError(`Panel "${name}" was not found; this profile has: ${names}.`)
   }
-  const format = formatOf(request, reply)
   if (format === 'json') return profile
-  const { renderDifferences, successOf } = await import('../../lib/reading/compare/last-success.js')
-  if (format === 'markdown') {
-    const { profileMarkdown } = await import('../../lib/reading/profile-markdown.js')
-    return reply.type('text/markdown; charset=utf-8')
-      .send(profileMarkdown(profile, await successOf(sourceOf(request), profile, parts), parts))
-  }
   const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
     (await profiler.search({ criteria, limit })).profiles
   // A profile of an application's own store may have an invalid time, by which no success can be found.

@@ -102,14 +102,15 @@ t.test('show prints a profile on one screen', async (t) => {
   const dataDir = await stored(t, [sample('\u001b[31mred')])
   const { out } = await hindsight(dataDir, ['show', '3fa94c'])
   t.equal(out, profileMarkdown(sample('\u001b[31mred')), 'the Markdown of the route')
-  for (const part of ['## Exceptions', '## Last log lines', '## Request', '3fa94c', '␛[31mred']) t.match(out, part)
+  for (const part of ['## Exceptions', '## Log', '## Request', '3fa94c', '␛[31mred']) t.match(out, part)
   t.notMatch(out, '\u001b')
   t.equal((await hindsight(dataDir, ['show', 'latest'])).out, out)
   t.equal((await hindsight(dataDir, ['show', 'latest', '--method', sample().method])).out, out)
   t.match(JSON.parse((await hindsight(dataDir, ['show', '3fa94c', '--json'])).out), { version: 1, token: '3fa94c' })
-  t.match(JSON.parse((await hindsight(dataDir, ['show', '3fa94c', '--panel', 'events', '--json'])).out), [{ stage: String }])
-  t.match(JSON.parse((await hindsight(dataDir, ['show', '3fa94c', '--panel', 'logs'])).out), [{ level: String }])
-  t.match((await hindsight(dataDir, ['show', '3fa94c', '--panel', 'request'])).out, /"headers"/)
+  t.match(JSON.parse((await hindsight(dataDir, ['show', '3fa94c', '--part', 'events', '--json'])).out), [{ stage: String }])
+  t.match(JSON.parse((await hindsight(dataDir, ['show', '3fa94c', '--part', 'request', '--json'])).out), { headers: {} })
+  t.match((await hindsight(dataDir, ['show', '3fa94c', '--part', 'cpu'])).out, /## CPU profile\n\n```text\n {5}self /)
+  t.match((await hindsight(dataDir, ['show', '3fa94c', '--part', 'session'])).out, /```json\n\{\n "used": true/)
 })
 
 t.test('headers prints the code that set each header', async (t) => {
@@ -243,7 +244,8 @@ t.test('errors name the invalid argument', async (t) => {
     [['show', 'ABC'], '"ABC" is neither a token of six hexadecimal digits nor "latest".'],
     [['show', '00000f'], 'Token "00000f" was not found.'],
     [['show', 'latest', '--status', '500'], 'No stored profile matches.'],
-    [['show', '000001', '--panel', 'nope'], 'Part "nope" was not found; this profile has: exceptions, logs, events.'],
+    [['show', '000001', '--part', 'nope'], 'Part "nope" was not found; this profile has: overview, request, exceptions, logs, events.'],
+    [['show', '000001', '--part', 'nope', '--json'], 'Part "nope" was not found; this profile has: exceptions, logs, events.'],
     [['list', '--cursor', 'x'], 'Invalid "cursor": "x" is not one of a previous page.'],
     [
       ['list', '--data-dir', missing],
@@ -418,7 +420,7 @@ t.test('compare prints a failure beside the last success of its route', async (t
   t.match(await hindsight(dataDir, ['compare', 'latest', '000002']), { code: 0, out: /^A 000003/ })
   t.match(await hindsight(dataDir, ['compare', 'latest', '000003', '--error', '1']), { code: 0, out: /^A 000002/ })
   const { out: markdown } = await hindsight(dataDir, ['show', '000002'], 80)
-  t.match(markdown, /## Differences from the last success\n\nCompared with profile `000001`, 200, [^]*\nrequest body count: 1 → "/)
+  t.match(markdown, /## Differences from the last success\n\n```text\nrequest body count: 1 → "[^]*\nCompared with profile `000001`, 200, /)
   t.notMatch(markdown, 'Notified event')
   t.notMatch((await hindsight(dataDir, ['show', '000001'])).out, 'last success')
 })
@@ -427,7 +429,7 @@ t.test('JSON and exports escape characters that reorder text', async (t) => {
   const text = 'a\u202eb\u2066c\u200bd'
   const dataDir = await stored(t, [profile('000001', { url: `http://h/${text}`, collectors: { request: { body: text } } })])
   for (const args of [
-    ['show', '000001', '--json'], ['show', '000001', '--panel', 'request'], ['list', '--json'], ['export'], ['compare', '000001', '000001', '--json']
+    ['show', '000001', '--json'], ['show', '000001', '--part', 'request', '--json'], ['list', '--json'], ['export'], ['compare', '000001', '000001', '--json']
   ]) {
     const { out } = await hindsight(dataDir, args)
     t.notMatch(out, /[\u200b\u202e\u2066]/, args.join(' '))

@@ -21,10 +21,11 @@ t.test('without a match, the profile has every route with the reason', async t =
   })
   const { route, collectors } = await profileOf(app, await app.inject('/ba'))
   t.equal(route, null)
+  const lines = [19, 20].map((line) => `${import.meta.filename}:${line}`)
   t.same(collectors.router, {
     tried: [
-      { name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "ba"', isNear: true },
-      { name: 'make_b', methods: ['POST'], pattern: '/b', why: 'segment 1 is "b", not "ba"', isNear: true }
+      { name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "ba"', isNear: true, source: lines[0] },
+      { name: 'make_b', methods: ['POST'], pattern: '/b', why: 'segment 1 is "b", not "ba"', isNear: true, source: lines[1] }
     ]
   })
 })

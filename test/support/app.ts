@@ -9,6 +9,7 @@ import type { HindsightOptions } from '../../lib/options.js'
 import type { ServerSettings } from '../../app/server-options.js'
 import type { ListenerEvent } from '../../lib/lifecycle/events.js'
 import { profilerSettings } from '../../lib/recording/collect-policy.js'
+import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import type { Profile } from '../../lib/store/profile.js'
 
 /** A folder without any route. */
@@ -199,10 +200,17 @@ export async function profileOf (app: FastifyInstance, response: { headers: obje
   if (typeof token !== 'string') throw new Error('The response has no X-Debug-Token')
   for (let tries = 0; tries < 100; tries++) {
     const profile = await findProfile(app, token)
-    if (profile !== undefined) return profile
+    if (profile !== undefined) return withBoundedSheet(profile)
     await sleep(20)
   }
   throw new Error(`There is no profile "${token}"`)
+}
+
+/** The fact sheet of each profile that a test reads has at most 6,000 bytes. */
+function withBoundedSheet (profile: Profile): Profile {
+  const size = Buffer.byteLength(profileMarkdown(profile))
+  if (size > 6_000) throw new Error(`The Markdown of ${profile.method} ${profile.url} has ${size} bytes`)
+  return profile
 }
 
 // Where the plugin is registered in a part of the application, the profile is read by HTTP.
@@ -217,7 +225,7 @@ export async function newest (app: FastifyInstance): Promise<Profile> {
   const summary = await app.hindsight.profiler.latest()
   const profile = await app.hindsight.profiler.find(summary?.token ?? '')
   if (profile === undefined) throw new Error('No profile is stored')
-  return profile
+  return withBoundedSheet(profile)
 }
 
 /** The newest event of a listener in a stage. */

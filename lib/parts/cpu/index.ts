@@ -8,7 +8,7 @@ import { counted, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
 import { addressOf } from '../read.js'
 import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf, sourceOf } from './record.js'
-import type { Call, CpuFunction, FunctionTime } from './record.js'
+import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
 
 export * from './record.js'
 
@@ -50,6 +50,11 @@ export const cpu: Part = {
         html`for Chrome DevTools or VS Code.</p>`
     }
   },
+  markdown (_, { collectors: { cpu } }) {
+    const record = readCpuRecord(cpu)
+    const text = refusalOf(cpu) ?? (record === null ? undefined : hottest(record))
+    return text === undefined ? [] : [{ order: 45, title: 'CPU profile', text }]
+  },
   style: readAsset(import.meta.url, './style.css')
 }
 
@@ -62,6 +67,17 @@ function functionRow (
 <td class="number">${milliseconds(self / 1000)} <span class="share">${percent(self, busy)}</span></td>` +
     html`<td class="number">${milliseconds(total / 1000)}</td>` +
     html`<td><span class="kind code-${kind}">${CODE_KINDS[kind]}</span></td></tr>`
+}
+
+/** A table of the functions with the longest time in themselves. */
+function hottest (record: CpuRecord): string {
+  const { busy, heaviest } = callTreeOf(record)
+  const rows = heaviest.slice(0, MAX_FUNCTIONS).map(({ function: { name, file, line, kind }, self, total }) => [
+    milliseconds(self / 1000), percent(self, busy), milliseconds(total / 1000),
+    [name, placeOf({ file, line }), CODE_KINDS[kind]].filter((text) => text !== '').join(', ')
+  ])
+  return [['self', 'share', 'total', 'function'], ...rows]
+    .map((row) => row.map((cell, i) => i < 3 ? cell.padStart(9) : visibleLine(cell)).join('  ')).join('\n')
 }
 
 /** The place of a function. Files below the working directory are stored without it. */

@@ -1,3 +1,4 @@
+import { shortFile } from '../../errors/stack-frame.js'
 import type { EventRecorder } from '../../lifecycle/event-recorder.js'
 import type { HeaderChange, ListenerEvent } from '../../lifecycle/events.js'
 import { shownValue } from '../../lifecycle/header-values.js'
@@ -33,6 +34,12 @@ export const events: Part = {
       section('Response headers, and where they were set', headerTable(profile, view))
   },
   timeline: (_, { events }) => events.flatMap(entryOf),
+  markdown (_, { events }) {
+    const text = events.filter(({ source, outcome }) => source !== undefined && outcome !== 'skipped')
+      .map(({ stage, listener, outcome, source = '', duration }) =>
+        `${stage} ${listener} ${outcome}, ${milliseconds(duration)}, added at ${shortFile(source)}`).join('\n')
+    return text === '' ? [] : [{ order: 28, title: 'Hooks', text }]
+  },
   comparison: [{ order: 90, compare: compareEvents }],
   style: readAsset(import.meta.url, './style.css')
 }

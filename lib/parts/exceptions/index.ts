@@ -6,7 +6,7 @@ import { mainCause } from '../../errors/root-cause.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import type { Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
-import { counted, cut, visibleLine } from '../../view/visible.js'
+import { cut, visibleLine } from '../../view/visible.js'
 import { attempt, listHint, listOf } from '../read.js'
 import type { PanelView, Part } from '../part.js'
 import { plainCopy } from '../collect.js'
@@ -15,8 +15,7 @@ import { plainCopy } from '../collect.js'
 const MAX_SHOWN = 300
 /** Lines of an excerpt of the overview before and after its line. */
 const AROUND = 2
-const MAX_MESSAGE = 2_000
-const MAX_CHAIN = 12_000
+const MAX_MESSAGE = 1_000
 
 /** The exceptions of the response, from the root cause to the last. */
 export const exceptions: Part = {
@@ -56,7 +55,8 @@ export const exceptions: Part = {
     }
   },
   toolbarStyle: '.exception { --icon: "M7 0l7 13H0zM6 5v4h2V5zm0 5v2h2v-2z" }\n',
-  markdown: (_, profile) => [{ order: 10, title: 'Exceptions', blocks: chainBlocks(profile) }],
+  markdown: (_, profile) =>
+    profile.exceptions.length === 0 ? [] : [{ order: 10, title: 'Exceptions', blocks: chainBlocks(profile) }],
   hints: (_, profile) => listHint('Two responses', repeatedResponse(profile as Profile), 5),
   comparison: [{
     order: 20,
@@ -114,24 +114,14 @@ function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: Pan
 }
 
 function chainBlocks ({ exceptions }: Profile): string[] {
-  if (listOf(exceptions).length === 0) return ['No exceptions.']
   const all = plainCopy(exceptions, (text) => cut(text, MAX_MESSAGE)) as FlattenedException[]
   const places = new Set<string>()
   const rejected = all.at(-1)?.rejected
-  return attempt(() => bounded([
+  return attempt(() => [
     ...rejected === undefined ? [] : rejectedParts(rejected),
     ...all.flatMap((one, i) => exceptionParts(one, `[${i + 1}/${all.length}]`, places))
-  ]),
+  ],
   () => ['The exceptions are not in the format of this version.'])
-}
-
-// Blocks are left out as a whole, so that no fence stays open.
-function bounded (blocks: readonly string[]): string[] {
-  let rest = MAX_CHAIN
-  const end = blocks.findIndex((block, i) => (rest -= block.length) < 0 && i > 1)
-  if (end === -1) return [...blocks]
-  const left = counted(blocks.length - end, 'more block is', 'more blocks are')
-  return [...blocks.slice(0, end), `${left} left out here.`]
 }
 
 function exceptionText ({ code, frames: all, ...one }: FlattenedException): string {

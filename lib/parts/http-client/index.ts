@@ -35,10 +35,8 @@ export const httpClient: Part<Data> = {
   },
   sentence: (data, profile) => problemsOf(data, profile)[0],
   markdown ({ calls }, { route }) {
-    const groups = groupsOf(listOf(calls), route)
-    const more = groups.length > MAX_GROUPS ? [`${groups.length - MAX_GROUPS} more shapes are left out here.`] : []
-    const lines = [...groups.slice(0, MAX_GROUPS).map(sentenceOf), ...more]
-    return groups.length === 0 ? [] : [{ order: 26, title: 'Outgoing calls', text: lines.join('\n') }]
+    const text = groupsOf(listOf(calls), route).map(sentenceOf).join('\n')
+    return text === '' ? [] : [{ order: 26, title: 'Outgoing calls', text }]
   },
   timeline: ({ calls }, profile) =>
     listOf(calls).flatMap((call, i) => [entryOf(call, i, profile), ...entriesOfCalled(call, i)]),
@@ -73,8 +71,6 @@ export const httpClient: Part<Data> = {
 /** Of the overview; characters of their URLs. */
 const MAX_FAILURES = 2
 const MAX_URL = 100
-/** Lines of the Markdown. */
-const MAX_GROUPS = 15
 
 function problemsOf ({ calls }: Data, { route }: Pick<Profile, 'route'>): string[] {
   return groupsOf(listOf(calls), route).map(problemOf).filter((problem) => problem !== null)

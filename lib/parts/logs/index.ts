@@ -1,5 +1,7 @@
-import { isErrorOrWorse, isNotification, LEVELS, mostSevere, type LogRecord } from '../../logs/log-record.js'
-import { counted, cut, fence, visibleLine } from '../../view/visible.js'
+import {
+  isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, mostSevere, type LogRecord
+} from '../../logs/log-record.js'
+import { counted, cut, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { countedLabel, fold, json, milliseconds, note, place, select, table } from '../../view/components.js'
 import { logLine } from '../../error-page/render-text.js'
@@ -25,8 +27,7 @@ const MAX_TEXT = 500
 /** Maximum fields of a context that its summary names. */
 const MAX_FIELDS = 4
 
-/** Lines of the Markdown, and characters of a message. */
-const MAX_SUMMARY = 12
+/** Characters of a message of the Markdown. */
 const MAX_MESSAGE = 300
 /** Of the overview. */
 const LAST_LINES = 4
@@ -65,7 +66,7 @@ export const logs: Part = {
   },
   toolbarStyle: '.logs { --icon: "M0 2h14v2H0zm0 4h14v2H0zm0 4h9v2H0z" }\n' +
     '@media (max-width: 400px) { .logs .label { font-size: 0 } }\n',
-  markdown: (_, { logs }) => [{ order: 30, title: 'Last log lines', blocks: [lastLines(logs)] }],
+  markdown: (_, { logs }) => linesOf(logs).length === 0 ? [] : [{ order: 30, title: 'Log', text: linesByWeight(logs) }],
   overview: (_, { logs, time }, view) => [{
     order: 30, title: 'Last log lines', column: 'main', value: lastOf(logs, Date.parse(time), view)
   }],
@@ -171,19 +172,17 @@ function entryOf (line: LogRecord, startedAt: number): TimelineEntry {
   }
 }
 
-function lastLines (logs: unknown): string {
-  const lines = linesOf(logs).map(({ time, level, channel, message, context }) => ({
+/** The lines of the application, warnings and errors first; then those of Fastify, without what the profile has. */
+function linesByWeight (logs: unknown): string {
+  const lines = linesOf(logs).map(({ time, level, channel, message, context }): LogRecord => ({
     time: String(time),
     level: String(level) as LogRecord['level'],
     channel: cut(String(channel), MAX_MESSAGE),
     message: cut(String(message), MAX_MESSAGE),
-    context: isObject(context) ? context : {}
+    context: isObject(context) && channel !== 'request' ? context : {}
   }))
-  if (lines.length === 0) return 'No log messages.'
-  const shown = mostSevere(lines, MAX_SUMMARY)
-  const left = lines.length - shown.length
-  const texts = shown.map(logLine)
-  return fence([...(left > 0 ? [`… ${left} more lines`] : []), ...texts].join('\n'), 'text')
+  const weightOf = (line: LogRecord): number => line.channel === 'request' ? 2 : isWarningOrWorse(line) ? 0 : 1
+  return lines.sort((a, b) => weightOf(a) - weightOf(b)).map(logLine).join('\n')
 }
 
 function compareLogs (section: Section, a: Profile, b: Profile): void {

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FlattenedException } from '../../errors/exception.js'
-import { visibleLine } from '../../view/visible.js'
+import { escapeMarkdown, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { lead, milliseconds, note, pending, placeOf, section, statusBadge } from '../../view/components.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
@@ -36,7 +36,9 @@ export const overview: Part = {
   },
   overview: (_, profile, { parts }) => [
     { order: 10, title: 'Slowest part', value: slowestPart(parts, profile) }
-  ]
+  ],
+  markdown: (_, profile) =>
+    [{ order: 0, title: 'What happened', blocks: [escapeMarkdown(outcomeSentence(profile))] }]
 }
 
 /** What happened to a request, in sentences that state recorded facts only. */

@@ -1,3 +1,4 @@
+import { shortFile } from '../../errors/stack-frame.js'
 import type { Recording } from '../../recording/recording.js'
 import { html } from '../../view/html.js'
 import { milliseconds } from '../../view/components.js'
@@ -61,7 +62,9 @@ export const performance: Part<Data> = {
   ],
   markdown (data, profile) {
     const text = blockSentence(data, profile)
-    return text === undefined ? [] : [{ order: 24, title: 'Blocked event loop', text }]
+    const place = placeOfBlock(data, profile)
+    const within = place === undefined ? '' : `\nMeanwhile the request was in ${place}.`
+    return text === undefined ? [] : [{ order: 24, title: 'Blocked event loop', text: text + within }]
   },
   toolbar: (data, { duration }) => {
     const [handlerDuration, firstByte] = [numberOf(data.handler), numberOf(data.firstByte)]
@@ -157,4 +160,16 @@ export function blockSentence (data: Data, { collectors: { cpu }, method, url }:
     ? `curl -H '${CPU_HEADER}: 1' '${url.replaceAll("'", '%27')}'`
     : `send the request again with the header ${CPU_HEADER}: 1`
   return `${blocked}. For the line of code, record a CPU profile: ${command}`
+}
+
+/** The hook or handler of the application that had begun, and had not ended, when the longest block began. */
+function placeOfBlock (data: Data, { events, route }: Profile): string | undefined {
+  const [block] = [...blocksOf(data)].sort((a, b) => b.duration - a.duration)
+  const middle = block === undefined ? NaN : block.start + block.duration / 2
+  const covers = (start: unknown, duration: unknown): boolean =>
+    Number(start) <= middle && middle <= Number(start) + Number(duration)
+  const hook = events.find(({ source, start, duration }) => source !== undefined && covers(start, duration))
+  if (hook !== undefined) return `the ${hook.stage} hook "${hook.listener}", added at ${shortFile(hook.source ?? '')}`
+  if (!covers(data.handlerStart, data.handler) || route?.handler === undefined) return undefined
+  return `the handler at ${shortFile(route.handler)}`
 }

@@ -3,7 +3,7 @@ import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { milliseconds } from '../../view/components.js'
 import { html } from '../../view/html.js'
-import { counted, cut, fence, wordFor } from '../../view/visible.js'
+import { counted, cut, wordFor } from '../../view/visible.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { addressOf, dataOf, listOf, numberOf, withLate, type Data } from '../read.js'
 import { watchQueries } from './collector.js'
@@ -14,8 +14,7 @@ import { shortShape } from './sql.js'
 import { markOf, runnable } from './statement-text.js'
 import { placeOf, timeOf } from './trace.js'
 
-/** Groups of the Markdown, and characters of their statements. */
-const MAX_GROUPS = 15
+/** Characters of a statement of the Markdown. */
 const MAX_STATEMENT = 200
 /** Characters of the name of a bar. */
 const MAX_NAME = 100
@@ -62,14 +61,11 @@ export const queries: Part<Data> = {
   toolbarStyle: '.queries { --icon: "M7 0c4 0 6 1 6 2.5v9C13 13 11 14 7 14s-6-1-6-2.5v-9C1 1 3 0 7 0z" }\n',
   markdown (data, profile) {
     const groups = groupsOf(data)
-    if (groups.length === 0) return []
-    const more = groups.length - MAX_GROUPS
-    const lines = [
-      ...groups.slice(0, MAX_GROUPS).map(groupText),
-      ...more > 0 ? [`${counted(more, 'more shape is', 'more shapes are')} left out here.`] : []
-    ]
-    const text = [`${sentence(data, profile)}.`, ...findingsOf(data).map(({ text }) => `- ${text}.`)].join('\n')
-    return [{ order: 25, title: 'Queries', blocks: [fence(text, 'text'), fence(lines.join('\n'), 'text')] }]
+    const failures = recorded(data.queries).flatMap(({ error, shape }) =>
+      error === undefined ? [] : [`- \`${shortShape(shape)}\` failed: ${oneLine(error.message)}`])
+    const findings = findingsOf(data).map(({ text }) => `- ${text}.`)
+    const text = [`${sentence(data, profile)}.`, ...failures, ...findings, ...groups.map(groupText)].join('\n')
+    return groups.length === 0 ? [] : [{ order: 25, title: 'Queries', text }]
   },
   hints: ({ queries }, { exceptions }) => exceptions.length === 0
     ? []

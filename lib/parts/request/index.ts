@@ -5,7 +5,7 @@ import type { Profile } from '../../store/profile.js'
 import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { visibleJson } from '../../view/json.js'
-import { cut, escapeMarkdown, fence, visibleLine } from '../../view/visible.js'
+import { cut, visibleLine } from '../../view/visible.js'
 import { dataOf, failureOf, isObject, splitUrl, type Data } from '../read.js'
 import type { Part } from '../part.js'
 import { flattenPaths, type Values } from '../section.js'
@@ -14,12 +14,9 @@ import { flattenPaths, type Values } from '../section.js'
 const MAX_OPEN = 8_000
 /** Characters of a body in the overview. */
 const MAX_EXCERPT = 500
-/** Headers of the Markdown. */
-const MAX_HEADERS = 20
 /** Characters of the Markdown. */
-const MAX_LINE = 1_000
-const MAX_NAME = 300
-const MAX_BODY = 1_500
+const MAX_LINE = 300
+const MAX_BODY = 10_000
 const BODY = 'request body'
 /** The request and the response, in one panel. */
 export const request: Part<Data> = {
@@ -43,7 +40,7 @@ export const request: Part<Data> = {
     head: html`${status}`,
     facts: { Status: `${status} ${STATUS_CODES[status] ?? ''}`, Method: method }
   }),
-  markdown: (data, profile) => [{ order: 20, title: 'Request', blocks: markdownOf(data, profile) }],
+  markdown: (data, { method, url }) => [{ order: 40, title: 'Request', text: messageOf(`${method} ${url}`, data) }],
   comparison: [
     {
       order: 30,
@@ -81,6 +78,9 @@ function presenceOf (headers: object, names: readonly string[]): Record<string, 
 /** The panel of the request shows it. */
 export const response: Part<Data> = {
   name: 'response',
+  markdown: (data, { status }) => Object.keys(data).length === 0
+    ? []
+    : [{ order: 32, title: 'Response', text: messageOf(`${status} ${STATUS_CODES[status] ?? ''}`, data) }],
   comparison: [{
     order: 70,
     label: 'Response',
@@ -148,17 +148,13 @@ function bodyExcerpt ({ body: received, sentBody: body = received }: Data): stri
   return html`<pre class="data">${cut(text, MAX_EXCERPT)}</pre>`
 }
 
-function markdownOf (data: Data, { method, url }: Profile): string[] {
-  const { headers, body: received, sentBody: body = received, bodyNote } = data
-  const lines = Object.entries(isObject(headers) ? headers : {}).slice(0, MAX_HEADERS)
-    .map(([name, value]) => visibleLine(cut(`${name}: ${String(value)}`, MAX_NAME)))
-  const isText = typeof body === 'string'
-  const text = isText ? body : body === null || body === undefined ? '' : JSON.stringify(body, null, 1)
-  return [
-    fence([visibleLine(cut(`${method} ${url}`, MAX_LINE)), ...lines].join('\n'), 'http'),
-    ...(text === '' ? [] : [isText ? 'Body:' : 'Body, parsed:', fence(cut(text, MAX_BODY), isText ? 'text' : 'json')]),
-    ...(typeof bodyNote === 'string' ? [`The body was ${escapeMarkdown(cut(bodyNote, MAX_NAME))}.`] : [])
-  ]
+/** The first line of a message, the body that the client sent, and the headers. */
+function messageOf (line: string, { headers, body: received, sentBody: body = received, bodyNote }: Data): string {
+  const fields = Object.entries(isObject(headers) ? headers : {}).map(([name, value]) => `${name}: ${String(value)}`)
+  const note = typeof bodyNote === 'string' ? `The body was ${bodyNote}.` : ''
+  const text = body === null || body === undefined ? note : typeof body === 'string' ? body : JSON.stringify(body)
+  const lines = [line, ...text === '' ? [] : ['', cut(text, MAX_BODY), ''], ...fields]
+  return lines.map((one) => one.split('\n').map((part) => visibleLine(cut(part, MAX_LINE))).join('\n')).join('\n')
 }
 
 // Fields are compared only with fields: otherwise each of them would be a difference.

@@ -51,8 +51,12 @@ export const router: Part<Data> = {
   hints ({ tried }, { route, status }) {
     if (route !== null || (status !== 404 && status !== 405)) return []
     const routes = listOf(tried).filter(({ isNear }) => isNear === true).slice(0, MAX_ROUTES)
-      .map(({ methods, pattern, why }) =>
-        ({ methods: [methods].flat().map(String), pattern: String(pattern), why: cut(String(why), MAX_TEXT) }))
+      .map(({ methods, pattern, why, source }) => ({
+        methods: [methods].flat().map(String),
+        pattern: String(pattern),
+        why: cut(String(why), MAX_TEXT),
+        ...typeof source === 'string' && { source }
+      }))
     return routes.length === 0 ? [] : [{ ...similarRoutes(routes), order: 10 }]
   },
   comparison: [{
@@ -100,8 +104,10 @@ export function recordRoute (request: FastifyRequest): void {
   state.collect('router', () => {
     if (route === null) {
       const { tried, more } = triedRoutes(request)
-      const shown = tried.map(({ route: { name, methods, pattern }, why, isNear }) =>
-        ({ name, methods, pattern, why: mask.text(why), isNear }))
+      const shown = tried.map(({ route: { name, methods, pattern, declaredAt }, why, isNear }) => {
+        const place = isNear && declaredAt !== null ? declaredPlace(declaredAt) : null
+        return { name, methods, pattern, why: mask.text(why), isNear, ...place !== null && { source: place.source } }
+      })
       return { tried: shown, ...(more > 0 && { more }) }
     }
     const { controller } = state.recording

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import type { Profile } from '../../store/profile.js'
 import { postForm } from '../../view/components.js'
 import { html } from '../../view/html.js'
-import { fence } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
 import type { Data } from '../read.js'
 import { sentencesOf, type Waiting } from './collector.js'
@@ -28,7 +27,7 @@ export const waiting: Part<Data> = {
   }),
   markdown: (data, profile) => {
     const text = sentences(data, profile).join('\n')
-    return text === '' ? [] : [{ order: 5, title: 'Waiting', blocks: [fence(text, 'text')] }]
+    return text === '' ? [] : [{ order: 5, title: 'Waiting', text }]
   },
   comparison: []
 }

@@ -1,10 +1,8 @@
 import { html } from '../../view/html.js'
 import { note, section, table } from '../../view/components.js'
-import { code, counted, escapeMarkdown } from '../../view/visible.js'
+import { counted } from '../../view/visible.js'
 import type { Part } from '../part.js'
 import { addressOf, listOf, type Data } from '../read.js'
-
-const MAX_SENTENCES = 20
 
 /** What validation changed in the request, and serialization in the response. */
 export const wire: Part<Data> = {
@@ -24,9 +22,8 @@ export const wire: Part<Data> = {
     return value === undefined ? [] : [{ order: 35, title: 'Changed values', value }]
   },
   markdown (data) {
-    const lines = changesOf(data).slice(0, MAX_SENTENCES)
-      .map(({ text, schema }) => `- ${escapeMarkdown(text)}${schema === '' ? '' : `, schema ${code(schema)}`}`)
-    return lines.length === 0 ? [] : [{ order: 25, title: 'Changed values', blocks: [lines.join('\n')] }]
+    const lines = changesOf(data).map(({ text, schema }) => schema === '' ? text : `${text}, schema ${schema}`)
+    return lines.length === 0 ? [] : [{ order: 27, title: 'Changed values', text: lines.join('\n') }]
   },
   comparison: [{ values: (data) => Object.fromEntries(changesOf(data).map(({ text }) => [text, 'yes'])) }]
 }

@@ -105,6 +105,8 @@ t.test('the copied Markdown has the report', async (t) => {
   const { document } = new JSDOM(renderReport(report, 'html', NONCE)).window
   t.equal(document.querySelector('#as-markdown')?.textContent, renderReport(report, 'text', NONCE))
   t.same(texts(document, 'a.copies-of'), ['Copy for an AI assistant'])
+  const stored = page({ profile: { token: 'abc123', url: '/_profiler/abc123' } })
+  t.equal(stored.querySelector('a.copies-of')?.getAttribute('data-sheet'), '/_profiler/abc123.md')
 })
 
 t.test('links open the editor', async (t) => {

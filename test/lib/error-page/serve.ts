@@ -35,6 +35,10 @@ export async function serve (t: Test, pages: Readonly<Record<string, Partial<Err
       response.writeHead(asked++ === 0 ? 404 : 200, { 'content-type': 'text/html' }).end(DIFFERENCES)
       return
     }
+    if (request.url === '/_profiler/abc123.md') {
+      response.writeHead(200, { 'content-type': 'text/markdown' }).end('# The profile\n')
+      return
+    }
     response.writeHead(500, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY }).end(bodies.get(request.url ?? '') ?? '')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { profileMarkdown } from '../../../lib/reading/profile-markdown.js'
+import { partMarkdown, profileMarkdown } from '../../../lib/reading/profile-markdown.js'
 import type { Profile } from '../../../lib/store/profile.js'
 import { newest } from '../../support/app.js'
 import { failure, profile } from '../parts/fixture.js'
@@ -39,13 +39,13 @@ function withoutCode (line: string): string {
 t.test('a failure has its message, source, request, log and hints', async (t) => {
   const markdown = profileMarkdown(sample())
   t.same(markdown.match(/^##? .*$/gm), [
-    '# No route found for "GET http://127.0.0.1:3000/robots.txt" plain', '## Exceptions', '## Request', '## Outgoing calls', '## Last log lines',
-    '## Hint: Failed calls to other servers', '## Hint: Other errors'
+    '# No route found for "GET http://127.0.0.1:3000/robots.txt" plain', '## What happened', '## Exceptions', '## Hint: Failed calls to other servers',
+    '## Hint: Other errors', '## Outgoing calls', '## Log', '## Response', '## Request', '## CPU profile'
   ])
   for (const part of [
     '**404 Not Found** · `GET http://127.0.0.1:3000/robots.txt?a=plain`', 'Profile `3fa94c` · 2026-01-02T03:04:05.678Z · 4.2 ms',
     'thrown by `router in kernel.request`',
-    '> 3 |   throw error', 'host: plain', '03:04:05.679 ERROR [plain] plain', '"a": "plain"', 'Recorded data:'
+    '> 3 |   throw error', 'host: plain', '03:04:05.679 ERROR [plain] plain', '{"nested":{"a":"plain"}}', 'Recorded data:'
   ]) t.ok(markdown.includes(part), part)
 })
 
@@ -75,8 +75,9 @@ t.test('any profile has bounded Markdown with closed fences', async (t) => {
       () => ({ ...huge.events[2] as Profile['events'][number], changes: { headers: Array.from({ length: 50 }, () => ({ name: long, from: long, to: long })) } })
     )
   })
-  t.ok(markdown.length < 40_000, `${markdown.length} characters`)
-  t.match(markdown, /more blocks are left out here/)
+  t.ok(Buffer.byteLength(markdown) <= 6_000, `${Buffer.byteLength(markdown)} bytes`)
+  t.match(markdown, /\n\n\d+ more: `--part exceptions`\.\n\n/)
+  outside(markdown)
 })
 
 t.test('the source of a place is shown once, though several exceptions have it', async (t) => {
@@ -95,14 +96,14 @@ t.test('invalid fields of stored profiles are skipped', async (t) => {
       events: [{}, { changes: { headers: [{}], status: null } }]
     },
     { route: 'x', status: 1, url: null, collectors: { request: { headers: 'x', body: 1 }, router: { tried: [{}] }, security: [], params: { a: null } } }
-  ]) t.match(profileMarkdown({ ...profile('000001'), ...odd } as unknown as Profile), '## Request')
+  ]) t.match(profileMarkdown({ ...profile('000001'), ...odd } as unknown as Profile), 'All of a part: `fastify-hindsight show 000001 --part <part>`')
 })
 
 t.test('a success has its status, and no exceptions', async (t) => {
   const markdown = profileMarkdown(profile('000001', { events: [] }))
   t.match(markdown, '# 200 GET http://127.0.0.1:3000/robots.txt')
-  t.match(markdown, 'No exceptions.')
-  t.match(markdown, 'No log messages.')
+  t.match(markdown, '## What happened\n\nGET returned 200 OK in 1.25 ms.')
+  t.same(markdown.match(/^## .*$/gm), ['## What happened', '## Request'])
 })
 
 t.test('hints are shown only for facts in the profile', async (t) => {
@@ -136,6 +137,51 @@ inBothModes('the Markdown of a real failure has its profile', async (t, build) =
   t.match(markdown, '# no price, 404')
   t.match(markdown, /> +\d+ \| +throw new Error\(`no price/)
   t.match(markdown, /WARN {2}\[app\] careful/)
-  t.match(markdown, '"password": "******"')
+  t.match(markdown, '"password":"******"')
   t.notMatch(markdown, /hunter2|token=abc/)
+})
+
+t.test('sections share the space by importance, and what has none is counted with its part', async (t) => {
+  const line = (i: number) =>
+    ({ time: '2026-01-02T03:04:05.678Z', level: 'info' as const, channel: 'app', message: `line ${i} é${'x'.repeat(100)}`, context: {} })
+  const logs = Array.from({ length: 200 }, (_, i) => line(i))
+  const collectors = { ...sample().collectors, wire: { changes: Array.from({ length: 300 }, (_, i) => ({ part: 'body', text: `body.f${i} was removed` })) } }
+  const markdown = profileMarkdown(failure('000001', { logs, collectors }))
+  t.ok(Buffer.byteLength(markdown) <= 6_000, `${Buffer.byteLength(markdown)} bytes`)
+  for (const part of ['> 3 |   throw error', 'body.f0 was removed', 'line 0 ', '## Request', '## Response', '## CPU profile']) {
+    t.ok(markdown.includes(part), part)
+  }
+  t.match(markdown, /\n\d{3} more: `--part wire`\.\n/)
+  t.match(markdown, /\n1\d\d more: `--part logs`\.\n/)
+  outside(markdown)
+})
+
+t.test('a part is written as a whole, and the processor time as a table', async (t) => {
+  const one = sample()
+  t.match(partMarkdown(one, 'cpu'), /```text\n {5}self {6}share {6}total {2}function\n {3}5\.5 ms {7}92 % {5}5\.5 ms {2}plain, plain:3, your code\n/)
+  const long = Array.from({ length: 100 }, (_, i) => ({ ...one.logs[0], channel: 'app', message: `line ${i}` }) as Profile['logs'][number])
+  const logs = partMarkdown({ ...one, logs: long }, 'logs')
+  t.match(logs, 'line 0 ')
+  t.match(logs, 'line 99 ')
+  t.match(partMarkdown(one, 'session'), '```json\n{\n "used": true,')
+  t.match(partMarkdown(one, 'hints'), '## Hint: Other errors')
+  t.throws(() => partMarkdown(one, 'nope'), { message: /^Part "nope" was not found; this profile has: overview, exceptions, hints, http-client, logs, / })
+  for (const text of [HOSTILE, 'x`'.repeat(20_000)]) {
+    for (const name of ['exceptions', 'logs', 'events', 'hints', 'cpu', ...Object.keys(one.collectors)]) {
+      const markdown = partMarkdown(sample(text), name)
+      t.ok(Buffer.byteLength(markdown) <= 21_000, `${name}: ${Buffer.byteLength(markdown)}`)
+      t.notMatch(outside(markdown).join('\n'), /^# Ignore|(?<!\\)<\w/m, name)
+    }
+  }
+})
+
+t.test('the log begins with the lines of the application, warnings first', async (t) => {
+  const time = '2026-01-02T03:04:05.678Z'
+  const logs: Profile['logs'] = [
+    { time, level: 'info', channel: 'request', message: 'incoming request', context: { req: { method: 'GET' } } },
+    { time, level: 'info', channel: 'app', message: 'loaded', context: { rows: 2 } },
+    { time, level: 'warn', channel: 'app', message: 'slow', context: {} }
+  ]
+  t.match(profileMarkdown(profile('000001', { logs })), '```text\n03:04:05.678 WARN  [app] slow\n03:04:05.678 INFO  [app] loaded { rows: 2 }\n' +
+    '03:04:05.678 INFO  [request] incoming request\n```')
 })

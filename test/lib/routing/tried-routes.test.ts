@@ -32,6 +32,10 @@ t.test('each route has the reason why it did not match', async t => {
     ['/static/*', '/statics/a/b', 'segment 1 is "static", not "statics"', true],
     ['/a::b', '/a:c', 'segment 1 is "a::b", not "a:c"', false],
     ['/:f(^(?:a/b|c)$)/d', '/x/d', 'segment 1 is ":f(^(?:a/b|c)$)", not "x"', false],
+    ['/api/v1/users', '/users', 'the prefix "/api/v1" is missing in the path', true],
+    ['/api/users/:id', '/users/7', 'the prefix "/api" is missing in the path', true],
+    ['/api/:id', '/7', 'segment 1 is "api", not "7"', false],
+    ['/api/users/', '/', 'segment 1 is "api", not ""', false],
     ['/caf%C3%A9', '/caf%C3', 'segment 1 is "caf%C3%A9", not "caf%C3"', true]
   ] as const) {
     t.same(compareRoutes(tableOf([route(pattern)]), wanted(path)).tried.map(({ why, isNear }) => [why, isNear]), [[why, isNear]], `${pattern} for ${path}`)

@@ -31,6 +31,26 @@ inBothModes('a profile is sent as Markdown, by Accept or by its path', async (t,
   }
 })
 
+inBothModes('a part of a profile is sent as a whole', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/hot', async () => {
+      const end = performance.now() + 30
+      while (performance.now() < end);
+      return 'done'
+    })
+  })
+  const token = String((await app.inject({ url: '/hot', headers: { 'x-hindsight-cpu': '1' } })).headers['x-debug-token'])
+  const cpu = await app.inject(`/_profiler/${token}.md?part=cpu`)
+  t.match(cpu.body, /\n## CPU profile\n\n```text\n {5}self {6}share {6}total {2}function\n/)
+  t.ok(cpu.body.split('\n').filter((line) => / (?:ms|µs) /.test(line)).length <= 10)
+  t.equal((await app.inject({ url: `/_profiler/${token}?part=cpu`, headers: markdown })).body, cpu.body)
+  t.match((await app.inject(`/_profiler/${token}.md?part=config`)).body, /\n```json\n\{\n/)
+  t.equal((await app.inject('/_profiler/latest.md?part=cpu')).headers.location, `/_profiler/${token}.md?part=cpu`)
+  const unknown = await app.inject(`/_profiler/${token}.md?part=nope`)
+  t.same([unknown.statusCode, unknown.headers['content-type']], [404, TYPE])
+  t.match(unknown.body, /Part "nope" was not found; this profile has: overview, /)
+})
+
 inBothModes('the redirect to the newest profile keeps the format', async (t, build) => {
   const app = await build((app) => {
     app.get('/ok', async () => 'fine')

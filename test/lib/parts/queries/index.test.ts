@@ -154,7 +154,7 @@ inBothModes('Markdown groups queries by shape; comparisons have their numbers, a
   const [many, fine, broken] = [await app.inject('/articles'), await app.inject('/broken/fine'), await app.inject('/broken/7')]
   const profiles = [await profileOf(app, many), await profileOf(app, fine), await profileOf(app, broken)] as const
   const markdown = profileMarkdown(profiles[0])
-  t.match(markdown, /## Queries\n\n```text\n26 queries, .*s of .*s\.\n- N\+1: `select name from users where id = \?` 24 times from .*\n```/)
+  t.match(markdown, /## Queries\n\n```text\n26 queries, .*s of .*s\.\n- N\+1: `select name from users where id = \?` 24 times from .*\n/)
   t.match(markdown, /^24 × select name from users where id = \? \(.*s, n\+1, test\/lib\/parts\/queries\/database\.ts:\d+\)$/m)
   t.notMatch(markdown, /^1 × select name/m)
   const section = compareProfiles(profiles[0], profiles[1]).sections.find(({ name }) => name === 'queries')

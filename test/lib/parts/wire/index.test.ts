@@ -49,7 +49,7 @@ inBothModes('the panel has both directions, and the overview one sentence', asyn
   t.equal(fact?.textContent, 'body.qty: "5" became 5 (type: integer) and 9 more')
   t.equal(fact?.querySelector('a')?.getAttribute('href'), '?panel=wire')
   const section = profileMarkdown(stored).split('\n## ').find((text) => text.startsWith('Changed values'))
-  t.match(section, '- body.qty: "5" became 5 (type: integer), schema `body/properties/qty/type`\n- body.a\\<b\\>\\`c\\` was removed')
+  t.match(section, '```text\nbody.qty: "5" became 5 (type: integer), schema body/properties/qty/type\nbody.a<b>`c` was removed')
   t.match(texts(shown(requestPart, stored), 'h3'), ['Request', 'Query parameters', 'Request body', 'Request body as the client sent it'])
   const validate = new Ajv({ strict: false, validateFormats: false }).compile(JSON.parse(readFileSync(PROFILE_SCHEMA, 'utf8')) as object)
   t.ok(validate(JSON.parse(JSON.stringify(stored))), JSON.stringify(validate.errors))
