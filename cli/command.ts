@@ -38,8 +38,11 @@ export interface Command {
   run: (context: CommandContext) => Promise<number | void>
 }
 
+/** The exit code of an answer that something needs attention: a request that fails or has not ended, a difference. */
+export const FOUND = 2
+
 export const CRITERIA: CommandOptions = Object.fromEntries(Object.entries(FIELDS).flatMap(([name, { help }]) =>
-  help === undefined ? [] : [[name, { type: 'string', help }]]))
+  help === undefined ? [] : [[name, { type: name === 'issues' ? 'boolean' : 'string', help }]]))
 
 export const SEARCH: CommandOptions = {
   ...CRITERIA,
@@ -51,7 +54,9 @@ export const SEARCH: CommandOptions = {
 export const MAX_LIMIT = 1_000_000
 
 export function searchOf (flags: Flags): SearchQuery {
-  return readSearch(Object.fromEntries(Object.entries(flags).filter(([name]) => name in SEARCH)), MAX_LIMIT)
+  const fields = Object.entries(flags).filter(([name]) => name in SEARCH)
+  const texts = fields.map(([name, value]) => [name, value === true ? 'yes' : value])
+  return readSearch(Object.fromEntries(texts), MAX_LIMIT)
 }
 
 export const NOTHING_FOUND = 'No stored profile matches.'

@@ -10,13 +10,13 @@ import { storeOf, type Command, type CommandContext, type CommandOptions, type F
 import { compare, replay, to } from './commands/compare.js'
 import { lifecycle } from './commands/lifecycle.js'
 import { mcp } from './commands/mcp.js'
-import { headers, list, purge, show, tail } from './commands/profiles.js'
+import { headers, list, purge, queries, show, tail } from './commands/profiles.js'
 import { exportCommand, importCommand } from './commands/transfer.js'
 import { waiting } from './commands/waiting.js'
 import { Terminal, type Output } from './terminal.js'
 
 export const COMMANDS: Readonly<Record<string, Command>> = {
-  ...{ list, tail, waiting, show, headers, compare, replay, to },
+  ...{ list, tail, waiting, show, queries, headers, compare, replay, to },
   ...{ export: exportCommand, import: importCommand, purge, mcp, lifecycle }
 }
 

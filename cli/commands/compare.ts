@@ -4,7 +4,7 @@ import { lastSuccess } from '../../lib/reading/compare/last-success.js'
 import { FORMATS, writeAs } from '../../lib/reading/formats/formats.js'
 import type { ReplayView } from '../../lib/reading/pages/replay.js'
 import { counted } from '../../lib/view/visible.js'
-import { CRITERIA, findProfile, searchOf, type Command, type CommandOptions, type Flags } from '../command.js'
+import { CRITERIA, findProfile, FOUND, searchOf, type Command, type CommandOptions, type Flags } from '../command.js'
 import { requestLines, shorten, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
@@ -28,13 +28,20 @@ export const compare: Command = {
     const other = await findProfile(store, token)
     const comparison = second === undefined ? compareProfiles(other, profile) : compareProfiles(profile, other)
     await print(comparison, () => comparisonLines(comparison, terminal))
+    return differencesOf(comparison).length > 0 ? FOUND : undefined
   }
 }
 
-/** The lines of a comparison: the differences by section. Those of listeners are on the page and in the JSON only. */
-export function comparisonLines ({ a, b, sections }: Comparison, format: Formatter): string[] {
+/** The sections with differences, without that of listeners, which is on the page and in the JSON only. */
+export function differencesOf ({ sections }: Comparison): Comparison['sections'] {
+  return sections.filter(({ name, differences }) => name !== 'events' && differences.length > 0)
+}
+
+/** The lines of a comparison: at most so many differences of each section. */
+export function comparisonLines (comparison: Comparison, format: Formatter, limit = MAX_SHOWN): string[] {
   const { style } = format
-  const shown = sections.filter(({ name, differences }) => name !== 'events' && differences.length > 0)
+  const { a, b } = comparison
+  const shown = differencesOf(comparison)
   const count = shown.reduce((sum, { differences }) => sum + differences.length, 0)
   return [
     ...requestLines('A', a, format),
@@ -44,22 +51,20 @@ export function comparisonLines ({ a, b, sections }: Comparison, format: Formatt
     ...shown.flatMap(({ label, differences }) => [
       '',
       style('bold', label.toUpperCase()),
-      ...differences.slice(0, MAX_SHOWN).flatMap((difference) => differenceLines(difference, format)),
-      ...differences.length > MAX_SHOWN ? [`  … ${differences.length - MAX_SHOWN} more`] : []
+      ...differences.slice(0, limit).flatMap((difference) => differenceLines(difference, format)),
+      ...differences.length > limit ? [`  … ${differences.length - limit} more`] : []
     ])
   ]
 }
 
-function differenceLines ({ what, kind, a, b }: Difference, { style }: Formatter): string[] {
+function differenceLines ({ what, kind, a, b }: Difference, { columns, style }: Formatter): string[] {
+  const textOf = (value: unknown): string =>
+    shorten(typeof value === 'string' ? value : JSON.stringify(value), Math.min(MAX_VALUE, columns - 6))
   return [
-    style('cyan', `  ${what}`),
+    style('cyan', `  ${shorten(what, columns - 2)}`),
     ...kind === 'only-b' ? [] : [style('red', `    - ${textOf(a)}`)],
     ...kind === 'only-a' ? [] : [style('green', `    + ${textOf(b)}`)]
   ]
-}
-
-function textOf (value: unknown): string {
-  return shorten(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE)
 }
 
 export const to: Command = {
@@ -81,23 +86,36 @@ export const replay: Command = {
     yes: { type: 'boolean', help: 'replay a POST, PUT, PATCH or DELETE: it may repeat side effects' }
   },
   run: async ({ args: [token = ''], flags, terminal, print }) => {
-    const values = [flags.set ?? []].flat().map((pair) => {
+    const values = Object.fromEntries([flags.set ?? []].flat().map((pair) => {
       const [name = '', ...value] = String(pair).split('=')
-      return [`value.${name}`, value.join('=')] as [string, string]
-    })
-    const view = await fetchJson<ReplayView>(flags.url, pathOf(token))
-    const { request, safe, masked, formToken } = view
-    if (!safe && flags.yes !== true) {
-      throw new Error(`"${request.method} ${request.target}" may repeat side effects: --yes replays it.`)
-    }
-    const unset = masked.filter(({ name }) => !values.some(([field]) => field === `value.${name}`))
-    const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...values])
-    const answer = await fetchJson<{ token: string, comparison: Comparison }>(flags.url, pathOf(view.token), body)
+      return [name, value.join('=')]
+    }))
+    const { unset, ...answer } = await replayed(flags.url, token, values, flags.yes === true ? undefined : '--yes')
     await print(answer, () => [
       ...comparisonLines(answer.comparison, terminal),
-      ...unset.map(({ name }) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
+      ...unset.map((name) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
     ])
+    return answer.status >= 400 || answer.comparison.b.exception !== null ? FOUND : undefined
   }
+}
+
+interface Replay { token: string, replayOf: string, status: number, comparison: Comparison, unset: string[] }
+
+/**
+ * Replays a request on a service. `unset`: the masked values that were not sent. `confirmation`: what has to be given
+ * for a method that is not safe; undefined: it was given.
+ */
+export async function replayed (
+  url: Flags[string], wanted: string, values: Readonly<Record<string, string>>, confirmation: string | undefined
+): Promise<Replay> {
+  const { token, request, safe, masked, formToken } = await fetchJson<ReplayView>(url, pathOf(wanted))
+  if (!safe && confirmation !== undefined) {
+    throw new Error(`"${request.method} ${request.target}" may repeat side effects: ${confirmation} replays it.`)
+  }
+  const fields = Object.entries(values).map(([name, value]) => [`value.${name}`, value])
+  const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...fields])
+  const answer = await fetchJson<Omit<Replay, 'unset'>>(url, pathOf(token), body)
+  return { ...answer, unset: masked.map(({ name }) => name).filter((name) => !Object.hasOwn(values, name)) }
 }
 
 function pathOf (token: string): string {

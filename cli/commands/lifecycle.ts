@@ -4,6 +4,7 @@ import { resolve, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createTwoFilesPatch } from 'diff'
 import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
+import { safeJson } from '../../lib/view/json.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import type { Command } from '../command.js'
 import type { Terminal } from '../terminal.js'
@@ -32,22 +33,22 @@ export const lifecycle: Command = {
   },
   run: async ({ args: [file = ''], flags, terminal }) => {
     const { route, check } = flags as { route?: string, check?: string }
-    const lines = await orderOf(file, route)
-    if (check === undefined) await terminal.lines(lines)
-    else await compare(check, lines, terminal)
+    const order = await orderOf(file)
+    if (check !== undefined) await compare(check, order.lines(route), terminal)
+    else if (flags.json === true) await terminal.json(order.data(route), 2)
+    else await terminal.lines(order.lines(route))
   }
 }
 
 // The output of the command may be redirected to a file: what the application prints must not be part of it.
-async function orderOf (file: string, route: string | undefined): Promise<string[]> {
+async function orderOf (file: string): Promise<HookOrder> {
   const { stdout, stderr } = process
   const { write } = stdout
   stdout.write = stderr.write.bind(stderr) as typeof write
   try {
     const order = await loadApplication(file)
-    const lines = order.lines(route)
     await settlesWithin(order.app.close().catch(() => {}), CLOSE_TIMEOUT)
-    return lines
+    return order
   } finally {
     stdout.write = write
   }
@@ -131,14 +132,32 @@ interface DeclaredRoute {
   route: RouteOptions
   /** Method and URL. It is a copy: Fastify changes `route.url` of a route with and without a slash. */
   name: string
+  place: Place
+}
+
+interface Place {
   /** What is printed in parentheses: the plugin and the file. */
-  place: string[]
+  shown: string[]
+  /** `file:line`, relative to the working directory; null for code of packages. */
+  source: string | null
+}
+
+/** A hook or the handler of a route. */
+interface OrderedHook { text: string, source: string | null }
+
+/** A route with its hooks and its handler in order. */
+export interface RouteData {
+  route: string
+  place: string | null
+  hooks: Array<{ stage: HookName, hook: string, place: string | null }>
+  /** What the route declares: JSON schemas by what they check. */
+  schema: Record<string, unknown> | null
 }
 
 /** Records the hooks and routes of an application. Create it before the first of them is added. */
 class HookOrder {
   readonly app: FastifyInstance
-  readonly #hooks: Array<{ instance: FastifyInstance, name: string, text: string }> = []
+  readonly #hooks: Array<OrderedHook & { instance: FastifyInstance, name: string }> = []
   readonly #routes: DeclaredRoute[] = []
 
   constructor (app: FastifyInstance) {
@@ -151,10 +170,11 @@ class HookOrder {
     interceptHooks(app, (instance, name, hook, add) => {
       add(hook)
       const isOfRequests = (ORDER as readonly string[]).includes(name)
-      const text = isOfRequests ? textOf(hook as Hook, placeHere(instance)) : null
+      const { shown, source } = placeHere(instance)
+      const text = isOfRequests ? textOf(hook as Hook, shown) : null
       // Fastify adds the hook when its queue reaches it, and calls this callback next. Without arguments, the
       // callback leaves an error of the queue to Fastify.
-      if (text !== null) instance.after(() => { hooks.push({ instance, name, text }) })
+      if (text !== null) instance.after(() => { hooks.push({ instance, name, text, source }) })
     })
   }
 
@@ -163,18 +183,34 @@ class HookOrder {
    * numbers and files of packages are left out, so that only another order changes it. Throws for an unknown route.
    */
   lines (name?: string): string[] {
-    const routes = this.#routes.filter((route) => isDeclared(route) && (name === undefined || route.name === name))
-    if (name !== undefined && routes.length === 0) throw new Error(`There is no route "${name}".`)
-    return routes.flatMap((route) =>
-      ['', route.name, ...ORDER.flatMap((hook) => this.#hookLines(hook, route))]).slice(1)
+    return this.#routesOf(name).flatMap((route) => ['', route.name, ...ORDER.flatMap((stage) => {
+      const hooks = this.#hooksOf(stage, route)
+      return hooks.length === 0 ? [] : [`  ${stage}`, ...hooks.map(({ text }) => `    ${text}`)]
+    })]).slice(1)
   }
 
-  #hookLines (name: HookName, { instance, route, place }: DeclaredRoute): string[] {
+  /** The same as data, with lines of code and schemas. */
+  data (name?: string): RouteData[] {
+    return this.#routesOf(name).map((declared) => ({
+      route: declared.name,
+      place: declared.place.source,
+      hooks: ORDER.flatMap((stage) =>
+        this.#hooksOf(stage, declared).map(({ text, source }) => ({ stage, hook: text, place: source }))),
+      schema: JSON.parse(safeJson(declared.route.schema ?? null)) as RouteData['schema']
+    }))
+  }
+
+  #routesOf (name?: string): DeclaredRoute[] {
+    const routes = this.#routes.filter((route) => isDeclared(route) && (name === undefined || route.name === name))
+    if (name !== undefined && routes.length === 0) throw new Error(`There is no route "${name}".`)
+    return routes
+  }
+
+  #hooksOf (name: HookName, { instance, route, place: { shown, source } }: DeclaredRoute): OrderedHook[] {
     const ofInstances = this.#hooks.filter((hook) => hook.name === name && covers(hook.instance, instance))
     const ofRoute = hooksOf(route, name).flatMap((hook) =>
-      textOf(hook, name === 'handler' ? place : ['route', ...place]) ?? [])
-    const texts = [...ofInstances.map(({ text }) => text), ...ofRoute]
-    return texts.length === 0 ? [] : [`  ${name}`, ...texts.map((text) => `    ${text}`)]
+      textOf(hook, name === 'handler' ? shown : ['route', ...shown]) ?? [])
+    return [...ofInstances, ...ofRoute.map((text) => ({ text, source }))]
   }
 }
 
@@ -189,12 +225,13 @@ function textOf (hook: Hook, place: readonly string[]): string | null {
 }
 
 // The hook or route was added by the first function of the stack that is neither Hindsight's nor Fastify's.
-function placeHere (instance: FastifyInstance): string[] {
+function placeHere (instance: FastifyInstance): Place {
   const { plugin, source } = declarationOf(new Error('Added here'), nameOfPlugin(instance))
-  const file = source === undefined || packageOf(source) !== null
+  const place = source === undefined || packageOf(source) !== null
     ? undefined
-    : relative(process.cwd(), source.replace(/:\d+$/, '')).split(sep).join('/')
-  return [plugin, file].filter((part) => part !== undefined)
+    : relative(process.cwd(), source).split(sep).join('/')
+  const shown = [plugin, place?.replace(/:\d+$/, '')].filter((part) => part !== undefined)
+  return { shown, source: place ?? null }
 }
 
 function nameOf ({ method, url }: RouteOptions, { supportedMethods }: FastifyInstance): string {

@@ -1,12 +1,15 @@
 import { successOf } from '../../lib/reading/compare/last-success.js'
 import { follow } from '../../lib/store/follow.js'
 import { partMarkdown, partOf, profileMarkdown } from '../../lib/reading/profile-markdown.js'
+import { shortFile } from '../../lib/errors/stack-frame.js'
+import { dataOf, listOf } from '../../lib/parts/read.js'
+import { milliseconds } from '../../lib/view/components.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/index.js'
 import { isNoise, type Profile, type ProfileSummary } from '../../lib/store/profile.js'
 import type { ProfilePage } from '../../lib/store/storage.js'
 import { recordOf } from '../../lib/store/summary.js'
 import {
-  CRITERIA, findProfile, NOTHING_FOUND, SEARCH, searchOf, type Command, type CommandContext
+  CRITERIA, findProfile, FOUND, NOTHING_FOUND, SEARCH, searchOf, type Command, type CommandContext
 } from '../command.js'
 import { counted } from '../../lib/view/visible.js'
 import { requestLines, shorten, type Formatter, type Style } from '../terminal.js'
@@ -21,6 +24,7 @@ export const list: Command = {
     const store = await open()
     const { profiles, next } = await store.search(searchOf(flags))
     await print({ profiles, next }, () => listLines({ profiles, next }, terminal))
+    return flags.issues === true && profiles.length > 0 ? FOUND : undefined
   }
 }
 
@@ -81,6 +85,38 @@ export const show: Command = {
     const text = part === undefined ? profileMarkdown(profile, success) : partMarkdown(profile, part, success)
     await print(data, () => [text.trimEnd()])
   }
+}
+
+export const queries: Command = {
+  args: '<token | latest>',
+  summary: 'list the queries of a request in order, with their lines of code',
+  options: CRITERIA,
+  run: async (context) => {
+    const { terminal, print } = context
+    const { columns, style } = terminal
+    const profile = await profileOf(context)
+    const { count = 0, queries: all, findings, ...data } = dataOf(profile, 'queries')
+    const [sent, found] = [listOf(all), listOf(findings)]
+    await print({ token: profile.token, count, ...data, findings: found, queries: sent }, () => [
+      ...summaryLines(recordOf(profile).summary, terminal),
+      style('bold', `${counted(Number(count), 'query', 'queries')}, ${milliseconds(data.duration ?? 0)}.`),
+      ...found.map(({ text }) => style('yellow', shorten(`▲ ${String(text)}`, columns))),
+      ...sent.flatMap(({ statement, duration, rows, source, error }) => {
+        const { message } = Object(error) as { message?: unknown }
+        const place = typeof source === 'string' ? shortFile(source.replace(/:\d+$/, '')) : 'unknown line'
+        const end = message === undefined ? typeof rows === 'number' ? counted(rows, 'row') : '' : String(message)
+        return [
+          `${milliseconds(duration).padStart(9)}  ${style('reset', shorten(oneLine(statement), columns - 11))}`,
+          `           ${style(message === undefined ? 'dim' : 'red', shorten(`${place}  ${end}`.trim(), columns - 11))}`
+        ]
+      })
+    ])
+    return Number(data.failed) > 0 || found.some(({ kind }) => kind !== 'slow') ? FOUND : undefined
+  }
+}
+
+function oneLine (statement: unknown): string {
+  return String(statement).replace(/\s+/g, ' ').trim()
 }
 
 export const headers: Command = {

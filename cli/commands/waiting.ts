@@ -1,10 +1,7 @@
 import type { WaitingView } from '../../routes/_profiler/waiting.js'
-import type { Command } from '../command.js'
-import { requestLines } from '../terminal.js'
+import { FOUND, type Command } from '../command.js'
+import { requestLines, shorten } from '../terminal.js'
 import { fetchJson, URL_OPTION } from './compare.js'
-
-/** The exit code when there are such requests. */
-const FOUND = 2
 
 export const waiting: Command = {
   args: '',
@@ -24,7 +21,7 @@ export const waiting: Command = {
       ? ['No request has lasted for more than a second.']
       : shown.waiting.flatMap((request) => [
         ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
-        ...request.sentences.map((sentence) => `  ${terminal.style('yellow', sentence)}`)
+        ...request.sentences.map((sentence) => `  ${terminal.style('yellow', shorten(sentence, terminal.columns - 2))}`)
       ]))
     return shown.waiting.length > 0 ? FOUND : undefined
   }

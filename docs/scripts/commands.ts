@@ -16,9 +16,28 @@ ${await printed([name, '--help'])}
 store is that of \`STORAGE_URL\` and \`DATA_DIR\`, or of \`--storage\` and \`--data-dir\`. [Search
 criteria](search.md) describes the criteria.
 
-The exit code is 0, or 1 if something was not found, failed, or the command line is invalid; that of
-\`waiting\` is 2 if a request has not ended. Control characters of requests are not printed. JSON and
-exports escape them, and characters that reorder text.
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | something was not found, or failed, or the command line is invalid; the message is on the standard error |
+| 2 | the answer needs attention: \`list --issues\` has found a profile, \`queries\` a failure or a problem, \`compare\` a difference, \`waiting\` a request that has not ended; the request of \`replay\` has failed again |
+
+| command | JSON of \`--json\` |
+|---|---|
+| \`list\` | \`{ "profiles": [ … ], "next" }\`, as [search.json](search.md#json) |
+| \`tail\` | one summary in each line |
+| \`show\` | the [profile](profile.md); with \`--part\`, the data of that part |
+| \`queries\` | \`{ "token", "count", "duration", "failed", "findings", "groups", "queries" }\`, as [collectors.queries](profile.md#queries); without queries only \`token\`, \`count\`, \`findings\` and \`queries\` |
+| \`headers\` | \`{ "token", "headers" }\`: the steps of each header, with \`action\`, \`by\`, \`source\`, \`from\` and \`to\` |
+| \`compare\` | a [comparison](comparison.md) |
+| \`replay\` | \`{ "token", "replayOf", "status", "comparison" }\` |
+| \`waiting\` | \`{ "waiting": [ … ], "tracing" }\`, as [waiting.json](routes.md) |
+| \`lifecycle\` | a list of \`{ "route", "place", "hooks": [{ "stage", "hook", "place" }], "schema" }\` |
+| \`import\`, \`purge\` | \`{ "imported", "skipped" }\`, \`{ "purged" }\` |
+
+Control characters of requests are not printed. JSON and exports escape them, and characters that
+reorder text. Only a terminal receives colors, and lines that are shortened to its width; \`show\`
+prints Markdown, whose lines are as long as they are.
 
 \`\`\`text
 ${await printed(['help'])}

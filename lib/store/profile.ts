@@ -72,8 +72,8 @@ export interface ProfileSummary {
   parent: string | null
   pinned: boolean
   /**
-   * What the parts of the application show in lists, by name, `followOf` of the profile, and `isNoise` where it is
-   * noise; absent without such data.
+   * What the parts of the application show in lists, by name, `followOf` of the profile, `isNoise` where it is noise,
+   * and `issues` where a part shows an error or a warning; absent without such data.
    */
   values?: Record<string, string>
 }

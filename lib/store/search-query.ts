@@ -23,6 +23,8 @@ interface Field {
   problem?: string
   /** The line of the command's help; without one, the command does not have the option. */
   help?: string
+  /** Whether it is one of the values that are stored for searches. */
+  isValue?: true
 }
 
 /** The criteria of the parts of Hindsight, besides those that are fields of each profile. */
@@ -82,8 +84,15 @@ export const CRITERIA: Readonly<Record<string, Field>> = {
     help: '1: failures only; 0: successes only'
   },
   parent: { ...TOKEN, help: 'token of the parent request' },
+  issues: {
+    read: (text) => matching(/^yes$/, text.toLowerCase()),
+    problem: 'not "yes"',
+    help: 'profiles with an error or a warning',
+    isValue: true
+  },
   ...Object.fromEntries(Object.entries(PART_CRITERIA).map(([name, { pattern, ...field }]) => [name, {
     ...field,
+    isValue: true,
     // A number without an operator is the whole value.
     read: (text: string) => matching(pattern, text.toLowerCase())?.replace(/^(?=\d)/, '=')
   }]))
@@ -131,10 +140,10 @@ export function readSearch (
   for (const name of names) {
     const text = texts.get(name)
     if (!text) continue
-    const { read = String, problem, key = name } = CRITERIA[name] ?? {}
+    const { read = String, problem, key = name, isValue = own.includes(name) } = CRITERIA[name] ?? {}
     const value = read(text)
     if (value === undefined) throw new BadCriterionError(name, `"${text}" is ${problem}`)
-    if (own.includes(name) || Object.hasOwn(PART_CRITERIA, name)) {
+    if (isValue) {
       criteria.values = { ...criteria.values as object, [name]: value }
     } else criteria[key] = value
   }

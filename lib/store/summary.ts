@@ -3,7 +3,7 @@ import { mainCause } from '../errors/root-cause.js'
 import { isWarningOrWorse } from '../logs/log-record.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
-import { valuesOf } from '../parts/read.js'
+import { problemsOf, valuesOf } from '../parts/read.js'
 import { isFailure, type Profile, type ProfileSummary } from './profile.js'
 
 /** The indexed data of a profile: its summary, and text that is searched but not shown. */
@@ -81,12 +81,18 @@ export function recordWith (parts: readonly Part[], profile: Profile): ProfileRe
   const linesOf = (wanted: string): string[] => found.flatMap(([name, lines]) => name === wanted ? lines : [])
   const exceptions = linesOf(EXCEPTION).join('\n').slice(0, MAX_EXCEPTIONS)
   // No criterion of an application has a capital letter in its name.
-  const marks = Object.entries({ followOf: profile.followOf, isNoise: isUnasked(profile) ? 1 : undefined })
+  const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: hasIssues(parts, profile) ? 'yes' : undefined }
+  const marks = Object.entries({ followOf: profile.followOf, ...noise })
     .map(([name, value]) => [name, value === undefined ? [] : [lineOf(String(value))]] as const)
   const values = Object.fromEntries([...found, ...marks].flatMap(([name, lines]) =>
     name === EXCEPTION || lines.length === 0 ? [] : [[name, lines.join(', ').slice(0, MAX_LINE)]]))
   const summary = { ...summarize(profile), ...Object.keys(values).length > 0 && { values } }
   return { summary, exceptions, json: JSON.stringify(profile) }
+}
+
+/** Whether the panel of a part shows an error or a warning. */
+function hasIssues (parts: readonly Part[], profile: Profile): boolean {
+  return parts.some((part) => Object.values(problemsOf(part, profile)).some((count) => count > 0))
 }
 
 function lineOf (text: string): string {

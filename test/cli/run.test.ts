@@ -113,6 +113,50 @@ t.test('show prints a profile on one screen', async (t) => {
   t.match((await hindsight(dataDir, ['show', '3fa94c', '--part', 'session'])).out, /```json\n\{\n "used": true/)
 })
 
+/** A profile with two queries, of which one failed. */
+function withQueries (token: string): Profile {
+  const [statement, source] = [`select ${'a_column, '.repeat(20)}b\n  from orders`, `${process.cwd()}/routes/a.ts:3:7`]
+  const failed = { statement: 'select 1', duration: 0.5, rows: null, source: null, error: { message: 'it \u001b[31mbroke' } }
+  return profile(token, {
+    collectors: {
+      queries: {
+        count: 2,
+        duration: 2.5,
+        failed: 1,
+        findings: [{ kind: 'n+1', text: 'N+1: 2 times', queries: [0] }],
+        queries: [{ statement, duration: 2, rows: 3, source }, failed]
+      }
+    }
+  })
+}
+
+t.test('queries prints the queries in order, with an exit code for scripts', async (t) => {
+  const dataDir = await stored(t, [withQueries('000001'), profile('000002')])
+  const { code, out, err } = await hindsight(dataDir, ['queries', '000001'], 80)
+  t.same([code, err], [2, ''])
+  t.match(out.split('\n').slice(1).map((line) => stripVTControlCharacters(line)), [
+    '2 queries, 2.5 ms.', '▲ N+1: 2 times', /^ {5}2 ms {2}select a_column, .*….* from orders$/, '           routes/a.ts:3  3 rows',
+    '   500 µs  select 1', '           unknown line  it ␛[31mbroke', ''
+  ])
+  const json = await hindsight(dataDir, ['queries', '000001', '--json'])
+  t.match(JSON.parse(json.out), { token: '000001', count: 2, duration: 2.5, failed: 1, findings: [{ kind: 'n+1' }], queries: [{ rows: 3 }, { error: {} }] })
+  t.equal(json.code, 2)
+  t.match(await hindsight(dataDir, ['queries', '000002']), { code: 0, out: '0 queries, < 1 µs.' })
+  t.same(JSON.parse((await hindsight(dataDir, ['queries', '000002', '--json'])).out), { token: '000002', count: 0, findings: [], queries: [] })
+})
+
+t.test('list --issues finds profiles with an error or a warning', async (t) => {
+  const warned = profile('000002', { logs: [{ time: '2026-01-02T03:04:05.678Z', level: 'warn', channel: 'app', message: 'm', context: {} }] })
+  const refused = profile('000005', { status: 404, url: 'http://h/nowhere' })
+  const icon = failure('000006', { url: 'http://h/favicon.ico' })
+  const dataDir = await stored(t, [profile('000001'), warned, failure('000003'), withQueries('000004'), refused, icon])
+  const { code, out } = await hindsight(dataDir, ['list', '--issues', '--json'])
+  t.equal(code, 2)
+  t.same(JSON.parse(out).profiles.map((one: { token: string }) => one.token), ['000005', '000004', '000003', '000002'])
+  t.match(await hindsight(dataDir, ['list', '--issues', '--token', '000001']), { code: 0, out: 'No stored profile matches.\n' })
+  t.equal((await hindsight(dataDir, ['list'])).code, 0)
+})
+
 t.test('headers prints the code that set each header', async (t) => {
   const change = { pass: 'main', outcome: 'ran', start: 0, duration: 0, stage: 'kernel.response', listener: 'response' } as const
   const changes = [
@@ -224,8 +268,8 @@ t.test('errors name the invalid argument', async (t) => {
   const missing = join(dataDir, 'nowhere')
   for (const [args, message] of [
     [
-      ['lst'], 'There is no command "lst"; the commands are list, tail, waiting, show, headers, compare, replay, to, ' +
-      'export, import, purge, mcp, lifecycle. Did you mean "list"?\n'
+      ['lst'], 'There is no command "lst"; the commands are list, tail, waiting, show, queries, headers, compare, replay, ' +
+      'to, export, import, purge, mcp, lifecycle. Did you mean "list"?\n'
     ],
     [['000001'], /^fastify-hindsight: There is no command "000001"; the commands are [^?]*\.\n$/],
     [['shwo'], /: There is no command [^?]*\. Did you mean "show"\?\n$/],
@@ -355,10 +399,10 @@ t.test('help is printed for each command', async (t) => {
 t.test('no line of a table is longer than the terminal', async (t) => {
   const url = `http://127.0.0.1:3000/orders/17?${'filter[city]=Amsterdam&'.repeat(20)}page=7`
   const dataDir = await stored(t, [
-    { ...sample(), url }, profile('000002', { url: `${url}1${HOSTILE}` }), failure('000003', { url: '/short' })
+    { ...sample(), url }, profile('000002', { url: `${url}1${HOSTILE}` }), failure('000003', { url: '/short' }), withQueries('000004')
   ])
   for (const columns of [40, 80, 120]) {
-    for (const args of [['list'], ['headers', '3fa94c']]) {
+    for (const args of [['list'], ['headers', '3fa94c'], ['queries', '000004'], ['compare', '3fa94c', '000004']]) {
       const { out } = await hindsight(dataDir, args, columns)
       const tooLong = out.split('\n').map((line) => stripVTControlCharacters(line)).filter((line) => [...line].length > Math.max(columns, 50))
       t.same(tooLong, [], `${args.join(' ')} at ${columns}`)
@@ -379,7 +423,8 @@ t.test('compare prints two profiles side by side', async (t) => {
     profile('000001', { time: '2026-01-01T00:00:00.000Z', url: `${HOSTILE}x` }), failure('000002', { url: `${HOSTILE}x`, time: '2026-01-02T00:00:00.000Z' })
   ])
   const { out, code } = await hindsight(dataDir, ['compare', '000001', '000002'])
-  t.equal(code, 0)
+  t.equal(code, 2, 'there are differences')
+  t.equal((await hindsight(dataDir, ['compare', '000001', '000001'])).code, 0)
   t.notMatch(out, /[\u0007\u001b\r]/)
   t.match(
     out,
@@ -412,13 +457,13 @@ t.test('compare prints a failure beside the last success of its route', async (t
   ])
   for (const args of [['000002'], ['latest', '--error', '1']]) {
     const { code, out } = await hindsight(dataDir, ['compare', ...args])
-    t.equal(code, 0)
+    t.equal(code, 2)
     t.match(out, /^A 000001 [^]*\nB 000002 [^]*\n {2}count\n {4}- 1\n {4}\+ ⟨U\+202E⟩␛1\n/)
     t.notMatch(out, 'kernel.request', 'differences of listeners are left out')
   }
   t.match(JSON.parse((await hindsight(dataDir, ['compare', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' } })
-  t.match(await hindsight(dataDir, ['compare', 'latest', '000002']), { code: 0, out: /^A 000003/ })
-  t.match(await hindsight(dataDir, ['compare', 'latest', '000003', '--error', '1']), { code: 0, out: /^A 000002/ })
+  t.match(await hindsight(dataDir, ['compare', 'latest', '000002']), { code: 2, out: /^A 000003/ })
+  t.match(await hindsight(dataDir, ['compare', 'latest', '000003', '--error', '1']), { code: 2, out: /^A 000002/ })
   const { out: markdown } = await hindsight(dataDir, ['show', '000002'], 80)
   t.match(markdown, /## Differences from the last success\n\n```text\nrequest body count: 1 → "[^]*\nCompared with profile `000001`, 200, /)
   t.notMatch(markdown, 'Notified event')

@@ -88,7 +88,7 @@ const CASES: Case[] = [
     const first = profile('000001', { logs: [warning, warning], ...routed('top') })
     await put(storage, [first, failure('000002', { parent: '000001' })])
     const { time, method, duration, url, ip } = first
-    const [same, exception] = [{ time, method, duration, url, ip, pinned: false }, 'NotFoundError: No route found']
+    const [same, exception] = [{ time, method, duration, url, ip, pinned: false, values: { issues: 'yes' } }, 'NotFoundError: No route found']
     assert.deepEqual((await storage.search({ limit: 10 })).profiles, [
       { ...same, token: '000002', status: 404, error: true, exception, route: null, warnings: 0, parent: '000001' },
       { ...same, token: '000001', status: 200, error: false, exception: null, route: 'top', warnings: 2, parent: null }
@@ -159,7 +159,8 @@ const CASES: Case[] = [
       [{ values: { 'n+1': 'yes' } }, ['000003']], [{ values: { queries: '>5', 'n+1': 'yes' } }, ['000003']],
       [{ values: { other: '>1' } }, []], [{ values: { "x'": '>1' } }, []])
     const { profiles: [summary] } = await storage.search({ criteria: { values: { 'n+1': 'yes' } }, limit: 1 })
-    assert.deepEqual(summary?.values, { queries: '21', 'n+1': 'yes' })
+    assert.deepEqual(summary?.values, { queries: '21', 'n+1': 'yes', issues: 'yes' })
+    await finds(storage, [{ values: { issues: 'yes' } }, ['000006', '000003']])
   }],
   ['characters that are special in patterns of databases are literal', {}, async (storage) => {
     const names = ['%', '_', '[a]', '?', '!', '\\', "'", 'plain']

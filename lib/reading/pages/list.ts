@@ -248,7 +248,7 @@ function shorten (text: string): string {
 }
 
 function remarks (profile: ProfileSummary): string {
-  const { exception, warnings, parent, values: { followOf: _, ...values } = {} } = profile
+  const { exception, warnings, parent, values: { followOf: _follow, issues: _issues, ...values } = {} } = profile
   if (isNoise(profile)) return ''
   const remark = exception !== null
     ? html`<p>${shorten(exception)}</p>`
