@@ -9,9 +9,9 @@ import { visibleJson } from '../view/json.js'
 import { code, cut, escapeMarkdown, fence } from '../view/visible.js'
 import { NO_DIFFERENCE, type LastSuccess } from './compare/last-success.js'
 
-/** Bytes of the whole text, and of one part. */
-export const MAX_SHEET = 6_000
-export const MAX_PART = 20_000
+/** Bytes of the whole text: with the marks around it that models receive, it has 6,000. Bytes of one part. */
+const MAX_SHEET = 5_800
+const MAX_PART = 20_000
 /** Bytes for which a section has space although sections before it are long; those of its heading and its end. */
 const MIN_SECTION = 300
 const FRAME = 60
