@@ -11,13 +11,14 @@ import { compare, replay, to } from './commands/compare.js'
 import { lifecycle } from './commands/lifecycle.js'
 import { mcp } from './commands/mcp.js'
 import { headers, list, purge, queries, show, tail } from './commands/profiles.js'
+import { skill } from './commands/skill.js'
 import { exportCommand, importCommand } from './commands/transfer.js'
 import { waiting } from './commands/waiting.js'
 import { Terminal, type Output } from './terminal.js'
 
 export const COMMANDS: Readonly<Record<string, Command>> = {
   ...{ list, tail, waiting, show, queries, headers, compare, replay, to },
-  ...{ export: exportCommand, import: importCommand, purge, mcp, lifecycle }
+  ...{ export: exportCommand, import: importCommand, purge, mcp, skill, lifecycle }
 }
 
 const HELP = ['help', '--help', '-h']
@@ -64,7 +65,7 @@ export async function execute ([name = 'help', ...rest]: readonly string[], out:
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     await new Terminal(err).lines([`fastify-hindsight: ${visibleLine(message)}`])
-    return 1
+    return Number(Object(error).exitCode ?? 1)
   } finally {
     const store = await opening?.catch(() => undefined)
     await store?.close()

@@ -20,7 +20,7 @@ criteria](search.md) describes the criteria.
 |---|---|
 | 0 | done |
 | 1 | something was not found, or failed, or the command line is invalid; the message is on the standard error |
-| 2 | the answer needs attention: \`list --issues\` has found a profile, \`queries\` a failure or a problem, \`compare\` a difference, \`waiting\` a request that has not ended; the request of \`replay\` has failed again |
+| 2 | the answer needs attention: \`list --issues\` has found a profile, \`queries\` a failure or a problem, \`compare\` a difference, \`waiting\` a request that has not ended; the request of \`replay\` has failed again; \`skill\` has no such assistant |
 
 | command | JSON of \`--json\` |
 |---|---|
@@ -33,6 +33,7 @@ criteria](search.md) describes the criteria.
 | \`replay\` | \`{ "token", "replayOf", "status", "comparison" }\` |
 | \`waiting\` | \`{ "waiting": [ … ], "tracing" }\`, as [waiting.json](routes.md) |
 | \`lifecycle\` | a list of \`{ "route", "place", "hooks": [{ "stage", "hook", "place" }], "schema" }\` |
+| \`skill\` | \`{ "path", "written", "content" }\` |
 | \`import\`, \`purge\` | \`{ "imported", "skipped" }\`, \`{ "purged" }\` |
 
 Control characters of requests are not printed. JSON and exports escape them, and characters that

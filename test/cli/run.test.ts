@@ -269,7 +269,7 @@ t.test('errors name the invalid argument', async (t) => {
   for (const [args, message] of [
     [
       ['lst'], 'There is no command "lst"; the commands are list, tail, waiting, show, queries, headers, compare, replay, ' +
-      'to, export, import, purge, mcp, lifecycle. Did you mean "list"?\n'
+      'to, export, import, purge, mcp, skill, lifecycle. Did you mean "list"?\n'
     ],
     [['000001'], /^fastify-hindsight: There is no command "000001"; the commands are [^?]*\.\n$/],
     [['shwo'], /: There is no command [^?]*\. Did you mean "show"\?\n$/],
