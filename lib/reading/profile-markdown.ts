@@ -71,7 +71,7 @@ export function partMarkdown (
   const sections = all.filter(({ name }) => name === part)
   const data = sections.length > 0 ? undefined : partOf(profile, part, namesOf(profile, all))
   const blocks = data === undefined
-    ? sections.flatMap((section) => blocksOf(section, Math.floor(MAX_PART / sections.length)))
+    ? sections.flatMap((section) => blocksOf(section, Math.floor(MAX_PART / sections.length), ' --json'))
     : [fence(cut(visibleJson(data, 1), MAX_PART / 2), 'json')]
   return [DATA_NOTE, ...blocks].join('\n\n') + '\n'
 }
@@ -102,7 +102,7 @@ function sectionsOf (profile: Profile, success: LastSuccess | null, parts: reado
 }
 
 /** The heading, the lines and the paragraphs of a section for which there is space, and how many there are besides. */
-function blocksOf ({ name, title, text, blocks = [] }: Section, space: number): string[] {
+function blocksOf ({ name, title, text, blocks = [] }: Section, space: number, option = ''): string[] {
   const heading = `## ${escapeMarkdown(cut(String(title), MAX_TITLE))}`
   const lines = text === undefined ? [] : String(text).split('\n').map((line) => cut(line, MAX_LINE))
   let free = space - size([heading]) - FRAME
@@ -118,7 +118,7 @@ function blocksOf ({ name, title, text, blocks = [] }: Section, space: number): 
     heading,
     ...shownLines.length === 0 ? [] : [fence(shownLines.join('\n'), 'text')],
     ...shownBlocks,
-    ...left === 0 ? [] : [`${left} more: ${code(`--part ${name}`)}.`]
+    ...left === 0 ? [] : [`${left} more: ${code(`--part ${name}${option}`)}.`]
   ]
 }
 

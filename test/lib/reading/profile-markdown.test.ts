@@ -163,6 +163,8 @@ t.test('a part is written as a whole, and the processor time as a table', async 
   const logs = partMarkdown({ ...one, logs: long }, 'logs')
   t.match(logs, 'line 0 ')
   t.match(logs, 'line 99 ')
+  const many = Array.from({ length: 900 }, (_, i) => ({ ...one.logs[0], channel: 'app', message: `line ${i}` }) as Profile['logs'][number])
+  t.match(partMarkdown({ ...one, logs: many }, 'logs'), /\n\d+ more: `--part logs --json`\.\n$/)
   t.match(partMarkdown(one, 'session'), '```json\n{\n "used": true,')
   t.match(partMarkdown(one, 'hints'), '## Hint: Other errors')
   t.throws(() => partMarkdown(one, 'nope'), { message: /^Part "nope" was not found; this profile has: overview, exceptions, hints, http-client, logs, / })
