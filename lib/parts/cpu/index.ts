@@ -72,9 +72,9 @@ function functionRow (
 /** A table of the functions with the longest time in themselves. */
 function hottest (record: CpuRecord): string {
   const { busy, heaviest } = callTreeOf(record)
-  const rows = heaviest.slice(0, MAX_FUNCTIONS).map(({ function: { name, file, line, kind }, self, total }) => [
+  const rows = heaviest.slice(0, MAX_FUNCTIONS).map(({ function: called, self, total }) => [
     milliseconds(self / 1000), percent(self, busy), milliseconds(total / 1000),
-    [name, placeOf({ file, line }), CODE_KINDS[kind]].filter((text) => text !== '').join(', ')
+    [called.name, sourceOf(called), CODE_KINDS[called.kind]].filter((text) => text !== '').join(', ')
   ])
   return [['self', 'share', 'total', 'function'], ...rows]
     .map((row) => row.map((cell, i) => i < 3 ? cell.padStart(9) : visibleLine(cell)).join('  ')).join('\n')
