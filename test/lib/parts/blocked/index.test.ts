@@ -236,7 +236,7 @@ t.test('the reason is on the diagnostic page, on the profile page and in the out
       editor: null,
       parts
     } as never))
-  t.match(html(profile).querySelector('.summary .blocked')?.textContent, /Why was it refused\?Rule 0 of security/)
+  t.match(html(profile).querySelector('.blocked')?.textContent, /Why was it refused\?Rule 0 of security/)
   t.same([...html(hostile).querySelectorAll('.blocked li')].map(({ textContent }) => textContent), ['<script>⟨U+202E⟩'])
   const dataDir = testdir(t)
   const store = await openStorage({ dataDir })

@@ -84,7 +84,7 @@ inBothModes('a clock that the application replaces does not change its times', a
   const { duration, collectors, events } = await profileOf(app, response)
   const { budget, handler } = collectors.performance as { budget: TimeBudget, handler: number }
   const { queries: [query] } = collectors.queries as { queries: Array<{ duration: number }> }
-  t.same(budget.blocks, [])
+  t.same(budget.blocks.filter((block) => block.duration > 60_000), [])
   t.same([duration, handler, query?.duration, ...events.map((event) => event.duration)].filter((time) => Number(time) > 60_000), [])
 })
 
