@@ -119,7 +119,7 @@ export interface OverviewTile extends Ordered {
 
 /** What the toolbar and the hints need of a profile: that of a request without a response has it, too. */
 export interface UnfinishedProfile
-  extends Pick<Profile, 'token' | 'status' | 'method' | 'route' | 'duration' | 'exceptions' | 'collectors'> {
+  extends Pick<Profile, 'token' | 'time' | 'status' | 'method' | 'route' | 'duration' | 'exceptions' | 'collectors'> {
   logs: ReadonlyArray<Pick<LogRecord, 'level' | 'channel'>>
 }
 

@@ -16,7 +16,7 @@ export function unfinishedProfile (
   request: FastifyRequest, reply: FastifyReply, shown: readonly Part[]
 ): UnfinishedProfile {
   const { recording } = stateOf(request)
-  const { failure, log, routeError, otherErrors, timing: { startedAt, own }, token = '' } = recording
+  const { failure, log, routeError, otherErrors, timing, token = '' } = recording
   const mask = maskOf(request)
   const hasFailed = failure !== null || routeError !== null
   // Of a request that has not failed, the first error that was captured is the one that its profile is about.
@@ -25,10 +25,11 @@ export function unfinishedProfile (
   const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
   return {
     token,
+    time: new Date(timing.startedTime).toISOString(),
     status: reply.statusCode,
     method: request.method,
     route: routeIn(stateOf(request)),
-    duration: performance.now() - startedAt - own,
+    duration: performance.now() - timing.startedAt - timing.own,
     exceptions: hasFailed
       ? exceptionsOf(request)
       : otherErrors.slice(0, 1).flatMap((error) => maskExceptions(flattenError(error), mask)),

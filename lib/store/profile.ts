@@ -73,7 +73,8 @@ export interface ProfileSummary {
   pinned: boolean
   /**
    * What the parts of the application show in lists, by name, `followOf` of the profile, `isNoise` where it is noise,
-   * and `issues` where a part shows an error or a warning; absent without such data.
+   * `issues` where a part shows an error or a warning, and `refererUrl`, the page that requested it; absent without
+   * such data.
    */
   values?: Record<string, string>
 }
@@ -93,7 +94,7 @@ export function isFollow ({ values }: ProfileSummary): boolean {
   return values?.followOf !== undefined
 }
 
-/** Whether the response is a 404 for a path that browsers request of any server. */
+/** Whether it is for a path that browsers request of any server, and has not failed. */
 export function isNoise ({ values }: ProfileSummary): boolean {
   return values?.isNoise !== undefined
 }

@@ -1,5 +1,6 @@
 import { percentDecoded } from '../http/header-text.js'
 import { mainCause } from '../errors/root-cause.js'
+import { read } from '../errors/thrown-value.js'
 import { isWarningOrWorse } from '../logs/log-record.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
@@ -37,10 +38,10 @@ const UNASKED = new RegExp('^[^?#]*/(?:' + [
 /** A pattern whose last segment has a wildcard or a parameter; `::` is a colon. */
 const ANY_FILE = /(?:\*|(?<!:):(?!:))[^/]*$/
 
-/** Whether a 404 is no problem of the application: no route, or only one for any file, has the path. */
+/** Whether nobody asked for it, and it succeeded, or no route, or only one for any file, has the path. */
 function isUnasked ({ status, route, url }: Profile): boolean {
   const path = url.replace(/[?#][^]*$/, '')
-  const mayBe = status === 404 && (route === null || ANY_FILE.test(route.pattern))
+  const mayBe = status < 400 || (status === 404 && (route === null || ANY_FILE.test(route.pattern)))
   return mayBe && UNASKED.test(percentDecoded(path) ?? path)
 }
 
@@ -81,8 +82,10 @@ export function recordWith (parts: readonly Part[], profile: Profile): ProfileRe
   const linesOf = (wanted: string): string[] => found.flatMap(([name, lines]) => name === wanted ? lines : [])
   const exceptions = linesOf(EXCEPTION).join('\n').slice(0, MAX_EXCEPTIONS)
   // No criterion of an application has a capital letter in its name.
+  const { followOf, collectors: { request } } = profile
+  const refererUrl = read(read(request, 'headers'), 'referer')
   const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: hasIssues(parts, profile) ? 'yes' : undefined }
-  const marks = Object.entries({ followOf: profile.followOf, ...noise })
+  const marks = Object.entries({ followOf, ...noise, refererUrl })
     .map(([name, value]) => [name, value === undefined ? [] : [lineOf(String(value))]] as const)
   const values = Object.fromEntries([...found, ...marks].flatMap(([name, lines]) =>
     name === EXCEPTION || lines.length === 0 ? [] : [[name, lines.join(', ').slice(0, MAX_LINE)]]))

@@ -248,12 +248,14 @@ function shorten (text: string): string {
 }
 
 function remarks (profile: ProfileSummary): string {
-  const { exception, warnings, parent, values: { followOf: _follow, issues: _issues, ...values } = {} } = profile
+  const { exception, warnings, parent, values: { issues: _, ...values } = {} } = profile
   if (isNoise(profile)) return ''
   const remark = exception !== null
     ? html`<p>${shorten(exception)}</p>`
     : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
-  const shown = Object.entries(values).filter(([name]) => !COLUMNS.some(([column]) => column === name))
+  // Names with a capital letter are not shown.
+  const shown = Object.entries(values)
+    .filter(([name]) => !/[A-Z]/.test(name) && !COLUMNS.some(([column]) => column === name))
   const facts = shown.map((value) => html`<div class="facts">${shorten(value.join(': '))}</div>`)
   const relation = isFollow(profile) ? 'redirected from' : 'sub-request of'
   const cause = parent == null ? '' : html`<div class="parent-line">${relation} <code>${parent}</code></div>`

@@ -20,6 +20,7 @@ t.test('404s of what browsers request of any server are noise', async (t) => {
     }
     for (const pattern of ['/favicon.ico', '/:tenant/manifest.json', '/*/sw.js', '/a::b']) {
       t.notOk(isMarked(`http://h${path}`, pattern), `${path} with a route: ${pattern}`)
+      t.ok(isMarked(`http://h${path}`, pattern, 200), `${path} that exists`)
     }
     t.notOk(isMarked(`http://h${path}`, undefined, 500), `${path} with 500`)
   }

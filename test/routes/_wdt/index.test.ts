@@ -21,6 +21,7 @@ inBothModes('the route sends the toolbar of a stored profile', async (t, build) 
   const data = {
     token: '00000a',
     url: 'http://localhost/_profiler/00000a',
+    time: profile('00000a').time,
     status: 200,
     method: 'GET',
     route: 'robots',

@@ -80,13 +80,37 @@
   // Requests that began before this moment do not pass the proxies below; all that begin later do. `startTime` has the
   // clock and the precision of `now()`: no request is in both groups.
   const now = performance.now()
+  const send = window.fetch
+  const profiler = $('.profile a').href.replace(/\w+$/, '')
+  const taken = new Set()
+
+  // An entry has no headers: its profile is that of the path and status, requested by this page since it was. A policy
+  // that has allowed the request allows the search, too.
+  async function profileOf ({ responseStatus }, path) {
+    if (!responseStatus) return
+    const query = new URLSearchParams({ url: path, status: responseStatus, from: requests.dataset.since })
+    const response = await send(`${profiler}search.json?${query}`)
+    const page = document.URL.split('#')[0]
+    const found = (await response.json()).profiles.findLast(({ token, url, values = {} }) =>
+      !taken.has(token) && new URL(url).pathname === path && [undefined, page].includes(values.refererUrl))
+    if (found) taken.add(found.token)
+    return found
+  }
+
+  async function add (entry) {
+    const { origin, pathname } = new URL(entry.name)
+    const isOwn = origin === location.origin
+    const profile = isOwn ? await profileOf(entry, pathname).catch(() => {}) : undefined
+    const search = isOwn && `${profiler}search?url=${encodeURIComponent(pathname)}`
+    begin(profile?.method ?? '–', entry.name)(
+      entry.responseStatus || undefined, profile ? profiler + profile.token : search, profile?.token ?? 'find',
+      entry.duration)
+  }
+
   attempt(() => new PerformanceObserver((entries) => {
-    for (const { name, initiatorType, startTime, duration, responseStatus } of entries.getEntries()) {
-      if (startTime >= now || !/^(fetch|xmlhttprequest)$/.test(initiatorType)) continue
-      // An entry has no headers: the list of profiles is searched for its path.
-      const { origin, pathname } = new URL(name)
-      const search = $('.profile a').href.replace(/\w+$/, 'search?url=' + encodeURIComponent(pathname))
-      begin('–', name)(responseStatus || undefined, origin === location.origin && search, 'find', duration)
+    for (const entry of entries.getEntries()) {
+      const isEarly = entry.startTime < now && /^(fetch|xmlhttprequest)$/.test(entry.initiatorType)
+      if (isEarly) add(entry).catch(() => {})
     }
   }).observe({ type: 'resource', buffered: true }))
 

@@ -11,7 +11,7 @@ import { addressesOf, toolbarAssets } from '../layout.js'
 /** The toolbar of a profile. */
 export interface Toolbar {
   /** The JSON of `/_wdt/<token>.json`; null: not available. Durations are milliseconds. */
-  data: Record<string, unknown> & Pick<Profile, 'token' | 'status'> & { url: string }
+  data: Record<string, unknown> & Pick<Profile, 'token' | 'time' | 'status'> & { url: string }
   items: Item[]
 }
 
@@ -22,15 +22,15 @@ type Item = ToolbarItem & { panel: string }
 export function toolbarOf (
   profile: UnfinishedProfile, url: string, parts: readonly Part[], editor: EditorLink | null
 ): Toolbar {
-  const { token, status, method, duration } = profile
+  const { token, time, status, method, duration } = profile
   const items = parts.flatMap((part) =>
     resultsOf([part], profile, (_, data) => part.toolbar?.(data, profile, editor))
       .map((item) => ({ ...item, panel: part.name, isOwn: part.collect === undefined }))).sort(byOrder)
   const values = items.map(({ isOwn, values }) => isOwn ? values : {})
-  return { data: Object.assign({ token, url, status, method, duration }, ...values) as Toolbar['data'], items }
+  return { data: Object.assign({ token, url, time, status, method, duration }, ...values) as Toolbar['data'], items }
 }
 
-const REQUESTS = '<li class="item requests"><button type="button" class="head">' +
+const REQUESTS = '<button type="button" class="head">' +
   '<span class="count">0</span> <span class="label">requests<span class="failed"></span></span></button>' +
   '<div class="pop"><p>Requests of this page<span class="failed"></span></p><ol></ol></div></li>'
 
@@ -39,7 +39,8 @@ const REQUESTS = '<li class="item requests"><button type="button" class="head">'
  * stylesheet is loaded. `base` is the path of the profiler's routes. `nonces` are for policies that do not allow the
  * URLs of the files.
  */
-export function toolbar ({ data: { url, token, status }, items }: Toolbar, base: string, nonces?: Nonces): string {
+export function toolbar ({ data, items }: Toolbar, base: string, nonces?: Nonces): string {
+  const { url, token, status, time } = data
   const files = addressesOf(toolbarAssets, base)
   const link = html`href="${url}" target="_top"`
   const nonceOf = (kind: keyof Nonces): string => nonces === undefined ? '' : html` nonce="${nonces[kind]}"`
@@ -48,7 +49,7 @@ export function toolbar ({ data: { url, token, status }, items }: Toolbar, base:
 <aside class="frame" aria-label="Debug toolbar" hidden>
 <input class="fold" type="checkbox" title="Fold the toolbar" aria-label="Fold the toolbar">
 <a class="small status-!${statusClass(status)}" !${link}>${status}<span class="hidden"> Profile ${token}</span></a>
-<ul>!${items.map((item) => itemMarkup(item, url))}!${REQUESTS}
+<ul>!${items.map((item) => itemMarkup(item, url))}<li class="item requests" data-since="${time}">!${REQUESTS}
 <li class="item profile"><a class="head" !${link}><span class="label">Profile </span><code>${token}</code></a>
 <div class="pop"><a href="${url}.md" target="_top">Markdown for an AI assistant</a></div>
 </li></ul>

@@ -54,6 +54,8 @@ if (browser !== undefined) {
         page('<style>* { all: unset !important; position: static !important; opacity: 0 !important; font-size: 90px !important }</style>')
       ))
       app.get('/early', async (_request, reply) => reply.type('text/html').send(page(EARLY)))
+      app.get('/early/other', async (_request, reply) =>
+        reply.type('text/html').send(page("<script>fetch('/json?early', { referrer: '/other' })</script>")))
       app.get('/slow', async () => { await sleep(600); return 'x' })
       app.get('/policy/:name', async (request, reply) => {
         const { policy = '', own, reportOnly } = POLICIES[(request.params as { name: string }).name] ?? {}
@@ -217,14 +219,26 @@ if (browser !== undefined) {
     const rows = await page.locator(`${BAR} .requests ol li`).evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent ?? '')))
     t.same(
       rows.map((row) => row.slice(0, 3).join(' ')).sort(),
-      ['200 GET /json?early', '200 GET /json?late', '200 – /json?early', '200 – /slow?early', '404 – /nowhere', '405 – /chunks']
+      ['200 GET /json?early', '200 GET /json?early', '200 GET /json?late', '200 GET /slow?early', '404 GET /nowhere', '405 POST /chunks']
     )
+    const links = await page.locator(`${BAR} .requests ol a`).evaluateAll((links) => links.map((link) => (link as HTMLAnchorElement).href))
+    t.equal(new Set(links).size, 6, 'each has a profile of its own')
+    for (const link of links) t.match(link, /\/_profiler\/[0-9a-f]{6}$/)
     t.ok(rows.every(([, , , took]) => /^[\d.,]+ ms$/.test(took ?? '')))
     t.equal(await page.locator(`${BAR} .requests .count`).textContent(), '6')
     t.equal(await page.locator(`${BAR} .requests .pop p`).textContent(), 'Requests of this page, 2 failed')
     await page.locator(`${BAR} .requests button`).click()
-    await page.locator(`${BAR} .requests ol li`, { hasText: '/slow' }).getByRole('link', { name: 'find' }).click()
+    await page.locator(`${BAR} .requests ol li`, { hasText: '/slow' }).getByRole('link').click()
     t.match(await page.locator('main').textContent(), '/slow?early')
+    await page.close()
+  })
+
+  t.test('a request before the toolbar whose profile is not that of this page is found by its path', async t => {
+    const { page } = await watchedPage(browser, origin)
+    await page.goto(`${origin}/early/other`)
+    const row = page.locator(`${BAR} .requests ol li`, { hasText: '/json?early' })
+    t.match(await row.getByRole('link', { name: 'find' }).getAttribute('href'), /\/_profiler\/search\?url=%2Fjson$/)
+    t.match(await row.textContent(), '200–')
     await page.close()
   })
 
