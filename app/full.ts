@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../lib/clock.js'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
-import { registerPages } from './page-server.js'
+import { pageServer, registerPages } from './page-server.js'
 import { openRecorder, prepare, type ResolvedOptions } from './prepare.js'
 import { ownHook } from '../lib/lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
@@ -64,6 +64,11 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
   // Outside debug mode the pages are for operators, where they have a role.
   const hasPages = 'profiler' in app.hindsight && (debug || app.hindsight.profiler.role !== undefined)
   if (hasPages) await registerPages(app, '', !debug)
+  // Users and roles are those of the listeners.
+  if (hasPages && debug && app.hindsight.profiler.role === undefined && options.security === undefined) {
+    const pages = pageServer(app)
+    app.addHook('preClose', async function closePages () { await pages.close() })
+  }
   if (debug && settings !== null) addStartMessage(app)
 }
 

@@ -13,6 +13,12 @@ export function isPageServer (): boolean {
   return isOpening
 }
 
+/**
+ * The paths that are passed in `full` mode, where the router of the application has the routes, too: it may accept
+ * other spellings, and previews of error pages are errors of the application.
+ */
+const PLAIN = /^\/_(?:profiler|wdt)\/(?:[\w.-]+(?:\/[\w.-]+)*)?(?:\?|$)/
+
 /** The channel on which Node.js publishes each request before its server emits `request`. */
 const REQUEST_START = 'http.server.request.start'
 
@@ -40,6 +46,7 @@ export function pageServer (app: FastifyInstance) {
     // Fastify refuses requests then, and closes their connections.
     if (app.hindsight.isClosing) return false
     if (!isOwn(pathOf(raw.url ?? '/').replace(/[?#].*$/s, ''))) return false
+    if (app.hindsight.mode === 'full' && !PLAIN.test((raw.url ?? '').slice(base.length))) return false
     // Access depends on nothing else of a request.
     if (!mayReceiveDetails({ raw, headers: raw.headers } as FastifyRequest)) return false
     serve(raw, response)

@@ -46,7 +46,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
 async function sendStoreError (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { message: problem } = error
   const { counters, lastLoss, unavailableSince } = request.server.hindsight.profiler
-  request.log.warn({ err: error, channel: 'profiler' }, 'The store of profiles cannot be used')
+  request.server.log.warn({ err: error, channel: 'profiler' }, 'The store of profiles cannot be used')
   if (formatOf(request, reply.code(503)) !== 'html') {
     const title = 'Service Unavailable'
     const body = { type: 'about:blank', title, status: 503, detail: problem, counters, unavailableSince }

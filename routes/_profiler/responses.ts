@@ -23,10 +23,12 @@ export const ASSET = '_profiler_asset'
 export type Fields = Readonly<Record<string, unknown>>
 
 /** The options of each route: for clients that may see the debug surface, or for operators outside debug mode. */
-export function routeOptions ({ hindsight }: FastifyInstance, name: string): { config: FastifyContextConfig } {
+export function routeOptions ({ hindsight }: FastifyInstance, name: string) {
   const { role } = hindsight.profiler
   const access = role === undefined ? { debugOnly: true } : { isGranted: role }
-  return { config: { name, profile: false, ownOriginOnly: true, ...access } }
+  const config: FastifyContextConfig = { name, profile: false, ownOriginOnly: true, ...access }
+  // Requests of developers for pages are none of the application.
+  return { config, ...hindsight.debug && { logLevel: 'silent' as const } }
 }
 
 /** Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. */

@@ -10,7 +10,7 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
 
   const config = { name: '_wdt', profile: false, ownOriginOnly: true, debugOnly: true }
   // Any method: an unknown token is 404 for each of them, as in the observed service.
-  app.all('/:token', { config }, async function showToolbar (request, reply) {
+  app.all('/:token', { config, logLevel: 'silent' }, async function showToolbar (request, reply) {
     const { base, originOf, profiler, parts, editor } = app.hindsight
     const token = (request.params as { token: string }).token.replace(/\.json$/, '')
     const profile = TOKEN_PATTERN.test(token) ? await profiler.find(token) : undefined

@@ -20,7 +20,7 @@ interface Observed {
 const OPTIONS: HindsightOptions = { debug: true, profiler: { storage: 'memory' } }
 
 /** An application with hooks that are added before the plugin. */
-async function application (t: Test, by: 'plugin' | 'preload', server: object = {}, declare: (app: FastifyInstance) => void = () => {}): Promise<Observed> {
+async function application (t: Test, by: 'plugin' | 'preload' | 'full', server: object = {}, declare: (app: FastifyInstance) => void = () => {}): Promise<Observed> {
   const lines: string[] = []
   const ran: string[] = []
   const stream = { write: (line: string) => { lines.push(JSON.parse(line).msg) } }
@@ -29,6 +29,7 @@ async function application (t: Test, by: 'plugin' | 'preload', server: object = 
   app.addHook('onRequest', async ({ id }) => { ran.push(`onRequest ${id}`) })
   app.addHook('onResponse', async ({ id }) => { ran.push(`onResponse ${id}`) })
   if (by === 'plugin') await app.register(hindsight, OPTIONS)
+  if (by === 'full') await app.register(hindsight, { ...OPTIONS, lifecycle: 'full', session: false })
   app.get('/', async (request) => request.id)
   declare(app)
   t.teardown(() => app.close())
@@ -80,6 +81,33 @@ for (const by of ['plugin', 'preload'] as const) {
     t.same(ran, ['req-1', 'req-2', 'req-3'].flatMap((id) => [`onRequest ${id}`, `onResponse ${id}`]))
   })
 }
+
+for (const by of ['plugin', 'preload', 'full'] as const) {
+  t.test(`pages are quiet with own identifiers, and without a log of requests: ${by}`, async (t) => {
+    for (const server of [{}, { disableRequestLogging: true }]) {
+      let count = 0
+      const { app, lines, ran } = await application(t, by, { ...server, genReqId: () => `own-${++count}` })
+      const port = await listen(app)
+      lines.length = 0
+      const profile = await profileOf(app, (await read(port, '/'))[2])
+      const before = lines.length
+      for (const path of [`/_profiler/${profile.token}`, '/_profiler/', '/_profiler/latest', '/_profiler/ffffff', '/_profiler/missing/a/b', '/_profiler/search?q=%2Fa', `/_wdt/${profile.token}`]) {
+        await read(port, path)
+      }
+      t.same([count, lines.length], [1, before], JSON.stringify(server))
+      t.same(ran.filter((line) => line.startsWith('onRequest')), ['onRequest own-1'])
+      t.equal((await read(port, '/'))[1], 'own-2')
+      t.equal(lines.length, 2 * before)
+    }
+  })
+}
+
+t.test('injected requests for pages leave no line in full mode', async (t) => {
+  const { app, lines } = await application(t, 'full')
+  lines.length = 0
+  for (const path of ['/_profiler/', '/_profiler/ffffff', '/_wdt/ffffff']) await app.inject(path)
+  t.same(lines, [])
+})
 
 t.test('clients that may not see the pages are answered by the application, and logged', async (t) => {
   const { app, lines } = await application(t, 'plugin')

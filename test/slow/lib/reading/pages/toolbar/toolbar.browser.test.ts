@@ -55,7 +55,7 @@ if (browser !== undefined) {
       ))
       app.get('/early', async (_request, reply) => reply.type('text/html').send(page(EARLY)))
       app.get('/early/other', async (_request, reply) =>
-        reply.type('text/html').send(page("<script>fetch('/json?early', { referrer: '/other' })</script>")))
+        reply.type('text/html').header('referrer-policy', 'same-origin').send(page("<script>fetch('/json?early', { referrer: '/other' })</script>")))
       app.get('/slow', async () => { await sleep(600); return 'x' })
       app.get('/policy/:name', async (request, reply) => {
         const { policy = '', own, reportOnly } = POLICIES[(request.params as { name: string }).name] ?? {}
@@ -236,6 +236,7 @@ if (browser !== undefined) {
   t.test('a request before the toolbar whose profile is not that of this page is found by its path', async t => {
     const { page } = await watchedPage(browser, origin)
     await page.goto(`${origin}/early/other`)
+    await page.locator(`${BAR} .requests button`).click()
     const row = page.locator(`${BAR} .requests ol li`, { hasText: '/json?early' })
     t.match(await row.getByRole('link', { name: 'find' }).getAttribute('href'), /\/_profiler\/search\?url=%2Fjson$/)
     t.match(await row.textContent(), '200–')
