@@ -180,6 +180,9 @@ export interface PartTime {
   count?: number
 }
 
+/** What may be searched for in a criterion that is a number. */
+export const COMPARISON = /^[<>]?=?\d{1,9}$/
+
 /** A criterion of a part of Hindsight. */
 export interface Criterion<T = any> {
   valueOf: (data: T, profile: Profile) => unknown
@@ -189,8 +192,8 @@ export interface Criterion<T = any> {
   problem: string
   /** The line of the command's help. */
   help: string
-  /** The title of the column of the list that has the values; by default they are below the URL. */
-  column?: string
+  /** The title of the column of the list that has the values; by default they are beside the URL. Null: not shown. */
+  column?: string | null
 }
 
 /**

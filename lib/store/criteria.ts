@@ -26,10 +26,15 @@ export interface Criteria {
   parent?: string
   /** What parts add to the search, by name: the beginning of a value, or a comparison of a number such as `>20`. */
   values?: Record<string, string>
+  /** A profile that matches one of these does not match. */
+  not?: Criteria[]
 }
 
-/** One comparison; `contains`: a part of a text, `matches`: the whole of a text, with `*` for any part. */
-type Operator = '=' | '>' | '<' | '>=' | '<=' | 'contains' | 'matches'
+/**
+ * One comparison; `contains`: a part of a text, `matches`: the whole of a text, with `*` for any part, `mentions`: a
+ * part of a text before its first empty line.
+ */
+type Operator = '=' | '>' | '<' | '>=' | '<=' | 'contains' | 'matches' | 'mentions'
 /** `number`: the name of a number that a part adds to the search, which is compared in place of its column. */
 export type Condition =
   [column: keyof ReturnType<typeof columnsOf>, operator: Operator, value: string | number, number?: string]
@@ -52,7 +57,7 @@ export function conditionsOf (criteria: Criteria): Condition[] {
     ['route', 'matches', route],
     // An empty part is in every text, also where there is none.
     ...(url ?? '').split(/\s+/).map((part) => ['url', 'contains', part || undefined] as const),
-    ['exceptions', 'contains', exception || undefined],
+    ['exceptions', 'mentions', exception || undefined],
     ...Object.entries(values).map(([name, text]) => {
       const [, operator, number] = /^([<>]=?|=)(\d{1,9})$/.exec(text) ?? []
       return number === undefined || !/^[\w+]+$/.test(name)
@@ -86,7 +91,9 @@ export function valuesIn (exceptions: string): Record<string, string> | undefine
 /** Returns a function that tests whether a profile matches: for stores without a query language. */
 export function matcher (criteria: Criteria): (entry: IndexEntry) => boolean {
   const conditions = conditionsOf(criteria)
+  const excluded = (criteria.not ?? []).map(matcher)
   return (entry) => {
+    if (excluded.some((matches) => matches(entry))) return false
     const columns = columnsOf(entry)
     return conditions.every(([column, operator, wanted, number]) => {
       const value = number === undefined ? columns[column] : numberIn(columns.exceptions, number)
@@ -106,6 +113,7 @@ const TESTS: Record<Operator, (value: string | number, wanted: string | number) 
   '<': (value, wanted) => value < wanted,
   '>=': (value, wanted) => value >= wanted,
   '<=': (value, wanted) => value <= wanted,
+  mentions: (value, wanted) => lowerCase(value).split('\n\n', 1).join().includes(lowerCase(wanted)),
   contains: (value, wanted) => lowerCase(value).includes(lowerCase(wanted)),
   matches: (value, wanted) => matchesPattern(lowerCase(value), lowerCase(wanted))
 }

@@ -94,7 +94,7 @@ export const CRITERIA: Readonly<Record<string, Field>> = {
     ...field,
     isValue: true,
     // A number without an operator is the whole value.
-    read: (text: string) => matching(pattern, text.toLowerCase())?.replace(/^(?=\d)/, '=')
+    read: (text: string) => matching(pattern, text.toLowerCase())?.replace(/^(?=\d{1,9}$)/, '=')
   }]))
 }
 
@@ -124,18 +124,35 @@ export function readSearch (
   const names = [...Object.keys(CRITERIA), ...own]
   const known = [...names, ...OTHER_FIELDS]
   const texts = new Map<string, string>()
+  const not: Criteria[] = []
   for (const [field, value] of Object.entries(given)) {
     if (!known.includes(field)) {
       throw new BadCriterionError(field, `there is no such criterion; use one of ${known.join(', ')}`)
     }
     texts.set(field, textOf(field, value))
   }
-  for (const [field, value] of readText(textOf('q', q), names)) {
+  for (const [field, value, isExcluded] of readText(textOf('q', q), names)) {
+    if (isExcluded) {
+      not.push(criteriaFrom(new Map([[field, value]]), names, own))
+      continue
+    }
     const other = texts.get(field) ?? ''
     // Words are parts of the URL; all of them must match.
     if (other !== '' && field !== 'url') throw new BadCriterionError(field, 'it may be given only once')
     texts.set(field, `${other} ${value}`.trim())
   }
+  const found = criteriaFrom(texts, names, own)
+  const criteria = not.length === 0 ? found : { ...found, not }
+  const limit = readLimit(texts.get('limit') || String(Math.min(DEFAULT_LIMIT, maxLimit)), maxLimit)
+  const cursor = texts.get('cursor')
+  const order = texts.get('sort')
+  const sort = SORTS.find((sort) => sort === order)
+  if (order && sort === undefined) throw new BadCriterionError('sort', `"${order}" is none of ${SORTS.join(', ')}`)
+  return { criteria, limit, ...sort && { sort }, ...cursor && { cursor } }
+}
+
+/** The criteria of valid texts, by the names of their fields. */
+function criteriaFrom (texts: ReadonlyMap<string, string>, names: readonly string[], own: readonly string[]): Criteria {
   const criteria: Record<string, unknown> = {}
   for (const name of names) {
     const text = texts.get(name)
@@ -147,12 +164,7 @@ export function readSearch (
       criteria.values = { ...criteria.values as object, [name]: value }
     } else criteria[key] = value
   }
-  const limit = readLimit(texts.get('limit') || String(Math.min(DEFAULT_LIMIT, maxLimit)), maxLimit)
-  const cursor = texts.get('cursor')
-  const order = texts.get('sort')
-  const sort = SORTS.find((sort) => sort === order)
-  if (order && sort === undefined) throw new BadCriterionError('sort', `"${order}" is none of ${SORTS.join(', ')}`)
-  return { criteria, limit, ...sort && { sort }, ...cursor && { cursor } }
+  return criteria
 }
 
 /** The text of a field; empty where it was not filled in. */
@@ -162,10 +174,16 @@ function textOf (field: string, value: unknown = ''): string {
   throw new BadCriterionError(field, `it has ${value.length} characters; the maximum is ${MAX_TEXT}`)
 }
 
-/** The criteria of a text such as `status:5xx "with blank" slow:>200ms`; a word without a name is a part of the URL. */
-function readText (text: string, criteria: readonly string[]): Array<[field: string, value: string]> {
+/**
+ * The criteria of a text such as `status:5xx "with blank" -url:/public slow:>200ms`; a word without a name is a part of
+ * the URL, and one with `-` excludes.
+ */
+function readText (
+  text: string, criteria: readonly string[]
+): Array<[field: string, value: string, isExcluded: boolean]> {
   if (text.split('"').length % 2 === 0) throw new BadCriterionError('q', 'a quotation mark is not closed')
-  return (text.match(WORDS) ?? []).map((word) => {
+  return (text.match(WORDS) ?? []).map((written) => {
+    const word = written.replace(/^-(?=.)/, '')
     const [, name = 'url', value = word] = /^([a-z_]+(?:\+\d)?):(?!\/\/)(.*)$/i.exec(word) ?? []
     const field = name.toLowerCase()
     if (!criteria.includes(field)) {
@@ -174,7 +192,7 @@ function readText (text: string, criteria: readonly string[]): Array<[field: str
     }
     const content = value.replaceAll('"', '').trim()
     if (content === '') throw new BadCriterionError(name, 'it has no value')
-    return [field, content]
+    return [field, content, word !== written]
   })
 }
 

@@ -198,9 +198,21 @@ export class SqlStorage implements ProfileStorage {
         values.push(value)
         continue
       }
+      if (operator === 'mentions') {
+        const pattern = `%${escapeLike(String(value))}%`
+        conditions.push(`(${column} ${like} ? escape '!' or (${column} ${like} ? escape '!' and ${column} not like ?))`)
+        values.push(`${pattern}\n\n%`, pattern, '%\n\n%')
+        continue
+      }
       conditions.push(isPattern ? `${column} ${like} ? escape '!'` : `${column} ${operator} ?`)
       if (operator === 'contains') values.push(`%${escapeLike(String(value))}%`)
       else values.push(isPattern ? escapeLike(String(value)).replaceAll('*', '%') : value)
+    }
+    for (const excluded of criteria.not ?? []) {
+      const { conditions: inner, values: given } = this.#where(excluded)
+      // A column may be null.
+      conditions.push(`(${inner.join(' and ')}) is not true`)
+      values.push(...given)
     }
     return { conditions, values }
   }

@@ -2,13 +2,16 @@ import { Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../../lib/lifecycle/services.js'
+import { failureGroups, type FailureGroups } from '../../lib/store/failure-groups.js'
 import { follow, type FollowOptions } from '../../lib/store/follow.js'
 import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../lib/store/search-query.js'
 import type { ProfilePage } from '../../lib/store/storage.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { traceForm } from '../../lib/parts/waiting/index.js'
 import { isTracing } from '../../lib/parts/waiting/trace.js'
-import { baseOf, formatOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
+import {
+  BadFieldError, baseOf, formatOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields
+} from './responses.js'
 
 const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
 const TooManyFollowersError =
@@ -48,12 +51,13 @@ async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): 
 }
 
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  if (formatOf(request, reply) === 'json') return await found(request)
+  if (formatOf(request, reply) === 'json') return await groupsOf(request) ?? await search(request)
   const { searchPage } = await import('../../lib/reading/pages/list.js')
   const fields = Object.fromEntries(Object.entries(request.query as Fields)
     .map(([name, value]) => [name, String(Array.isArray(value) ? value.at(-1) : value)]))
   try {
-    const page = await found(request)
+    const failures = await groupsOf(request)
+    const page = failures === undefined ? await search(request) : {}
     const { profiler, parts, recorder } = request.server.hindsight
     const { counters, lastLoss } = profiler
     const { criteria } = searchOf(request)
@@ -64,9 +68,8 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const form = waiting.length > 0 || (isNewest && isTracing())
       ? traceForm({ base: baseOf(request), formToken: await formTokenOf(request) })
       : ''
-    const view = {
-      ...page, fields, criteria, own: criteriaOf(parts), stats, counters, lastLoss, waiting, traceForm: form
-    }
+    const found = { ...page, ...failures && { failures }, fields, criteria, own: criteriaOf(parts) }
+    const view = { ...found, stats, counters, lastLoss, waiting, traceForm: form }
     return await sendPage(request, reply, (options) => searchPage(view, options))
   } catch (error) {
     const { statusCode, message } = error as FastifyError
@@ -75,12 +78,20 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
   }
 }
 
-async function found (request: FastifyRequest): Promise<Pick<ProfilePage, 'profiles' | 'next'>> {
+async function search (request: FastifyRequest): Promise<Pick<ProfilePage, 'profiles' | 'next'>> {
   const { profiles, next } = await request.server.hindsight.profiler.search(searchOf(request))
   return { profiles, next }
 }
 
-function searchOf (request: FastifyRequest, fields = request.query as Fields): SearchQuery {
+/** The groups of `group=failures`; undefined for a list of profiles. */
+async function groupsOf (request: FastifyRequest): Promise<FailureGroups | undefined> {
+  const { group } = request.query as Fields
+  if (group === undefined || group === '') return undefined
+  if (group !== 'failures') throw new BadFieldError('group', 'only failures are grouped: group=failures')
+  return await failureGroups(request.server.hindsight.profiler, searchOf(request).criteria)
+}
+
+function searchOf (request: FastifyRequest, { group: _, ...fields } = request.query as Fields): SearchQuery {
   return readSearch(fields, MAX_LIMIT, criteriaOf(request.server.hindsight.parts))
 }
 

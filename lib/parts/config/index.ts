@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { require } from '../../require.js'
@@ -8,7 +9,23 @@ import type { Values } from '../section.js'
 
 /** Versions, and a hash of the options. */
 export const config = fieldsPart('config', 'Environment', 'environment', 'Versions', {
-  differences: [{ order: 90, values: environmentOf }]
+  differences: [{ order: 90, values: environmentOf }],
+  search: {
+    revision: {
+      valueOf: ({ revision }) => revision,
+      pattern: /^[0-9a-f]{1,12}$/,
+      problem: 'not the beginning of a revision of git',
+      help: 'beginning of the revision of git',
+      column: null
+    },
+    machine: {
+      valueOf: ({ machine }) => machine,
+      pattern: /^[\w.-]{1,253}$/,
+      problem: 'not the name of a machine',
+      help: 'name of the machine, where several share a store',
+      column: 'Machine'
+    }
+  }
 })
 
 /** Code, configuration and versions. */
@@ -49,7 +66,8 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
     const text = JSON.stringify([shown, mask.value(others), mask.value(session), app.initialConfig])
     const id = createHash('sha256').update(text).digest('hex').slice(0, 12)
     const dependencies = debug ? dependenciesOf(folder).join(' ') : ''
-    return { id, ...shown, ...revision !== undefined && { revision }, ...dependencies !== '' && { dependencies } }
+    const known = { ...revision !== undefined && { revision }, ...dependencies !== '' && { dependencies } }
+    return { id, ...shown, machine: hostname(), ...known }
   }
 
   return () => (summary ??= summarize())

@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto'
 import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
 import { rejectedCard, rejectedTable } from '../../error-page/rejected-input.js'
 import { exceptionParts, rejectedParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
 import { mainCause } from '../../errors/root-cause.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
-import type { Profile } from '../../store/profile.js'
+import { isFailure, type Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { attempt, listHint, listOf } from '../read.js'
@@ -63,7 +64,30 @@ export const exceptions: Part = {
     values: (_, { exceptions }) => Object.fromEntries((listOf(exceptions) as unknown as FlattenedException[])
       .map((one) => [one.name, exceptionText(one)]))
   }],
-  search: { exception: (_, { exceptions }) => exceptions.map(nameAndMessage) }
+  search: {
+    exception: (_, { exceptions }) => exceptions.map(nameAndMessage),
+    failure: {
+      valueOf: (_, profile) => fingerprintOf(profile),
+      pattern: /^f[0-9a-f]{8}$/,
+      problem: 'not the fingerprint of a failure',
+      help: 'fingerprint of a group of failures',
+      column: null
+    }
+  }
+}
+
+/**
+ * What equal failures have in common: the root cause, and the line of the application where it is thrown, otherwise its
+ * message without numbers and identifiers; without an error the status and the route. Undefined for a success.
+ */
+function fingerprintOf (profile: Profile): string | undefined {
+  const { status, route } = profile
+  const cause = mainCause(profile)
+  if (!isFailure(profile) || (cause === null && route === null)) return undefined
+  const message = cause?.message.replace(/[+-]?\d+\.\d+|\b(?=[\da-f-]*\d)[\da-f-]+\b|\d+/gi, '#')
+  const place = cause?.frame === undefined ? message : `${cause.frame.file}:${cause.frame.line}`
+  const text = cause === null ? `${status} ${route?.name}` : `${cause.name} ${place}`
+  return `f${createHash('sha256').update(text).digest('hex').slice(0, 8)}`
 }
 
 /** Further errors: raised after the response began, in an error handler, or caught by a framework. */

@@ -6,7 +6,7 @@ import { counted, cut, visibleLine } from '../../view/visible.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { addressOf, listHint, listOf, numberOf, withLate, type Data } from '../read.js'
-import type { Part, PartTime, TimelineEntry } from '../part.js'
+import { COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import { groupsOf, problemOf, sentenceOf, shapeOf } from './groups.js'
 import { watchOutgoing } from './outgoing.js'
@@ -34,6 +34,15 @@ export const httpClient: Part<Data> = {
     }
   },
   sentence: (data, profile) => problemsOf(data, profile)[0],
+  search: {
+    calls: {
+      valueOf: ({ count }) => count,
+      pattern: COMPARISON,
+      problem: 'not a number of calls such as >5',
+      help: 'number of outgoing calls, such as >5',
+      column: 'Calls'
+    }
+  },
   markdown ({ calls }, { route }) {
     const text = groupsOf(listOf(calls), route).map(sentenceOf).join('\n')
     return text === '' ? [] : [{ order: 26, title: 'Outgoing calls', text }]

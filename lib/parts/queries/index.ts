@@ -4,7 +4,7 @@ import { readAsset } from '../../view/asset.js'
 import { milliseconds } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { counted, cut, wordFor } from '../../view/visible.js'
-import type { Part, TimelineEntry } from '../part.js'
+import { COMPARISON, type Part, type TimelineEntry } from '../part.js'
 import { addressOf, dataOf, listOf, numberOf, withLate, type Data } from '../read.js'
 import { watchQueries } from './collector.js'
 import type { QueryGroup } from './groups.js'
@@ -77,7 +77,7 @@ export const queries: Part<Data> = {
   search: {
     queries: {
       valueOf: ({ count }) => count,
-      pattern: /^[<>]?=?\d{1,9}$/,
+      pattern: COMPARISON,
       problem: 'not a number of queries such as >20',
       help: 'number of queries, such as >20',
       column: 'Queries'

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isInjection } from 'light-my-request'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { sourceOfCaller } from '../../errors/stack-frame.js'
 import { targetOf } from '../../http/request-target.js'
@@ -22,6 +23,7 @@ export function recordRequest (request: FastifyRequest): void {
   const { method, raw: { httpVersion } } = request
   const { sent, receivedBody } = state.recording
   const target = targetOf(request)
+  const isInjected = isInjection(request.raw)
   const attributes = { ...attributesOf(request) }
   // Validation has converted what the handler receives.
   const headers = { ...(sent?.headers?.value ?? request.headers) as typeof request.headers }
@@ -47,6 +49,7 @@ export function recordRequest (request: FastifyRequest): void {
       ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
       attributes: mask.value(attributes),
       ...(user !== undefined && { user: mask.value(user) }),
+      ...(isInjected && { injected: true }),
       session: { used: state.sessionUsed === true }
     }
   })

@@ -1,13 +1,13 @@
 import { STATUS_CODES } from 'node:http'
 import { shortFile } from '../../errors/stack-frame.js'
-import { isClientHeader } from '../../http/header-text.js'
+import { isClientHeader, prefersHtml } from '../../http/header-text.js'
 import type { Profile } from '../../store/profile.js'
 import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { visibleJson } from '../../view/json.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { dataOf, failureOf, isObject, splitUrl, type Data } from '../read.js'
-import type { Part } from '../part.js'
+import { COMPARISON, type Part } from '../part.js'
 import { flattenPaths, type Values } from '../section.js'
 
 /** Characters of the markup of a body that is not folded. */
@@ -68,7 +68,29 @@ export const request: Part<Data> = {
         { ...headers as object, ...presenceOf(headers as object, ['host', 'user-agent']) }, 'header'),
       isOfClient: (name) => isClientHeader(name.replace(/^header /, ''))
     }
-  ]
+  ],
+  search: {
+    kind: {
+      valueOf: kindOf,
+      pattern: /^(?:document|fetch|asset|injected)$/,
+      problem: 'not document, fetch, asset or injected',
+      help: 'document, fetch, asset or injected',
+      column: 'Kind'
+    }
+  }
+}
+
+/** What a request is for, as its client says (Fetch Metadata, section 2.1), else as it accepts. */
+function kindOf ({ headers, injected }: Data): string | undefined {
+  if (!isObject(headers)) return undefined
+  if (injected === true) return 'injected'
+  const { accept, 'sec-fetch-dest': destination } = headers
+  if (typeof destination === 'string') {
+    return destination === 'empty' ? 'fetch' : /^(?:document|i?frame)$/.test(destination) ? 'document' : 'asset'
+  }
+  const accepted = typeof accept === 'string' ? accept : undefined
+  if (/^(?:image\/|text\/css\b|font\/)/.test(accepted ?? '')) return 'asset'
+  return prefersHtml(accepted) ? 'document' : 'fetch'
 }
 
 function presenceOf (headers: object, names: readonly string[]): Record<string, string> {
@@ -85,7 +107,16 @@ export const response: Part<Data> = {
     order: 70,
     label: 'Response',
     values: ({ headers, size, body }) => ({ ...flattenPaths(headers, 'header'), size: size ?? undefined, body })
-  }]
+  }],
+  search: {
+    size: {
+      valueOf: ({ size }) => size,
+      pattern: COMPARISON,
+      problem: 'not a number of bytes such as >100000',
+      help: 'bytes of the response, such as >100000',
+      column: 'Size'
+    }
+  }
 }
 
 /** The data of the request of a profile, as `requestCollector` records them. */

@@ -17,6 +17,15 @@ for (const source of document.querySelectorAll('code[data-copy]')) {
   source.before(copyButton(source.dataset.copy, () => source.textContent))
 }
 
+// Storage is refused in a sandbox.
+for (const box of document.querySelectorAll('[name=column]')) {
+  const key = 'hindsight-column-' + box.value
+  try {
+    box.checked = (localStorage.getItem(key) ?? String(box.checked)) === 'true'
+    box.addEventListener('change', () => localStorage.setItem(key, box.checked))
+  } catch {}
+}
+
 function countSelected () {
   const count = document.querySelectorAll('.profiles [name=profile]:checked').length
   for (const button of document.querySelectorAll('#compare button')) {

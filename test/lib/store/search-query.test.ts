@@ -47,6 +47,9 @@ const texts: Array<[q: string, criteria: object]> = [
   ['ip:::1 token:3FA94C parent:000001 error:1', { ip: '::1', token: '3fa94c', parent: '000001', error: true }],
   ['from:2026-01-31T12:00:00Z', { from: time }],
   ['queries:>20 n+1:YES', { values: { queries: '>20', 'n+1': 'yes' } }],
+  ['-url:/public -/assets -status:4xx "-x" -', { url: '-x -', not: [{ url: '/public' }, { url: '/assets' }, { status: '4xx' }] }],
+  ['kind:document -kind:asset machine:web-1', { values: { kind: 'document', machine: 'web-1' }, not: [{ values: { kind: 'asset' } }] }],
+  ['revision:0123456789ab failure:f01234567', { values: { revision: '0123456789ab', failure: 'f01234567' } }],
   ['queries:20', { values: { queries: '=20' } }],
   ['a1:80', { url: 'a1:80' }]
 ]
@@ -79,7 +82,8 @@ t.test('limit and cursor are read', async (t) => {
   t.strictSame(readSearch({ limit: '1000000' }, 1_000_000), { criteria: {}, limit: 1_000_000 })
 })
 
-const words = 'token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, issues, queries, n+1'
+const words = 'token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, issues, kind, ' +
+  'failure, queries, n+1, calls, revision, machine, size'
 const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ q: 'status:50' }, 'Invalid "status": "50" is neither a status such as 404 nor a class such as 4xx.'],
   [{ q: 'statu:500' }, `Invalid "statu": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "statu:500".`],
@@ -88,6 +92,7 @@ const bad: Array<[fields: Record<string, unknown>, message: string]> = [
     `Invalid "__proto__": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "__proto__:1".`
   ],
   [{ q: 'limit:5' }, `Invalid "limit": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "limit:5".`],
+  [{ q: '-status:50' }, 'Invalid "status": "50" is neither a status such as 404 nor a class such as 4xx.'],
   [{ q: 'status:' }, 'Invalid "status": it has no value.'],
   [{ q: 'exception:""' }, 'Invalid "exception": it has no value.'],
   [{ q: 'exception:"open' }, 'Invalid "q": a quotation mark is not closed.'],
@@ -121,9 +126,9 @@ const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ limit: '501' }, 'Invalid "limit": "501" is not a whole number from 1 to 500.'],
   [{ limit: '1e2' }, 'Invalid "limit": "1e2" is not a whole number from 1 to 500.'],
   [{ colour: 'red' }, 'Invalid "colour": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, from, ' +
-    'until, error, parent, issues, queries, n+1, q, sort, limit, cursor.'],
+    'until, error, parent, issues, kind, failure, queries, n+1, calls, revision, machine, size, q, sort, limit, cursor.'],
   [{ constructor: 'red' }, 'Invalid "constructor": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, ' +
-    'slow, from, until, error, parent, issues, queries, n+1, q, sort, limit, cursor.']
+    'slow, from, until, error, parent, issues, kind, failure, queries, n+1, calls, revision, machine, size, q, sort, limit, cursor.']
 ]
 
 for (const [fields, message] of bad) {

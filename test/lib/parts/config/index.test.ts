@@ -20,7 +20,7 @@ inBothModes('a profile has versions and an id of the configuration', async (t, b
   const app = await build(app => app.get('/', () => 'x'), { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] })
   const profile = await profileOf(app, await app.inject('/'))
   const config = profile.collectors.config as Record<string, string>
-  t.same(Object.keys(config), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle', 'revision', 'dependencies'].filter(
+  t.same(Object.keys(config), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle', 'machine', 'revision', 'dependencies'].filter(
     (name) => name !== 'revision' || config.revision !== undefined
   ))
   t.ok(JSON.stringify(config).length < 1_500)
@@ -102,5 +102,5 @@ inBothModes('requests are profiled where files may not be looked up', async (t, 
   syncBuiltinESMExports()
   const app = await build((app) => app.get('/', () => 'x'))
   const { collectors } = await profileOf(app, await app.inject('/'))
-  t.same(Object.keys(collectors.config as object), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle'])
+  t.same(Object.keys(collectors.config as object), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle', 'machine'])
 })

@@ -344,6 +344,7 @@ function randomCriteria (): Criteria {
     until: Date.parse(pick(['2026-01-02T03:04:05.678Z', '2026-01-02T03:30:00Z', '2025-01-01'])),
     error: Math.random() < 0.5,
     parent: pick(['000001', '00000f']),
+    not: [],
     values: {}
   }
   return Object.fromEntries(Object.entries(all).filter(([name]) => Math.random() < (name === 'token' ? 0.02 : 0.2)))

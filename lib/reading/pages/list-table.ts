@@ -1,0 +1,204 @@
+import { visibleLine, counted } from '../../view/visible.js'
+import { html } from '../../view/html.js'
+import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
+import { isFollow, isNoise, type ProfileSummary } from '../../store/profile.js'
+import { DEFAULT_LIMIT, PART_CRITERIA } from '../../store/search-query.js'
+import { age, bytes, milliseconds, note, scrollable, statusBadge, table } from '../../view/components.js'
+import type { WaitingRequest } from '../../recording/waiting.js'
+import type { PageOptions } from './layout.js'
+
+/** The fields of a search, as in the query. */
+export type Fields = Readonly<Record<string, string>>
+
+export const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
+
+/** A column that can be hidden; `name`: that of a value of the parts, or `route`. */
+interface Column {
+  name: string
+  title: string
+  isShown: boolean
+}
+
+/** The columns that can be hidden, in their order: the number of each is in the stylesheet. */
+export const COLUMNS: readonly Column[] = [['route', { column: 'Route' }] as const, ...Object.entries(PART_CRITERIA)]
+  .flatMap(([name, { column }]) => typeof column === 'string'
+    ? [{ name, title: column, isShown: name !== 'kind' }]
+    : [])
+
+/** Maximum characters of markup of a URL or an exception, so that a list of 50 has less than 40 kB. */
+const MAX_TEXT = 80
+/** Tenths of the bar of a duration. */
+const STEPS = 10
+/** What a profile has in addition to a request that has not ended. */
+const OPEN = { status: 0, ip: '', error: false, exception: null, warnings: 1, parent: null, pinned: false }
+/** Sentences of one request. */
+const MAX_REASONS = 3
+const MAX_ROUTES = 5
+
+/** What is the same for all rows. */
+interface View {
+  columns: ReadonlyArray<Column & { index: number }>
+  /** The origin that is left out, as most URLs have it. */
+  origin: string
+  longest: number
+}
+
+/** The query of a search, without fields that are empty or the default. */
+export function queryOf (fields: Fields): string {
+  return String(new URLSearchParams(Object.entries(fields)
+    .filter(([name, value]) => value !== '' && value !== DEFAULTS[name])))
+}
+
+/** The rows of profiles, below those of requests that have not ended. */
+export function profileTable (
+  profiles: readonly ProfileSummary[], waiting: readonly WaitingRequest[], fields: Fields, { base }: PageOptions
+): string {
+  const all = [...waiting, ...profiles]
+  if (all.length === 0) return ''
+  const head = (label: string, column: string, className = ''): string => {
+    const { cursor: _, sort: current, ...others } = fields
+    const sort = current || '-time'
+    const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : ''
+    const query = queryOf({ ...others, sort: order === 'descending' ? column : `-${column}` })
+    return html`<th scope="col"!${className}!${order && html` aria-sort="${order}"`}>` +
+      html`<a href="${base}/search?${query}">${label}</a></th>`
+  }
+  const longest = Math.max(...all.map(({ duration }) => duration))
+  const view: View = { columns: shownColumns(profiles), origin: mostOf(all.map(({ url }) => originOf(url))), longest }
+  const bodies = groupsOf(profiles, fields).map(({ rows, children }) => {
+    // The stylesheet expands the group when this box is checked.
+    const toggle = rows.length === 1
+      ? ''
+      : '<label class="equal"><input type="checkbox" class="hidden-visually"> equal failures</label>'
+    const equal = rows.map((profile, i) =>
+      row(profile, view, i === 0 ? remarks(profile) : '', i === 0 ? toggle : '', i > 0 ? 'is-equal' : ''))
+    return html`<tbody>!${equal}!${children.map((child) => row(child, view, remarks(child), '', 'is-child'))}</tbody>`
+  })
+  const open = waiting.map((request) => {
+    const reasons = request.sentences.slice(0, MAX_REASONS)
+      .map((text) => html`<div class="warning-line">${visibleLine(text)}</div>`)
+    return row({ ...OPEN, ...request }, view, reasons.join(''))
+  })
+  return scrollable('Stored profiles', html`<table class="rows profiles">
+<thead><tr>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>` +
+    html`!${view.columns.map(({ index, title }) => html`<th scope="col" class="c!${index}">${title}</th>`)}
+!${head('Duration', 'duration', ' class="duration"')}!${head('Time', 'time')}<th scope="col">Token</th>
+</tr></thead>!${open.length > 0 ? html`<tbody class="waiting">!${open}</tbody>` : ''}!${bodies}</table>`)
+}
+
+// Columns that would be empty, or have one machine in all rows, are left out.
+function shownColumns (profiles: readonly ProfileSummary[]): View['columns'] {
+  return COLUMNS.map((column, index) => ({ ...column, index })).filter(({ name }) => name === 'machine'
+    ? new Set(profiles.flatMap(({ values }) => values?.machine ?? [])).size > 1
+    : name === 'route' || profiles.some(({ values }) => values?.[name] !== undefined))
+}
+
+/** The most frequent text. */
+function mostOf (texts: readonly string[]): string {
+  const counts = new Map<string, number>()
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
+  return [...counts].reduce((most, one) => one[1] > most[1] ? one : most, ['', 0])[0]
+}
+
+/** Equal failures, and the sub-requests of the first of them. */
+interface Group {
+  rows: ProfileSummary[]
+  children: ProfileSummary[]
+}
+
+/**
+ * The rows of a page. Sorted by time, equal failures are one group at the position of the first; otherwise none.
+ * A group has no number: other pages and searches may have more of these failures. Newest first, sub-requests are
+ * below their parents.
+ */
+function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): Group[] {
+  const groups = new Map<string, Group>()
+  /** By token. A request ends after those that it has injected. */
+  const above = new Map<string, Group>()
+  for (const profile of profiles) {
+    const { token, parent } = profile
+    const parentGroup = !sort || sort === '-time' ? above.get(parent ?? '') : undefined
+    const key = !sort || sort.endsWith('time') ? failureKey(profile) : token
+    const group = parentGroup ?? groups.get(key) ?? { rows: [], children: [] }
+    if (parentGroup === undefined) groups.set(key, group)
+    group[parentGroup === undefined ? 'rows' : 'children'].push(profile)
+    if (group.rows.length === 1) above.set(token, group)
+  }
+  return [...groups.values()]
+}
+
+/** The key of a group: equal failures of one route with the same status. */
+function failureKey ({ token, error, method, status, route, values }: ProfileSummary): string {
+  return error && values?.failure !== undefined ? [method, status, route, values.failure].join(' ') : token
+}
+
+// Relative URLs make the page smaller.
+function row (
+  profile: ProfileSummary, { columns, origin, longest }: View, details: string, toggle = '', className = ''
+): string {
+  const { token, status, error, warnings, pinned, method, url, duration, time } = profile
+  const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
+  const names = `${mark} ${className}`.trim()
+  const target = originOf(url) === origin ? url.slice(origin.length) || '/' : url
+  const star = '<span class="pin" title="pinned"><span aria-hidden="true">★</span>' +
+    '<span class="hidden-visually"> pinned</span></span>'
+  const steps = Math.round(STEPS * duration / longest) || 0
+  return html`<tr!${names && ` class="${names}"`}>
+<td><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">` +
+    html`!${statusBadge(status)}</td><td>${cut(method)}</td><td class="text">!${toggle}${cut(target)}!${details}</td>` +
+    html`!${columns.map(({ name, index }) => html`<td class="c!${index}">${cell(profile, name)}</td>`)}
+<td class="duration!${steps > 0 ? ` d${steps}` : ''}">${milliseconds(duration)}</td><td>!${age(time)}</td>
+<th scope="row"><a href="${token}">${token}</a>!${pinned ? star : ''}</th></tr>`
+}
+
+function cell ({ route, values = {} }: ProfileSummary, name: string): string {
+  if (name === 'route') return cut(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')
+  return name === 'size' && values.size !== undefined ? bytes(Number(values.size)) : values[name] ?? ''
+}
+
+function originOf (url: string): string {
+  return /^https?:\/\/[^/?#]*/.exec(url)?.[0] ?? ''
+}
+
+/** Text on one line, of which the stylesheet shows the beginning. */
+function cut (text: string): string {
+  const line = visibleLine(text)
+  const max = Math.floor(MAX_TEXT * line.length / Math.max(1, html`${line}`.length))
+  return line.length <= max ? line : `${line.slice(0, max)}…`
+}
+
+function remarks (profile: ProfileSummary): string {
+  const { exception, warnings, parent, values: { followOf: _, ...values } = {} } = profile
+  if (isNoise(profile)) return ''
+  const remark = exception !== null
+    ? html`<p>${cut(exception)}</p>`
+    : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
+  const shown = Object.entries(values).filter(([name]) => PART_CRITERIA[name]?.column === undefined)
+  const facts = shown.map((value) => html`<div class="facts">${cut(value.join(': '))}</div>`)
+  const relation = isFollow(profile) ? 'redirected from' : 'sub-request of'
+  const cause = parent == null ? '' : html`<div class="parent-line">${relation} <code>${parent}</code></div>`
+  return remark + facts.join('') + cause
+}
+
+/** The failures of all pages in groups, with the bound. */
+export function groupTable ({ groups, failures, all, isBounded }: FailureGroups, { base }: PageOptions): string {
+  const shown = all > groups.length ? `, of which the ${groups.length} newest are shown` : ''
+  const text = `${isBounded ? 'The newest ' : ''}${counted(failures, 'failure')} in ${counted(all, 'group')}${shown}`
+  if (groups.length === 0) return html`<div class="empty">!${note('No failures match.')}</div>`
+  const rows = groups.map((group) => groupRow(group, base))
+  return note(`${text}. A group has one root cause and one line of the application.`) + table(
+    'Groups of failures', [['Count'], 'Failure', 'Routes', 'Revision', 'First seen', 'Last seen'], rows, 'rows groups')
+}
+
+function groupRow ({ count, failure, first, last, routes, revisions }: FailureGroup, base: string): string {
+  const { status, exception, token } = last
+  const title = cut(exception ?? `${status} without an error`)
+  const link = failure === undefined
+    ? html`<a href="${base}/${token}">${title}</a>`
+    : html`<a href="${base}/search?q=failure:${failure}">${title}</a>`
+  const shown = routes.slice(0, MAX_ROUTES).map((route) => html`<div>${cut(route)}</div>`)
+  return html`<tr><td class="number">${count}</td><td class="text">!${statusBadge(status)} !${link}</td>
+<td>!${shown}!${routes.length > MAX_ROUTES ? html`<div>${routes.length - MAX_ROUTES} more</div>` : ''}</td>
+<td>!${revisions.map((revision) => html`<div><code title="${revision}">${revision.slice(0, 7)}</code></div>`)}</td>
+<td>!${age(first.time)}</td><td>!${age(last.time)} <a href="${base}/${token}">${token}</a></td></tr>`
+}

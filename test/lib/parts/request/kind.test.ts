@@ -1,0 +1,49 @@
+import { hostname } from 'node:os'
+import t from 'tap'
+import { matcher } from '../../../../lib/store/criteria.js'
+import { readSearch } from '../../../../lib/store/search-query.js'
+import type { ProfileSummary } from '../../../../lib/store/profile.js'
+import { recordOf } from '../../../../lib/store/summary.js'
+import { inBothModes } from '../../../support/modes.js'
+import { profile } from '../fixture.js'
+
+t.test('a request is of a kind, by what its client says', async (t) => {
+  const cases: Array<[headers: Record<string, string>, kind: string, injected?: boolean]> = [
+    [{ 'sec-fetch-dest': 'document', accept: '*/*' }, 'document'],
+    [{ 'sec-fetch-dest': 'iframe' }, 'document'],
+    [{ 'sec-fetch-dest': 'empty', accept: 'text/html' }, 'fetch'],
+    [{ 'sec-fetch-dest': 'script' }, 'asset'],
+    [{ 'sec-fetch-dest': 'image' }, 'asset'],
+    [{ accept: 'text/html,*/*;q=0.8' }, 'document'],
+    [{ accept: 'text/css,*/*;q=0.1' }, 'asset'],
+    [{ accept: 'image/avif,*/*' }, 'asset'],
+    [{ accept: 'application/json' }, 'fetch'],
+    [{}, 'fetch'],
+    [{ 'sec-fetch-dest': 'document' }, 'injected', true]
+  ]
+  for (const [headers, kind, injected] of cases) {
+    const record = recordOf(profile('000001', { collectors: { request: { headers, injected } } }))
+    t.equal(record.summary.values?.kind, kind, JSON.stringify(headers))
+    t.equal(matcher(readSearch({ q: `kind:${kind}` }).criteria)(record), true)
+    t.equal(matcher(readSearch({ q: `-kind:${kind}` }).criteria)(record), false)
+  }
+  t.throws(() => readSearch({ q: 'kind:page' }), { message: 'Invalid "kind": "page" is not document, fetch, asset or injected.' })
+})
+
+inBothModes('requests of the network and injected ones have a kind, a size and a machine, which are no text of exceptions', async (t, build) => {
+  const app = await build((app) => { app.get('/', async () => 'five!') })
+  const origin = await app.listen()
+  await app.inject('/')
+  await (await fetch(origin, { headers: { accept: 'text/html', 'sec-fetch-dest': 'document' } })).text()
+  await (await fetch(origin)).text()
+  const found = async (q: string): Promise<string> => {
+    const { profiles } = (await app.inject(`/_profiler/search.json?${new URLSearchParams({ q, sort: 'time' })}`)).json()
+    return (profiles as ProfileSummary[]).map(({ values: { kind, size } = {} }) => `${kind} ${size}`).join()
+  }
+  t.equal(await found(''), 'injected 5,document 5,fetch 5')
+  t.equal(await found('kind:document'), 'document 5')
+  t.equal(await found('-kind:fetch size:>4'), 'injected 5,document 5')
+  t.equal(await found(`machine:${hostname()} -kind:injected`), 'document 5,fetch 5')
+  t.equal(await found(`-machine:${hostname()}`), '')
+  t.equal(await found('exception:document'), '')
+})
