@@ -15,7 +15,8 @@ import { ASSET, baseOf, formatOf, isolate, NotAvailableError, routeOptions, send
 /** Codes of errors that are shown as a page with one sentence. */
 const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE|INVALID_PROFILE)$/
 const FORM = 'application/x-www-form-urlencoded'
-const FORM_LIMIT = 16 * 1024
+/** Bytes: the form of a request has its body. */
+const FORM_LIMIT = 1024 * 1024
 
 /** The profiler's pages: lists of profiles, single profiles, comparisons and replays. */
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {

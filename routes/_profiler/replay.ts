@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { MASKED } from '../../lib/mask/mask.js'
 import { replayContext } from '../../lib/lifecycle/request-state.js'
 import { CPU_HEADER } from '../../lib/parts/cpu/index.js'
@@ -6,9 +6,12 @@ import type { ReplayView } from '../../lib/reading/pages/replay.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
+import type { RequestText } from '../../lib/reading/replay/edited.js'
 import type { MaskedValue } from '../../lib/reading/replay/stored-request.js'
+import type { Profile } from '../../lib/store/profile.js'
 
 const VALUE = 'value.'
+const OTHER_FIELDS = ['form_token', 'confirm', 'cpu', 'method', 'url', 'headers', 'body']
 
 /** Replays stored requests, in debug mode only: no role permits it in production. */
 export default async function replayRoutes (app: FastifyInstance): Promise<void> {
@@ -18,13 +21,19 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
 }
 
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const view = await viewOf(request, await profileOf(request))
+  if (formatOf(request, reply) === 'json') return view
+  const { replayPage } = await import('../../lib/reading/pages/replay.js')
+  return await sendPage(request, reply, (options) => replayPage(view, options))
+}
+
+async function viewOf (request: FastifyRequest, profile: Profile): Promise<ReplayView> {
   const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
   const { fillRequest } = await import('../../lib/reading/replay/fill.js')
   const { replayProblem } = await import('../../lib/reading/replay/replay.js')
-  const profile = await profileOf(request)
   const stored = storedRequest(profile)
   const problem = replayProblem(stored, request.server.hindsight.base)
-  const view: ReplayView = {
+  return {
     token: profile.token,
     formToken: await formTokenOf(request),
     // Masked values stay masked.
@@ -34,44 +43,79 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
     notes: stored.notes,
     ...(problem !== undefined && { problem })
   }
-  if (formatOf(request, reply) === 'json') return view
-  const { replayPage } = await import('../../lib/reading/pages/replay.js')
-  return await sendPage(request, reply, (options) => replayPage(view, options))
 }
 
 async function replayRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { server: app } = request
-  const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
-  const { replay } = await import('../../lib/reading/replay/replay.js')
   const fields = await formOf(request)
   const profile = await profileOf(request)
+  const again = await sendEdited(request, reply, fields, profile)
+  if (again === undefined) return reply
   const { token } = profile
-  const stored = storedRequest(profile)
-  const values = valuesOf(fields, stored.masked)
-  if (!isSafe(stored.method) && fields.confirm !== '1') {
-    throw new BadFieldError('confirm', `${stored.method} is not safe (RFC 9110, section 9.2.1): send confirm=1, too`)
-  }
-  if (fields.cpu === '1') stored.headers.push([CPU_HEADER, '1'])
-  const again = await replayContext.run({ replayOf: token }, replay, app.hindsight.app, stored, values)
   if (formatOf(request, reply) !== 'json') {
     const target = fields.cpu === '1' ? `${again.token}?panel=cpu` : `${token}/compare/${again.token}`
     return reply.redirect(`${baseOf(request)}/${target}`, 303)
   }
   const { compareProfiles } = await import('../../lib/reading/compare/compare.js')
   const { token: newToken, status } = again
-  return { token: newToken, replayOf: token, status, comparison: compareProfiles(profile, again, app.hindsight.parts) }
+  const comparison = compareProfiles(profile, again, request.server.hindsight.parts)
+  return { token: newToken, replayOf: token, status, comparison }
 }
 
-function valuesOf (fields: Fields, masked: readonly MaskedValue[]): Map<string, string> {
-  const names = masked.map(({ name }) => VALUE + name)
+/**
+ * Sends the request of a profile as the fields change it. Undefined: a page was sent that asks for what is missing;
+ * clients that want JSON receive an error.
+ */
+export async function sendEdited (
+  request: FastifyRequest, reply: FastifyReply, fields: Fields, profile: Profile
+): Promise<Profile | undefined> {
+  const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
+  const { replay } = await import('../../lib/reading/replay/replay.js')
+  const { editedRequest, textOf, unixLines } = await import('../../lib/reading/replay/edited.js')
+  const view = await viewOf(request, profile)
+  const shown = textOf(view.request)
+  const changed = Object.entries(shown).flatMap(([name, known]) => {
+    const given = fields[name] === undefined ? known : unixLines(textField(fields, name))
+    return given === unixLines(known) ? [] : [[name, given]]
+  })
+  const text: RequestText = { ...shown, ...Object.fromEntries(changed) }
+  try {
+    const stored = changed.length === 0 ? storedRequest(profile) : editedRequest(text, profile)
+    const values = valuesOf(fields, stored.masked, view.masked)
+    if (!isSafe(stored.method) && fields.confirm !== '1') {
+      throw new BadFieldError('confirm', `${stored.method} is not safe (RFC 9110, section 9.2.1): send confirm=1, too`)
+    }
+    if (fields.cpu === '1') stored.headers.push([CPU_HEADER, '1'])
+    return await replayContext.run({ replayOf: profile.token }, replay, request.server.hindsight.app, stored, values)
+  } catch (error) {
+    const { statusCode = 500, message } = error as FastifyError
+    if (statusCode >= 500 || view.problem !== undefined || formatOf(request, reply) === 'json') throw error
+    const { replayPage } = await import('../../lib/reading/pages/replay.js')
+    const sent = { text, values: fields, reason: message }
+    await sendPage(request, reply.code(statusCode), (options) => replayPage(view, options, sent))
+    return undefined
+  }
+}
+
+function textField (fields: Fields, name: string): string {
+  const { [name]: value } = fields
+  if (typeof value === 'string') return value
+  throw new BadFieldError(name, 'it may be given only once')
+}
+
+/** The values of masked places; those of a place that was removed by a change have no effect. */
+function valuesOf (
+  fields: Fields, masked: readonly MaskedValue[], original: readonly MaskedValue[]
+): Map<string, string> {
+  const names = new Set([...original, ...masked].map(({ name }) => VALUE + name))
   const values = new Map<string, string>()
-  for (const [field, value] of Object.entries(fields)) {
-    if (['form_token', 'confirm', 'cpu'].includes(field)) continue
-    if (!names.includes(field)) {
-      throw new BadFieldError(field, `nothing of that name is masked; masked are ${names.join(', ') || 'no values'}`)
+  for (const field of Object.keys(fields)) {
+    if (OTHER_FIELDS.includes(field)) continue
+    if (!names.has(field)) {
+      const known = [...names].join(', ') || 'no values'
+      throw new BadFieldError(field, `nothing of that name is masked; masked are ${known}`)
     }
     const name = field.slice(VALUE.length)
-    if (typeof value !== 'string') throw new BadFieldError(field, 'it may be given only once')
+    const value = textField(fields, field)
     if (/[\r\n\0]/.test(value) && !name.startsWith('body')) throw new BadFieldError(field, 'it has a line break')
     values.set(name, value)
   }

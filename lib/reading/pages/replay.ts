@@ -1,5 +1,6 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
+import { textOf, type RequestText } from '../replay/edited.js'
 import type { FilledRequest } from '../replay/fill.js'
 import type { MaskedValue } from '../replay/stored-request.js'
 import { note, postForm, section } from '../../view/components.js'
@@ -7,6 +8,7 @@ import { layout, type PageOptions } from './layout.js'
 
 /** A stored request as it will be sent. */
 export interface ReplayView {
+  /** Empty for a request that is no replay. */
   token: string
   /** The value of the hidden field `form_token`. */
   formToken: string
@@ -22,38 +24,70 @@ export interface ReplayView {
   problem?: string
 }
 
-/** The page that shows a request, asks for its masked values, and sends it. */
-export function replayPage (view: ReplayView, options: PageOptions): string {
+/** Fields that were sent, and have to be confirmed or changed. */
+export interface SentFields {
+  text: RequestText
+  values: Readonly<Record<string, unknown>>
+  /** Why the request was not sent. */
+  reason: string
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const MIN_LINES = 3
+const MAX_LINES = 16
+
+/** The page that shows a request, asks for its masked values and changes, and sends it. */
+export function replayPage (view: ReplayView, options: PageOptions, sent?: SentFields): string {
   const { token, request, problem, notes } = view
-  const failure = problem === undefined
-    ? ''
-    : html`<p class="failure" role="alert">The request cannot be replayed: ${problem}</p>`
+  const { base } = options
+  const reason = problem === undefined ? sent?.reason : `The request cannot be replayed: ${problem}`
+  const failure = reason === undefined ? '' : html`<p class="failure" role="alert">${reason}</p>`
+  const { method, url, headers, body } = textOf(request)
+  const message = [`${method} ${url}`, ...headers === '' ? [] : [headers], ...body === '' ? [] : ['', body]]
+  const original = html`<pre class="data sent">${message.join('\n')}</pre>`
   const list = html`<ul>!${notes.map((one) => html`<li>${one}</li>`)}</ul>`
-  return layout(options, `Replay ${token}`, html`<main id="content" class="replay">
-<h1>Replay</h1>
-<p class="note">The request of the profile <a href="${options.base}/${token}">${token}</a> is replayed
-in this process, not over the network. The new profile is compared with this one.</p>
+  const intro = token === ''
+    ? note('The request is sent in this process, not over the network. Its profile is shown then.')
+    : html`<p class="note">The request of the profile <a href="${base}/${token}">${token}</a> is replayed
+in this process, not over the network. The new profile is compared with this one.</p>`
+  const beside = html`<div>!${section('The original request', original, '', 2)}
+!${notes.length === 0 ? '' : section('Differences from the original', list, '', 2)}</div>`
+  const title = token === '' ? 'Try a route' : `Replay ${token}`
+  return layout(options, title, html`<main id="content" class="replay">
+<h1>${token === '' ? title : 'Replay'}</h1>
+!${intro}
 !${failure}
-!${section('The request', html`<pre class="data sent">${messageOf(request)}</pre>`, '', 2)}
-!${notes.length === 0 ? '' : section('Differences from the original', list, '', 2)}
-!${problem === undefined ? section('Send', form(view, options), '', 2) : ''}
+<div class="compared">!${problem === undefined ? section('Send', form(view, options, sent), '', 2) : ''}
+!${token === '' ? '' : beside}</div>
 </main>`)
 }
 
-function form ({ token, formToken, request: { method }, safe, masked }: ReplayView, { base }: PageOptions): string {
+function form (view: ReplayView, { base }: PageOptions, sent?: SentFields): string {
+  const { token, formToken, request, safe, masked } = view
+  const { method, url, headers, body } = sent?.text ?? textOf(request)
+  const isSafe = sent === undefined && safe
   const fields = masked.map(({ name, required }) =>
     html`<label class="masked-value"><span>${visibleLine(name)}</span> ` +
-    html`<input type="text" name="value.${name}" spellcheck="false"!${required ? ' required' : ''}></label>`)
+    html`<input type="text" name="value.${name}" value="${String(sent?.values[`value.${name}`] ?? '')}" ` +
+    html`spellcheck="false"!${required ? ' required' : ''}></label>`)
   const warning = html`<p class="warning">${method} may repeat side effects (RFC 9110, section 9.2.1).</p>
 <label class="confirm"><input type="checkbox" name="confirm" value="1" required> Replay this ${method}</label>`
-  return postForm(`${base}/${token}/replay`, formToken, html`
+  const cpu = '<label class="confirm"><input type="checkbox" name="cpu" value="1"> Record a CPU profile</label>'
+  const methods = METHODS.map((one) => html`<option value="${one}"></option>`)
+  return postForm(token === '' ? `${base}/routes/try` : `${base}/${token}/replay`, formToken, html`
+<div class="request-line"><label><span>Method</span> ` +
+    html`<input type="text" name="method" value="${method}" list="methods" size="8" required></label>
+<datalist id="methods">!${methods}</datalist><label><span>URL</span> ` +
+    html`<input type="text" name="url" value="${url}" spellcheck="false" required></label></div>
+!${area('Headers', 'headers', headers)}!${area('Body', 'body', body)}
 !${masked.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
-!${safe ? '' : warning}<label class="confirm"><input type="checkbox" name="cpu" value="1"> Record a CPU profile</label>
-<button type="submit">Replay</button>`)
+!${isSafe ? '' : warning}!${token === '' ? '' : cpu}
+<button type="submit">${token === '' ? 'Send' : 'Replay'}</button>`)
 }
 
-function messageOf ({ method, target, headers, body }: FilledRequest): string {
-  const lines = Object.entries(headers).flatMap(([name, value]) =>
-    [value].flat().map((one) => `${name}: ${visibleLine(one)}`))
-  return [`${method} ${target}`, ...lines, ...body === undefined ? [] : ['', body]].join('\n')
+// A parser of HTML leaves out the line break at the beginning.
+function area (label: string, name: string, text: string): string {
+  const lines = Math.min(MAX_LINES, Math.max(MIN_LINES, text.split('\n').length))
+  return html`<label><span>${label}</span> <textarea name="${name}" rows="${lines}" spellcheck="false">
+${text}</textarea></label>`
 }

@@ -132,6 +132,49 @@ inBothModes('an unsafe method needs a confirmation', async (t, build) => {
   t.equal((orders[2] as { headers: Record<string, unknown> }).headers.cookie, undefined)
 })
 
+inBothModes('a request is changed in the form: what is masked keeps its place, and an unsafe method is asked for', async (t, build) => {
+  const app = await build(declare)
+  const first = await profileOf(app, await app.inject({
+    method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' }, headers: { cookie: 'sid=abc', 'x-kind': 'a' }
+  }))
+  const load = (body: string): Document => new JSDOM(body).window.document
+  const page = load((await app.inject({ url: `/_profiler/${first.token}/replay`, headers: html })).body)
+  const valueOf = (document: Document, name: string): string => document.querySelector<HTMLInputElement>(`.replay form [name=${name}]`)?.value ?? ''
+  const shown = Object.fromEntries(['method', 'url', 'headers', 'body'].map((name) => [name, valueOf(page, name)]))
+  t.match(shown, { method: 'POST', url: '/orders', headers: /^x-kind: a$/m, body: '{"amount":2,"password":"******"}' })
+  const changes = {
+    ...shown,
+    headers: `${shown.headers}\r\nX-New: <b>one</b>\r\n`.replace('x-kind: a\n', ''),
+    body: '{"amount":3,\r\n"password":"******"}',
+    'value.body.password': 'hun"ter',
+    'value.cookie.sid': 'new'
+  }
+  const asked = await send(app, first.token, changes, html)
+  const question = load(asked.body)
+  t.same([asked.statusCode, orders.length], [400, 1])
+  t.match(question.querySelector('[role=alert]')?.textContent, 'POST is not safe')
+  t.ok(question.querySelector('[name=confirm][required]'))
+  t.match([valueOf(question, 'body'), valueOf(question, 'headers')], ['{"amount":3,\n"password":"******"}', /x-new: <b>one<\/b>/i])
+  t.equal(question.querySelector<HTMLInputElement>('[name="value.cookie.sid"]')?.value, 'new')
+  t.equal(question.querySelectorAll('main b').length, 0)
+  const sent = await send(app, first.token, { ...changes, confirm: '1' }, html)
+  t.match(sent.headers.location, new RegExp(`^/_profiler/${first.token}/compare/\\w{6}$`))
+  t.match(orders[1], { body: { amount: 3, password: 'hun"ter' }, headers: { cookie: 'sid=new', 'x-new': '<b>one</b>' } })
+  t.equal((orders[1] as { headers: Record<string, string> }).headers['x-kind'], undefined)
+
+  const { token } = await profileOf(app, await app.inject('/stock/7?x=1'))
+  const answer = async (fields: Record<string, string>) => (await send(app, token, fields)).json()
+  t.match(await answer({ url: '/stock/8?y=%20' }), { status: 200, replayOf: token })
+  t.match((await newest(app)).url, /\/stock\/8\?y=%20$/)
+  t.match(await answer({ method: 'post', url: '/orders' }), { detail: /^Invalid "confirm": POST is not safe/ })
+  t.equal((await answer({ method: 'post', url: '/orders', body: 'not {json', headers: 'content-type: application/json', confirm: '1' })).status, 400)
+  for (const [fields, status, detail] of [
+    [{ url: 'http://evil.example/' }, 409, /Its URL has to begin with one "\/"/], [{ url: '//evil.example/' }, 409, /begin with one/],
+    [{ url: '/_profiler/purge' }, 409, /a request of the profiler itself/], [{ headers: 'no colon' }, 409, /"no colon" is not "name: value"/],
+    [{ headers: 'x-a: \u0001' }, 409, /The header x-a cannot be sent/], [{ method: 'A B' }, 409, /Its method cannot be sent/]
+  ] as const) t.match(await answer(fields), { status, detail }, JSON.stringify(fields))
+})
+
 inBothModes('a request that the options exclude is profiled when it is sent again, and only that', async (t, build) => {
   const app = await build(declare, { profiler: { matcher: '/nothing' } })
   app.hindsight.profiler.save(requested({ target: '/nested' }))

@@ -1,0 +1,57 @@
+import { parse } from 'node:querystring'
+import { MASKED } from '../../mask/mask.js'
+import { attempt } from '../../parts/read.js'
+import type { Profile } from '../../store/profile.js'
+import { visibleLine } from '../../view/visible.js'
+import type { FilledRequest } from './fill.js'
+import { NotSendableError, storedRequest, type StoredRequest } from './stored-request.js'
+
+/** A request as the fields of a form have it. */
+export interface RequestText {
+  method: string
+  /** The path with the query. */
+  url: string
+  /** One in each line. */
+  headers: string
+  body: string
+}
+
+export function textOf ({ method, target, headers, body = '' }: FilledRequest): RequestText {
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    [value].flat().map((one) => `${name}: ${visibleLine(one)}`))
+  return { method, url: target, headers: lines.join('\n'), body }
+}
+
+/** A text without the line breaks that forms change. */
+export function unixLines (text: string): string {
+  return text.replace(/\r\n?/g, '\n')
+}
+
+/**
+ * The request of edited fields, whose masked values have the places that they have in the request of a profile. Throws
+ * a `NotSendableError`.
+ */
+export function editedRequest ({ method, url, headers, body }: RequestText, original: Profile): StoredRequest {
+  if (!/^\/(?!\/)[^\s\0]*$/.test(url)) throw new NotSendableError('Its URL has to begin with one "/", without blanks.')
+  const fields: Record<string, string[]> = {}
+  for (const line of headers.split('\n').filter((line) => line.trim() !== '')) {
+    const [, name = '', value = ''] = /^\s*([^\s:]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+    if (name === '') throw new NotSendableError(`"${visibleLine(line).slice(0, 80)}" is not "name: value".`)
+    ;(fields[name.toLowerCase()] ??= []).push(value)
+  }
+  const parsed = body.includes(MASKED) ? parsedBody(body, String(fields['content-type'] ?? '')) : undefined
+  const { bodyProblem: _, ...request } = storedRequest({
+    ...original,
+    method: method.trim().toUpperCase(),
+    collectors: { request: { target: url, headers: fields, body: parsed } }
+  })
+  const [note] = request.notes
+  if (note !== undefined) throw new NotSendableError(note)
+  return { ...request, ...parsed === undefined && body !== '' && { body: { kind: 'text', text: body } } }
+}
+
+/** A body in which masked values have places; undefined: it is sent as it is. */
+function parsedBody (text: string, type: string): unknown {
+  if (/json/i.test(type)) return attempt((): unknown => JSON.parse(text), () => undefined)
+  return type.startsWith('application/x-www-form-urlencoded') ? { ...parse(text) } : text
+}
