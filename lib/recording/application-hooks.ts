@@ -34,6 +34,11 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
   interceptHooks(app, (instance, name, hook, add) => {
     if (typeof hook === 'function' && isOwnHook(hook)) return add(hook)
     add(recordedHook(instance, name, hook, HOOKS.has(name)))
+    if (typeof hook === 'function' && HOOKS.has(name)) {
+      const added = { instance, stage: name, name: hook.name, addedAt: new Error('Added here') }
+      // Fastify adds hooks in the order of its queue.
+      instance.after(() => { app.hindsight.routeTable.hooks.push({ ...added, plugin: nameOfPlugin(instance) }) })
+    }
     last[name]?.addTo(instance)
   })
   // Hooks of a route are not listed.

@@ -241,7 +241,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
 function recordReplay (recording: Recording): void {
   const replay = replayContext.getStore()
   if (replay?.replayOf === undefined) return
-  recording.replayOf = replay.replayOf
+  // Empty: a request that a developer wrote.
+  if (replay.replayOf !== '') recording.replayOf = replay.replayOf
   // The route of the replay waits for its profile.
   recording.forceProfile = true
   // Requests that the handler injects are not replays.

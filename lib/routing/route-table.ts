@@ -22,8 +22,19 @@ export interface DeclaredRoute {
   declaredAt: Error | null
   /** The names of the route's own hooks. */
   hooks: readonly string[]
+  /** Where it was declared. */
+  instance?: FastifyInstance | undefined
   /** What it was declared with. */
   options: Readonly<Partial<Record<typeof ROUTE_HOOKS[number], unknown>>>
+}
+
+/** A hook of an instance, in debug mode. */
+interface InstanceHook {
+  instance: FastifyInstance
+  stage: string
+  name: string
+  addedAt: Error
+  plugin: string | null
 }
 
 /** A route of one method, as the router finds it. */
@@ -57,6 +68,8 @@ export class RouteTable {
   readonly routes: DeclaredRoute[] = []
   /** The same, by segments. */
   readonly tree = new RouteTree<DeclaredRoute>()
+  /** The hooks of the application, in the order in which Fastify has added them. */
+  readonly hooks: InstanceHook[] = []
   /** By method, pattern and constraints; by method and pattern alone the last of several. */
   readonly #entries = new Map<string, Entry>()
   readonly #methods = new Set<string>()
@@ -75,7 +88,7 @@ export class RouteTable {
   }
 
   /** Adds a route; to be called by an `onRoute` hook. `debug`: with the stack of its declaration. */
-  add (route: AddedRoute, debug: boolean): void {
+  add (route: AddedRoute, debug: boolean, instance?: FastifyInstance): void {
     const methods = ([] as string[]).concat(route.method as string | string[])
     const { url } = route
     const constraints = route.constraints ?? {}
@@ -90,6 +103,7 @@ export class RouteTable {
       constraints: { ...constraints },
       declaredAt: debug ? new Error(`Route ${url} was declared here`) : null,
       hooks: ROUTE_HOOKS.filter((hook) => route[hook] !== undefined),
+      instance,
       options: route
     }
     const { debugOnly = false, httpsOnly = false } = route.config ?? {}
@@ -134,6 +148,15 @@ export class RouteTable {
       }
     }
     return router
+  }
+
+  /** The hooks of a route in order; those that it declares itself have no `addedAt`. */
+  hooksOf ({ instance, options }: DeclaredRoute): Array<Pick<InstanceHook, 'stage' | 'name'> & Partial<InstanceHook>> {
+    return ROUTE_HOOKS.flatMap((stage) => [
+      ...this.hooks.filter((hook) => hook.stage === stage && instance !== undefined &&
+        (hook.instance === instance || Object.prototype.isPrototypeOf.call(hook.instance, instance))),
+      ...[options[stage] ?? []].flat().map((hook) => ({ stage, name: (hook as { name?: string }).name ?? '' }))
+    ])
   }
 
   /** The route that a request matched, also after `reply.callNotFound()`. */
@@ -183,7 +206,7 @@ export class RouteTable {
 export function openRouteTable (app: FastifyInstance, debug: boolean): RouteTable {
   const table = new RouteTable(app)
   app.addHook('onRoute', function addRoute (route) {
-    table.add(route, debug)
+    table.add(route, debug, this)
   })
   return table
 }

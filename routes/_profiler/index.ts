@@ -9,6 +9,7 @@ import listRoutes from './list.js'
 import planRoutes from './plan.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
+import routesRoutes from './routes.js'
 import waitingRoutes from './waiting.js'
 import { ASSET, baseOf, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
 
@@ -38,9 +39,10 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   // Replaces a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
-  for (const routes of [listRoutes, waitingRoutes, profileRoutes, replayRoutes, planRoutes, reportRoutes]) {
-    await app.register(routes)
-  }
+  const all = [
+    listRoutes, waitingRoutes, profileRoutes, replayRoutes, routesRoutes, planRoutes, reportRoutes
+  ]
+  for (const routes of all) await app.register(routes)
 }
 
 /** Logs that the store is unavailable, and shows it with the number of lost profiles. */

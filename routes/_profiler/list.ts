@@ -9,6 +9,7 @@ import type { ProfilePage } from '../../lib/store/storage.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { traceForm } from '../../lib/parts/waiting/index.js'
 import { isTracing } from '../../lib/parts/waiting/trace.js'
+import { routesOf } from './routes.js'
 import {
   BadFieldError, baseOf, formatOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields
 } from './responses.js'
@@ -69,7 +70,9 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
       ? traceForm({ base: baseOf(request), formToken: await formTokenOf(request) })
       : ''
     const found = { ...page, ...failures && { failures }, fields, criteria, own: criteriaOf(parts) }
-    const view = { ...found, stats, counters, lastLoss, waiting, traceForm: form }
+    const routes = await routesMarkup(request, stats.profiles === 0)
+    const state = { stats, counters, lastLoss, waiting, traceForm: form }
+    const view = { ...found, ...state, ...routes !== undefined && { routes } }
     return await sendPage(request, reply, (options) => searchPage(view, options))
   } catch (error) {
     const { statusCode, message } = error as FastifyError
@@ -81,6 +84,14 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
 async function search (request: FastifyRequest): Promise<Pick<ProfilePage, 'profiles' | 'next'>> {
   const { profiles, next } = await request.server.hindsight.profiler.search(searchOf(request))
   return { profiles, next }
+}
+
+/** The routes of the application for a list without profiles; undefined where they have no page. */
+async function routesMarkup (request: FastifyRequest, isEmpty: boolean): Promise<string | undefined> {
+  const { debug, editor } = request.server.hindsight
+  if (!debug || !isEmpty) return debug ? '' : undefined
+  const { routesTable } = await import('../../lib/reading/pages/routes.js')
+  return routesTable(await routesOf(request), editor, baseOf(request))
 }
 
 /** The groups of `group=failures`; undefined for a list of profiles. */

@@ -27,7 +27,7 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
   return await sendPage(request, reply, (options) => replayPage(view, options))
 }
 
-async function viewOf (request: FastifyRequest, profile: Profile): Promise<ReplayView> {
+export async function viewOf (request: FastifyRequest, profile: Profile): Promise<ReplayView> {
   const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
   const { fillRequest } = await import('../../lib/reading/replay/fill.js')
   const { replayProblem } = await import('../../lib/reading/replay/replay.js')

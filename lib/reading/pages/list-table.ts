@@ -168,12 +168,14 @@ function cut (text: string): string {
 }
 
 function remarks (profile: ProfileSummary): string {
-  const { exception, warnings, parent, values: { followOf: _, ...values } = {} } = profile
+  const { exception, warnings, parent, values: { issues: _, ...values } = {} } = profile
   if (isNoise(profile)) return ''
   const remark = exception !== null
     ? html`<p>${cut(exception)}</p>`
     : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
-  const shown = Object.entries(values).filter(([name]) => PART_CRITERIA[name]?.column === undefined)
+  // Names with a capital letter are not shown.
+  const shown = Object.entries(values)
+    .filter(([name]) => !/[A-Z]/.test(name) && PART_CRITERIA[name]?.column === undefined)
   const facts = shown.map((value) => html`<div class="facts">${cut(value.join(': '))}</div>`)
   const relation = isFollow(profile) ? 'redirected from' : 'sub-request of'
   const cause = parent == null ? '' : html`<div class="parent-line">${relation} <code>${parent}</code></div>`

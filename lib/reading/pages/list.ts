@@ -29,6 +29,8 @@ export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'ne
   waiting?: readonly WaitingRequest[]
   /** The failures of all pages, in groups. */
   failures?: FailureGroups
+  /** The routes of the application, as markup; absent outside of debug mode. */
+  routes?: string
   /** The form that changes what is traced of them, as markup. */
   traceForm?: string
 }
@@ -66,7 +68,7 @@ const SAME_PERIOD = 60_000
 export function searchPage (result: SearchResult, options: PageOptions): string {
   const { fields = {}, criteria, problem, profiles = [], next = null, stats, waiting = [], traceForm = '' } = result
   const retry = result.retry && html` <a href="${result.retry}">Try again</a>`
-  const { failures } = result
+  const { failures, routes } = result
   const groups = groupsAddress(options.base)
   const preset = Object.values(PRESETS).find((preset) => criteria !== undefined && selectsSame(criteria, preset))
   const current = failures !== undefined ? groups : preset === undefined ? '' : presetLink(preset, options.base)
@@ -80,7 +82,9 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
     : failures !== undefined
       ? groupTable(failures, options)
       : traceForm + profileTable(profiles, waiting, fields, options) +
-        (profiles.length + waiting.length === 0 ? html`<div class="empty">!${note(empty)}</div>` : '')
+        (profiles.length + waiting.length === 0
+          ? html`<div class="empty">!${note(empty)}</div>` + (isSearch ? '' : routes ?? '')
+          : '')
   const isList = problem === undefined && failures === undefined
   const controls = (isList ? columnBoxes() : '') + (problem === undefined ? liveControl(fields, options) : '') +
     (isList ? compareForm(options) : '')
@@ -124,7 +128,7 @@ function compareForm ({ base }: PageOptions): string {
 <button type="submit">Compare selected</button></form>`
 }
 
-function searchForm ({ fields = {}, own = [] }: SearchResult, current: string, { base }: PageOptions): string {
+function searchForm ({ fields = {}, own = [], routes }: SearchResult, current: string, { base }: PageOptions): string {
   const textFields: typeof TEXT_FIELDS = { ...TEXT_FIELDS, ...Object.fromEntries(own.map((name) => [name, [name]])) }
   const { q = '', error = '', limit = DEFAULTS.limit } = fields
   const isOpen = current === '' &&
@@ -138,7 +142,8 @@ function searchForm ({ fields = {}, own = [] }: SearchResult, current: string, {
 <button type="submit">Search</button></div>
 <nav class="presets" aria-label="Presets">
 !${Object.entries(PRESETS).map(([text, preset]) => pageLink(presetLink(preset, base), text, current))}
-!${pageLink(groupsAddress(base), 'Groups', current)}</nav>
+!${pageLink(groupsAddress(base), 'Groups', current)}
+!${routes === undefined ? '' : pageLink(`${base}/routes`, 'Routes', '')}</nav>
 <details!${isOpen ? ' open' : ''}><summary>Advanced</summary><div class="fields">
 !${texts}
 !${select('Outcome', 'error', OUTCOMES, error)}
