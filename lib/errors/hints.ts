@@ -50,13 +50,17 @@ function notFound (request: FastifyRequest): Hint[] {
 function otherRoutes (request: FastifyRequest, near: readonly HintedRoute[]): Hint[] {
   const isNear = ({ methods, pattern }: DeclaredRoute): boolean =>
     near.some((route) => route.pattern === pattern && route.methods.join() === methods.join())
-  const others = servicesOf(request).routeTable.routes.filter((route) => !isNear(route))
+  const services = servicesOf(request)
+  const others = services.routeTable.routes.filter((route) => !isNear(route))
   const routes = others.slice(0, MAX_ROUTES).map((route) => {
     const isLink = route.methods.includes('GET') && !/[:*]/.test(route.pattern)
     return { ...routeFact(route), why: '', ...(isLink && { path: route.pattern }) }
   })
   const text = others.length > MAX_ROUTES ? `The first ${MAX_ROUTES} of ${grouped(others.length)}.` : ''
-  return routes.length === 0 ? [] : [{ title: near.length === 0 ? 'Routes' : 'Other routes', text, routes }]
+  const pattern = `${services.base}/_profiler/routes`
+  const all = { methods: ['GET'], pattern, path: pattern, why: 'lists all with their hooks.' }
+  const title = near.length === 0 ? 'Routes' : 'Other routes'
+  return routes.length === 0 ? [] : [{ title, text, routes: 'profiler' in services ? [...routes, all] : routes }]
 }
 
 function routeFact ({ methods, pattern, declaredAt }: DeclaredRoute) {

@@ -370,7 +370,10 @@ inBothModes('404 and 405 show the HTTP error and the routes with their places, a
   t.match(texts(missing, 'h1'), [/^No route found for "GET .*\/oders\/7"$/])
   t.same(texts(missing, '#exceptions .position'), mode === 'full' ? ['[1/2]', '[2/2]'] : [], 'in `observe` mode nothing was raised')
   t.equal(missing.querySelector('#stack-traces') === null, mode === 'observe')
-  t.match(texts(missing, '.hint'), [/^Similar route/, /^No route for GET/, /^Other routes GET \/health\/live .*diagnostic-page\.test\.ts:\d+$/])
+  t.match(texts(missing, '.hint'), [
+    /^Similar route/, /^No route for GET/, /^Other routes GET \/health\/live .*diagnostic-page\.test\.ts:\d+GET \/_profiler\/routes /
+  ])
+  t.equal([...missing.querySelectorAll('.routes a')].at(-1)?.getAttribute('href'), '/_profiler/routes')
   t.same(texts(missing, '.where, .excerpt, [data-fragment]'), [])
   t.same(texts(missing, '.what'), ['No route matches GET /oders/7; 3 routes are declared.'])
   t.equal(missing.querySelector('.routes a')?.getAttribute('href'), '/orders/7')

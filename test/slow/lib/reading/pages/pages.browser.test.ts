@@ -58,6 +58,22 @@ if (browser !== undefined) {
     await page.close()
   })
 
+  t.test('routes, groups of failures and the form of a replay have no axe issue and no overflow', async t => {
+    const { app, origin } = await start(t)
+    app.hindsight.profiler.save(sample(LOUD))
+    const { page, heard } = await watchedPage(browser, origin)
+    for (const width of [360, 1280, 1920]) {
+      await page.setViewportSize({ width, height: 800 })
+      for (const path of ['routes', 'search?group=failures', '3fa94c/replay', 'routes/try?method=POST&url=/orders/:id']) {
+        await page.goto(`${origin}/_profiler/${path}`)
+        t.equal(await overflow(page), 0, `${path}, ${width} pixels`)
+        t.same(await axeViolationsOfThemes(page), [], `${path}, ${width}`)
+      }
+    }
+    t.same(heard, [])
+    await page.close()
+  })
+
   t.test('new profiles are added at the top while the list is live', async t => {
     const { app, origin } = await start(t)
     const { page, heard } = await watchedPage(browser, origin)
