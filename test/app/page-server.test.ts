@@ -20,7 +20,9 @@ interface Observed {
 const OPTIONS: HindsightOptions = { debug: true, profiler: { storage: 'memory' } }
 
 /** An application with hooks that are added before the plugin. */
-async function application (t: Test, by: 'plugin' | 'preload' | 'full', server: object = {}, declare: (app: FastifyInstance) => void = () => {}): Promise<Observed> {
+async function application (
+  t: Test, by: 'plugin' | 'preload' | 'full', server: object = {}, declare: (app: FastifyInstance) => void = () => {}
+): Promise<Observed> {
   const lines: string[] = []
   const ran: string[] = []
   const stream = { write: (line: string) => { lines.push(JSON.parse(line).msg) } }
@@ -91,7 +93,8 @@ for (const by of ['plugin', 'preload', 'full'] as const) {
       lines.length = 0
       const profile = await profileOf(app, (await read(port, '/'))[2])
       const before = lines.length
-      for (const path of [`/_profiler/${profile.token}`, '/_profiler/', '/_profiler/latest', '/_profiler/ffffff', '/_profiler/missing/a/b', '/_profiler/search?q=%2Fa', `/_wdt/${profile.token}`]) {
+      const fixed = ['/', '/latest', '/ffffff', '/missing/a/b', '/search?q=%2Fa'].map((path) => `/_profiler${path}`)
+      for (const path of [`/_profiler/${profile.token}`, ...fixed, `/_wdt/${profile.token}`]) {
         await read(port, path)
       }
       t.same([count, lines.length], [1, before], JSON.stringify(server))
