@@ -208,11 +208,10 @@ export class SqlStorage implements ProfileStorage {
       if (operator === 'contains') values.push(`%${escapeLike(String(value))}%`)
       else values.push(isPattern ? escapeLike(String(value)).replaceAll('*', '%') : value)
     }
-    for (const excluded of criteria.not ?? []) {
-      const { conditions: inner, values: given } = this.#where(excluded)
-      // A column may be null.
-      conditions.push(`(${inner.join(' and ')}) is not true`)
-      values.push(...given)
+    // A column may be null.
+    for (const excluded of (criteria.not ?? []).map((one) => this.#where(one))) {
+      conditions.push(`(${excluded.conditions.join(' and ')}) is not true`)
+      values.push(...excluded.values)
     }
     return { conditions, values }
   }
