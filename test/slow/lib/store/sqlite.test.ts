@@ -287,7 +287,7 @@ t.test('the program sqlite3 reads and deletes profiles while the store is open',
   t.strictSame(JSON.parse(await sqlite3("select json from profiles where token = '00000b'")), crash)
   t.equal(
     await sqlite3('select token, error, pinned, exception from profiles where error'),
-    '00000b|1|0|NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"\n00000c|1|0|\n'
+    '00000b|1|0|LookupError: No routes found for "/robots.txt/"\n00000c|1|0|\n'
   )
 
   await storage.pin('00000c', true)
