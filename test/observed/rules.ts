@@ -234,6 +234,12 @@ export const rules: readonly Rule[] = [
     expect: (expected) => ({ ...expected, policy: 'own' })
   },
   {
+    name: 'the title is the root cause',
+    reason: 'The title, the heading, the list and the toolbar name one error. The reference has the last exception, which wraps it.',
+    applies: (_one, { status, title, cause }) => status === 500 && typeof title === 'string' && typeof cause === 'string',
+    expect: (expected) => ({ ...expected, title: `${String(expected.cause)} (500 Internal Server Error)` })
+  },
+  {
     name: 'what has debug data is not stored',
     reason: 'LIFECYCLE, Access to the debug surface: the diagnostic page and a page with the toolbar are `no-store`.',
     applies: ({ id }, { debugException, link, mediaType, headers }) => debugException !== null ||

@@ -133,7 +133,7 @@ function shownCalled ({ called }: Data, i: number): string {
     html`<tr><td class="text">${visibleLine(name)}</td><td class="number">${milliseconds(start)}</td>` +
     html`<td class="number">!${duration === undefined ? '' : pending(duration)}</td></tr>`)
   return table('What the called server did', ['Entry', ['Start'], ['Duration']], rows, 'rows') +
-    html`<div><a href="${calledAddress('performance', i)}">In the waterfall</a></div>`
+    html`<div><a href="${calledAddress('timeline', i)}">In the timeline</a></div>`
 }
 
 /** The entries of a called server, in the middle of its call: clocks of two processes may differ. */

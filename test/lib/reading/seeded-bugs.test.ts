@@ -54,7 +54,7 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       '# stock service answered 503', `GET ${origin}/stock/7: 503`, `GET ${origin}/stock/:id from ${at('failing call')}, `, at('failure of the call')
     ]],
     [{ url: '/twice' }, [
-      '## Hint: Two responses', `The client received the response of ${at('first response')}, and not that of ${at('second response')}.`
+      '## Hint: Two responses', `The client received 200, the response of ${at('first response')}, and not that of ${at('second response')}.`
     ]],
     [{ url: '/missing-await' }, [
       "# Cannot read properties of undefined (reading 'toUpperCase')", at('missing await'), 'const user = loadUser()'
@@ -63,7 +63,7 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       '# body/quantity must be integer', '{"quantity":"many"}', `declared at \`${at('validation')}\``
     ]],
     [{ url: '/articles' }, [
-      'returned 404 Not Found', `- \`GET /api/v1/articles\`: the prefix "/api/v1" is missing in the path (\`${at('wrong prefix')}\`)`
+      '# No route found for "GET http://localhost/articles"', `- \`GET /api/v1/articles\`: the prefix "/api/v1" is missing in the path (\`${at('wrong prefix')}\`)`
     ]],
     [{ url: '/swallowed' }, [
       '- `select nmae from users` failed: no such column: nmae', at('swallowed error'), 'ERROR [app] the users could not be loaded { err: '

@@ -17,7 +17,7 @@ const SECRET_PATH = '/orders/7?api_key=secret-of-the-client&note=%3Cscript%3E%E2
 function declare (app: FastifyInstance): Array<() => void> {
   const endings: Array<() => void> = []
   app.get('/orders/:id', (_request, reply) => {
-    recordQuery({ system: 'postgresql', statement: "select '<b>' from orders where password = 'secret-of-the-query'" })
+    recordQuery({ system: 'postgresql', statement: "select \"<b>\" from orders where password = 'secret-of-the-query'" })
     app.log.info('before the query')
     endings.push(() => reply.send('at last'))
   })
@@ -46,15 +46,15 @@ inBothModes('a request that has not ended is the first row of the list, and has 
   const response = fetch(`${origin}${SECRET_PATH}`)
   const { waiting: [request] } = await waitingView(origin, hasOne)
   t.match(request, { method: 'GET', route: 'GET /orders/:id', duration: Number, in: { name: 'the handler', source: /waiting\.test\.ts:\d+$/ }, traced: false })
-  t.match(request?.for, [{ kind: 'query', name: "select '<b>' from orders where password = '******'", source: /waiting\.test\.ts:\d+$/, start: Number }])
+  t.match(request?.for, [{ kind: 'query', name: 'select "<b>" from orders where password = \'******\'', source: /waiting\.test\.ts:\d+$/, start: Number }])
   t.match(request?.sentences, [
     /^In the handler, test\/routes\/_profiler\/waiting\.test\.ts:\d+, since \d+\.\d s\.$/,
-    /^Not ended: query select '<b>' from orders where password = '\*{6}', test\/routes\/_profiler\/waiting\.test\.ts:\d+, since \d+\.\d s\.$/
+    /^Not ended: query select "<b>" from orders where password = '\*{6}', test\/routes\/_profiler\/waiting\.test\.ts:\d+, since \d+\.\d s\.$/
   ])
   const { token = '', url = '' } = request ?? {}
   t.equal(new URL(url).search, '?api_key=******&note=%3Cscript%3E%E2%80%AE')
   const list = await page(`${origin}/_profiler/`)
-  t.match(list, /<tbody class="waiting">[^]*In the handler[^]*select &#39;&#60;b&#62;&#39; from orders/)
+  t.match(list, /<tbody class="waiting">[^]*In the handler[^]*select &#34;&#60;b&#62;&#34; from orders/)
   t.notMatch(list, /secret-of-the|<b>|\u202e/)
   t.match(list, `<a href="${token}">${token}</a>`)
   t.notMatch(await page(`${origin}/_profiler/search?status=200`), '<tbody class="waiting">', 'criteria are those of profiles')
@@ -67,7 +67,7 @@ inBothModes('a request that has not ended is the first row of the list, and has 
   for (const panel of ['overview', 'queries', 'events', 'performance', 'request']) {
     const text = await page(`${origin}/_profiler/${token}?panel=${panel}`)
     t.match(text, /What does it wait for\?[^]*In the handler/, panel)
-    t.notMatch(text, /secret-of-the|<b>'|class="failure"|pin-form/, panel)
+    t.notMatch(text, /secret-of-the|<b>"|class="failure"|pin-form/, panel)
   }
   const markdown = await (await fetch(`${origin}/_profiler/${token}.md`)).text()
   t.match(markdown, /^# Not ended: GET [^]*## Waiting[^]*Not ended: query select/)

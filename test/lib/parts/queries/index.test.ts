@@ -85,7 +85,7 @@ inBothModes('the toolbar and the list have the number of queries, and profiles a
   for (const q of ['queries:<20', 'queries:3', 'queries:<=3 status:500']) t.same(await found(q), [other], q)
   for (const q of ['queries:2', 'queries:>26', 'queries:<3']) t.same(await found(q), [], q)
   const asField = (await app.inject('/_profiler/search.json?queries=%3E20&n%2B1=yes')).json<{ profiles: Array<{ values: object }> }>()
-  t.same(asField.profiles.map(({ values }) => values), [{ queries: '26', 'n+1': 'yes' }])
+  t.match(asField.profiles.map(({ values }) => values), [{ queries: '26', 'n+1': 'yes' }])
   for (const [q, sentence] of [['queries:many', '"many" is not a number of queries such as >20'], ['n+1:no', '"no" is not "yes"']] as const) {
     const wrong = await app.inject({ url: `/_profiler/search?${new URLSearchParams({ q })}`, headers: html })
     t.equal(wrong.statusCode, 400)
@@ -93,8 +93,8 @@ inBothModes('the toolbar and the list have the number of queries, and profiles a
   }
 
   const list = JSDOM.fragment((await app.inject({ url: '/_profiler/', headers: html })).body)
-  t.equal(texts(list, '.profiles thead th').at(-1), 'Queries')
-  t.same(texts(list, '.profiles td.of-part'), ['3', '26'])
+  const column = texts(list, '.profiles thead th').indexOf('Queries')
+  t.same([...list.querySelectorAll('.profiles tbody tr')].map(({ children }) => children[column]?.textContent), ['3', '26'])
   t.same(texts(list, '.profiles .facts'), ['n+1: yes'])
 })
 
@@ -103,9 +103,9 @@ inBothModes('pages of profiles without queries are the same as before', async (t
   const answer = await app.inject({ url: '/none', headers: html })
   const stored = await profileOf(app, answer)
   t.equal(stored.collectors.queries, undefined)
-  t.same((await app.inject('/_profiler/search.json')).json().profiles[0].values, undefined)
+  t.notOk('queries' in ((await app.inject('/_profiler/search.json')).json().profiles[0].values ?? {}))
   for (const url of [`/_profiler/${stored.token}`, `/_profiler/${stored.token}?panel=performance`, `/_profiler/${stored.token}.md`, '/_profiler/']) {
-    t.notMatch((await app.inject({ url, headers: url.endsWith('.md') ? {} : html })).body, /panel=queries|Queries|of-part/, url)
+    t.notMatch((await app.inject({ url, headers: url.endsWith('.md') ? {} : html })).body, url === '/_profiler/' ? /panel=queries|<th[^>]*>Queries/ : /panel=queries|Queries/, url)
   }
   t.notMatch((await app.inject({ url: `/_wdt/${stored.token}`, headers: html })).body, /panel=queries|Queries/)
 })
