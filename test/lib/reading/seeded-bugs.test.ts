@@ -63,7 +63,8 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       '# body/quantity must be integer', '{"quantity":"many"}', `declared at \`${at('validation')}\``
     ]],
     [{ url: '/articles' }, [
-      '# No route found for "GET http://localhost/articles"', `- \`GET /api/v1/articles\`: the prefix "/api/v1" is missing in the path (\`${at('wrong prefix')}\`)`
+      '# No route found for "GET http://localhost/articles"',
+      `- \`GET /api/v1/articles\`: the prefix "/api/v1" is missing in the path (\`${at('wrong prefix')}\`)`
     ]],
     [{ url: '/swallowed' }, [
       '- `select nmae from users` failed: no such column: nmae', at('swallowed error'), 'ERROR [app] the users could not be loaded { err: '
