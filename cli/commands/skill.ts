@@ -55,7 +55,10 @@ export const skill: Command = {
       throw Object.assign(new Error(`${problem}: skill install --for is one of ${names}.`), { exitCode: FOUND })
     }
     const { path, fields } = assistant
-    const before = await readFile(path, 'utf8').catch(() => undefined)
+    const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+      return undefined
+    })
     const content = fields === undefined
       ? withSection(before ?? '')
       : `---\n${Object.entries(fields).map((field) => `${field.join(': ')}\n`).join('')}---\n\n${TEXT}`
@@ -65,7 +68,8 @@ export const skill: Command = {
     if (!isSame && !isWritten) throw new Error(`${path} exists with other text, and was not changed: --force does it.`)
     if (isWritten) {
       await mkdir(dirname(path), { recursive: true })
-      await writeFile(path, content)
+      // A link to a missing file is refused.
+      await writeFile(path, content, { flag: before === undefined ? 'wx' : 'w' })
     }
     if (flags.json !== true) await terminal.lines([`${path} ${isWritten ? 'was written' : 'has this text'}.`])
   }

@@ -3,10 +3,10 @@ import { inspected } from '../view/json.js'
 
 const BASES = new Set([Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]
   .map(({ name }) => name))
-/** Properties that are shown by themselves. */
+/** Properties that are shown by themselves, and the values of queries, which have no names to recognize secrets by. */
 const KNOWN = new Set([
   'name', 'message', 'stack', 'code', 'statusCode', 'status', 'cause', 'errors', 'validation', 'validationContext',
-  'serialization'
+  'serialization', 'params', 'parameters', 'bindings'
 ])
 const MAX_FIELDS = 20
 /** Characters of a text. */
@@ -75,6 +75,6 @@ export function fieldsOf (error: object): Record<string, unknown> {
 // Instances, such as the sockets and requests of clients, say nothing of the error.
 function isData (value: unknown): boolean {
   if (typeof value !== 'object' || value === null || types.isProxy(value)) return false
-  if (Object.keys(value).length === 0) return false
-  return Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
+  if (Array.isArray(value)) return value.length > 0
+  return [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null) && Object.keys(value).length > 0
 }

@@ -11,12 +11,14 @@ const MIN_LENGTH = 4
 const NAME = /^[$./]*(?:password|passwd|pwd|pass|token|secret|session|cookie|api_?key|auth|credentials?|code)$/i
 /** What is before a value in messages of PostgreSQL and MySQL. */
 const BEFORE = String.raw`(?<=(?:for type [\w ]{1,40}: |\bvalue:? |\bentry |\$\d+ = |\bnear |\bcontains )["'(])`
-/** A part of the statement in a message of MySQL, which may end within a secret. */
-const NEAR = /(?<=\bnear ')[^]*(?=' at line \d)/g
+/** A part of the statement in a message of MySQL, at most 80 characters, which may end within a secret. */
+const NEAR = /(?<=\bnear ')[^]{0,200}?(?=' at line \d)/g
 
 /** The parts of a value that are masked in what is shown of it. */
 export function maskedTexts (given: unknown, shown: unknown, depth = 0): string[] {
   if (depth > MAX_DEPTH || given === null || given === undefined) return []
+  // The bytes of a buffer are no texts.
+  if (ArrayBuffer.isView(given)) return []
   if (typeof given === 'object') {
     const isMasked = shown === MASKED
     return Object.entries(given).flatMap(([name, value]) =>

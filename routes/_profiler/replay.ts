@@ -79,7 +79,9 @@ export async function sendEdited (
   })
   const text: RequestText = { ...shown, ...Object.fromEntries(changed) }
   try {
-    const stored = changed.length === 0 ? storedRequest(profile) : editedRequest(text, profile)
+    // An application may permit more to the address of another client.
+    const { ip } = request.server.hindsight.originOf(request)
+    const stored = changed.length === 0 ? storedRequest(profile) : editedRequest(text, { ...profile, ip })
     const values = valuesOf(fields, stored.masked, view.masked)
     if (!isSafe(stored.method) && fields.confirm !== '1') {
       throw new BadFieldError('confirm', `${stored.method} is not safe (RFC 9110, section 9.2.1): send confirm=1, too`)

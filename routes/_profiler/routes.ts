@@ -77,7 +77,9 @@ async function sendRequest (request: FastifyRequest, reply: FastifyReply): Promi
 }
 
 /** A request as a profile without a token. */
-function written ({ host, ip }: FastifyRequest, method: string, target: string): Profile {
+function written (request: FastifyRequest, method: string, target: string): Profile {
+  const { host } = request
+  const { ip } = request.server.hindsight.originOf(request)
   const hasBody = /^(?:POST|PUT|PATCH)$/.test(method)
   const headers = { host, accept: '*/*', ...hasBody && { 'content-type': 'application/json' } }
   return {

@@ -197,7 +197,9 @@ function quiet (subscriber: (message: never) => void): (message: unknown) => voi
 function recorded (call: Call, { mask, calledHosts }: Services, since: number): object {
   const { method, url, startedAt, endedAt, status, error, frames = '' } = call
   const [sent, received] = [headersOf(call.requestHeaders), headersOf(call.responseHeaders)]
-  const profile = profileAddress(received['x-debug-token-link'], calledHosts)
+  // Another server may name any address of this machine.
+  const isLocal = URL.canParse(url) && LOCAL.test(new URL(url).hostname)
+  const profile = profileAddress(received['x-debug-token-link'], calledHosts, isLocal)
   const bodyOf = (headers: Record<string, unknown>, { size, start } = NO_BODY): unknown =>
     size > 0 && hasText(headers) ? shownText(Buffer.concat(start).toString(), size, mask) : undefined
   return {
@@ -216,11 +218,11 @@ function recorded (call: Call, { mask, calledHosts }: Services, since: number): 
   }
 }
 
-/** The address of a profile on this machine or one of these hosts, as `X-Debug-Token-Link` has it; else null. */
-export function profileAddress (link: unknown, hosts: readonly string[]): string | null {
+/** The address of a profile on one of these hosts or this machine, as `X-Debug-Token-Link` has it; else null. */
+export function profileAddress (link: unknown, hosts: readonly string[], mayBeLocal = true): string | null {
   const url = typeof link === 'string' && link.length <= MAX_URL && URL.canParse(link) ? new URL(link) : null
   if (url === null || !/^https?:$/.test(url.protocol) || !PROFILE_PATH.test(url.pathname)) return null
-  const isKnown = LOCAL.test(url.hostname) || hosts.some((host) => host.toLowerCase() === url.hostname)
+  const isKnown = (mayBeLocal && LOCAL.test(url.hostname)) || hosts.some((host) => host.toLowerCase() === url.hostname)
   return isKnown ? url.origin + url.pathname : null
 }
 

@@ -33,7 +33,7 @@ export function unixLines (text: string): string {
  */
 export function editedRequest ({ method, url, headers, body }: RequestText, original: Profile): StoredRequest {
   if (!/^\/(?!\/)[^\s\0]*$/.test(url)) throw new NotSendableError('Its URL has to begin with one "/", without blanks.')
-  const fields: Record<string, string[]> = {}
+  const fields = Object.create(null) as Record<string, string[]>
   for (const line of headers.split('\n').filter((line) => line.trim() !== '')) {
     const [, name = '', value = ''] = /^\s*([^\s:]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
     if (name === '') throw new NotSendableError(`"${visibleLine(line).slice(0, 80)}" is not "name: value".`)
