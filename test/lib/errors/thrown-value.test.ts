@@ -34,6 +34,10 @@ t.test('the own properties of an error are plain data, and no getter is called',
     fn () {},
     response: new Map(),
     list: [1],
+    // Values of a query, in errors of Drizzle, TypeORM and Knex.
+    params: ['ada', 'hunter2'],
+    parameters: ['ada', 'hunter2'],
+    bindings: ['ada', 'hunter2'],
     data: { a: 1 },
     void: {}
   })

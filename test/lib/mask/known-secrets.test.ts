@@ -10,6 +10,7 @@ t.test('the masked parts of a value are found in what is shown of it', async t =
     [['ann', 'hunter2', 1234, true, null], ['ann', MASKED, MASKED, true, null], ['hunter2', '1234']],
     [{ login: { password: 'hunter2' }, list: ['k1'] }, { login: { password: MASKED }, list: MASKED }, ['hunter2', 'k1']],
     [[['k1'], { a: ['k2', 5n] }], MASKED, ['k1', 'k2', '5']],
+    [{ hash: Buffer.from('ab') }, { hash: MASKED }, []],
     ['password', MASKED, []],
     ['ann', 'ann', []],
     ['something else', `not ${MASKED} that`, []],

@@ -162,10 +162,11 @@ inBothModes('a request is changed in the form: what is masked keeps its place, a
   t.match(orders[1], { body: { amount: 3, password: 'hun"ter' }, headers: { cookie: 'sid=new', 'x-new': '<b>one</b>' } })
   t.equal((orders[1] as { headers: Record<string, string> }).headers['x-kind'], undefined)
 
-  const { token } = await profileOf(app, await app.inject('/stock/7?x=1'))
+  const { token } = await profileOf(app, await app.inject({ url: '/stock/7?x=1', remoteAddress: '127.0.0.9' }))
   const answer = async (fields: Record<string, string>) => (await send(app, token, fields)).json()
   t.match(await answer({ url: '/stock/8?y=%20' }), { status: 200, replayOf: token })
-  t.match((await newest(app)).url, /\/stock\/8\?y=%20$/)
+  t.match(await newest(app), { url: /\/stock\/8\?y=%20$/, ip: '127.0.0.1' }, 'sent from the address of its sender')
+  t.equal((await answer({ headers: 'host: localhost\nconstructor: x' })).status, 200)
   t.match(await answer({ method: 'post', url: '/orders' }), { detail: /^Invalid "confirm": POST is not safe/ })
   t.equal((await answer({ method: 'post', url: '/orders', body: 'not {json', headers: 'content-type: application/json', confirm: '1' })).status, 400)
   for (const [fields, status, detail] of [

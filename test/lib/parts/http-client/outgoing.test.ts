@@ -5,6 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { fetch as undiciFetch, request as undiciRequest } from 'undici'
 import type { ProfilerSettings } from '../../../../lib/options.js'
+import { profileAddress } from '../../../../lib/parts/http-client/outgoing.js'
 import { build, profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
 
@@ -266,4 +267,12 @@ inBothModes('bodies of calls that are JSON or text are recorded with the option,
     const panel = (await app.inject({ url: `/_profiler/${profile.token}?panel=http-client`, headers: { accept: 'text/html' } })).body
     t.equal(panel.split('<summary>Response body</summary>').length - 1, callBodies ? 3 : 0)
   }
+})
+
+t.test('a server of another machine names no profile of this one', async (t) => {
+  const [local, named] = ['http://localhost:3000/_profiler/abcdef', 'http://stock.internal/_profiler/abcdef']
+  t.equal(profileAddress(local, []), local)
+  t.equal(profileAddress(local, ['stock.internal'], false), null)
+  t.equal(profileAddress(named, ['stock.internal'], false), named)
+  t.equal(profileAddress(named, []), null)
 })
