@@ -167,8 +167,8 @@ function differencesSection ({ token, summary, title, why, differences }: LastSu
     blocks: [
       ...lines.length === 0 ? [NO_DIFFERENCE] : [],
       ...why === undefined ? [] : [escapeMarkdown(why)],
-      `Compared with profile ${code(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}. ` +
-        `Replay: ${code(`fastify-hindsight replay ${token}`)}. ` +
+      `Compared with profile ${code(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}.`,
+      `Replay: ${code(`fastify-hindsight replay ${token}`)}. ` +
         `Compare: ${code(`fastify-hindsight compare ${summary.token} ${token}`)}.`
     ]
   }

@@ -70,11 +70,11 @@ export async function sendEdited (
 ): Promise<Profile | undefined> {
   const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
   const { replay } = await import('../../lib/reading/replay/replay.js')
-  const { editedRequest, textOf, unixLines } = await import('../../lib/reading/replay/edited.js')
+  const { editedRequest, restored, textOf, unixLines } = await import('../../lib/reading/replay/edited.js')
   const view = await viewOf(request, profile)
   const shown = textOf(view.request)
   const changed = Object.entries(shown).flatMap(([name, known]) => {
-    const given = fields[name] === undefined ? known : unixLines(textField(fields, name))
+    const given = fields[name] === undefined ? known : restored(unixLines(textField(fields, name)), known)
     return given === unixLines(known) ? [] : [[name, given]]
   })
   const text: RequestText = { ...shown, ...Object.fromEntries(changed) }

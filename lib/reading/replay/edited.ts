@@ -2,7 +2,7 @@ import { parse } from 'node:querystring'
 import { MASKED } from '../../mask/mask.js'
 import { attempt } from '../../parts/read.js'
 import type { Profile } from '../../store/profile.js'
-import { visibleLine } from '../../view/visible.js'
+import { visible, visibleLine } from '../../view/visible.js'
 import type { FilledRequest } from './fill.js'
 import { NotSendableError, storedRequest, type StoredRequest } from './stored-request.js'
 
@@ -20,6 +20,12 @@ export function textOf ({ method, target, headers, body = '' }: FilledRequest): 
   const lines = Object.entries(headers).flatMap(([name, value]) =>
     [value].flat().map((one) => `${name}: ${visibleLine(one)}`))
   return { method, url: target, headers: lines.join('\n'), body }
+}
+
+/** A text of a form with the hidden characters of the known text, which the form shows as `⟨U+202E⟩`. */
+export function restored (given: string, known: string): string {
+  const hidden = [...new Set(known)].filter((character) => visible(character) !== character)
+  return hidden.reduce((text, character) => text.replaceAll(visible(character), character), given)
 }
 
 /** A text without the line breaks that forms change. */

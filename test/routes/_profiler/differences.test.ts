@@ -62,7 +62,7 @@ t.test('a failure is compared with the last success, with any difference', async
   const { body } = await app.inject(String(markdown.headers.location))
   t.match(body, /## What happened\n[^]*## Differences from the last success\n\n```text\noutgoing GET [^\n]*: 200 → 500\n```\n/)
   t.match(body, /\nCompared with profile `[0-9a-f]{6}`, 200, /)
-  t.match(body, / Replay: `fastify-hindsight replay [0-9a-f]{6}`\. Compare: /)
+  t.match(body, /\nReplay: `fastify-hindsight replay [0-9a-f]{6}`\. Compare: /)
   t.notMatch(body, 'hidden')
 })
 

@@ -166,6 +166,11 @@ inBothModes('a request is changed in the form: what is masked keeps its place, a
   const answer = async (fields: Record<string, string>) => (await send(app, token, fields)).json()
   t.match(await answer({ url: '/stock/8?y=%20' }), { status: 200, replayOf: token })
   t.match(await newest(app), { url: /\/stock\/8\?y=%20$/, ip: '127.0.0.1' }, 'sent from the address of its sender')
+  const odd = await profileOf(app, await app.inject({ method: 'POST', url: '/orders', payload: { note: 'a\u202eb' } }))
+  const body = valueOf(load((await app.inject({ url: `/_profiler/${odd.token}/replay`, headers: html })).body), 'body') ?? ''
+  t.match(body, '⟨U+202E⟩')
+  await send(app, odd.token, { body: body.replace('a', 'c'), confirm: '1' })
+  t.match(orders.at(-1), { body: { note: 'c\u202eb' } }, 'hidden characters are sent as they were')
   t.equal((await answer({ headers: 'host: localhost\nconstructor: x' })).status, 200)
   t.match(await answer({ method: 'post', url: '/orders' }), { detail: /^Invalid "confirm": POST is not safe/ })
   t.equal((await answer({ method: 'post', url: '/orders', body: 'not {json', headers: 'content-type: application/json', confirm: '1' })).status, 400)
