@@ -92,6 +92,7 @@ const RUNS: Array<[script: string, signal: NodeJS.Signals, times: number]> = [
   ['example', 'SIGTERM', 1],
   ['example:js', 'SIGTERM', 1],
   ['example:ts', 'SIGTERM', 1],
+  ['example:services', 'SIGTERM', 1],
   ['fixture', 'SIGTERM', 1]
 ]
 
