@@ -32,8 +32,10 @@ const warmUp = values.quick ? 6_000 : 20_000
 const cpuProfiles = values['cpu-prof'] === undefined ? {} : { cpuProfiles: resolve(values['cpu-prof']) }
 const machine = `${cpus().length} × ${cpus()[0]?.model ?? ''}, load ${(loadavg()[0] ?? 0).toFixed(2)}`
 console.log(`Node.js ${process.version}, ${machine}; ${pairs} pairs of ${requests} requests\n`)
-console.log('| scenario | what | against | goal | figure | met | CPU a request, ours / base |')
-console.log('|---|---|---|---|---|---|---|')
+if ([...SCENARIOS.map(({ name }) => name), 'latency', 'suite'].some(isChosen)) {
+  console.log('| scenario | what | against | goal | figure | met | CPU a request, ours / base |')
+  console.log('|---|---|---|---|---|---|---|')
+}
 for (const scenario of SCENARIOS.filter(({ name }) => isChosen(name))) {
   console.log(row(scenario, await measurePair(scenario, { pairs, requests, warmUp, ...cpuProfiles })))
 }
