@@ -76,5 +76,6 @@ export function fieldsOf (error: object): Record<string, unknown> {
 function isData (value: unknown): boolean {
   if (typeof value !== 'object' || value === null || types.isProxy(value)) return false
   if (Array.isArray(value)) return value.length > 0
-  return [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null) && Object.keys(value).length > 0
+  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
+  return isPlain && Object.keys(value).length > 0
 }
