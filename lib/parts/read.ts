@@ -205,3 +205,14 @@ export function synchronous<T> (result: T): T {
   Promise.resolve(result).catch(() => {})
   throw new Error('it returned a promise')
 }
+
+/** The time in which at least one of these ran, in milliseconds; what has not ended counts as 0. */
+export function timeOf (all: ReadonlyArray<{ start: number, duration: number | null }>): number {
+  let [total, until] = [0, -Infinity]
+  for (const { start, duration } of [...all].sort((a, b) => a.start - b.start)) {
+    const end = start + (duration ?? 0)
+    total += Math.max(0, end - Math.max(start, until))
+    until = Math.max(until, end)
+  }
+  return total
+}

@@ -7,6 +7,7 @@ const DELAY = 1_000
 /** Milliseconds by which the clocks of two machines may differ. */
 const MAX_DIFFERENCE = 5_000
 
+/** That of this thread: tests of an application may replace the global one. */
 const { setTimeout } = globalThis
 
 /**

@@ -38,7 +38,7 @@ const UNASKED = new RegExp('^[^?#]*/(?:' + [
 /** A pattern whose last segment has a wildcard or a parameter; `::` is a colon. */
 const ANY_FILE = /(?:\*|(?<!:):(?!:))[^/]*$/
 
-/** Whether nobody asked for it, and it succeeded, or no route, or only one for any file, has the path. */
+/** Whether browsers request the path of any server, and it succeeded, or was not found and no route declares it. */
 function isUnasked ({ status, route, url }: Profile): boolean {
   const path = url.replace(/[?#][^]*$/, '')
   const mayBe = status < 400 || (status === 404 && (route === null || ANY_FILE.test(route.pattern)))

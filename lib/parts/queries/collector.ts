@@ -14,6 +14,7 @@ import { caller, framesHere } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
+import { timeOf } from '../read.js'
 import { watchChannels } from './channels.js'
 import { findingsOf } from './findings.js'
 import { driverQueries, groupsOf } from './groups.js'
@@ -23,7 +24,7 @@ import { queryOfSpan } from './query-spans.js'
 import type { QueryError, RecordedQuery } from './recorded-query.js'
 import { keepRunners } from './runners.js'
 import { shapeOf } from './sql.js'
-import { copyOf, identityOf, timeOf, type Caller, type Traced } from './trace.js'
+import { copyOf, identityOf, type Caller, type Traced } from './trace.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {

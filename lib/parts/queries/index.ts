@@ -5,14 +5,14 @@ import { milliseconds } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { counted, cut, wordFor } from '../../view/visible.js'
 import { COMPARISON, type Part, type TimelineEntry } from '../part.js'
-import { addressOf, dataOf, listOf, numberOf, withLate, type Data } from '../read.js'
+import { addressOf, dataOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { watchQueries } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import { findingText, panelOf } from './panel.js'
 import type { Finding, QueryError, RecordedQuery } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { markOf, runnable } from './statement-text.js'
-import { placeOf, timeOf } from './trace.js'
+import { placeOf } from './trace.js'
 
 /** Characters of a statement of the Markdown. */
 const MAX_STATEMENT = 200

@@ -133,14 +133,3 @@ function fileOf ({ source }: OwnFrame): string {
 export function placeOf ({ source }: Pick<RecordedQuery, 'source'>): string {
   return source === null ? 'an unknown line' : shortFile(source.replace(/:\d+$/, ''))
 }
-
-/** The time in which at least one query ran, in milliseconds. */
-export function timeOf (queries: ReadonlyArray<Pick<RecordedQuery, 'start' | 'duration'>>): number {
-  let [total, until] = [0, -Infinity]
-  for (const { start, duration } of [...queries].sort((a, b) => a.start - b.start)) {
-    const end = start + (duration ?? 0)
-    total += Math.max(0, end - Math.max(start, until))
-    until = Math.max(until, end)
-  }
-  return total
-}

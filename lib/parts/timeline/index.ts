@@ -5,7 +5,7 @@ import { html } from '../../view/html.js'
 import { counted, cut, grouped, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
-import { addressOf, dataOf, lineOf, numberOf, timelineOf, type Span } from '../read.js'
+import { addressOf, dataOf, lineOf, numberOf, timelineOf, timeOf, type Span } from '../read.js'
 import { rowsOf, type Row } from './rows.js'
 
 /** Rows of a page. */
@@ -137,7 +137,7 @@ function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): string {
   const [entry] = entries as [Span]
   const { source, failed } = entry
   const code = source == null || entries.some((one) => one.source !== source) ? '' : lineOf(source)
-  const time = entries.some(({ duration }) => duration === null) ? null : durationOf(entries)
+  const time = entries.some(({ duration }) => duration === null) ? null : timeOf(entries)
   const shown = time === 0 ? html`at ${milliseconds(entry.start)}` : pending(time)
   const count = entries.length > 1 && name === undefined ? html`<b>${entries.length} ×</b> ` : ''
   const text = visibleLine(name ?? (entries.length > 1 ? entry.group ?? entry.name : entry.name))
@@ -145,17 +145,6 @@ function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): string {
     html`${cut(text, MAX_NAME)}</span>!${code === '' ? '' : html`<small>${placeOf(code, null).shown}</small>`}</span>` +
     html`<svg>!${bars(entries, axis)}</svg><span class="number">!${shown}</span></summary>` +
     html`<div class="more">!${entries.length > 1 ? members(entries, view) : details(entry, view)}</div></details>`
-}
-
-/** Entries that overlap are counted once. */
-function durationOf (entries: readonly Span[]): number {
-  let [sum, end] = [0, -Infinity]
-  for (const { start, duration } of entries) {
-    const until = start + Number(duration)
-    sum += Math.max(0, until - Math.max(start, end))
-    end = Math.max(end, until)
-  }
-  return sum
 }
 
 function details (entry: Span, { editor }: PanelView): string {
