@@ -183,7 +183,7 @@ if (browser !== undefined) {
       await page.goto(`${origin}/_profiler/`)
       const box = await page.locator('.profiles tbody tr').first().boundingBox()
       t.ok(box !== null && box.y + box.height <= height, `${width}: the first result ends at ${box && box.y + box.height}`)
-      await page.waitForFunction("document.querySelector('.live-state').textContent === 'Waiting for requests'")
+      await page.locator('.live-state', { hasText: 'Waiting for requests' }).waitFor()
       for (let i = 100; await page.locator('.profiles tbody tr').count() < 7; i++) {
         save(i % 2 === 0 ? profile(`000${i}`, { duration: 1_000_000, method: 'PROPFIND' }) : failure(`000${i}`, { status: 500 }))
         await page.waitForTimeout(300)
