@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http'
 import type { Representation } from '../http/header-text.js'
+import { STATUS_CODES } from '../http/node-http.js'
 import { html, htmlPage } from '../view/html.js'
 import { cut } from '../view/visible.js'
 

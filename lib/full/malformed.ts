@@ -1,10 +1,11 @@
-import { METHODS, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { headerText, percentDecoded } from '../http/header-text.js'
 import {
   badRequest, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError
 } from '../http/http-errors.js'
+import { METHODS } from '../http/node-http.js'
 import { isOwnOrigin } from '../http/origin.js'
 import { connectionOf, refuse, trackResponses, type RefusedRequest } from '../http/refused-message.js'
 import type { ServerSettings } from '../options.js'

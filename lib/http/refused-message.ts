@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { html, htmlPage } from '../view/html.js'
+import { STATUS_CODES } from './node-http.js'
 
 /** A message that never became a request, or whose body was refused; it is answered on its socket. */
 export interface MalformedMessage {

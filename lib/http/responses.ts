@@ -43,11 +43,16 @@ export function dropReplaced (reply: FastifyReply, onlyOfBody = false): void {
   for (const name of onlyOfBody ? OF_BODY : [...OF_BODY, ...OF_RESPONSE]) reply.removeHeader(name)
 }
 
+/** Whether a payload is a `Response`, as Fastify recognizes it: the class itself loads undici with its first use. */
+export function isResponse (payload: unknown): payload is Response {
+  return Object.prototype.toString.call(payload) === '[object Response]'
+}
+
 /** Whether a payload is a stream. */
 export function isStream (payload: unknown): boolean {
   if (typeof payload !== 'object' || payload === null || Buffer.isBuffer(payload)) return false
   const { pipe, getReader } = payload as { pipe?: unknown, getReader?: unknown }
-  return typeof pipe === 'function' || typeof getReader === 'function' || payload instanceof Response
+  return typeof pipe === 'function' || typeof getReader === 'function' || isResponse(payload)
 }
 
 /** Responses without an end, which clients close (HTML Standard, section 9.2; RFC 2046, section 5.1). */

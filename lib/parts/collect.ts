@@ -4,7 +4,6 @@ import { isStream } from '../http/responses.js'
 import type { Recording } from '../recording/recording.js'
 import { cut } from '../view/visible.js'
 import type { Collector } from './part.js'
-import { attempt } from './read.js'
 
 const MAX_BYTES = 64 * 1024
 const MAX_DEPTH = 16
@@ -22,6 +21,23 @@ export function collectData (
   return Object.fromEntries(collectors.map(({ name, collect }) =>
     // A copy: the application may change its data later.
     [name, attempt(() => snapshot((collect(request, reply) as unknown) ?? null), failure)]))
+}
+
+/** The result of a function, or, if it throws, that of the second one. */
+export function attempt<T> (read: () => T, otherwise: (error: unknown) => T): T {
+  try {
+    return synchronous(read())
+  } catch (error) {
+    return otherwise(error)
+  }
+}
+
+/** The result of a function of an application; throws for a promise. */
+export function synchronous<T> (result: T): T {
+  if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return result
+  // Its rejection would end the process.
+  Promise.resolve(result).catch(() => {})
+  throw new Error('it returned a promise')
 }
 
 /** The data of a collector of Hindsight; `{ error }` if it fails. */

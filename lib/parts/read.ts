@@ -4,6 +4,7 @@ import type { Profile } from '../store/profile.js'
 import { failed, fields, json } from '../view/components.js'
 import { isObject, type Data } from '../view/json.js'
 import { cut, visibleLine } from '../view/visible.js'
+import { attempt, synchronous } from './collect.js'
 import type { GROUPS, PanelView, Part, TimelineEntry, UnfinishedProfile } from './part.js'
 
 export { isObject, type Data }
@@ -187,23 +188,6 @@ export function timelineOf (parts: readonly Part[], profile: Profile): Span[] {
   })
     .filter(({ start }) => Number.isFinite(start))
     .sort((a, b) => a.start - b.start || Number(b.duration) - Number(a.duration))
-}
-
-/** The result of a function, or, if it throws, that of the second one. */
-export function attempt<T> (read: () => T, otherwise: (error: unknown) => T): T {
-  try {
-    return synchronous(read())
-  } catch (error) {
-    return otherwise(error)
-  }
-}
-
-/** The result of a function of an application; throws for a promise. */
-export function synchronous<T> (result: T): T {
-  if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return result
-  // Its rejection would end the process.
-  Promise.resolve(result).catch(() => {})
-  throw new Error('it returned a promise')
 }
 
 /** The time in which at least one of these ran, in milliseconds; what has not ended counts as 0. */

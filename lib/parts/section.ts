@@ -1,4 +1,4 @@
-import { diffArrays } from 'diff'
+import { diffArrays } from 'diff/lib/diff/array.js'
 import { isObject, type Data } from '../view/json.js'
 
 /** A value or an item that is not the same in both profiles. */

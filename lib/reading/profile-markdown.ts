@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http'
 import { hintParts } from '../error-page/render-text.js'
 import { shortFile } from '../errors/stack-frame.js'
+import { STATUS_CODES } from '../http/node-http.js'
 import { byOrder, hintsOf, isObject, listOf, resultsOf, sentencesOf } from '../parts/read.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'

@@ -1,11 +1,11 @@
 import { errorMonitor } from 'node:events'
-import { STATUS_CODES } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { finished, Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { read } from '../errors/thrown-value.js'
-import { isEndless, isStream, isUpgraded } from '../http/responses.js'
+import { STATUS_CODES } from '../http/node-http.js'
+import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 
 /**
@@ -140,7 +140,7 @@ function watchBody (payload: unknown, onError: (error: unknown) => void): void {
     payload.once(errorMonitor, onError)
     return
   }
-  const body = payload instanceof Response ? payload.body : payload
+  const body = isResponse(payload) ? payload.body : payload
   if (!(body instanceof ReadableStream)) return
   finished(body as never, (error) => { if (error != null) onError(error) })
 }

@@ -4,7 +4,8 @@ import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { require } from '../../require.js'
-import { attempt, fieldsPart, type Data } from '../read.js'
+import { attempt } from '../collect.js'
+import { fieldsPart, type Data } from '../read.js'
 import type { Values } from '../section.js'
 
 /** Versions, and a hash of the options. */

@@ -4,7 +4,7 @@ import { workOf } from '../../lifecycle/services.js'
 import type { LogLevel } from '../../logs/log-record.js'
 import { cut } from '../../view/visible.js'
 import type { Part } from '../part.js'
-import { attempt } from '../read.js'
+import { attempt } from '../collect.js'
 
 /** Characters of a line. */
 const MAX_TEXT = 10_000

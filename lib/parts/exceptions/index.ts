@@ -8,9 +8,9 @@ import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import { isFailure, type Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import { attempt, listHint, listOf } from '../read.js'
+import { listHint, listOf } from '../read.js'
 import type { PanelView, Part } from '../part.js'
-import { plainCopy } from '../collect.js'
+import { attempt, plainCopy } from '../collect.js'
 
 /** Characters. */
 const MAX_SHOWN = 300

@@ -6,12 +6,11 @@ import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { workEnded, workOf, type Services, type WorkPlace } from '../../lifecycle/services.js'
-import { round } from '../collect.js'
+import { attempt, round } from '../collect.js'
 import { framesHere } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { shownHeaders } from '../events/index.js'
 import { hasText, MAX_BODY, shownText } from '../request/collector.js'
-import { attempt } from '../read.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {

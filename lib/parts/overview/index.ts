@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http'
 import type { FlattenedException } from '../../errors/exception.js'
+import { STATUS_CODES } from '../../http/node-http.js'
 import { escapeMarkdown, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { lead, milliseconds, note, pending, placeOf, section, statusBadge } from '../../view/components.js'

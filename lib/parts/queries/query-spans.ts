@@ -1,6 +1,6 @@
 import type { Query } from '../../queries/query.js'
 import { addressOf } from '../read.js'
-import type { SpanOwner } from '../spans/index.js'
+import type { SpanOwner } from '../spans/span-processor.js'
 import { shapeReader } from './sql.js'
 import { isSql } from './tokens.js'
 

@@ -4,14 +4,14 @@ import { isInjection } from 'light-my-request'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { sourceOfCaller } from '../../errors/stack-frame.js'
 import { targetOf } from '../../http/request-target.js'
+import { isResponse } from '../../http/responses.js'
 import { attributesOf, recordingOf, stateOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Recording } from '../../recording/recording.js'
 import type { Mask } from '../../mask/mask.js'
 import { grouped } from '../../view/visible.js'
-import { binaryText, snapshot } from '../collect.js'
+import { attempt, binaryText, snapshot } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
-import { attempt } from '../read.js'
 import { isSame } from '../wire/changes.js'
 
 const MAX_USER_FIELDS = 50
@@ -105,7 +105,7 @@ export function recordResponse (
   const recording = recordingOf(request)
   // Of two responses the first is sent.
   if (recording.sentAgain !== undefined && recording.collected.response !== undefined) return
-  const watched = payload instanceof Response ? watchResponse(payload) : null
+  const watched = isResponse(payload) ? watchResponse(payload) : null
   const isBuffer = Buffer.isBuffer(payload)
   const sizeOfPayload = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
   const stream = sizeOfPayload === null && watched === null ? binaryText(payload) : null

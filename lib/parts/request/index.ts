@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http'
 import { shortFile } from '../../errors/stack-frame.js'
 import { isClientHeader, prefersHtml } from '../../http/header-text.js'
+import { STATUS_CODES } from '../../http/node-http.js'
 import type { Profile } from '../../store/profile.js'
 import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'
 import { html } from '../../view/html.js'

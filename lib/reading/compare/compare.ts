@@ -1,4 +1,5 @@
-import { attempt, byOrder, labelOf, listOf, resultsOf } from '../../parts/read.js'
+import { attempt } from '../../parts/collect.js'
+import { byOrder, labelOf, listOf, resultsOf } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { ComparedSection, Part } from '../../parts/part.js'
 import { flattenPaths, Section, type Values } from '../../parts/section.js'

@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http'
 import createError from '@fastify/error'
+import { STATUS_CODES } from '../../http/node-http.js'
 import { MASKED } from '../../mask/mask.js'
 import { visibleJson } from '../../view/json.js'
 import { requestOf, responseOf } from '../../parts/request/index.js'

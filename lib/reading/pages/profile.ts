@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from '../../http/node-http.js'
 import { visibleLine, wordFor } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'

@@ -1,6 +1,6 @@
 import { parse } from 'node:querystring'
 import { MASKED } from '../../mask/mask.js'
-import { attempt } from '../../parts/read.js'
+import { attempt } from '../../parts/collect.js'
 import type { Profile } from '../../store/profile.js'
 import { visible, visibleLine } from '../../view/visible.js'
 import type { FilledRequest } from './fill.js'

@@ -1,0 +1,143 @@
+import { performance } from '../../clock.js'
+import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
+import { servicesOf } from '../../lifecycle/services.js'
+import type { Mask } from '../../mask/mask.js'
+import { cut } from '../../view/visible.js'
+import { plainCopy, round } from '../collect.js'
+import type { Data } from '../read.js'
+
+declare module '../../recording/recording.js' {
+  interface Recording {
+    /** The spans that were started while the request was handled. */
+    spans?: SpanLog
+    /** Makes a function that finds what other parts have recorded of the operations of spans. */
+    spanOwner?: () => SpanOwner
+  }
+}
+
+/**
+ * Returns the address of the record of a span's operation; null where there is none. Times are on the clock of
+ * `performance.now()`.
+ */
+export type SpanOwner =
+  (span: { attributes: Readonly<Record<string, unknown>>, startedAt: number, endedAt: number }) => string | null
+
+const MAX_SPANS = 200
+const MAX_NAME = 200
+const MAX_ATTRIBUTES = 32
+const MAX_TEXT = 500
+const KINDS = ['internal', 'server', 'client', 'producer', 'consumer']
+const ERROR = 2
+
+/** Seconds, and nanoseconds of the last of them. */
+type HrTime = readonly [seconds: number, nanoseconds: number]
+
+/** The properties of a span of OpenTelemetry's SDK (2.x and later) that are read. */
+export interface SpanLike {
+  name: string
+  kind?: number
+  spanContext (): { traceId: string, spanId: string }
+  parentSpanContext?: { spanId: string } | undefined
+  startTime?: HrTime
+  duration?: HrTime
+  ended?: boolean
+  status?: { code: number, message?: string }
+  attributes?: object
+  instrumentationScope?: { name: string }
+}
+
+/** The interface `SpanProcessor` of OpenTelemetry's SDK. */
+export interface HindsightSpanProcessor {
+  onStart (span: SpanLike): void
+  onEnd (span: SpanLike): void
+  forceFlush (): Promise<void>
+  shutdown (): Promise<void>
+}
+
+/**
+ * Makes a span processor that adds the spans of the application to the profile of the request in whose asynchronous
+ * context they started: `new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor(), …] })`.
+ * It keeps a reference to a span until the profile is built, and does nothing where no request is recorded.
+ */
+export function hindsightSpanProcessor (): HindsightSpanProcessor {
+  return {
+    onStart (span) {
+      const request = requestContext.getStore()?.request
+      if (request === undefined) return
+      const recording = recordingOf(request)
+      if (!recording.isRecording) return
+      if (recording.spans === undefined) {
+        const { mask } = servicesOf(request)
+        const log = recording.spans = new SpanLog()
+        recording.collect('spans', () => log.record(mask, recording.timing.startedAt, recording.spanOwner?.()))
+      }
+      recording.spans.add(span)
+    },
+    // The end of a span is read from the span when the profile is built.
+    onEnd () {},
+    async forceFlush () {},
+    async shutdown () {}
+  }
+}
+
+/** The spans of one request. */
+export class SpanLog {
+  readonly #spans: Array<{ span: SpanLike, startedAt: number }> = []
+  #count = 0
+
+  /** Adds a span that starts now; above the limit it is only counted. */
+  add (span: SpanLike): void {
+    this.#count++
+    if (this.#spans.length < MAX_SPANS) this.#spans.push({ span, startedAt: startOf(span) })
+  }
+
+  /** The spans as plain data, masked, in the order of their start. */
+  record (mask: Mask, since: number, owner: SpanOwner = () => null): { count: number, spans: Data[] } {
+    const spans = this.#spans.map(({ span, startedAt }) => {
+      const { attributes = {}, ended, duration } = span
+      const endedAt = ended === true && duration !== undefined ? startedAt + milliseconds(duration) : Infinity
+      const shownAs = owner({ attributes: attributes as Readonly<Record<string, unknown>>, startedAt, endedAt })
+      const data = recorded(span, startedAt - since, mask)
+      return data === null || shownAs === null ? data : { ...data, shownAs }
+    }).filter((span) => span !== null)
+    return { count: this.#count, spans }
+  }
+}
+
+// On the clock of `performance.now()`. Clocks differ by up to 2 ms; a larger difference is an explicit start time.
+function startOf ({ startTime }: SpanLike): number {
+  const now = performance.now()
+  const late = startTime === undefined ? 0 : Date.now() - milliseconds(startTime)
+  return Math.abs(late) > 2 ? now - late : now
+}
+
+/**
+ * A span as a profile has it. `start`: milliseconds since the request arrived. `duration`: null if it has not ended.
+ * Null for a span of another form, such as that of an unknown version of the SDK.
+ */
+function recorded (span: SpanLike, start: number, mask: Mask): Data | null {
+  const nameOf = (text: unknown): string => mask.text(String(text).slice(0, MAX_NAME))
+  try {
+    const { traceId, spanId } = span.spanContext()
+    const { parentSpanContext, kind = 0, status, ended, duration, attributes = {}, instrumentationScope } = span
+    const first = Object.fromEntries(Object.entries(attributes).slice(0, MAX_ATTRIBUTES))
+    return {
+      traceId: String(traceId).slice(0, 32),
+      spanId: String(spanId).slice(0, 16),
+      ...(parentSpanContext !== undefined && { parentId: String(parentSpanContext.spanId).slice(0, 16) }),
+      name: nameOf(span.name),
+      kind: KINDS[kind] ?? 'internal',
+      scope: nameOf(instrumentationScope?.name ?? ''),
+      start: round(start),
+      duration: ended === true && duration !== undefined ? round(milliseconds(duration)) : null,
+      ...(status?.code === ERROR && { error: mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
+      attributes: mask.value(plainCopy(first, (text) => cut(text, MAX_TEXT)))
+    }
+  } catch {
+    return null
+  }
+}
+
+function milliseconds ([seconds, nanoseconds]: HrTime): number {
+  return seconds * 1000 + nanoseconds / 1e6
+}
