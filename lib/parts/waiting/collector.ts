@@ -23,7 +23,7 @@ interface CurrentCode {
 
 /** Something that a request has begun and that has not ended. */
 interface PendingWork extends CurrentCode {
-  /** `timer`, `await`, `promise`, or the name of such an entry in the waterfall: `query`, `outgoing HTTP call`, … */
+  /** `timer`, `await`, `promise`, or the name of such an entry of the timeline: `query`, `outgoing HTTP call`, … */
   kind: string
 }
 
