@@ -93,7 +93,7 @@ function recordController (context: ExecutionContext): boolean {
   if (!debug || !recordingOf(request).isRecording) return true
   const method = context.getHandler()
   const name = `${context.getClass().name}.${method.name}`
-  recordingOf(request).controller = { name, source: functionPlace(method) }
+  recordingOf(request).controller = { name, get source () { return functionPlace(method) } }
   setCurrentCode(request, reply, 'handler')
   return true
 }

@@ -8,11 +8,14 @@ type UnrecordedCode =
   'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'error handler' | 'Fastify' |
   'diagnostic page' | 'Hindsight'
 
-/** A header that was changed by code that is not recorded as an event. */
-interface UnrecordedChange extends Change {
-  by: UnrecordedCode
+interface Source {
   /** Where the route was declared, `file:line`; of the handler and of hooks of the route. */
   source?: string
+}
+
+/** A header that was changed by code that is not recorded as an event. */
+interface UnrecordedChange extends Change, Source {
+  by: UnrecordedCode
   /** How many events there were before it. */
   after: number
 }
@@ -24,10 +27,15 @@ export interface RecordedFunction {
   /** The place in the order of listeners; -1 for a hook. */
   index: number
   /** Of a hook: the plugin that added it. */
-  plugin?: string
+  plugin?: string | undefined
   /** Of a hook: where it was added, `file:line`. */
-  source?: string
+  source?: string | undefined
 }
+
+/** Finds the place of code, `file:line`; it reads files, and is called when a profile is built. */
+type FindSource = () => string | null | undefined
+
+interface CurrentCode { by: UnrecordedCode, find?: FindSource | undefined }
 
 /** A recorded function that runs, or has run. */
 export class HookRun {
@@ -73,9 +81,9 @@ export class EventRecorder {
   readonly #runs: HookRun[] = []
   #running: HookRun | null = null
   #headers: Headers = {}
-  #currentCode: { by: UnrecordedCode, source?: string } = { by: 'before Hindsight' }
+  #currentCode: CurrentCode = { by: 'before Hindsight' }
   /** `after` is the number of runs here. */
-  readonly #unrecordedChanges: UnrecordedChange[] = []
+  readonly #unrecordedChanges: Array<{ change: Change, code: CurrentCode, after: number }> = []
 
   /** `startedAt`: milliseconds on the clock of `performance.now()`. */
   constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask) {
@@ -85,9 +93,9 @@ export class EventRecorder {
   }
 
   /** Names the code to which header changes are attributed from now on while no recorded function runs. */
-  setCurrentCode (reply: FastifyReply, by: UnrecordedCode, source?: string | null): void {
+  setCurrentCode (reply: FastifyReply, by: UnrecordedCode, find?: FindSource): void {
     this.#compare(reply)
-    this.#currentCode = { by, ...(source != null && { source }) }
+    this.#currentCode = { by, find }
   }
 
   /** Attributes the last header changes; to be called at the end of the response. */
@@ -138,8 +146,8 @@ export class EventRecorder {
   }
 
   /** The code that runs while no recorded function does. */
-  get currentCode (): { readonly by: UnrecordedCode, readonly source?: string } {
-    return this.#currentCode
+  get currentCode (): { readonly by: UnrecordedCode } & Source {
+    return sourceOf(this.#currentCode)
   }
 
   /** Whether a listener was reached in a pass. */
@@ -171,8 +179,8 @@ export class EventRecorder {
 
   /** The header changes that belong to none of the events that `events` has returned. */
   unrecordedChanges (): UnrecordedChange[] {
-    return this.#unrecordedChanges.map((change) =>
-      ({ ...change, after: this.#runs[change.after - 1]?.position ?? 0 }))
+    return this.#unrecordedChanges.map(({ change, code, after }) =>
+      ({ ...change, ...sourceOf(code), after: this.#runs[after - 1]?.position ?? 0 }))
   }
 
   #compare (reply: FastifyReply): void {
@@ -190,7 +198,7 @@ export class EventRecorder {
       return
     }
     for (const change of changes.slice(0, MAX_UNRECORDED_CHANGES - this.#unrecordedChanges.length)) {
-      this.#unrecordedChanges.push({ ...change, ...this.#currentCode, after: this.#runs.length })
+      this.#unrecordedChanges.push({ change, code: this.#currentCode, after: this.#runs.length })
     }
   }
 
@@ -224,6 +232,11 @@ export class EventRecorder {
     }
     return event
   }
+}
+
+function sourceOf ({ by, find }: CurrentCode): { by: UnrecordedCode } & Source {
+  const source = find?.() ?? null
+  return { by, ...source !== null && { source } }
 }
 
 /** Whether a listener follows another one in the same run of a stage. */

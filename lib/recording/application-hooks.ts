@@ -56,19 +56,13 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
   const mayFail = isListed || WITHOUT_EFFECT.includes(name as 'onError')
   if (!mayFail || typeof hook !== 'function' || isRefused(name, hook) || isOwnHook(hook)) return hook
   const addedAt = new Error('Added here')
-  const plugin = nameOfPlugin(instance)
-  let callee: RecordedFunction | undefined
+  const callee = isListed ? describe(name as HookStage, hook.name, addedAt, nameOfPlugin(instance)) : undefined
 
   const call: Callable = function (...args) {
     const [request, reply] = args as [FastifyRequest, FastifyReply]
     const { recording: { events }, pass } = stateOf(request)
     if (events === null) return (hook as Callable).apply(this, args)
     const sentBefore = isListed && reply.sent
-    // The place is found with the first request: the files of a stack are read for that.
-    if (isListed && callee === undefined) {
-      const place = placeOf(addedAt, plugin)
-      callee = { stage: name as HookStage, listener: hook.name || place.plugin || 'anonymous', index: -1, ...place }
-    }
     const run = callee === undefined ? null : events.enter(reply, callee, pass)
     const end = (raised?: unknown): void => {
       if (run?.isOver === true) return
@@ -101,6 +95,18 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
   Object.defineProperty(call, 'length', { value: hook.length })
   // Fastify adds a HEAD route with the hooks of a GET route.
   return isListed ? call : ownHook(call)
+}
+
+/** A hook as its events name it. Its place is found when a profile is built: the files of a stack are read for that. */
+function describe (stage: HookStage, name: string, addedAt: Error, plugin: string | null): RecordedFunction {
+  const place = () => placeOf(addedAt, plugin)
+  return {
+    stage,
+    index: -1,
+    get listener () { return name || place().plugin || 'anonymous' },
+    get plugin () { return place().plugin },
+    get source () { return place().source }
+  }
 }
 
 // Fastify refuses a hook that is asynchronous and takes a callback.

@@ -156,9 +156,9 @@ export function endHandler (request: FastifyRequest): void {
 export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
   const { events, controller } = recordingOf(request)
   if (events === null) return
-  if (of === 'handler' && controller !== null) return events.setCurrentCode(reply, 'handler', controller.source)
+  if (of === 'handler' && controller !== null) return events.setCurrentCode(reply, 'handler', () => controller.source)
   const route = servicesOf(request).routeTable.of(request)
-  const source = route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
+  const source = () => route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
   // Hooks of the route that run directly before its handler cannot be separated from it by comparing.
   const handler = route?.hooks.includes('preHandler') === true ? 'handler or route hooks' : 'handler'
   if (of === 'handler') events.setCurrentCode(reply, handler, source)

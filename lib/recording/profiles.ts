@@ -12,6 +12,7 @@ import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
 import { openConfiguration } from '../parts/config/index.js'
+import { doOwnWork } from '../parts/performance/event-loop.js'
 import { newToken, type Profile } from '../store/profile.js'
 import { buildProfile } from './build-profile.js'
 import { linkCalled } from './called-servers.js'
@@ -95,7 +96,8 @@ export function openProfiles (
     const isDeferred = profiler.defer(token, () => {
       try {
         const { maxProfileBytes: maxBytes } = profiler
-        const profile = buildProfile(request, reply, { maxBytes, collected, config: configuration() })
+        const profile = doOwnWork(() =>
+          buildProfile(request, reply, { maxBytes, collected, config: configuration() }))
         if (isFirst) {
           profiler.trace?.(profile)
           linkCalled(profile, app.hindsight)

@@ -169,15 +169,20 @@ t.test('changes outside of recorded functions have their code, place and positio
   events.setCurrentCode(reply, 'Fastify')
   run(events, slot('one'), reply)
   headers.fastify = '1'
-  events.setCurrentCode(reply, 'handler', 'app.ts:9')
+  let searches = 0
+  events.setCurrentCode(reply, 'handler', () => {
+    searches++
+    return 'app.ts:9'
+  })
   run(events, slot('three'), reply)
   headers.mine = ['a', 'b']
   delete headers.early
-  events.setCurrentCode(reply, 'error handler', null)
+  events.setCurrentCode(reply, 'error handler', () => null)
   headers.mine = 'c'
   run(events, slot('seven'), reply)
   events.finish({ ...headers, last: '1' })
   t.same(outcomesOf(events).map((text) => text.slice(5)), ['one ran', 'two skipped', 'three ran', 'four skipped', 'seven ran'])
+  t.equal(searches, 0, 'files are read when the profile is built')
   t.same(events.unrecordedChanges(), [
     { name: 'early', from: undefined, to: '1', by: 'before Hindsight', after: 0 },
     { name: 'fastify', from: undefined, to: '1', by: 'Fastify', after: 1 },

@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { blocksIn, watchLoop } from '../../../../lib/parts/performance/event-loop.js'
+import { blocksIn, doOwnWork, watchLoop } from '../../../../lib/parts/performance/event-loop.js'
 import { inBothModes } from '../../../support/modes.js'
 import { profileOf } from '../../../support/app.js'
 
@@ -29,6 +29,15 @@ t.test('a block is one that no timer interrupts', async t => {
   t.equal(found.length, 1)
   t.ok((found[0]?.end ?? 0) - (found[0]?.start ?? 0) >= 50)
   t.same(blocksIn({ start: start - 100, end: start }), [], 'not of another time')
+})
+
+t.test('work of Hindsight is no block', async (t) => {
+  const start = performance.now()
+  const end = watchLoop()
+  t.equal(doOwnWork(() => { block(80); return 'done' }), 'done')
+  await turn()
+  end()
+  t.same(blocksIn({ start, end: performance.now() }), [])
 })
 
 inBothModes('a blocked event loop is a problem, with its line or the command for it', async (t, build) => {
