@@ -4,7 +4,7 @@ import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
 import { pageServer, registerPages } from './page-server.js'
 import { openRecorder, prepare, type ResolvedOptions } from './prepare.js'
-import { ownHook } from '../lib/lifecycle/hooks.js'
+import { ownHook, withStackLimit } from '../lib/lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { addStartMessage } from './start-message.js'
 import { recordHooks } from '../lib/recording/application-hooks.js'
@@ -124,7 +124,8 @@ function checkConflicts (app: FastifyInstance, options: HindsightOptions): void 
     const found = conflicts.find(({ plugin }) => instances.some((instance) => instance.hasPlugin(plugin)))
     if (found === undefined) return
     const { plugin, part, remedy } = found
-    throw new Error(`${plugin} and ${part} of fastify-hindsight (lifecycle: 'full') do the same. ${remedy}.`)
+    const message = `${plugin} and ${part} of fastify-hindsight (lifecycle: 'full') do the same. ${remedy}.`
+    throw withStackLimit(0, () => new Error(message))
   }
   check()
   app.addHook('onRegister', function rememberChild (child) { instances.push(child) })

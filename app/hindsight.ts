@@ -4,7 +4,6 @@ import { decorateRequests } from './capture.js'
 import { checkOptions, listenersOf } from '../lib/check-options.js'
 import { warnOnce, type Services } from '../lib/lifecycle/services.js'
 import { beginObservation, type Observation } from './observe.js'
-import { withStackLimit } from '../lib/lifecycle/hooks.js'
 import type { HindsightOptions } from '../lib/options.js'
 import { checkBudgets } from '../lib/parts/queries/budget.js'
 import type { ResolvedOptions } from './prepare.js'
@@ -20,6 +19,15 @@ interface Startup {
 
 /** The plugin, in `observe` or `full` mode. Rejects for an option that is unknown or wrong, with the option's name. */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
+  try {
+    await open(app, options)
+  } catch (error) {
+    const { withoutOwnCalls } = await import('../lib/errors/failed-start.js')
+    throw withoutOwnCalls(error)
+  }
+}, { fastify: '5.x', name: 'fastify-hindsight' })
+
+async function open (app: FastifyInstance, options: HindsightOptions): Promise<void> {
   const { resolved, observation } = begin(app, options)
   checkStorageSetting(resolved.settings?.storage)
   const { mode, debug } = app.hindsight
@@ -42,7 +50,7 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
     observation?.addLastHooks()
   }
   await observation?.ready
-}, { fastify: '5.x', name: 'fastify-hindsight' })
+}
 
 // Synchronous, so that the hooks are added even if `pluginTimeout` is short.
 function begin (app: FastifyInstance, given: HindsightOptions): Startup {
@@ -50,12 +58,7 @@ function begin (app: FastifyInstance, given: HindsightOptions): Startup {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +
       'fastify-hindsight/register')
   }
-  try {
-    checkOptions(given)
-  } catch (error) {
-    // Node.js shows the first call of an error that ends the process: none of these is the application's.
-    throw withStackLimit(0, () => new Error((error as Error).message))
-  }
+  checkOptions(given)
   const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
   const options = { ...given, lifecycle: mode, debug }
   const settings = profilerSettings(options.profiler)

@@ -3,10 +3,11 @@ import type { FastifyInstance } from 'fastify'
 import { preload } from './hindsight.js'
 import { isPageServer } from './page-server.js'
 import { preloadOptions } from './environment.js'
+import { withStackLimit } from '../lib/lifecycle/hooks.js'
 import { warnOnce } from '../lib/lifecycle/services.js'
 
-/** The options of the preload. */
-export const options = preloadOptions()
+/** The options of the preload. A variable that is not valid has no place in code. */
+export const options = withStackLimit(0, preloadOptions)
 
 // The plugin in every application of the process, registered when it is made.
 subscribe('fastify.initialization', (message) => {

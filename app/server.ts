@@ -1,18 +1,14 @@
 import { writeSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { inspect } from 'node:util'
 import pino, { type DestinationStream } from 'pino'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { readEnvironment, type Environment } from './environment.js'
-import { placeOfFailedStart } from '../lib/errors/failed-start.js'
-import { flattenError } from '../lib/errors/masked-exceptions.js'
-import { excerptAt, firstOwnFrame, frameAt, numbered } from '../lib/errors/stack-frame.js'
-import { messageOf } from '../lib/errors/thrown-value.js'
+import { printFailure, routesOf, serveFailure } from './failed-start.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
-import { visible } from '../lib/view/visible.js'
-import type { DeclaredRoute } from '../lib/routing/route-table.js'
+
+/** Whether `npm run dev` starts it: the log is for people, and the browser shows why a start has failed. */
+const isDevelopment = process.argv.includes('--dev')
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
 const MAX_WAITING = 1024 * 1024
@@ -20,18 +16,23 @@ const MAX_WAITING = 1024 * 1024
 /** Starts the service that `npm start` runs. */
 async function start (): Promise<void> {
   const environment = readEnvironment()
-  const { host, port, logLevel, options: hindsight } = environment
-  const { default: Fastify } = await import('fastify')
-  // It reads the environment too, so it is loaded after the check of the environment.
-  const { default: application, options } = await import('./app.js')
-  const trustProxy = hindsight.trustedProxies?.length ? hindsight.trustedProxies : false
-  const app = Fastify({ ...options, logger: { level: logLevel, stream: logDestination() }, trustProxy })
+  const { host, port, logLevel: level, options: hindsight } = environment
+  let app: FastifyInstance | undefined
   try {
+    const { default: Fastify } = await import('fastify')
+    // It reads the environment too, so it is loaded after the check of the environment.
+    const { default: application, options } = await import('./app.js')
+    const trustProxy = hindsight.trustedProxies?.length ? hindsight.trustedProxies : false
+    const output = isDevelopment ? { transport: { target: 'pino-pretty' } } : { stream: logDestination() }
+    app = Fastify({ ...options, logger: { level, ...output }, trustProxy })
     await app.register(application, { hindsight })
     await app.listen({ host, port })
   } catch (error) {
-    await app.close()
-    return printFailure(error, app.hasDecorator('hindsight') ? app.hindsight.routeTable.routes : [])
+    await app?.close()
+    const routes = routesOf(app)
+    printFailure(error, routes)
+    if (isDevelopment) await serveFailure(error, routes, { host, port })
+    return
   }
   // After the start: a process that could not start would otherwise end with the exit code 0.
   closeGracefully(app, environment)
@@ -52,18 +53,6 @@ function logDestination (): DestinationStream {
 }
 
 start().catch(printFailure)
-
-function printFailure (error: unknown, routes?: readonly DeclaredRoute[]): void {
-  const place = placeOfFailedStart(error, routes)
-  // Where a stack has no call of the application, it is one of Fastify.
-  const hasFrame = firstOwnFrame(flattenError(error)) !== undefined
-  const text = hasFrame ? inspect(error) : messageOf(error).replace(/\s*\n\s*/g, ' ')
-  const { file, line } = frameAt(place)
-  const excerpt = place === '' ? undefined : excerptAt(resolve(file), line, 2)
-  const source = excerpt === undefined ? '' : `${visible(numbered(excerpt, line))}\n\n`
-  process.stderr.write(`${place}\n${source}${text}\n`.trimStart())
-  process.exitCode = 1
-}
 
 /** Milliseconds after `closeDelay` and `closeTimeout` for profiles to be written and stores to be closed. */
 const FLUSH_TIMEOUT = 8_000

@@ -6,13 +6,11 @@ import { createTwoFilesPatch } from 'diff'
 import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
 import { safeJson } from '../../lib/view/json.js'
 import { visibleLine } from '../../lib/view/visible.js'
-import type { Command } from '../command.js'
-import type { Terminal } from '../terminal.js'
+import type { Command, CommandContext } from '../command.js'
 import { placeOfFailedStart } from '../../lib/errors/failed-start.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
 import { messageOf } from '../../lib/errors/thrown-value.js'
-import { interceptHooks } from '../../lib/lifecycle/hooks.js'
-import { isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
+import { interceptHooks, isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
 import { nameOfPlugin, placeOf as declarationOf } from '../../lib/recording/application-hooks.js'
 import { settlesWithin } from '../../lib/store/write-queue.js'
 
@@ -31,12 +29,11 @@ export const lifecycle: Command = {
     route: { type: 'string', help: 'only this route, such as "GET /articles/:id"' },
     check: { type: 'string', help: 'a file of earlier output: exit code 1 if not equal' }
   },
-  run: async ({ args: [file = ''], flags, terminal }) => {
+  run: async ({ args: [file = ''], flags, print }) => {
     const { route, check } = flags as { route?: string, check?: string }
     const order = await orderOf(file)
-    if (check !== undefined) await compare(check, order.lines(route), terminal)
-    else if (flags.json === true) await terminal.json(order.data(route), 2)
-    else await terminal.lines(order.lines(route))
+    if (check === undefined) await print(order.data(route), () => order.lines(route))
+    else await compare(check, order.lines(route), print)
   }
 }
 
@@ -54,14 +51,16 @@ async function orderOf (file: string): Promise<HookOrder> {
   }
 }
 
-async function compare (file: string, lines: readonly string[], terminal: Terminal): Promise<void> {
+async function compare (file: string, lines: readonly string[], print: CommandContext['print']): Promise<void> {
   const stored = await readFile(file, 'utf8')
   // Git may have changed the line ends.
   const before = `${stored.replaceAll('\r\n', '\n').trimEnd()}\n`
   const now = `${lines.join('\n')}\n`
-  if (before === now) return await terminal.lines([`The order is the same as in ${visibleLine(file)}.`])
-  const patch = createTwoFilesPatch(file, 'as it runs now', before, now)
-  await terminal.lines(patch.trimEnd().split('\n').map(visibleLine))
+  const same = before === now
+  const difference = same ? null : createTwoFilesPatch(file, 'as it runs now', before, now).trimEnd()
+  await print({ file, same, difference }, () =>
+    difference?.split('\n').map(visibleLine) ?? [`The order is the same as in ${visibleLine(file)}.`])
+  if (same) return
   throw new Error(`The order is not the same as in ${file}. If that is intended, write the new output to the file.`)
 }
 

@@ -111,7 +111,7 @@ export const queries: Command = {
         ]
       })
     ])
-    return Number(data.failed) > 0 || found.some(({ kind }) => kind !== 'slow') ? FOUND : undefined
+    return Number(data.failed) > 0 || found.length > 0 ? FOUND : undefined
   }
 }
 

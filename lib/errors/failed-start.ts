@@ -1,8 +1,13 @@
+import { readFileSync } from 'node:fs'
+import type { Runtime } from 'node:inspector'
+import { dirname, isAbsolute, resolve } from 'node:path'
+import { withStackLimit } from '../lifecycle/hooks.js'
 import type { DeclaredRoute } from '../routing/route-table.js'
+import { visible } from '../view/visible.js'
 import { declaredPlace, functionPlace } from './declared-place.js'
 import { flattenError } from './masked-exceptions.js'
-import { toPath } from './scripts.js'
-import { firstOwnFrame, frameAt, placeOf } from './stack-frame.js'
+import { inspect, post, toPath } from './scripts.js'
+import { excerptAt, firstOwnFrame, frameAt, isOwn, numbered, placeOf } from './stack-frame.js'
 import { messageOf, read } from './thrown-value.js'
 
 /**
@@ -11,17 +16,78 @@ import { messageOf, read } from './thrown-value.js'
  */
 export function placeOfFailedStart (error: unknown, routes: readonly DeclaredRoute[] = []): string {
   const frame = firstOwnFrame(flattenError(error))
-  const importing = importingFile(error)
+  const importing = importPlace(error)
   // The call may be one of a loader.
-  if (frame !== undefined && (importing ?? frame.file) === frame.file) return placeOf(frame)
+  if (frame !== undefined && (importing === undefined || frameAt(importing).file === frame.file)) return placeOf(frame)
   const place = importing ?? pluginPlace(error) ?? routePlace(messageOf(error), routes) ?? ''
   return place === '' ? '' : placeOf(frameAt(place))
 }
 
-// avvio has the function of a plugin that did not end in time; Fastify's error has the one of avvio as its cause.
+/** The place of a failed start and its source, as lines; empty where it is not known. */
+export function sourceOfFailedStart (error: unknown, routes?: readonly DeclaredRoute[]): string {
+  const place = placeOfFailedStart(error, routes)
+  if (place === '') return ''
+  const { file, line } = frameAt(place)
+  const excerpt = excerptAt(resolve(file), line, 2)
+  return `${place}\n${excerpt === undefined ? '' : `${visible(numbered(excerpt, line))}\n\n`}`
+}
+
+/**
+ * An error without its calls, if those are of Hindsight and Fastify alone: Node.js shows the first one of an error that
+ * ends the process, and the reason is in the message. Errors of other classes are no messages to the application.
+ */
+export function withoutOwnCalls (error: unknown): unknown {
+  if (!(error instanceof Error) || error.constructor !== Error || declaredPlace(error) !== null) return error
+  const { cause, message } = error
+  return withStackLimit(0, () => new Error(message, cause === undefined ? {} : { cause }))
+}
+
+/** The messages of Fastify about a plugin with its name, or the file of its module. */
+const NAMED = [
+  /^The dependency '.*' of plugin '(.*)' is not registered/,
+  /^The decorator '.*' required by '(.*)' is not present/,
+  /^The (.*) plugin being registered mixes async and callback styles/
+]
+
 function pluginPlace (error: unknown): string | null | undefined {
+  // avvio has the function of a plugin that did not end in time; Fastify's error has the one of avvio as its cause.
   const plugin = read(read(error, 'cause'), 'fn') ?? read(error, 'fn')
-  return typeof plugin === 'function' ? functionPlace(plugin) : undefined
+  if (typeof plugin === 'function') return functionPlace(plugin)
+  const [, name] = NAMED.map((pattern) => pattern.exec(messageOf(error))).find((match) => match !== null) ?? []
+  if (name === undefined || isAbsolute(name)) return name
+  const places = new Set(functionsNamed(name).map(functionPlace).filter((place) => isOwn(frameAt(place ?? '').file)))
+  return places.size === 1 ? [...places][0] : undefined
+}
+
+const kFunctions = Symbol.for('hindsight.functions')
+/** Runs in the inspector, with all functions of the process. Other properties may be getters. */
+const FIND = `function (name) {
+  const nameOf = (plugin) => {
+    try {
+      return plugin[Symbol.for('fastify.display-name')] ?? plugin.name
+    } catch {}
+  }
+  globalThis[Symbol.for('hindsight.functions')] = this.filter((plugin) => nameOf(plugin) === name)
+}`
+
+/** The functions with a name, or that fastify-plugin has given it. It takes a tenth of a second. */
+function functionsNamed (name: string): Array<() => unknown> {
+  const globals = globalThis as unknown as Record<symbol, Array<() => unknown> | undefined>
+  try {
+    inspect((session) => {
+      const expression = 'Function.prototype'
+      const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression })
+      const all = { prototypeObjectId: result.objectId }
+      const { objects } = post<Runtime.QueryObjectsReturnType>(session, 'Runtime.queryObjects', all)
+      const call = { functionDeclaration: FIND, objectId: objects.objectId, arguments: [{ value: name }] }
+      post(session, 'Runtime.callFunctionOn', call)
+    })
+    return globals[kFunctions] ?? []
+  } catch {
+    return []
+  } finally {
+    Reflect.deleteProperty(globals, kFunctions)
+  }
 }
 
 // Schemas are compiled when all routes have been declared: no call of the stack is the application's.
@@ -31,9 +97,25 @@ function routePlace (message: string, routes: readonly DeclaredRoute[]): string 
   return declaredAt == null ? undefined : declaredPlace(declaredAt)?.source
 }
 
-function importingFile (error: unknown): string | undefined {
-  const [, importing] = /^Cannot find .* imported from (.+)$/m.exec(messageOf(error)) ?? []
+/** The file, or its line, that imports a module which does not exist. */
+function importPlace (error: unknown): string | undefined {
+  const found = /^Cannot find (?:package|module) '(.*)' imported from (.+)$/m.exec(messageOf(error))
+  const [, missing, importing] = found ?? []
   const required: unknown = read(read(error, 'requireStack'), '0')
-  const file = importing ?? required
-  return typeof file === 'string' ? toPath(file) : undefined
+  const importer = importing ?? required
+  if (typeof importer !== 'string') return undefined
+  const file = toPath(importer)
+  const line = missing === undefined ? 0 : lineWith(file, missing)
+  return line > 0 ? `${file}:${line}` : file
+}
+
+/** The line of a file with the text of a module's name; 0 where none or several have it. */
+function lineWith (file: string, module: string): number {
+  const names = (line: string): boolean => [...line.matchAll(/(['"])(.+?)\1/g)]
+    .some(([, , name = '']) => name === module || (name.startsWith('.') && resolve(dirname(file), name) === module))
+  try {
+    return readFileSync(file, 'utf8').split('\n').findIndex(names) + 1
+  } catch {
+    return 0
+  }
 }

@@ -146,6 +146,7 @@ function failureSentence (
   const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
+  if (raisedBy?.stage === 'start') return `The application could not start: ${failure}.`
   if (failed?.after === 'failure') return `The answer to an earlier failure of ${route} failed with ${failure}.`
   if (raisedBy !== null && raisedBy.stage !== 'handler') {
     const what = raisedBy.stage.startsWith('kernel.') ? 'listener' : 'hook'

@@ -9,11 +9,11 @@ import { workOf } from '../lifecycle/services.js'
 import { levelName, RequestLog, type KeptLine, type LateErrorListener } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
-const CHANNEL = 'tracing:pino_asJson:end'
+export const LINES = 'tracing:pino_asJson:end'
 /** Lines before the first hook of a request. */
 const MAX_FIRST_LINES = 20
 
-interface PublishedLine {
+export interface PublishedLine {
   /** The logger that writes the line. */
   instance: Logger
   arguments: readonly [fields: object, message: unknown, level: number, ...rest: unknown[]]
@@ -53,7 +53,7 @@ export class LogCapture {
     this.#onLateError = onLateError
     this.current = current
     this.hasPinoLogger = isPublished(app.log)
-    if (captures.size === 0) subscribe(CHANNEL, onLine)
+    if (captures.size === 0) subscribe(LINES, onLine)
     captures.add(this)
   }
 
@@ -75,7 +75,7 @@ export class LogCapture {
   /** Ends the capture. */
   close (): void {
     captures.delete(this)
-    if (captures.size === 0) unsubscribe(CHANNEL, onLine)
+    if (captures.size === 0) unsubscribe(LINES, onLine)
   }
 
   #logFor (request: FastifyRequest): RequestLog {

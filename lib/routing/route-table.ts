@@ -53,9 +53,10 @@ type AddedRoute = RouteOptions & { routePath?: string, prefix?: string }
 
 const ROUTE_HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend'] as const
 
-/** The name of a route: its own, or its methods and pattern. */
+/** The name of a route: its own, or its methods and pattern. The application may have other values of that name. */
 export function routeName ({ config, method, url }: RouteOptions): string {
-  return config?.name ?? `${[method].flat().join('|')} ${url}`
+  const { name }: { name?: unknown } = config ?? {}
+  return typeof name === 'string' ? name : `${[method].flat().join('|')} ${url}`
 }
 
 /** The routes of an application, in a router of our own: why no route matched is not available from Fastify's. */

@@ -153,6 +153,11 @@ t.test('list --issues finds profiles with an error or a warning', async (t) => {
   const { code, out } = await hindsight(dataDir, ['list', '--issues', '--json'])
   t.equal(code, 2)
   t.same(JSON.parse(out).profiles.map((one: { token: string }) => one.token), ['000005', '000004', '000003', '000002'])
+  const [found] = (withQueries('000007').collectors.queries as { findings: object[] }).findings
+  const queries = { count: 1, failed: 0, queries: [], findings: [{ ...found, kind: 'slow', text: 'A query took 200 ms' }] }
+  const slow = await stored(t, [profile('000007', { collectors: { queries } })])
+  t.match(await hindsight(slow, ['list', '--issues', '--json']), { code: 2, out: '"token": "000007"' }, 'a slow query')
+  t.equal((await hindsight(slow, ['queries', '000007'])).code, 2)
   t.match(await hindsight(dataDir, ['list', '--issues', '--token', '000001']), { code: 0, out: 'No stored profile matches.\n' })
   t.equal((await hindsight(dataDir, ['list'])).code, 0)
 })

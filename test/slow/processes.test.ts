@@ -1,23 +1,21 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
-import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { lifecycle } from '../../app/lifecycle.js'
 import type { Profile } from '../../lib/store/profile.js'
 import { ran, raw, type RawResponse } from '../support/app.js'
-import { testdir } from '../support/folder.js'
 import { takePort } from '../support/ports.js'
-import { devCommand, PRELOAD, run, SECRET, startCommand, type Command, type Environment } from '../support/process.js'
+import { cliCommand, devCommand, PRELOAD, run, SECRET, startCommand, type Command, type Environment } from '../support/process.js'
 
 // Of app/server.ts.
 const GRACE = 10_000
 
-/** The two ways to start, with the failing routes beside those of `routes/`. */
+/** The ways to start, with the failing routes beside those of `routes/`. */
 const ways: Array<[name: string, command: () => Promise<Command>]> = [
   ['npm start', async () => startCommand(PRELOAD)],
-  ['fastify-cli', async () => devCommand(await takePort(), PRELOAD)]
+  ['npm run dev', async () => devCommand(PRELOAD)],
+  ['fastify-cli', async () => cliCommand(await takePort(), PRELOAD)]
 ]
 
 async function get (port: number, path: string, headers = '', timeout = GRACE): Promise<RawResponse | null> {
@@ -123,38 +121,6 @@ t.test('production: an uncaught exception ends the process', async (t) => {
     t.match(started.stdout, 'in a timer')
     t.notMatch((await response)?.text ?? '', 'in a timer')
   }))
-})
-
-const failures: ReadonlyArray<[name: string, source: string, line: number, message: RegExp]> = [
-  ['JSON of a route file', "const prices = JSON.parse('{oops')\nexport default async () => prices\n", 1, /^SyntaxError: Expected property name/m],
-  ['a duplicate route', "export default async (app) => {\n  app.get('/a', () => 1)\n  app.get('/a', () => 2)\n}\n", 3, /Method 'GET' already declared/],
-  ['a syntax error', 'export default async () => {\n  const = 2\n}\n', 2, /Expected identifier but found "="/],
-  ['no error', "export default async () => {\n  throw 'no'\n}\n", 0, /no/]
-]
-
-t.test('a start that fails prints the error with its file, line and stack', async (t) => {
-  const folder = testdir(t, Object.fromEntries(failures.map(([name, source]) => [`${name}.ts`, source])))
-  for (const [name, source, line, message] of failures) {
-    const file = join(folder, `${name}.ts`)
-    const env = { FAILING_FILE: pathToFileURL(file).href }
-    const preload = [`--import=${join(import.meta.dirname, '../fixtures/failing-start.js')}`]
-    const started = run(t, startCommand(preload), env)
-    t.equal(await started.exit(), 1, name)
-    const lines = started.stderr.split('\n')
-    if (line === 0) {
-      t.equal(started.stderr, 'no\n')
-    } else {
-      t.equal(lines[0], `${relative(process.cwd(), file)}:${line}`)
-      t.ok(started.stderr.includes(`\n> ${line} | ${source.split('\n')[line - 1]}\n`), 'the line of source')
-    }
-    t.match(started.stderr, message)
-    t.equal(lines.some((line) => line.startsWith('    at ')), line !== 0)
-    const watched = run(t, devCommand(await takePort(), preload), env)
-    t.equal(await watched.exit(), 1, `${name}, fastify-cli`)
-    t.match(watched.stderr, message)
-    if (line !== 0) t.ok(watched.stderr.includes(`${file}:${line}:`))
-    t.notMatch(watched.stderr, /process-events/)
-  }
 })
 
 t.test('an invalid configuration or a port in use ends the start', async (t) => {

@@ -73,12 +73,10 @@ async function send (port: number, path: string, arrived: () => void = () => {})
 
 async function ends (t: Test, script: string, signal: NodeJS.Signals, isGroup = false): Promise<void> {
   const { port, output, end } = await start(t, script)
-  // In `npm run dev` the script sets NODE_OPTIONS: it has no slow route.
-  const path = script === 'dev' ? '/fine' : '/slow'
   let ended: Promise<void> = Promise.resolve()
-  const answer = await send(port, path, () => { ended = end(signal, isGroup) })
+  const answer = await send(port, '/slow', () => { ended = end(signal, isGroup) })
   await ended
-  if (script !== 'dev') t.match(answer, /\r\n\r\nslow$/, 'the pending request is answered')
+  t.match(answer, /\r\n\r\nslow$/, 'the pending request is answered')
   t.equal(await takePort(port), port, 'its port is free')
   t.notMatch(output(), /killed by timeout|Force killing/, 'no process was killed')
   if (script === 'start') t.match(output(), `"signal":"${signal}","msg":"Closing"`, 'it shuts down gracefully')

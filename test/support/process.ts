@@ -36,15 +36,17 @@ export function startCommand (preload: string[] = []): Command {
   return scriptCommand('start', preload)
 }
 
-/** What `npm run dev` watches over: fastify-cli with the arguments that package.json gives it, and TypeScript. */
-export function devCommand (port: number, preload: string[] = []): Command {
-  const [before = '', cli = ''] = (scripts.dev ?? '').split(/(?=node_modules\/fastify-cli\/cli\.js )/)
-  // The shell would put HOST into the address, and tsx itself loads TypeScript.
-  const args = cli.replace(/"\$\{HOST:-([^}]*)\}"/, '$1').split(' ')
-  return {
-    args: ['--import=tsx', ...preload, ...args.slice(0, -1), '--port', String(port), ...args.slice(-1)],
-    env: variables(before.split(' '))
-  }
+/** What `npm run dev` watches over: `npm start` for development. */
+export function devCommand (preload: string[] = []): Command {
+  const { args, env } = startCommand(preload)
+  return { args: [...args, '--dev'], env }
+}
+
+/** The application as fastify-cli starts it. */
+export function cliCommand (port: number, preload: string[] = []): Command {
+  const cli = ['node_modules/fastify-cli/cli.js', 'start', '--options', '--log-level', 'info', '--close-grace-delay', '4000']
+  const address = ['--address', '127.0.0.1', '--port', String(port)]
+  return { args: ['--enable-source-maps', '--import=tsx', ...preload, ...cli, ...address, 'app/app.ts'], env: {} }
 }
 
 function variables (words: string[]): Environment {

@@ -17,7 +17,7 @@ export function findingsOf (all: readonly Traced[], requestDuration: number, slo
   const loops = loopsOf(all, requestDuration)
   const inLoop = new Set(loops.flatMap(({ queries }) => queries))
   const others = all.filter(({ index }) => !inLoop.has(index))
-  return [...loops, ...duplicatesOf(others, all), ...serialOf(all, inLoop), ...slowOf(all, slow), ...rolledBackOf(all)]
+  return [...loops, ...duplicatesOf(others, all), ...serialOf(all, inLoop), ...rolledBackOf(all), ...slowOf(all, slow)]
 }
 
 function duplicatesOf (queries: readonly Traced[], all: readonly Traced[]): Finding[] {

@@ -31,14 +31,14 @@ export const queries: Part<Data> = {
     group: 'queries',
     count: ({ count }) => numberOf(count) ?? undefined,
     problem: ({ failed }) => numberOf(failed) ?? 0,
-    warnings: (data) => warningsOf(data).length,
+    warnings: (data) => findingsOf(data).length,
     render: (data, { token }, view) => panelOf({
       queries: recorded(data.queries), groups: groupsOf(data), findings: findingsOf(data), count: Number(data.count)
     }, token, view)
   },
   timeline: ({ queries }, profile) => recorded(queries).map((query, i) => entryOf(query, i, profile)),
   overview (data, profile) {
-    const [first] = warningsOf(data)
+    const [first] = findingsOf(data)
     const warning = first === undefined ? '' : html`<div>!${findingText(first, recorded(data.queries))}</div>`
     const failed = recorded(data.queries).find(({ error }) => error !== undefined)
     const failure = failed === undefined
@@ -51,7 +51,7 @@ export const queries: Part<Data> = {
     const [count, failed] = [numberOf(data.count) ?? 0, numberOf(data.failed) ?? 0]
     return {
       order: 50,
-      className: `queries ${failed > 0 ? 'bad' : warningsOf(data).length > 0 ? 'warn' : ''}`,
+      className: `queries ${failed > 0 ? 'bad' : findingsOf(data).length > 0 ? 'warn' : ''}`,
       title: 'Queries',
       head: count === 0 ? '' : html`${count} <span class="label">${wordFor(count, 'query', 'queries')}</span>`,
       facts: { Queries: count, Time: milliseconds(data.duration), Failed: failed },
@@ -136,11 +136,6 @@ function findingsOf ({ findings }: Data): Finding[] {
 /** The groups, those that took the longest first. */
 function groupsOf ({ groups }: Data): QueryGroup[] {
   return (listOf(groups) as unknown as QueryGroup[]).sort((a, b) => b.duration - a.duration)
-}
-
-/** What should be repaired; a slow query may have to be. */
-function warningsOf (data: Data): Finding[] {
-  return findingsOf(data).filter(({ kind }) => kind !== 'slow')
 }
 
 function sentence ({ count, duration, failed }: Data, profile: Pick<Profile, 'duration'>): string {

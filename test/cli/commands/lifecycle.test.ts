@@ -235,11 +235,16 @@ t.test('the check compares the order with a file, and reports a difference', asy
   for (const same of [out, out.replaceAll('\n', '\r\n')]) {
     writeFileSync(kept, same)
     t.same(await check(), { code: 0, out: `The order is the same as in ${kept}.\n`, err: '' })
+    const json = await lifecycle(path, '--check', kept, '--json')
+    t.same([json.code, JSON.parse(json.out)], [0, { file: kept, same: true, difference: null }])
   }
   writeFileSync(kept, out.replace('first', 'fi\u001brst').replace('  handler\n', ''))
   const changed = await check()
   t.equal(changed.code, 1)
   t.match(changed.err, 'The order is not the same as in')
+  const json = await lifecycle(path, '--check', kept, '--json')
+  t.equal(json.code, 1)
+  t.match(JSON.parse(json.out), { file: kept, same: false, difference: /\n- {4}fi\u001brst .*\n\+ {4}first / })
   t.match(changed.out, `\n+++ as it runs now\n@@ -1,4 +1,5 @@\n GET /host\n   onRequest\n-    fi␛rst (${relative(
     process.cwd(), path
   )})\n+    first (${relative(process.cwd(), path)})\n+  handler\n`)

@@ -8,7 +8,12 @@ import { listen } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
 async function run (...args: string[]): Promise<{ code: number, out: string, err: string }> {
-  const [out, err] = [new PassThrough(), new PassThrough()]
+  return await runAt(undefined, ...args)
+}
+
+/** With `columns` the output is a terminal. */
+async function runAt (columns: number | undefined, ...args: string[]): Promise<{ code: number, out: string, err: string }> {
+  const [out, err] = [Object.assign(new PassThrough(), columns === undefined ? {} : { isTTY: true, columns }), new PassThrough()]
   const texts = [text(out), text(err)]
   const code = await execute(['waiting', ...args], out, err)
   out.end()
@@ -33,10 +38,19 @@ inBothModes('waiting lists what has not ended, with an exit code for scripts', a
   t.equal(shown.code, 2)
   t.match(shown.out.split('\n'), [
     /^▲ [\da-f]{6} {2}··· {2}[-\d]+ [:\d]+Z +\d,\d{3} ms {2}GET \/hang\?note=%0A&token=\*{6}$/,
-    /^ {2}In the handler, test\/cli\/commands\/waiting\.test\.ts:21, since \d+\.\d s\.$/,
-    /^ {2}Not ended: await, test\/cli\/commands\/waiting\.test\.ts:22, since \d+\.\d s\.$/,
+    /^ {2}In the handler, test\/cli\/commands\/waiting\.test\.ts:26, since \d+\.\d s\.$/,
+    /^ {2}Not ended: await, test\/cli\/commands\/waiting\.test\.ts:27, since \d+\.\d s\.$/,
     ''
   ])
+  const long = http.get(`${url}/hang?${'filter[city]=Amsterdam&'.repeat(20)}page=7`).on('error', () => {})
+  t.teardown(() => long.destroy())
+  let narrow = await runAt(80, '--url', url)
+  while (!narrow.out.includes('filter')) narrow = await runAt(80, '--url', url)
+  const lines = narrow.out.split('\n')
+  t.ok(lines.length > 4, 'both requests')
+  t.same(lines.filter((line) => [...line].length > 80), [])
+  long.destroy()
+  while (narrow.out.includes('filter')) narrow = await runAt(80, '--url', url)
   const { code, out } = await run('--url', url, '--json')
   const { waiting: [request], ...others } = JSON.parse(out) as WaitingView
   t.equal(code, 2)

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import Fastify, { type FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import t from 'tap'
-import { placeOfFailedStart } from '../../../lib/errors/failed-start.js'
+import { placeOfFailedStart, withoutOwnCalls } from '../../../lib/errors/failed-start.js'
 import { inBothModes } from '../../support/modes.js'
 
 const THIS = fileURLToPath(import.meta.url)
@@ -56,8 +57,40 @@ t.test('a missing module has the file that imports it, and other errors the call
   const [module, script] = [join(folder, 'routes.mjs'), join(folder, 'routes.cjs')]
   writeFileSync(module, "import 'no-such-package'\n")
   writeFileSync(script, "require('no-such-package')\n")
-  t.equal(placeOfFailedStart(await raised(async () => await import(pathToFileURL(module).href))), module)
+  t.equal(placeOfFailedStart(await raised(async () => await import(pathToFileURL(module).href))), `${module}:1`)
   t.equal(placeOfFailedStart(await raised(() => createRequire(script)(script) as unknown)), `${script}:1`)
   t.equal(placeOfFailedStart(new Error('no database')), placeOfText("new Error('no database')"))
   t.equal(placeOfFailedStart('no database'), '', 'a text has no place')
+})
+
+inBothModes('a plugin that Fastify refuses has the place of its function, where no other one has its name', async (t, build) => {
+  const script = join(folder, 'mixed.cjs')
+  writeFileSync(script, 'module.exports = async function (app, options, done) {}\n')
+  const load = createRequire(script)
+  for (const [plugin, place] of [
+    [fp(async function orders () {}, { name: 'unlike-orders', dependencies: ['database'] }), placeOfText('function orders')],
+    [fp(async function prices () {}, { name: 'unlike-prices', decorators: { fastify: ['db'] } }), placeOfText('function prices')],
+    [async function unlikeMixed (_app: FastifyInstance, _options: object, _done: () => void) {}, placeOfText('function unlikeMixed')],
+    // Fastify names the file of a CommonJS module.
+    [load(script) as () => void, script]
+  ] as const) {
+    // No call of this file is in the stack of the error, as under autoload.
+    const error = await raised(async () => await build((app) => { app.register(Promise.resolve({ default: plugin })) }))
+    t.match(error, { code: /^FST_ERR_/ })
+    t.equal(placeOfFailedStart(error), place)
+  }
+  const twins = [1, 2].map(() => fp(async function twin () {}, { name: 'twins', dependencies: ['database'] }))
+  t.equal(twins.length, 2)
+  const others = [...twins, fp(async function another () {}, { name: 'twins', dependencies: ['database'] })]
+  t.equal(placeOfFailedStart(await raised(async () => await build((app) => { app.register(others[2] as typeof others[0]) }))), '', 'not certain')
+})
+
+t.test('errors of Hindsight for the application lose their calls, and no others', (t) => {
+  const refusal = new Error('registered twice', { cause: 1 })
+  refusal.stack = `Error: registered twice\n    at begin (${join(import.meta.dirname, '../../../app/hindsight.ts')}:50:11)`
+  const shown = withoutOwnCalls(refusal) as Error
+  t.equal(shown.stack, 'Error: registered twice')
+  t.equal(shown.cause, 1)
+  for (const other of [new Error('of the application'), new TypeError('a fault'), 'a text']) t.equal(withoutOwnCalls(other), other)
+  t.end()
 })

@@ -9,6 +9,7 @@ import { findingsOf } from '../../../../lib/parts/queries/findings.js'
 import type { QueryGroup } from '../../../../lib/parts/queries/groups.js'
 import { observe, recordQuery } from '../../../../lib/queries/observe.js'
 import { beginQuery, endQuery, type QueryStart } from '../../../../lib/queries/query.js'
+import { readSearch } from '../../../../lib/store/search-query.js'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
 import type { Database } from './database.js'
@@ -645,6 +646,8 @@ inBothModes('profiler.slowQuery sets from when a query is slow', async (t, build
     const app = await build((app) => { app.get('/', () => findItem(1)) }, { profiler: slowQuery === undefined ? {} : { slowQuery } })
     const { findings } = (await profileOf(app, await app.inject('/'))).collectors.queries as { findings: Array<{ kind: string }> }
     t.same(findings.map(({ kind }) => kind), kinds, String(slowQuery))
+    const { profiles } = await app.hindsight.profiler.search(readSearch({ issues: 'yes' }))
+    t.equal(profiles.length, kinds.length, 'it is found by issues:yes')
   }
 })
 

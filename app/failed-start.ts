@@ -1,0 +1,87 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { resolve } from 'node:path'
+import { inspect } from 'node:util'
+import type { FastifyInstance } from 'fastify'
+import { declaredPlace } from '../lib/errors/declared-place.js'
+import { placeOfFailedStart, sourceOfFailedStart } from '../lib/errors/failed-start.js'
+import { messageOf, read } from '../lib/errors/thrown-value.js'
+import { recordingOf, requestContext } from '../lib/lifecycle/request-state.js'
+import { LINES, type PublishedLine } from '../lib/logs/log-capture.js'
+import type { DeclaredRoute } from '../lib/routing/route-table.js'
+
+/** The diagnostics channel of new applications. */
+const MADE = 'fastify.initialization'
+
+/** Prints why the service could not start: the place, its source, and the error. */
+export function printFailure (error: unknown, routes?: readonly DeclaredRoute[]): void {
+  const source = sourceOfFailedStart(error, routes)
+  // Without them, the calls are those of Hindsight, Node.js and Fastify.
+  const hasCalls = source !== '' || (error instanceof Error && declaredPlace(error) !== null)
+  const text = hasCalls ? inspect(error) : messageOf(error).replace(/\s*\n\s*/g, ' ')
+  const remark = error instanceof Error ? '' : 'This is no Error, which would have its place: throw new Error(…)\n'
+  process.stderr.write(`${source}${text}\n${remark}`)
+  process.exitCode = 1
+}
+
+/** The routes of an application, as far as they have been declared. */
+export function routesOf (app: FastifyInstance | undefined): readonly DeclaredRoute[] {
+  return app?.hasDecorator('hindsight') === true ? app.hindsight.routeTable?.routes ?? [] : []
+}
+
+/** Answers all requests with the diagnostic page of a failed start, until the process is ended. */
+export async function serveFailure (
+  error: unknown, routes: readonly DeclaredRoute[], address: { host: string, port: number }
+): Promise<void> {
+  const { default: Fastify } = await import('fastify')
+  const { hindsight } = await import('./hindsight.js')
+  const place = placeOfFailedStart(error, routes)
+  // The page shows the source of the first call of the application.
+  if (error instanceof Error && !error.stack?.includes(place)) error.stack += `\n    at ${resolve(place)}:1`
+  const app = Fastify()
+  await app.register(hindsight, { profiler: false })
+  app.setNotFoundHandler(async (request) => {
+    recordingOf(request).raisedBy = { stage: 'start', listener: '' }
+    throw error
+  })
+  // Where the port is in use, nothing is shown.
+  await app.listen(address).catch(async () => { await app.close() })
+}
+
+/**
+ * Prints the place and the source of an error that ends the process before an application listens. Node.js prints the
+ * error; or the application has logged it, and exits.
+ */
+export function watchStart (): void {
+  if (process.env.NODE_ENV === 'test') return
+  let app: FastifyInstance | undefined
+  let logged: unknown
+  const print = (error: unknown): void => {
+    logged = undefined
+    // Errors of requests have their pages.
+    if (requestContext.getStore() !== undefined) return
+    try {
+      process.stderr.write(sourceOfFailedStart(error, routesOf(app)))
+    } catch {
+      // An error thrown here would replace the other one.
+    }
+  }
+  const onLine = (message: unknown): void => {
+    const { arguments: [fields] } = message as PublishedLine
+    const error = read(fields, 'err')
+    if (error instanceof Error && requestContext.getStore() === undefined) logged = error
+  }
+  const onExit = (code: number): void => {
+    if (code !== 0 && logged !== undefined) print(logged)
+  }
+  const onMade = (message: unknown): void => {
+    app = (message as { fastify: FastifyInstance }).fastify
+    app.addHook('onListen', async function endWatch () {
+      process.off('uncaughtExceptionMonitor', print).off('exit', onExit)
+      unsubscribe(LINES, onLine)
+      unsubscribe(MADE, onMade)
+    })
+  }
+  process.on('uncaughtExceptionMonitor', print).on('exit', onExit)
+  subscribe(LINES, onLine)
+  subscribe(MADE, onMade)
+}
