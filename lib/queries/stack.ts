@@ -83,10 +83,15 @@ function originOf (file: string): Origin {
 }
 
 /** Frames of this folder between a method that an application calls and the client's own. */
-export const OWN_FRAMES = 10
+const OWN_FRAMES = 10
 // In a bundle its frames are in one file with those of the application.
 const FOLDERS = isBundled ? [] : [import.meta.dirname, new URL('.', import.meta.url).href]
 const INTERNALS = isBundled ? [] : [join(import.meta.dirname, '../'), new URL('../', import.meta.url).href]
+
+/** How many frames the application has stacks of; a wrapper adds some to this number. */
+export function frameLimit (): number {
+  return Error.stackTraceLimit - (entry === null ? 0 : OWN_FRAMES)
+}
 
 /** Removes the frames of this folder, and those that are above the limit without them. */
 export function removeOwnFrames (error: unknown, limit: number): void {

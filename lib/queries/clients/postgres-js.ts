@@ -1,6 +1,6 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
 import {
-  cleanStack, framesHere, OWN_FRAMES, removeOwnFrames, withoutFrames, wrapFunction, wrapMethod
+  cleanStack, frameLimit, framesHere, removeOwnFrames, withoutFrames, wrapFunction, wrapMethod
 } from '../stack.js'
 
 type Sql = ((...args: any[]) => unknown) & Record<string, unknown>
@@ -73,7 +73,7 @@ class Transaction {
       const begin = (statement: string): void => {
         this.end = beginQuery({ system: 'postgresql', statement, connection: this.#connection, frames: this.#frames })
       }
-      const limit = Error.stackTraceLimit - OWN_FRAMES
+      const limit = frameLimit()
       Promise.all(Array.isArray(result) ? result : [result]).then(() => {
         if (this.#isOuter) begin('commit')
       }, (error: unknown) => {
@@ -109,7 +109,7 @@ function observePending (pending: unknown, connection: unknown): unknown {
     }
   }
   pending.handler = wrapFunction(pending.handler, (self, args, original) => {
-    limit = Error.stackTraceLimit - OWN_FRAMES
+    limit = frameLimit()
     const statement = pending.strings.join('?')
     query = beginQuery({ system: 'postgresql', statement, parameters: [], frames, connection })
     observeEnd()
@@ -148,7 +148,7 @@ function repairOrigin (pending: Pending): void {
   const origin = values.find((value): value is Error => value instanceof Error)
   if (origin === undefined || repaired.has(origin)) return
   repaired.add(origin)
-  if (pending.handler.debug !== undefined) return removeOwnFrames(origin, Error.stackTraceLimit - OWN_FRAMES)
+  if (pending.handler.debug !== undefined) return removeOwnFrames(origin, frameLimit())
   const own = withoutFrames(String(origin.stack).split('\n'))
   const caller = withoutFrames(String(new Error('').stack).split('\n')).slice(1)
   origin.stack = [...own, ...caller].slice(0, 1 + ORIGIN_FRAMES).join('\n')
