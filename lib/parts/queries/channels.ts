@@ -39,12 +39,19 @@ const redisBatch: Client = {
   rowsOf: () => undefined
 }
 
+// Limits, orders and changes are not published, and its options are not those of the command.
 const mongoose: Client = {
   queryOf ({ operation, collection, args }) {
+    const { options, ...parameters } = Object(args) as Record<string, unknown>
     const statement = `${String(collection)}.${String(operation)}`
-    return { system: 'mongodb', statement, parameters: args, layer: 'orm' }
+    return { system: 'mongodb', statement, parameters, layer: 'orm' }
   },
-  rowsOf: (result) => Array.isArray(result) ? result.length : result === null ? 0 : isObject(result) ? 1 : undefined
+  rowsOf (result) {
+    if (!isObject(result)) return Array.isArray(result) ? result.length : result === null ? 0 : undefined
+    const { insertedCount, modifiedCount, deletedCount } = result
+    const counts = [insertedCount, modifiedCount, deletedCount].filter((count) => typeof count === 'number')
+    return counts.length === 0 ? 1 : counts.reduce((sum, count) => sum + count)
+  }
 }
 
 // Proposed in node-postgres#3650; without values.

@@ -178,7 +178,7 @@ function recordedQueries (
 ) {
   const callerOf = memo(readCaller)
   const all = sent.map((query, index): Traced => {
-    const { system, startedAt, endedAt, wait, rows = null, error, frames = '', result, connection } = query
+    const { system, startedAt, endedAt, wait, rows = null, error, frames = '', result, connection, layer } = query
     const caller = callerOf(frames)
     const { statement, parameters, shape, effect, words, texts } = shownOf(log, query)
     // A spread takes ten times as long here.
@@ -195,6 +195,7 @@ function recordedQueries (
       source: caller.frames[0]?.source ?? null,
       index,
       identity: `${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
+      isComplete: system !== 'mongodb' || layer !== 'orm',
       caller,
       result,
       connection

@@ -25,6 +25,8 @@ export interface Traced extends RecordedQuery {
   index: number
   /** The same for two queries that ask for the same. */
   identity: string
+  /** Whether its parameters have all that it asks for. */
+  isComplete: boolean
   caller: Caller
   effect: Effect
   result?: unknown

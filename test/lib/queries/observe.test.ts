@@ -161,9 +161,7 @@ inBothModes('queries have the line that sent them, in a profile', async (t, buil
 class Lazy implements PromiseLike<unknown> {
   readonly #send: () => Promise<unknown>
   constructor (send: () => Promise<unknown>) { this.#send = send }
-  then<A, B> (resolve?: ((value: unknown) => A) | null, reject?: ((reason: unknown) => B) | null): Promise<A | B> {
-    return setImmediate().then(this.#send).then(resolve, reject) as Promise<A | B>
-  }
+  then: PromiseLike<unknown>['then'] = (resolve, reject) => setImmediate().then(this.#send).then(resolve, reject)
 }
 
 interface Extension { query: { $allOperations: (operation: object) => Promise<unknown> } }

@@ -51,6 +51,7 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       ...(error !== undefined && { error: { message: error } }),
       index,
       identity: `${system} ${sql} ${identityOf(parameters)}`,
+      isComplete: true,
       caller: {
         frames, path: frames.map(({ source }) => `${source}\n`).join(''), position: position === undefined ? '' : `(index ${position})`
       },
