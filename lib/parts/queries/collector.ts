@@ -10,7 +10,7 @@ import type { Mask } from '../../mask/mask.js'
 import type { Timing } from '../../recording/recording.js'
 import { QUERY_CHANNEL } from '../../queries/channel.js'
 import type { Query } from '../../queries/query.js'
-import { caller, framesHere } from '../../queries/stack.js'
+import { caller, framesHere, UNKNOWN_CALLER } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
@@ -232,6 +232,7 @@ function readCaller (text: string): Caller {
   return {
     frames,
     path: frames.map(({ source }) => `${source}\n`).join(''),
+    isResumed: text.endsWith(UNKNOWN_CALLER),
     position: text.match(/\(index \d+\)$/gm)?.join() ?? ''
   }
 }

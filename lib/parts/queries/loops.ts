@@ -1,3 +1,4 @@
+import { excerptAt } from '../../errors/stack-frame.js'
 import { timeOf } from '../read.js'
 import { grouped } from './groups.js'
 import type { Finding } from './recorded-query.js'
@@ -9,6 +10,8 @@ import { endOf, identityOf, isPaused, isSameFunction, milliseconds, placeOf, typ
 const MIN_LOOP = 5
 /** Calls of one function that code may have as a list. */
 const MAX_LIST = 12
+/** Lines that a loop may begin before a call in it. */
+const MAX_BEFORE = 20
 /** Depth of parameters that have the value of a row: `{ where: { id } }`. */
 const MAX_DEPTH = 4
 
@@ -56,7 +59,8 @@ function isLoop (group: readonly Traced[], all: readonly Traced[]): boolean {
   if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree(group) || isChain(group)) return false
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
-  const mayBeList = positions.size === group.length && group.length <= MAX_LIST && !positions.has('')
+  const isListed = positions.size === group.length && !positions.has('')
+  const mayBeList = group.length <= MAX_LIST && (isListed || mayBeCalls(group))
   if (mayBeList && rowsOfLoop(all, group) === null) return false
   const between = all.slice(first.index, last.index)
   // What is sent together of these is one round trip.
@@ -66,6 +70,17 @@ function isLoop (group: readonly Traced[], all: readonly Traced[]): boolean {
   // Parts of one list are pages.
   const isOneList = /^\w*RANGE/.test(first.shape) && new Set(group.map((query) => askedBy(query).keys)).size === 1
   return rounds >= MIN_LOOP && !isOneList
+}
+
+/** Whether nothing waits for functions that were resumed, and none has a loop: `const a = load(1), b = load(2)`. */
+function mayBeCalls (group: readonly Traced[]): boolean {
+  const isTogether = group.every((query, i) => i === 0 || query.start < endOf(group[i - 1] as Traced))
+  const frame = group.find(({ caller }) => caller.isResumed)?.caller.frames.at(-1)
+  const [, file = '', line] = /^(.*):(\d+):\d+$/.exec(frame?.source ?? '') ?? []
+  const { lines = [] } = (isTogether && excerptAt(file, Number(line), MAX_BEFORE, 0)) || {}
+  const name = frame?.function.split(/[ .]/).at(-1) ?? ''
+  const body = lines.slice(Math.max(0, lines.findLastIndex((text) => text.includes(name)))).join('\n')
+  return body !== '' && !/\b(?:for|while|do|forEach)\b|map/i.test(body)
 }
 
 function distinctOf (group: readonly Traced[]): number {

@@ -15,6 +15,8 @@ export interface Caller {
   frames: readonly OwnFrame[]
   /** The sources of the frames. */
   path: string
+  /** Whether what has called the outermost one is unknown. */
+  isResumed: boolean
   /** The positions in lists of `Promise.all` of functions that were resumed; '' without one. */
   position: string
 }

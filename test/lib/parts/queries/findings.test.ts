@@ -601,6 +601,18 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
       await Promise.allSettled([findLater(11), findLater(12), findLater(13), findLater(14), findLater(15)])
       return 'x'
     })
+    app.get('/calls', async () => {
+      await sleep(1)
+      const calls = [findLater(1), findLater(2), findLater(3), findLater(4), findLater(5)]
+      await sleep(20)
+      return await Promise.all(calls)
+    })
+    app.get('/pushed', async () => {
+      await sleep(1)
+      const sent: Array<Promise<void>> = []
+      for (const id of [1, 2, 3, 4, 5]) sent.push(findItem(id))
+      return await Promise.all(sent)
+    })
     app.get('/mapped', async () => {
       await send('select * from orders', [], { rows: 6 })
       return await Promise.all([1, 2, 3, 4, 5, 6].map(findLater))
@@ -648,6 +660,8 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   t.match(await findingsAt('/parallel'), [{ kind: 'n+1', text: / 5 times from / }])
   t.same(await findingsAt('/ordinary'), [])
   t.same(await findingsAt('/listed'), [])
+  t.same(await findingsAt('/calls'), [])
+  t.match(await findingsAt('/pushed'), [{ kind: 'n+1', text: / 5 times from / }])
   t.match(await findingsAt('/mapped'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
   t.match(await findingsAt('/unnamed'), [{ kind: 'n+1', text: / 5 times from / }])
   t.same(await findingsAt('/parents'), [])

@@ -53,7 +53,10 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       identity: `${system} ${sql} ${identityOf(parameters)}`,
       isComplete: true,
       caller: {
-        frames, path: frames.map(({ source }) => `${source}\n`).join(''), position: position === undefined ? '' : `(index ${position})`
+        frames,
+        path: frames.map(({ source }) => `${source}\n`).join(''),
+        position: position === undefined ? '' : `(index ${position})`,
+        isResumed: false
       },
       result: row,
       connection: connection ?? undefined
