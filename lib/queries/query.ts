@@ -1,6 +1,7 @@
 import { types } from 'node:util'
 import { performance } from '../clock.js'
 import { queries } from './channel.js'
+import type { Run } from './run.js'
 import { frameLimit, framesHere, removeOwnFrames } from './stack.js'
 
 /** A query of a database client, as its wrapper publishes it. The wrapper completes the object when the query ends. */
@@ -35,9 +36,6 @@ export interface Query {
   /** Runs a statement on the same client and returns its rows: for the plan of the query. Absent: it cannot. */
   run?: Run | undefined
 }
-
-/** Runs statements one after the other on one connection, and returns the rows of the last one. */
-export type Run = (statements: readonly string[], parameters: readonly unknown[]) => Promise<unknown[]>
 
 /** What `recordQuery` needs of a query. */
 export interface QueryStart extends Pick<Query, 'system' | 'statement' | 'parameters'> {}

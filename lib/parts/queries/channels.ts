@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { performance } from '../../clock.js'
+import { mysqlRun } from '../../queries/clients/mysql2.js'
 import { endQuery, newQuery, runningQuery, type Query, type QueryStart } from '../../queries/query.js'
 import { framesHere } from '../../queries/stack.js'
 import { isObject } from '../read.js'
@@ -11,12 +12,13 @@ interface Context extends Record<string, unknown> { result?: unknown, error?: un
 /** What a client publishes: the query, and its number of rows. */
 interface Client {
   /** Null: its parts are published, too. */
-  queryOf: (context: Context) => QueryStart & Pick<Query, 'layer'> | null
+  queryOf: (context: Context) => QueryStart & Pick<Query, 'layer' | 'run'> | null
   rowsOf: (result: unknown) => number | undefined
 }
 
 const mysql: Client = {
-  queryOf: ({ query, values }) => ({ system: 'mysql', statement: String(query), parameters: values }),
+  queryOf: ({ query, values, ...address }) =>
+    ({ system: 'mysql', statement: String(query), parameters: values, run: mysqlRun(address) }),
   rowsOf: (result) => Array.isArray(result) ? result.length : Object(result).affectedRows as number | undefined
 }
 

@@ -57,7 +57,7 @@ t.test('two copies of the package observe a client once', async (t) => {
 })
 
 const ACCEPTED = 'observe() needs a database client: Pool or Client of pg, decorator of @fastify/postgres; sql of postgres; ' +
-  'DatabaseSync of node:sqlite or @photostructure/sqlite, Database of better-sqlite3; instance of knex; PrismaClient; ' +
+  'DatabaseSync of node:sqlite or @photostructure/sqlite, Database of better-sqlite3; Pool of mysql2; instance of knex; PrismaClient; ' +
   'DataSource of typeorm; instance of sequelize; MongoClient of mongodb. For another client use recordQuery().'
 
 t.test('anything but a client is refused, with what is accepted', async (t) => {
