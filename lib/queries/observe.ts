@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { isKnex, observeKnex } from './clients/knex.js'
 import { isMongo, observeMongo } from './clients/mongodb.js'
+import { isMysql2, observeMysql2 } from './clients/mysql2.js'
 import { isPg, observePg } from './clients/pg.js'
 import { isPostgresJs, observePostgresJs } from './clients/postgres-js.js'
 import { isPrisma, observePrisma } from './clients/prisma.js'
@@ -26,6 +27,7 @@ const KINDS: readonly Kind[] = [
     is: isSqlite,
     observe: observeSqlite
   },
+  { name: 'Pool of mysql2', is: isMysql2, observe: observeMysql2 },
   { name: 'instance of knex', is: isKnex, observe: observeKnex },
   { name: 'PrismaClient', is: isPrisma, observe: observePrisma },
   { name: 'DataSource of typeorm', is: isTypeorm, observe: observeTypeorm },

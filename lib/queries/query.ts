@@ -1,7 +1,8 @@
 import { types } from 'node:util'
 import { performance } from '../clock.js'
 import { queries } from './channel.js'
-import { framesHere, OWN_FRAMES, removeOwnFrames } from './stack.js'
+import type { Run } from './run.js'
+import { frameLimit, framesHere, removeOwnFrames } from './stack.js'
 
 /** A query of a database client, as its wrapper publishes it. The wrapper completes the object when the query ends. */
 export interface Query {
@@ -35,9 +36,6 @@ export interface Query {
   /** Runs a statement on the same client and returns its rows: for the plan of the query. Absent: it cannot. */
   run?: Run | undefined
 }
-
-/** Runs statements one after the other on one connection, and returns the rows of the last one. */
-export type Run = (statements: readonly string[], parameters: readonly unknown[]) => Promise<unknown[]>
 
 /** What `recordQuery` needs of a query. */
 export interface QueryStart extends Pick<Query, 'system' | 'statement' | 'parameters'> {}
@@ -164,7 +162,7 @@ function endOf<T> (rowsOf: RowsOf<T>, result: T): QueryEnd {
  * that the application ignores is still reported. What is no promise, as of a mock, is returned as it is.
  */
 export function callAsync<T> (query: Query | null, call: () => T, rowsOf: RowsOf<Awaited<T>>): T {
-  const limit = Error.stackTraceLimit - OWN_FRAMES
+  const limit = frameLimit()
   try {
     const result = within(query, call)
     // Other thenables may be lazy, or have properties of their own.
@@ -194,7 +192,7 @@ export function callBack<T> (
   query: Query | null, args: unknown[], call: (args: unknown[]) => T, rowsOf: RowsOf<never>, outer: Query | null = null
 ): T {
   const callback = args.at(-1) as (this: unknown, ...results: unknown[]) => unknown
-  const limit = Error.stackTraceLimit - OWN_FRAMES
+  const limit = frameLimit()
   function observed (this: unknown, ...results: unknown[]): unknown {
     const [error, result] = results
     removeOwnFrames(error, limit)

@@ -55,16 +55,20 @@ function allFramesOf (error: unknown, sites: readonly NodeJS.CallSite[]): string
 
 function framesOf (_error: unknown, sites: readonly NodeJS.CallSite[]): string {
   const lines: string[] = []
-  let isNamed = false
+  let [isNamed, isLast] = [false, false]
   for (const site of sites) {
     const origin = originOf(site.getFileName() ?? 'node:')
+    if (origin !== 'node') isLast = origin === 'application'
     // `Promise.all (index 2)` of a function with a name: it may be one of a list of calls.
     const isListed = isNamed && site.getPromiseIndex() !== null
     if (origin === 'application' || isListed) lines.push(`    at ${String(site)}`)
     if (origin !== 'node') isNamed = origin === 'application' && site.getFunctionName() !== null
   }
-  return lines.join('\n')
+  return lines.join('\n') + (isLast && sites.length < FRAMES[2] ? UNKNOWN_CALLER : '')
 }
+
+/** The end of frames whose last function was resumed: nothing waits for it, or no function of its caller. */
+export const UNKNOWN_CALLER = '\n'
 
 type Origin = 'application' | 'package' | 'node'
 
@@ -83,10 +87,15 @@ function originOf (file: string): Origin {
 }
 
 /** Frames of this folder between a method that an application calls and the client's own. */
-export const OWN_FRAMES = 10
+const OWN_FRAMES = 10
 // In a bundle its frames are in one file with those of the application.
 const FOLDERS = isBundled ? [] : [import.meta.dirname, new URL('.', import.meta.url).href]
 const INTERNALS = isBundled ? [] : [join(import.meta.dirname, '../'), new URL('../', import.meta.url).href]
+
+/** How many frames the application has stacks of; a wrapper adds some to this number. */
+export function frameLimit (): number {
+  return Error.stackTraceLimit - (entry === null ? 0 : OWN_FRAMES)
+}
 
 /** Removes the frames of this folder, and those that are above the limit without them. */
 export function removeOwnFrames (error: unknown, limit: number): void {

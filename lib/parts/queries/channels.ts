@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { performance } from '../../clock.js'
+import { mysqlRun } from '../../queries/clients/mysql2.js'
 import { endQuery, newQuery, runningQuery, type Query, type QueryStart } from '../../queries/query.js'
 import { framesHere } from '../../queries/stack.js'
 import { isObject } from '../read.js'
@@ -11,12 +12,13 @@ interface Context extends Record<string, unknown> { result?: unknown, error?: un
 /** What a client publishes: the query, and its number of rows. */
 interface Client {
   /** Null: its parts are published, too. */
-  queryOf: (context: Context) => QueryStart & Pick<Query, 'layer'> | null
+  queryOf: (context: Context) => QueryStart & Pick<Query, 'layer' | 'run'> | null
   rowsOf: (result: unknown) => number | undefined
 }
 
 const mysql: Client = {
-  queryOf: ({ query, values }) => ({ system: 'mysql', statement: String(query), parameters: values }),
+  queryOf: ({ query, values, ...address }) =>
+    ({ system: 'mysql', statement: String(query), parameters: values, run: mysqlRun(address) }),
   rowsOf: (result) => Array.isArray(result) ? result.length : Object(result).affectedRows as number | undefined
 }
 
@@ -39,12 +41,19 @@ const redisBatch: Client = {
   rowsOf: () => undefined
 }
 
+// Limits, orders and changes are not published, and its options are not those of the command.
 const mongoose: Client = {
   queryOf ({ operation, collection, args }) {
+    const { options, ...parameters } = Object(args) as Record<string, unknown>
     const statement = `${String(collection)}.${String(operation)}`
-    return { system: 'mongodb', statement, parameters: args, layer: 'orm' }
+    return { system: 'mongodb', statement, parameters, layer: 'orm' }
   },
-  rowsOf: (result) => Array.isArray(result) ? result.length : result === null ? 0 : isObject(result) ? 1 : undefined
+  rowsOf (result) {
+    if (!isObject(result)) return Array.isArray(result) ? result.length : result === null ? 0 : undefined
+    const { insertedCount, modifiedCount, deletedCount } = result
+    const counts = [insertedCount, modifiedCount, deletedCount].filter((count) => typeof count === 'number')
+    return counts.length === 0 ? 1 : counts.reduce((sum, count) => sum + count)
+  }
 }
 
 // Proposed in node-postgres#3650; without values.

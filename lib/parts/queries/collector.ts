@@ -10,7 +10,7 @@ import type { Mask } from '../../mask/mask.js'
 import type { Timing } from '../../recording/recording.js'
 import { QUERY_CHANNEL } from '../../queries/channel.js'
 import type { Query } from '../../queries/query.js'
-import { caller, framesHere } from '../../queries/stack.js'
+import { caller, framesHere, UNKNOWN_CALLER } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
@@ -178,7 +178,7 @@ function recordedQueries (
 ) {
   const callerOf = memo(readCaller)
   const all = sent.map((query, index): Traced => {
-    const { system, startedAt, endedAt, wait, rows = null, error, frames = '', result, connection } = query
+    const { system, startedAt, endedAt, wait, rows = null, error, frames = '', result, connection, layer } = query
     const caller = callerOf(frames)
     const { statement, parameters, shape, effect, words, texts } = shownOf(log, query)
     // A spread takes ten times as long here.
@@ -195,6 +195,7 @@ function recordedQueries (
       source: caller.frames[0]?.source ?? null,
       index,
       identity: `${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
+      isComplete: system !== 'mongodb' || layer !== 'orm',
       caller,
       result,
       connection
@@ -231,6 +232,7 @@ function readCaller (text: string): Caller {
   return {
     frames,
     path: frames.map(({ source }) => `${source}\n`).join(''),
+    isResumed: text.endsWith(UNKNOWN_CALLER),
     position: text.match(/\(index \d+\)$/gm)?.join() ?? ''
   }
 }

@@ -31,7 +31,8 @@ function duplicatesOf (queries: readonly Traced[], all: readonly Traced[]): Find
     }
     return `${changes.get('') ?? 0} ${changes.get(query.system) ?? 0}`
   })
-  const reads = queries.filter(({ effect, error }) => effect.isRead && !effect.isWrite && error === undefined)
+  const reads = queries.filter(({ effect, error, isComplete }) =>
+    effect.isRead && !effect.isWrite && isComplete && error === undefined)
   const keyOf = ({ index, identity }: Traced): string => `${steps[index]} ${identity}`
   return grouped(reads, keyOf).flatMap((group): Finding[] => {
     const isPolled = group.some((query, i) => {

@@ -93,6 +93,8 @@ export function driverQueries (queries: readonly Query[]): ReadonlySet<Query> {
     const part = candidates.find((other) => identityOf(other.parameters) === parameters) ?? candidates[0]
     if (part === undefined) continue
     found.add(part)
+    // Mongoose publishes a part of the command.
+    if (query.system === 'mongodb') Object.assign(query, { parameters: part.parameters, layer: part.layer })
     for (const name of ['wait', 'rows', 'error', 'run', 'result', 'connection'] as const) {
       if (query[name] === undefined && part[name] !== undefined) Object.assign(query, { [name]: part[name] })
     }

@@ -1,13 +1,17 @@
+import { excerptAt } from '../../errors/stack-frame.js'
+import { timeOf } from '../read.js'
 import { grouped } from './groups.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { askedBy, isPage, isRange } from './statement.js'
-import { endOf, isPaused, isSameFunction, milliseconds, placeOf, sumOf, type Traced } from './trace.js'
+import { endOf, identityOf, isPaused, isSameFunction, milliseconds, placeOf, type Traced } from './trace.js'
 
 /** Queries of one shape and line from which a loop is certain. */
 const MIN_LOOP = 5
 /** Calls of one function that code may have as a list. */
 const MAX_LIST = 12
+/** Lines that a loop may begin before a call in it. */
+const MAX_BEFORE = 20
 /** Depth of parameters that have the value of a row: `{ where: { id } }`. */
 const MAX_DEPTH = 4
 
@@ -19,7 +23,7 @@ export function loopsOf (all: readonly Traced[], requestDuration: number): Findi
     .filter((group) => isLoop(group, all))
     .map((group): Finding => {
       const [first] = group as [Traced]
-      const spent = `${milliseconds(sumOf(group))} of ${milliseconds(requestDuration)} ms`
+      const spent = `${milliseconds(timeOf(group))} of ${milliseconds(requestDuration)} ms`
       const over = rowsOfLoop(all, group)
       const loop = over === null ? '' : `; the loop runs over the ${over.rows} rows of ${placeOf(over)}`
       return {
@@ -55,14 +59,28 @@ function isLoop (group: readonly Traced[], all: readonly Traced[]): boolean {
   if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree(group) || isChain(group)) return false
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
-  const mayBeList = positions.size === group.length && group.length <= MAX_LIST && !positions.has('')
+  const isListed = positions.size === group.length && !positions.has('')
+  const mayBeList = group.length <= MAX_LIST && (isListed || mayBeCalls(group))
   if (mayBeList && rowsOfLoop(all, group) === null) return false
   const between = all.slice(first.index, last.index)
-  if (first.system !== 'redis') return !between.some(({ effect }) => effect.isDefinition)
-  // Commands that are sent together are one round trip; parts of one list are pages.
+  // What is sent together of these is one round trip.
+  const isBatched = first.system === 'redis' || (first.system === 'prisma' && first.shape.includes('.findUnique'))
+  if (!isBatched) return !between.some(({ effect }) => effect.isDefinition)
   const rounds = group.filter((query, i) => i === 0 || query.start >= endOf(group[i - 1] as Traced)).length
-  const isOneList = /RANGE/.test(first.shape) && new Set(group.map((query) => askedBy(query).keys)).size === 1
+  // Parts of one list are pages.
+  const isOneList = /^\w*RANGE/.test(first.shape) && new Set(group.map((query) => askedBy(query).keys)).size === 1
   return rounds >= MIN_LOOP && !isOneList
+}
+
+/** Whether nothing waits for functions that were resumed, and none has a loop: `const a = load(1), b = load(2)`. */
+function mayBeCalls (group: readonly Traced[]): boolean {
+  const isTogether = group.every((query, i) => i === 0 || query.start < endOf(group[i - 1] as Traced))
+  const frame = group.find(({ caller }) => caller.isResumed)?.caller.frames.at(-1)
+  const [, file = '', line] = /^(.*):(\d+):\d+$/.exec(frame?.source ?? '') ?? []
+  const { lines = [] } = (isTogether && excerptAt(file, Number(line), MAX_BEFORE, 0)) || {}
+  const name = frame?.function.split(/[ .]/).at(-1) ?? ''
+  const body = lines.slice(Math.max(0, lines.findLastIndex((text) => text.includes(name)))).join('\n')
+  return body !== '' && !/\b(?:for|while|do|forEach)\b|map/i.test(body)
 }
 
 function distinctOf (group: readonly Traced[]): number {
@@ -104,10 +122,13 @@ function rowOf ({ result }: Traced): unknown {
   return [Object(result).rows ?? result].flat(2)[0] as unknown
 }
 
-/** Texts and numbers of a row or of parameters, as texts. */
+/** Texts and numbers of a row or of parameters, as texts; those of documents and identifiers are in their JSON. */
 function valuesIn (container: unknown, depth: number): string[] {
-  if (typeof container !== 'object') return [String(container)]
-  return depth === 0 ? [] : Object.values(Object(container)).flatMap((value) => valuesIn(value, depth - 1))
+  const texts = (value: unknown, depth: number): string[] => {
+    if (typeof value !== 'object') return [String(value)]
+    return depth === 0 ? [] : Object.values(Object(value)).flatMap((item) => texts(item, depth - 1))
+  }
+  return texts(JSON.parse(identityOf(container) || 'null'), depth)
 }
 
 /** The query whose rows the loop runs over: the last one before it with as many rows as the loop has rounds. */

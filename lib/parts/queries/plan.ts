@@ -1,13 +1,13 @@
 import { messageOf } from '../../errors/thrown-value.js'
 import { MASKED } from '../../mask/mask.js'
-import type { Run } from '../../queries/query.js'
+import type { Run } from '../../queries/run.js'
 import { note, postForm, section } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { cut } from '../../view/visible.js'
 import type { PanelView } from '../part.js'
 import type { RecordedQuery } from './recorded-query.js'
 import { unknownFunction } from './statement.js'
-import { highlighted } from './statement-text.js'
+import { highlighted, runnable } from './statement-text.js'
 import { significant, tokensOf, type Token } from './tokens.js'
 import { SHORTENED } from './trace.js'
 
@@ -29,9 +29,9 @@ const MAX_PLAN = 20_000
 
 /** The statements that are run for a plan, by system; the last one returns it. None of them executes the query. */
 const EXPLAIN: Readonly<Record<string, (statement: string) => string[]>> = {
-  // The runner closes the connection, which rolls the transaction back.
+  // Some clients have begun a transaction, in which `begin` is only a warning.
   postgresql: (statement) =>
-    ['begin transaction read only', `set local statement_timeout = ${TIMEOUT}`, `explain ${statement}`],
+    ['begin', 'set transaction read only', `set local statement_timeout = ${TIMEOUT}`, `explain ${statement}`],
   mysql: (statement) => ['start transaction read only', explainMysql(statement)],
   mariadb: (statement) => ['start transaction read only', explainMysql(statement)],
   sqlite: (statement) => [`explain query plan ${statement}`]
@@ -45,20 +45,19 @@ function explainMysql (statement: string): string {
 
 /** Asks the database for the plan of a recorded query. */
 export async function explain (query: Explained, run: Run | undefined): Promise<Plan> {
-  const { system, parameters = [] } = query
   const reason = refusalOf(query)
   if (reason !== null) return refused(reason)
   if (run === undefined) {
-    return refused('no client of this process can run a statement for it. Hindsight runs it on an observed Pool of ' +
-      'pg, DataSource of TypeORM or database of SQLite')
+    return refused('no client of this process can run a statement for it. Hindsight runs it on a connection of its ' +
+      'own, of an observed pool of pg or mysql2, of postgres, Knex, Sequelize or TypeORM, or in a database of SQLite')
   }
-  const statements = EXPLAIN[system]?.(withoutComments(query)) ?? []
+  const statements = EXPLAIN[query.system]?.(withoutComments(query)) ?? []
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => { reject(new Error(`no answer within ${MAX_WAIT / 1000} seconds`)) }, MAX_WAIT)
   })
   try {
-    const rows = await Promise.race([run(statements, Array.isArray(parameters) ? parameters : [parameters]), limit])
+    const rows = await Promise.race([run(statements), limit])
     const { lines, scans } = readPlan(rows)
     return { plan: cut(lines.join('\n'), MAX_PLAN), sentence: scanSentence(scans) }
   } catch (error) {
@@ -113,7 +112,8 @@ function text (value: unknown): string {
 }
 
 /** Why a query has no plan; null: it may be explained. What is not certain to only read is not explained. */
-export function refusalOf ({ system, statement, parameters }: Explained): string | null {
+export function refusalOf (query: Explained): string | null {
+  const { system, statement, parameters } = query
   if (!Object.hasOwn(EXPLAIN, system)) {
     return `Hindsight explains queries of PostgreSQL, MySQL and SQLite, not of ${system}`
   }
@@ -123,7 +123,7 @@ export function refusalOf ({ system, statement, parameters }: Explained): string
   if (SHORTENED.test(statement + values)) {
     return 'the profile does not have the whole statement with its parameters'
   }
-  const tokens = tokensOf(statement, system)
+  const tokens = tokensOf(runnable(query), system)
   const words = significant(tokens)
   if (words.at(-1)?.text === ';') words.pop()
   return lexicalProblem(system, tokens, words) ?? writingProblem(words) ?? functionProblem(words)
@@ -181,8 +181,9 @@ function functionProblem (words: readonly Token[]): string | null {
   return name === null ? null : `it calls \`${name}()\`, and Hindsight does not know whether that has an effect`
 }
 
-function withoutComments ({ system, statement }: Explained): string {
-  const text = tokensOf(statement, system).map(({ kind, text }) => kind === 'comment' ? ' ' : text).join('')
+/** The statement with its parameters as literals: clients differ in placeholders. */
+function withoutComments (query: Explained): string {
+  const text = tokensOf(runnable(query), query.system).map(({ kind, text }) => kind === 'comment' ? ' ' : text).join('')
   return text.replace(/[\s;]+$/, '').trim()
 }
 

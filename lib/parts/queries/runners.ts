@@ -1,4 +1,4 @@
-import type { Run } from '../../queries/query.js'
+import type { Run } from '../../queries/run.js'
 
 /** Profiles whose queries can be explained: the newest ones of this process. */
 const MAX_PROFILES = 500

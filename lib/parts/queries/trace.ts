@@ -15,6 +15,8 @@ export interface Caller {
   frames: readonly OwnFrame[]
   /** The sources of the frames. */
   path: string
+  /** Whether what has called the outermost one is unknown. */
+  isResumed: boolean
   /** The positions in lists of `Promise.all` of functions that were resumed; '' without one. */
   position: string
 }
@@ -25,6 +27,8 @@ export interface Traced extends RecordedQuery {
   index: number
   /** The same for two queries that ask for the same. */
   identity: string
+  /** Whether its parameters have all that it asks for. */
+  isComplete: boolean
   caller: Caller
   effect: Effect
   result?: unknown

@@ -1,7 +1,13 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
+import { runner } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
 interface Sent { __knexQueryUid?: string, __knexTxId?: string, sql?: unknown, bindings?: unknown }
+
+interface Transaction {
+  raw: (statement: string) => Promise<unknown>
+  rollback: () => Promise<void>
+}
 
 /** Systems by the names of Knex, and of other ORMs. */
 const SYSTEMS: Readonly<Record<string, string>> = {
@@ -27,11 +33,17 @@ export function isKnex (client: Record<string, unknown>): boolean {
 export function observeKnex (knex: Record<string, unknown>): void {
   const system = systemOf(Object(knex.client).dialect)
   const open = new Map<unknown, Query>()
+  const run = runner(system, {
+    open: () => (knex.transaction as () => Promise<Transaction>)(),
+    // A question mark would be a placeholder.
+    send: async (transaction, statement) => listOf(await transaction.raw(statement.replaceAll('?', '\\?'))),
+    close: (transaction) => transaction.rollback()
+  })
   wrapMethod(knex, 'emit', (self, args, original) => {
     const [event, first, second] = args as [string, unknown, unknown]
     if (event === 'query') {
       const { __knexQueryUid: id, __knexTxId: transaction, sql, bindings } = first as Sent
-      const sent = { system, statement: String(sql), parameters: bindings, connection: transaction }
+      const sent = { system, statement: String(sql), parameters: bindings, connection: transaction, run }
       const query = beginQuery({ ...sent, layer: 'orm' })
       // The beginning and the end of a transaction have no event when they end, and streams have none.
       endQuery(open.get(transaction))
@@ -56,11 +68,13 @@ export function observeKnex (knex: Record<string, unknown>): void {
 const MAX_OPEN = 1_000
 
 function rowsOf (response: unknown): number | undefined {
-  // Of a raw query of mysql2: rows and fields.
-  const [rowsOfRaw] = Array.isArray(response) ? response as unknown[] : []
-  if (Array.isArray(rowsOfRaw)) return rowsOfRaw.length
-  if (Array.isArray(response)) return response.length
   if (typeof response === 'number') return response
-  const { rowCount, rows } = Object(response) as { rowCount?: number, rows?: unknown[] }
-  return rowCount ?? rows?.length
+  return (Object(response) as { rowCount?: number }).rowCount ?? listOf(response).length
+}
+
+/** The rows of a response; of a raw query of mysql2 it is a list of rows and of fields. */
+function listOf (response: unknown): unknown[] {
+  const rows: unknown = Array.isArray(response) ? response : Object(response).rows ?? []
+  const [first] = rows as unknown[]
+  return (Array.isArray(first) ? first : rows) as unknown[]
 }

@@ -39,13 +39,11 @@ export function observeMongo (client: Record<string, unknown>): void {
       if (query !== null) open.set(detail.requestId, query)
     } else if (event === 'commandSucceeded' || event === 'commandFailed') {
       const { requestId, reply, failure } = detail
-      endQuery(open.get(requestId), event === 'commandFailed' ? { error: failure } : { rows: rowsOf(reply) })
+      const result = reply?.cursor?.firstBatch ?? reply?.cursor?.nextBatch
+      const rows = result?.length ?? reply?.n
+      endQuery(open.get(requestId), event === 'commandFailed' ? { error: failure } : { rows, result })
       open.delete(requestId)
     }
     return original.apply(self, args) as unknown
   })
-}
-
-function rowsOf ({ n, cursor }: NonNullable<CommandEvent['reply']> = {}): number | undefined {
-  return cursor?.firstBatch?.length ?? cursor?.nextBatch?.length ?? n
 }

@@ -1,11 +1,15 @@
 import { performance } from '../../clock.js'
-import {
-  beginQuery, callAsync, callBack, endQuery, endWait, runningQuery, within, type Query, type Run
-} from '../query.js'
+import { beginQuery, callAsync, callBack, endQuery, endWait, runningQuery, within, type Query } from '../query.js'
+import { runner, type Run } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
 type Client = Record<string, unknown>
 interface Result { rowCount?: number | null }
+interface Connection {
+  query: (text: string) => Promise<{ rows: unknown[] }>
+  release: (destroy?: boolean) => void
+}
+type Connect = () => Promise<Connection>
 
 /** `Pool` and `Client` of `pg`, and the decorator of `@fastify/postgres`, which has a pool. */
 export function isPg (client: Client): boolean {
@@ -19,7 +23,13 @@ function isPool (client: Client): boolean {
 
 export function observePg (client: Client): void {
   const pool = [client, Object(client.pool) as Client].find(isPool)
-  const run = pool === undefined ? undefined : runner(pool.connect as Connect, pool)
+  // As it was before it is wrapped.
+  const connect = pool?.connect as Connect | undefined
+  const run = connect && runner('postgresql', {
+    open: () => connect.call(pool),
+    send: async (connection, statement) => (await connection.query(statement)).rows,
+    close: (connection) => connection.release(true)
+  })
   // The methods of the decorator are those of its pool, bound to it.
   for (const object of new Set([client, pool ?? client])) {
     if (seen.has(object)) continue
@@ -91,27 +101,4 @@ function begin (args: readonly unknown[], run: Run | undefined): Query | null {
 function rowsOf (result: Result | Result[]): number | null | undefined {
   if (Array.isArray(result)) return result.reduce((sum, { rowCount }) => sum + (rowCount ?? 0), 0)
   return result.rowCount
-}
-
-interface Connection {
-  query: (text: string, values?: readonly unknown[]) => Promise<{ rows: unknown[] }>
-  release: (destroy?: boolean) => void
-}
-type Connect = () => Promise<Connection>
-
-/** With the methods of the pool before they were wrapped; the connection is closed after an error. */
-function runner (connect: Connect, pool: object): Run {
-  return async (statements, parameters) => {
-    const connection = await connect.call(pool)
-    try {
-      let rows: unknown[] = []
-      for (const [i, statement] of statements.entries()) {
-        rows = (await connection.query(statement, i === statements.length - 1 ? parameters : undefined)).rows
-      }
-      return rows
-    } finally {
-      // Ends its transaction, too.
-      connection.release(true)
-    }
-  }
 }

@@ -1,6 +1,7 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
+import { runner, type Run } from '../run.js'
 import {
-  cleanStack, framesHere, OWN_FRAMES, removeOwnFrames, withoutFrames, wrapFunction, wrapMethod
+  cleanStack, frameLimit, framesHere, removeOwnFrames, withoutFrames, wrapFunction, wrapMethod
 } from '../stack.js'
 
 type Sql = ((...args: any[]) => unknown) & Record<string, unknown>
@@ -24,17 +25,19 @@ export function isPostgresJs (client: Record<string, unknown>): boolean {
   return typeof client === 'function' && ['unsafe', 'begin', 'file'].every((name) => typeof client[name] === 'function')
 }
 
+/** What the queries of a client, of a transaction or of a reserved connection have in common. */
+interface Common { connection?: unknown, run: Run | undefined }
+
 /** Returns a proxy: a query is made by a call of the client itself. */
-export function observePostgresJs (sql: Sql, connection?: unknown): Sql {
-  const observed = wrapFunction(sql, (self, args, original) =>
-    observePending(original.apply(self, args), connection))
+export function observePostgresJs (sql: Sql, common: Common = { run: runnerOf(sql) }): Sql {
+  const observed = wrapFunction(sql, (self, args, original) => observePending(original.apply(self, args), common))
   const target = (self: unknown): unknown => self === observed ? sql : self
   for (const name of ['unsafe', 'file']) {
-    wrapMethod(sql, name, (self, args, original) => observePending(original.apply(target(self), args), connection))
+    wrapMethod(sql, name, (self, args, original) => observePending(original.apply(target(self), args), common))
   }
   for (const name of ['begin', 'savepoint']) {
     wrapMethod(sql, name, (self, args, original) => {
-      const transaction = new Transaction(name === 'begin', connection)
+      const transaction = new Transaction(name === 'begin', common)
       const result = original.apply(target(self), args.map((arg: unknown) => {
         return typeof arg === 'function' ? transaction.observe(arg as (sql: Sql) => unknown) : arg
       })) as Promise<unknown>
@@ -48,9 +51,25 @@ export function observePostgresJs (sql: Sql, connection?: unknown): Sql {
     })
   }
   wrapMethod(sql, 'reserve', (self, args, original) => {
-    return (original.apply(target(self), args) as Promise<Sql>).then((own) => observePostgresJs(own, own))
+    return (original.apply(target(self), args) as Promise<Sql>).then((own) =>
+      observePostgresJs(own, { ...common, connection: own }))
   })
   return observed
+}
+
+interface Reserved {
+  unsafe: (statement: string) => Promise<unknown[]>
+  release: () => void
+}
+
+function runnerOf (sql: Sql): Run | undefined {
+  // As it was before it is wrapped.
+  const reserve = sql.reserve as () => Promise<Reserved>
+  return runner('postgresql', {
+    open: () => reserve.call(sql),
+    send: (connection, statement) => connection.unsafe(statement),
+    close: (connection) => connection.release()
+  })
 }
 
 /** The client sends the end of a transaction by itself. */
@@ -59,21 +78,21 @@ class Transaction {
   readonly #frames = framesHere()
   readonly #isOuter: boolean
 
-  /** Of a savepoint, its transaction. */
-  readonly #connection: unknown
+  /** Of a savepoint, that of its transaction. */
+  readonly #common: Common
 
-  constructor (isOuter: boolean, connection: unknown) {
+  constructor (isOuter: boolean, common: Common) {
     this.#isOuter = isOuter
-    this.#connection = isOuter ? this : connection
+    this.#common = isOuter ? { ...common, connection: this } : common
   }
 
   observe (callback: (sql: Sql) => unknown): (sql: Sql) => unknown {
     return wrapFunction(callback, (self, [sql, ...rest], original) => {
-      const result: unknown = original.call(self, observePostgresJs(sql as Sql, this.#connection), ...rest)
+      const result: unknown = original.call(self, observePostgresJs(sql as Sql, this.#common), ...rest)
       const begin = (statement: string): void => {
-        this.end = beginQuery({ system: 'postgresql', statement, connection: this.#connection, frames: this.#frames })
+        this.end = beginQuery({ system: 'postgresql', statement, frames: this.#frames, ...this.#common })
       }
-      const limit = Error.stackTraceLimit - OWN_FRAMES
+      const limit = frameLimit()
       Promise.all(Array.isArray(result) ? result : [result]).then(() => {
         if (this.#isOuter) begin('commit')
       }, (error: unknown) => {
@@ -85,7 +104,7 @@ class Transaction {
   }
 }
 
-function observePending (pending: unknown, connection: unknown): unknown {
+function observePending (pending: unknown, common: Common): unknown {
   if (!isPending(pending)) return pending
   repairOrigin(pending)
   const frames = framesHere()
@@ -109,9 +128,9 @@ function observePending (pending: unknown, connection: unknown): unknown {
     }
   }
   pending.handler = wrapFunction(pending.handler, (self, args, original) => {
-    limit = Error.stackTraceLimit - OWN_FRAMES
+    limit = frameLimit()
     const statement = pending.strings.join('?')
-    query = beginQuery({ system: 'postgresql', statement, parameters: [], frames, connection })
+    query = beginQuery({ system: 'postgresql', statement, parameters: [], frames, ...common })
     observeEnd()
     return original.apply(self, args)
   })
@@ -148,7 +167,7 @@ function repairOrigin (pending: Pending): void {
   const origin = values.find((value): value is Error => value instanceof Error)
   if (origin === undefined || repaired.has(origin)) return
   repaired.add(origin)
-  if (pending.handler.debug !== undefined) return removeOwnFrames(origin, Error.stackTraceLimit - OWN_FRAMES)
+  if (pending.handler.debug !== undefined) return removeOwnFrames(origin, frameLimit())
   const own = withoutFrames(String(origin.stack).split('\n'))
   const caller = withoutFrames(String(new Error('').stack).split('\n')).slice(1)
   origin.stack = [...own, ...caller].slice(0, 1 + ORIGIN_FRAMES).join('\n')

@@ -1,4 +1,6 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { beginQuery, callAsync } from '../query.js'
+import { framesHere, wrapMethod } from '../stack.js'
 
 interface Operation {
   model?: string
@@ -15,12 +17,23 @@ export function isPrisma (client: Record<string, unknown>): boolean {
 
 /** Returns the client with an extension of its queries. */
 export function observePrisma (client: Record<string, unknown>): object {
+  const sent = new AsyncLocalStorage<string>()
   const $allOperations = ({ model, operation, args, query }: Operation): Promise<unknown> => {
     const [statement, parameters] = statementOf(model, operation, args)
     const system = model === undefined ? 'other_sql' : 'prisma'
-    return callAsync(beginQuery({ system, statement, parameters }), () => query(args), rowsOf)
+    const begun = beginQuery({ system, statement, parameters, frames: sent.getStore() })
+    // A query of Prisma is no promise, and is sent when it is awaited.
+    return callAsync(begun, () => Promise.resolve(query(args)), (result) => rowsOf(operation, result))
   }
-  return (client.$extends as (extension: object) => object)({ name: 'fastify-hindsight', query: { $allOperations } })
+  const extension = { name: 'fastify-hindsight', query: { $allOperations } }
+  const extended = (client.$extends as (extension: object) => object)(extension)
+  wrapMethod(extended, '$transaction', (self, args, original) => {
+    const send = (): unknown => original.apply(self, args)
+    // The stacks of queries that are sent together do not show who has sent them.
+    const frames = Array.isArray(args[0]) ? framesHere() : undefined
+    return frames === undefined ? send() : sent.run(frames, send)
+  })
+  return extended
 }
 
 /** The operation of a model and its arguments; of a raw query, its text and values. */
@@ -31,10 +44,9 @@ function statementOf (model: string | undefined, operation: string, args: unknow
   return [text ?? sql ?? operation, values ?? args]
 }
 
-function rowsOf (result: unknown): number | undefined {
+function rowsOf (operation: string, result: unknown): number | undefined {
   if (Array.isArray(result)) return result.length
-  if (typeof result === 'number') return result
-  if (result === null) return 0
-  const { count } = Object(result) as { count?: unknown }
-  return typeof count === 'number' ? count : undefined
+  if (operation.endsWith('Many')) return (result as { count: number }).count
+  if (operation.startsWith('$executeRaw')) return result as number
+  return result === null ? 0 : 1
 }

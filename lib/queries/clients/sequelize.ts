@@ -1,9 +1,12 @@
 import { beginQuery, callAsync } from '../query.js'
+import { runner } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { systemOf } from './knex.js'
 
 interface Options { bind?: unknown, replacements?: unknown, transaction?: unknown }
 interface Statement extends Options { query?: unknown, values?: unknown }
+interface Transaction { rollback: () => Promise<void> }
+type Send = (statement: string, options: Options) => Promise<[rows: unknown[]]>
 
 /** The instance of Sequelize. */
 export function isSequelize (client: Record<string, unknown>): boolean {
@@ -13,13 +16,19 @@ export function isSequelize (client: Record<string, unknown>): boolean {
 /** Models and transactions send each query by the method `query` of their instance. */
 export function observeSequelize (sequelize: Record<string, unknown>): void {
   const system = systemOf((sequelize.getDialect as () => unknown)())
+  const { query: send, transaction: begin } = sequelize as { query: Send, transaction: () => Promise<Transaction> }
+  const run = runner(system, {
+    open: () => begin.call(sequelize),
+    send: async (transaction, statement) => (await send.call(sequelize, statement, { transaction }))[0],
+    close: (transaction) => transaction.rollback()
+  })
   wrapMethod(sequelize, 'query', (self, args, original) => {
     const [statement, options] = args as [string | Statement | undefined, Options | undefined]
     const { query: text, values } = typeof statement === 'object' ? statement : { query: statement }
     const parameters = values ?? options?.bind ?? options?.replacements
     const connection = options?.transaction
     const query = typeof text === 'string'
-      ? beginQuery({ system, statement: text, parameters, layer: 'orm', connection })
+      ? beginQuery({ system, statement: text, parameters, layer: 'orm', connection, run })
       : null
     return callAsync(query, () => original.apply(self, args) as unknown, rowsOf)
   })

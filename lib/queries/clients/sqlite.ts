@@ -1,4 +1,5 @@
-import { beginQuery, callSync, endQuery, type Run, type RowsOf } from '../query.js'
+import { beginQuery, callSync, endQuery, type RowsOf } from '../query.js'
+import type { Run } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
 interface Statement { all: (...parameters: unknown[]) => unknown[] }
@@ -13,7 +14,7 @@ export function isSqlite (client: Record<string, unknown>): boolean {
 export function observeSqlite (client: Record<string, unknown>): void {
   const prepare = client.prepare as Database['prepare']
   // Statements before the last one change nothing in SQLite: its plan needs no transaction.
-  const run: Run = async (statements, parameters) => prepare.call(client, statements.at(-1) ?? '').all(...parameters)
+  const run: Run = async (statements) => prepare.call(client, statements.at(-1) ?? '').all()
   const [system, connection] = ['sqlite', client]
   const begin = (statement: unknown, parameters?: unknown) =>
     typeof statement === 'string' ? beginQuery({ system, statement, parameters, connection, run }) : null

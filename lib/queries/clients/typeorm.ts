@@ -1,4 +1,5 @@
-import { beginQuery, callAsync, endWait, runningQuery, type Run } from '../query.js'
+import { beginQuery, callAsync, endWait, runningQuery } from '../query.js'
+import { runner } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { systemOf } from './knex.js'
 
@@ -11,8 +12,11 @@ export function isTypeorm (client: Record<string, unknown>): boolean {
 export function observeTypeorm (dataSource: Record<string, unknown>): void {
   const system = systemOf(Object(dataSource.options).type)
   const create = dataSource.createQueryRunner as () => Runner
-  // Of SQLite there is one connection, with the transaction of the application.
-  const run = /^(?:postgresql|mysql|mariadb)$/.test(system) ? runner(() => create.call(dataSource)) : undefined
+  const run = runner(system, {
+    open: async () => create.call(dataSource),
+    send: (connection, statement) => connection.query(statement),
+    close: (connection) => connection.release()
+  })
   const seen = new WeakSet<object>()
   wrapMethod(dataSource, 'createQueryRunner', (self, args, original) => {
     const runner = original.apply(self, args) as object
@@ -39,22 +43,8 @@ export function observeTypeorm (dataSource: Record<string, unknown>): void {
 }
 
 interface Runner {
-  query: (statement: string, parameters?: readonly unknown[]) => Promise<unknown[]>
+  query: (statement: string) => Promise<unknown[]>
   release: () => Promise<void>
-}
-
-/** With a connection of its own, whose transaction is rolled back. */
-function runner (create: () => Runner): Run {
-  return async (statements, parameters) => {
-    const connection = create()
-    try {
-      for (const statement of statements.slice(0, -1)) await connection.query(statement)
-      return await connection.query(statements.at(-1) ?? '', parameters)
-    } finally {
-      await connection.query('rollback').catch(() => {})
-      await connection.release()
-    }
-  }
 }
 
 interface Result { affected?: number, affectedRows?: number, records?: unknown[] }

@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { BSON, MongoClient } from 'mongodb'
+import mongoose from 'mongoose'
 import t, { type Test } from 'tap'
 import { observe } from '../../../lib/queries/observe.js'
 import { profileOf } from '../../support/app.js'
@@ -20,10 +21,21 @@ const HELLO = {
   readOnly: false
 }
 
+/** Each category has the next one as its parent. */
+function rowsOf ({ find, filter, aggregate }: Document): Document[] {
+  if (aggregate !== undefined) return [{ _id: 1, n: 3 }]
+  const { _id: id } = filter as { _id?: number }
+  if (find === 'categories' && id !== undefined) return [{ _id: id, parent: id === 7 ? null : id + 1 }]
+  return [{ _id: 1 }, { _id: 2 }]
+}
+
 function replyTo (command: Document): Document {
   const [name = ''] = Object.keys(command)
-  if (name === 'find') return { ok: 1, cursor: { id: BSON.Long.ZERO, ns: 'shop.users', firstBatch: [{ _id: 1 }, { _id: 2 }] } }
+  if (name === 'find' || name === 'aggregate') {
+    return { ok: 1, cursor: { id: BSON.Long.ZERO, ns: 'shop.users', firstBatch: rowsOf(command) } }
+  }
   if (name === 'insert' || name === 'delete') return { ok: 1, n: 1 }
+  if (name === 'update') return { ok: 1, n: 3, nModified: 2 }
   if (name === 'drop') return { ok: 0, code: 26, codeName: 'NamespaceNotFound', errmsg: 'ns not found' }
   return HELLO
 }
@@ -102,5 +114,72 @@ t.test('MongoClient', async (t) => {
     const source = /mongodb\.test\.ts:\d+:\d+$/
     t.match(collectors.queries, { count: 2, queries: [{ statement: 'users.insert', source }, { statement: 'users.find', source }] })
     t.notMatch(JSON.stringify(collectors.queries), 'planted secret')
+  }, t)
+})
+
+t.test('mongoose, by its channels', async (t) => {
+  const url = await server(t)
+  inBothModes('operations with their lines, rows and failures', async (t, build) => {
+    const connection = await mongoose.createConnection(url).asPromise()
+    t.teardown(() => connection.close())
+    const User = connection.model('User', new mongoose.Schema({ _id: Number, name: String, password: String }))
+    const app = await build((app) => app.get('/', async () => {
+      await User.find({ age: { $gt: 3 } })
+      await User.findOne({ password: 'planted secret' }).select('name').lean()
+      await User.create({ _id: 5, name: 'Ada', password: 'planted secret' })
+      await User.insertMany([{ _id: 7, name: 'Bob', password: 'planted secret' }])
+      await User.updateMany({ name: 'Ada' }, { password: 'planted secret' })
+      await User.deleteOne({ _id: 1 })
+      await User.aggregate([{ $match: { name: 'Ada' } }])
+      await User.countDocuments({ name: 'Ada' })
+      await User.find({ _id: 'planted' as never }).catch(() => {})
+    }))
+    const { collectors } = await profileOf(app, await app.inject('/'))
+    t.match(collectors.queries, {
+      count: 9,
+      failed: 1,
+      queries: [
+        { system: 'mongodb', statement: 'users.find', rows: 2, shape: 'users.find({ filter: { age: { $gt: ? } } })' },
+        { statement: 'users.findOne', parameters: { filter: { password: '******' }, fields: { name: 1 } }, rows: 1 },
+        { statement: 'users.save', shape: 'users.save({})', rows: 1 },
+        { statement: 'users.insertMany', parameters: { docs: [{ name: 'Bob', password: '******' }] }, rows: 1 },
+        { statement: 'users.updateMany', rows: 2 },
+        { statement: 'users.deleteOne', rows: 1 },
+        { statement: 'users.aggregate', parameters: { pipeline: [{ $match: { name: 'Ada' } }] }, rows: 1 },
+        { statement: 'users.countDocuments', rows: null },
+        { statement: 'users.find', error: { message: /^Cast to Number failed/ } }
+      ].map((query) => ({ ...query, source: /mongodb\.test\.ts:\d+:\d+$/ }))
+    })
+    t.notMatch(JSON.stringify(collectors.queries), 'planted secret')
+  }, t)
+
+  inBothModes('a walk up parents and pages have no finding', async (t, build) => {
+    const connection = await mongoose.createConnection(url).asPromise()
+    const client = observe(new MongoClient(url))
+    t.teardown(() => Promise.all([connection.close(), client.close()]))
+    const Category = connection.model('Category', new mongoose.Schema({ _id: Number, parent: Number }))
+    const app = await build((app) => {
+      app.get('/mongoose', async () => {
+        for (let id: unknown = 1; typeof id === 'number';) id = (await Category.findById(id))?.parent
+      })
+      app.get('/lean', async () => {
+        for (let id: unknown = 1; typeof id === 'number';) id = (await Category.findById(id).lean())?.parent
+      })
+      app.get('/mongodb', async () => {
+        const categories = client.db().collection<{ _id: number, parent: number | null }>('categories')
+        for (let id: number | null | undefined = 1; typeof id === 'number';) id = (await categories.findOne({ _id: id }))?.parent
+      })
+      app.get('/pages', async () => {
+        await Category.find().limit(5)
+        await Category.find().skip(5).limit(5)
+      })
+      app.get('/loop', async () => {
+        for (const id of [11, 22, 33, 44, 55]) await Category.findById(id)
+      })
+    })
+    for (const path of ['/mongoose', '/lean', '/mongodb', '/pages', '/loop']) {
+      const { findings } = (await profileOf(app, await app.inject(path))).collectors.queries as { findings: Array<{ kind: string }> }
+      t.same(findings.map(({ kind }) => kind), path === '/loop' ? ['n+1'] : [], path)
+    }
   }, t)
 })

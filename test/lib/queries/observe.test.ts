@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { cpSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import t, { type Test } from 'tap'
@@ -57,7 +57,7 @@ t.test('two copies of the package observe a client once', async (t) => {
 })
 
 const ACCEPTED = 'observe() needs a database client: Pool or Client of pg, decorator of @fastify/postgres; sql of postgres; ' +
-  'DatabaseSync of node:sqlite or @photostructure/sqlite, Database of better-sqlite3; instance of knex; PrismaClient; ' +
+  'DatabaseSync of node:sqlite or @photostructure/sqlite, Database of better-sqlite3; Pool of mysql2; instance of knex; PrismaClient; ' +
   'DataSource of typeorm; instance of sequelize; MongoClient of mongodb. For another client use recordQuery().'
 
 t.test('anything but a client is refused, with what is accepted', async (t) => {
@@ -157,26 +157,42 @@ inBothModes('queries have the line that sent them, in a profile', async (t, buil
   })
 })
 
+/** Sent when it is awaited, as each query of Prisma: no promise, and its stack has no frame of the call. */
+class Lazy implements PromiseLike<unknown> {
+  readonly #send: () => Promise<unknown>
+  constructor (send: () => Promise<unknown>) { this.#send = send }
+  then: PromiseLike<unknown>['then'] = (resolve, reject) => setImmediate().then(this.#send).then(resolve, reject)
+}
+
+interface Extension { query: { $allOperations: (operation: object) => Promise<unknown> } }
+
+/** What `PrismaClient` 7.10 does with `$extends({ query: { $allOperations } })`, without its generated client. */
+class PrismaStub {
+  extension: Extension | null = null
+  async $connect (): Promise<void> {}
+  $extends (extension: Extension): PrismaStub {
+    return Object.assign(Object.create(this) as PrismaStub, { extension })
+  }
+
+  async $transaction (queries: Lazy[]): Promise<unknown[]> {
+    return await new Promise((resolve, reject) => { Promise.all(queries).then(resolve, reject) })
+  }
+
+  call (operation: string, args: unknown, model?: string): Lazy {
+    const query = (args: unknown): Lazy => new Lazy(async () => {
+      await sleep(5)
+      if (operation === 'delete') throw new Error('P2025')
+      if (operation === 'findFirst') return null
+      return operation === 'findMany' ? [1, 2] : operation === 'updateMany' ? { count: 4 } : operation === 'count' ? 9 : args
+    })
+    const { extension } = this
+    return extension === null ? query(args) : new Lazy(() => extension.query.$allOperations({ model, operation, args, query }))
+  }
+}
+
 t.test('Prisma: the extended client is returned, and its operations are recorded', async (t) => {
   const queries = recorded(t)
-  // The documented contract of `$extends({ query: { $allOperations } })`, without its generated client.
-  interface Extension { query: { $allOperations: (operation: object) => Promise<unknown> } }
-  class Client {
-    extension: Extension | null = null
-    async $connect (): Promise<void> {}
-    $extends (extension: Extension): Client {
-      return Object.assign(Object.create(this) as Client, { extension })
-    }
-
-    async call (operation: string, args: unknown, model?: string): Promise<unknown> {
-      const query = async (args: unknown): Promise<unknown> => {
-        if (operation === 'delete') throw new Error('P2025')
-        return operation === 'findMany' ? [1, 2] : operation === 'updateMany' ? { count: 4 } : args
-      }
-      return this.extension === null ? await query(args) : await this.extension.query.$allOperations({ model, operation, args, query })
-    }
-  }
-  const client = new Client()
+  const client = new PrismaStub()
   const extended = observe(client)
   t.not(extended, client)
   t.equal(observe(client), extended)
@@ -184,14 +200,41 @@ t.test('Prisma: the extended client is returned, and its operations are recorded
   const where = { where: { id: 1 } }
   t.same(await extended.call('findMany', where, 'User'), [1, 2])
   t.same(await extended.call('updateMany', where, 'User'), { count: 4 })
-  await t.rejects(extended.call('delete', where, 'User'), new Error('P2025'))
+  await t.rejects(Promise.resolve(extended.call('delete', where, 'User')), new Error('P2025'))
+  await extended.call('findUnique', { where: { count: 3 } }, 'User')
+  await extended.call('findFirst', where, 'User')
+  await extended.call('count', {}, 'User')
   await extended.call('$queryRaw', { text: 'select $1', sql: 'select ?', values: [7] })
   await extended.call('$executeRawUnsafe', ['delete from item where id = $1', 5])
   t.match(queries, [
     { system: 'prisma', statement: 'User.findMany', parameters: where, rows: 2 },
     { statement: 'User.updateMany', rows: 4 },
     { statement: 'User.delete', error: { message: 'P2025' } },
+    { statement: 'User.findUnique', rows: 1 },
+    { statement: 'User.findFirst', rows: 0 },
+    { statement: 'User.count', rows: 1 },
     { system: 'other_sql', statement: 'select $1', parameters: [7] },
     { system: 'other_sql', statement: 'delete from item where id = $1', parameters: [5] }
   ])
+  for (const { statement, startedAt, endedAt = 0 } of queries) t.ok(endedAt - startedAt > 3, `${statement} ends with its result`)
+})
+
+inBothModes('Prisma: the line that has awaited a query, or has sent several together, and an error with its stack', async (t, build) => {
+  const client = observe(new PrismaStub())
+  const stacks: string[][] = []
+  const app = await build((app) => app.get('/', async () => {
+    await client.call('findFirst', {}, 'User')
+    await client.$transaction([client.call('findMany', {}, 'User'), client.call('count', {}, 'User')])
+    for (const each of [new PrismaStub(), client]) {
+      await Promise.resolve(each.call('delete', {}, 'User')).catch(({ stack }: Error) => {
+        stacks.push(String(stack).split('\n').filter((line) => !line.includes('PrismaStub')))
+      })
+    }
+  }))
+  const { collectors } = await profileOf(app, await app.inject('/'))
+  t.match(collectors.queries, {
+    count: 4, failed: 1, queries: Array.from({ length: 4 }, () => ({ source: /observe\.test\.ts:\d+:\d+$/, duration: Number }))
+  })
+  t.equal(stacks[0]?.[0], 'Error: P2025')
+  t.same(stacks[1], stacks[0])
 })

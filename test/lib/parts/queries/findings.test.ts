@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseSync } from '@photostructure/sqlite'
+import { ObjectId } from 'mongodb'
 import t from 'tap'
 import type { RecordedQuery } from '../../../../lib/parts/queries/recorded-query.js'
 import { placeOf } from '../../../../lib/parts/queries/trace.js'
@@ -230,6 +231,15 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
   'parents up to the root, with an object of parameters': times(6, (i): Sent => ({
     from: 'tree.js:8 path', sql: 'Category.findUnique', parameters: { where: { id: `c${i}` } }, system: 'prisma', row: { id: `c${i}`, parentId: `c${i + 1}` }
   })),
+  'rows by identifier that Prisma asks for together': times(6, (i): Sent =>
+    ({ from: 'a.js:9 load', sql: 'Item.findUnique', parameters: { where: { id: i } }, system: 'prisma', together: i > 0 })),
+  'parents up to the root, with identifiers of MongoDB': times(6, (i): Sent => ({
+    from: 'tree.js:8 path',
+    sql: 'category.findOne',
+    parameters: { filter: { _id: ObjectId.createFromTime(i) } },
+    ...mongodb,
+    row: { parent: ObjectId.createFromTime(i + 1) }
+  })),
   'chunks of joined values': times(6, (i): Sent => ({
     from: 'loader.js:4 batch', sql: 'select * from item join (values ($1), ($2)) as v (id) using (id)', parameters: [i, i + 10], rows: 2
   })),
@@ -276,7 +286,7 @@ const over24 = 'N+1: `select * from item where id = ?` 24 times from src/orders.
 /** Code with a fault, and the sentences about it. */
 const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sentences: Array<string | RegExp>]>> = {
   'a loop with await': [[list, ...times(24, inLoop)], over24],
-  'map and Promise.all': [[list, ...times(24, (i) => ({ ...inLoop(i), together: i > 0 }))], over24],
+  'map and Promise.all': [[list, ...times(24, (i) => ({ ...inLoop(i), together: i > 0 }))], over24.replace('96 of', '4 of')],
   'a loop with many columns': [
     times(9, (i): Sent => ({ from: 'a.js:3 load', sql: 'select id, name, price, description, category from item where id = $1', parameters: [i] })),
     'N+1: `select … from item where id = ?` 9 times from src/a.js:3, 36 of 140 ms'
@@ -316,15 +326,18 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
     times(6, (i): Sent => ({ from: 'a.js:9 load', sql: "select * from item where state in ('a', 'b') and user_id = $1", parameters: [i] })), /^N\+1: .* 6 times/
   ],
   'operations of Prisma': [
-    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'Item.findUnique', parameters: { where: { id: i } } })),
-    /^N\+1: `Item\.findUnique` 6 times/
+    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'Item.findUnique', parameters: { where: { id: i } }, system: 'prisma' })),
+    /^N\+1: `Item\.findUnique\(\{ where: \{ id: \? \} \}\)` 6 times/
+  ],
+  'searches of Prisma at the same time': [
+    times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'Item.findFirst', parameters: { where: { id: i } }, system: 'prisma', together: i > 0 })), /^N\+1/
   ],
   'functions that were resumed, over the rows of a query': [
     [{ ...list, rows: 6 }, ...times(6, (i) => ({ ...inLoop(i), position: i, together: i > 0 }))],
     /^N\+1: .* 6 times from src\/orders\.js:31, .* runs over the 6 rows of src\/orders\.js:28$/
   ],
   'many functions that were resumed': [
-    times(24, (i) => ({ ...inLoop(i), position: i, together: i > 0 })), /^N\+1: .* 24 times from src\/orders\.js:31, 96 of 140 ms$/
+    times(24, (i) => ({ ...inLoop(i), position: i, together: i > 0 })), /^N\+1: .* 24 times from src\/orders\.js:31, 4 of 140 ms$/
   ],
   'a loop of one function in a list': [times(6, (i) => ({ ...inLoop(i), position: 1 })), /^N\+1: .* 6 times/],
   'a loop over rows that have the identifier of one parent': [
@@ -539,9 +552,9 @@ t.test('queries are independent where their source has no decision between them'
 })
 
 /** Sends a query as a client would, with the stack of the code that calls this function. */
-function send (sql: string, parameters?: unknown, { system = 'postgresql', rows = 1, ms = 1 } = {}): Promise<void> {
+function send (sql: string, parameters?: unknown, { system = 'postgresql', rows = 1, ms = 1, result = undefined as unknown } = {}): Promise<void> {
   const end = recordQuery({ system, statement: sql, parameters })
-  return new Promise((resolve) => setTimeout(() => { resolve(end({ rows })) }, ms))
+  return new Promise((resolve) => setTimeout(() => { resolve(end({ rows, result })) }, ms))
 }
 
 async function findItem (id: number): Promise<void> {
@@ -589,6 +602,18 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
       await Promise.allSettled([findLater(11), findLater(12), findLater(13), findLater(14), findLater(15)])
       return 'x'
     })
+    app.get('/calls', async () => {
+      await sleep(1)
+      const calls = [findLater(1), findLater(2), findLater(3), findLater(4), findLater(5)]
+      await sleep(20)
+      return await Promise.all(calls)
+    })
+    app.get('/pushed', async () => {
+      await sleep(1)
+      const sent: Array<Promise<void>> = []
+      for (const id of [1, 2, 3, 4, 5]) sent.push(findItem(id))
+      return await Promise.all(sent)
+    })
     app.get('/mapped', async () => {
       await send('select * from orders', [], { rows: 6 })
       return await Promise.all([1, 2, 3, 4, 5, 6].map(findLater))
@@ -598,6 +623,10 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
     app.get('/parents', async () => {
       one.prepare('select id from category').all()
       for (let id: unknown = 1; id !== null;) id = Object(one.prepare('select * from category where id = ?').get(id as number)).parent_id
+      return 'x'
+    })
+    app.get('/recorded-parents', async () => {
+      for (let id = 1; id < 7; id++) await send(item, [id], { result: { id, parent: id + 1 } })
       return 'x'
     })
     app.get<{ Querystring: { failing: string } }>('/rollback', async ({ query: { failing } }) => {
@@ -632,9 +661,12 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   t.match(await findingsAt('/parallel'), [{ kind: 'n+1', text: / 5 times from / }])
   t.same(await findingsAt('/ordinary'), [])
   t.same(await findingsAt('/listed'), [])
+  t.same(await findingsAt('/calls'), [])
+  t.match(await findingsAt('/pushed'), [{ kind: 'n+1', text: / 5 times from / }])
   t.match(await findingsAt('/mapped'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
   t.match(await findingsAt('/unnamed'), [{ kind: 'n+1', text: / 5 times from / }])
   t.same(await findingsAt('/parents'), [])
+  t.same(await findingsAt('/recorded-parents'), [])
   t.match(await findingsAt('/rollback?failing=one'), [{ kind: 'rolled back', text: /^A transaction of 2 queries was rolled back after `insert into category/ }])
   t.same(await findingsAt('/rollback?failing=two'), [])
   t.match(await findingsAt('/serial'), [{ kind: 'serial', text: new RegExp(`^2 independent queries ran one after another, from ${line}, ${line}: `) }])

@@ -63,8 +63,9 @@ t.test('queries of an ORM at the same time have their own driver queries, and wh
 t.test('a command of MongoDB is a part of the operation on its collection that runs, whatever its name', async t => {
   const mongodb = { system: 'mongodb' }
   const queries = [
-    orm(0, 10, 'items.findOne', mongodb), query(1, 8, 'items.find', { ...mongodb, rows: 1 }), query(2, 8, 'users.find', mongodb)
+    orm(0, 10, 'items.findOne', { ...mongodb, parameters: { filter: {} } }),
+    query(1, 8, 'items.find', { ...mongodb, rows: 1, parameters: { filter: {}, limit: 1 } }), query(2, 8, 'users.find', mongodb)
   ]
   t.same([...driverQueries(queries)], [queries[1]])
-  t.equal(queries[0]?.rows, 1)
+  t.match(queries[0], { rows: 1, parameters: { filter: {}, limit: 1 } })
 })

@@ -129,8 +129,8 @@ t.test('a query is not explained if the profile does not have all of it', async 
 t.test('only a statement that may be explained is run, in a read-only transaction with a time limit', async (t) => {
   const statement = 'select * from item where id = $1 -- all; of it\n;'
   const calls: unknown[] = []
-  const run = async (...call: unknown[]): Promise<unknown[]> => {
-    calls.push(call)
+  const run = async (statements: readonly string[]): Promise<unknown[]> => {
+    calls.push(statements)
     return [{ 'QUERY PLAN': 'Index Scan using item_pkey on item' }]
   }
   t.same(await explain({ system: 'postgresql', statement, parameters: [7] }, run), {
@@ -139,10 +139,19 @@ t.test('only a statement that may be explained is run, in a read-only transactio
   await explain({ system: 'mysql', statement: 'select * from item' }, run)
   await explain({ system: 'sqlite', statement: 'select * from item where id = :id', parameters: { id: 1 } }, run)
   t.same(calls, [
-    [['begin transaction read only', 'set local statement_timeout = 2000', 'explain select * from item where id = $1'], [7]],
-    [['start transaction read only', '/*M! set statement max_statement_time = 2 for */ explain select /*+ max_execution_time(2000) */ * from item'], []],
-    [['explain query plan select * from item where id = :id'], [{ id: 1 }]]
+    ['begin', 'set transaction read only', 'set local statement_timeout = 2000', 'explain select * from item where id = 7'],
+    ['start transaction read only', '/*M! set statement max_statement_time = 2 for */ explain select /*+ max_execution_time(2000) */ * from item'],
+    ['explain query plan select * from item where id = 1']
   ])
+  const values = ["' or 1 = 1; delete from item --", "\\'; delete from item --"]
+  t.match(await explain({ system: 'postgresql', statement: 'select * from item where id = $1 /* ? */', parameters: values.slice(0, 1) }, run), { plan: String })
+  t.same(calls.splice(3), [[
+    'begin', 'set transaction read only', 'set local statement_timeout = 2000', "explain select * from item where id = ''' or 1 = 1; delete from item --'"
+  ]])
+  for (const system of SYSTEMS) {
+    const statement = `select * from item where id = ${system === 'postgresql' ? '$1' : '?'}`
+    t.match(await explain({ system, statement, parameters: values.slice(1) }, run), { plan: null, sentence: /end depends/ }, system)
+  }
   for (const [statement, , system = 'postgresql'] of HOSTILE) t.equal((await explain({ system, statement }, run)).plan, null)
   t.equal(calls.length, 3)
   t.match(await explain({ system: 'postgresql', statement: 'select 1' }, undefined), { plan: null, sentence: /^There is no plan: no client of this process/ })

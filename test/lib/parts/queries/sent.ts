@@ -51,8 +51,12 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       ...(error !== undefined && { error: { message: error } }),
       index,
       identity: `${system} ${sql} ${identityOf(parameters)}`,
+      isComplete: true,
       caller: {
-        frames, path: frames.map(({ source }) => `${source}\n`).join(''), position: position === undefined ? '' : `(index ${position})`
+        frames,
+        path: frames.map(({ source }) => `${source}\n`).join(''),
+        position: position === undefined ? '' : `(index ${position})`,
+        isResumed: false
       },
       result: row,
       connection: connection ?? undefined

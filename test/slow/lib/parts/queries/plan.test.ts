@@ -1,11 +1,17 @@
 import type { FastifyInstance } from 'fastify'
+import knex from 'knex'
+import mysqlCallbacks from 'mysql2'
+import mysql from 'mysql2/promise'
 import pg from 'pg'
+import postgresJs from 'postgres'
+import { Sequelize } from 'sequelize'
 import t from 'tap'
 import { DataSource } from 'typeorm'
 import { observe } from '../../../../../app/queries.js'
 import { explain } from '../../../../../lib/parts/queries/plan.js'
-import type { Run } from '../../../../../lib/queries/query.js'
+import type { Run } from '../../../../../lib/queries/run.js'
 import { profileOf } from '../../../../support/app.js'
+import { mariaServer } from '../../../../support/mariadb.js'
 import { inBothModes } from '../../../../support/modes.js'
 import { postgresServer } from '../../../../support/postgres.js'
 
@@ -49,13 +55,40 @@ if (postgres !== null) {
     t.equal((await source.query('show transaction_read_only'))[0].transaction_read_only, 'off', 'the connection has left the transaction')
   })
 
+  inBothModes('plans of Knex, Sequelize and postgres.js', async (t, build) => {
+    const db = observe(knex({ client: 'pg', connection: postgres.url, pool: { min: 0, max: 1 } }))
+    const sequelize = observe(new Sequelize(postgres.url, { logging: false, pool: { max: 1 } }))
+    const sql = observe(postgresJs(postgres.url, { max: 1 }))
+    t.teardown(() => Promise.all([db.destroy(), sequelize.close(), sql.end()]))
+    const app = await build((app) => app.get('/items', async () => {
+      await db('item').where({ id: 7, owner: "it's?" })
+      await sequelize.query('select * from item where id = :id', { replacements: { id: 7 } })
+      await sequelize.query('select * from item where owner = $1', { bind: ['7'] })
+      await sql`select * from item where id = ${7}`
+      await sql.begin(async (sql) => await sql`select * from item where id = ${7}`)
+      await db.raw('select * from item where id = ??', ['missing']).catch(() => {})
+    }))
+    const { token } = await profileOf(app, await app.inject('/items'))
+    const plan = await planner(app, token)
+    t.match(await plan(1), { plan: /^Index Scan using item_pkey .*\n {2}Index Cond.*\n {2}Filter: \(owner = 'it''s\?'::text\)/ })
+    t.match(await plan(2), { plan: /^Index Scan using item_pkey on item/ })
+    t.match(await plan(3), { plan: /^Seq Scan on item/, sentence: /reads all rows of `item`/ })
+    t.match(await plan(4), { plan: /^Index Scan using item_pkey on item/ })
+    t.match(await plan(6), { plan: /^Index Scan using item_pkey on item/ })
+    t.match(await plan(8), { plan: null, sentence: /^There is no plan: the database refused: .*column "missing" does not exist/ })
+    t.equal(await postgres.psql("select count(*) from pg_stat_activity where state like 'idle in transaction%'"), '0')
+    const shown = [await db.raw('show transaction_read_only'), await sequelize.query('show transaction_read_only'), await sql`show transaction_read_only`]
+    const settings = JSON.stringify(shown).match(/"transaction_read_only":"\w+"/g)
+    t.same(settings, Array(3).fill('"transaction_read_only":"off"'), 'the connections are as before')
+  })
+
   inBothModes('a client of one connection, which may be in a transaction, has no plan', async (t, build) => {
     const client = observe(new pg.Client({ connectionString: postgres.url }))
     await client.connect()
     t.teardown(() => client.end())
     const app = await build((app) => app.get('/items', async () => (await client.query('select * from item where id = $1', [7])).rows))
     const plan = await planner(app, (await profileOf(app, await app.inject('/items'))).token)
-    t.match(await plan(1), { plan: null, sentence: /^There is no plan: no client of this process can run .* on an observed Pool of pg, DataSource/ })
+    t.match(await plan(1), { plan: null, sentence: /^There is no plan: no client of this process can run .* on a connection of its own, of an observed pool of pg/ })
   })
 
   t.test('the transaction is read-only, is rolled back and has a time limit', async (t) => {
@@ -68,13 +101,51 @@ if (postgres !== null) {
     await observe(pool).query('select 1')
     unsubscribe('fastify-hindsight:query', receive)
     // What `explain` runs, with a statement in place of the plan.
-    const instead = (statement: string): Run => async (statements, parameters) => await run?.([...statements.slice(0, -1), statement], parameters) ?? []
+    const instead = (statement: string): Run => async (statements) => await run?.([...statements.slice(0, -1), statement]) ?? []
     const explained = { system: 'postgresql', statement: 'select 1' }
     t.match(await explain(explained, instead('delete from item')), { plan: null, sentence: /cannot execute DELETE in a read-only transaction/ })
     t.match(await explain(explained, instead('select pg_sleep(10)')), { plan: null, sentence: /canceling statement due to statement timeout/ })
     t.match(await explain(explained, instead("select set_config('search_path', 'other', false)")), { plan: 'other' })
     t.equal((await pool.query('show search_path')).rows[0].search_path, '"$user", public')
     t.equal(await postgres.psql('select count(*) from item'), '20000')
+  })
+}
+
+const maria = await mariaServer(t)
+if (maria !== null) {
+  inBothModes('plans of mysql2, Knex and Sequelize', async (t, build) => {
+    const pool = observe(mysql.createPool({ ...maria, connectionLimit: 1 }))
+    const callbacks = observe(mysqlCallbacks.createPool({ ...maria, connectionLimit: 1 }))
+    const db = observe(knex({ client: 'mysql2', connection: { ...maria }, pool: { min: 0, max: 1 } }))
+    const { host, port, user, password, database } = maria
+    const sequelize = observe(new Sequelize(database, user, password, { dialect: 'mysql', host, port, logging: false, pool: { max: 1 } }))
+    t.teardown(() => Promise.all([
+      pool.end(), new Promise<void>((resolve) => callbacks.end(() => resolve())), db.destroy(), sequelize.close()
+    ]))
+    await pool.query('create table if not exists item (id int primary key, owner text)')
+    await pool.query('replace into item values (1, "it\'s?"), (2, 2), (3, 3)')
+    await Promise.all([db.raw('select 1'), sequelize.authenticate()])
+    const app = await build((app) => app.get('/items', async () => {
+      await pool.query('select * from item where id = ?', [1])
+      await pool.execute('select * from item where owner = ?', ["it's?"])
+      await db('item').where({ id: 1, owner: "it's?" })
+      await sequelize.query('select * from item where owner = ?', { replacements: ['7'] })
+      await new Promise<void>((resolve) => callbacks.query('select * from item', () => resolve()))
+      await pool.query('delete from item where id = ?', [7])
+    }))
+    const { token } = await profileOf(app, await app.inject('/items'))
+    const plan = await planner(app, token)
+    const read = /^item: access (?:const|ref), key PRIMARY, about 1 rows/
+    const scan = { plan: /^item: access ALL, key none/, sentence: /^The plan reads all rows of `item` \(sequential scan\)/ }
+    t.match(await plan(1), { plan: read, sentence: 'The plan has no sequential scan.' })
+    t.match(await plan(2), scan)
+    t.match(await plan(3), { plan: read, sentence: 'The plan has no sequential scan.' })
+    t.match(await plan(4), scan)
+    t.match(await plan(5), scan)
+    t.match(await plan(6), { plan: null, sentence: /it is no SELECT/ })
+    await db('item').where({ id: 3 }).update({ owner: '3' })
+    await sequelize.query("update item set owner = '3' where id = 3")
+    await pool.query("update item set owner = '3' where id = 3")
   })
 }
 

@@ -1,0 +1,38 @@
+import { runner, type Run } from '../run.js'
+
+interface Connection {
+  query: (statement: string) => Promise<[rows: unknown[]]>
+  release: () => void
+}
+interface Pool { getConnection: () => Promise<Connection>, config: { connectionConfig: Address } }
+interface Address { host?: string, port?: number, socketPath?: string, database?: string }
+
+/** Pools of `mysql2`, with callbacks or promises. */
+export function isMysql2 (client: Record<string, unknown>): boolean {
+  return ['getConnection', 'query', 'execute', 'releaseConnection'].every((name) => typeof client[name] === 'function')
+}
+
+const kRuns = Symbol.for('fastify-hindsight.mysql2')
+/** What runs statements on the last pool of each database, in all copies of this package. */
+const runs = (globalThis as { [kRuns]?: Map<string, Run | undefined> })[kRuns] ??= new Map()
+
+/** Its channels publish the queries of each pool, but not the pool, which runs the statement for a plan. */
+export function observeMysql2 (client: object): void {
+  const { promise, pool: core } = client as { promise?: () => Pool, pool?: Pool }
+  const pool = promise === undefined ? client as Pool : promise.call(client)
+  const { host, port, socketPath, database } = (core ?? client as Pool).config.connectionConfig
+  runs.set(keyOf(socketPath ?? host, socketPath === undefined ? port : undefined, database), runner('mysql', {
+    open: () => pool.getConnection(),
+    send: async (connection, statement) => (await connection.query(statement))[0],
+    close: (connection) => connection.release()
+  }))
+}
+
+/** What runs statements on a database; the address is that of the messages of mysql2. */
+export function mysqlRun ({ serverAddress, serverPort, database }: Record<string, unknown>): Run | undefined {
+  return runs.get(keyOf(serverAddress, serverPort, database))
+}
+
+function keyOf (address: unknown, port: unknown, database: unknown): string {
+  return JSON.stringify([address, port, database || ''])
+}

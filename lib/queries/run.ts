@@ -1,0 +1,28 @@
+/** Runs statements one after the other on one connection, and returns the rows of the last one. */
+export type Run = (statements: readonly string[]) => Promise<unknown[]>
+
+/** How a client runs statements on a connection of its own. */
+interface Connections<C> {
+  open: () => Promise<C>
+  send: (connection: C, statement: string) => Promise<unknown[]>
+  close: (connection: C) => unknown
+}
+
+/**
+ * Runs statements in a transaction that is rolled back. Undefined for a database in the process, such as SQLite: its
+ * only connection may be in a transaction of the application.
+ */
+export function runner<C> (system: string, { open, send, close }: Connections<C>): Run | undefined {
+  if (!/^(?:postgresql|mysql|mariadb)$/.test(system)) return undefined
+  return async (statements) => {
+    const connection = await open()
+    try {
+      let rows: unknown[] = []
+      for (const statement of statements) rows = await send(connection, statement)
+      return rows
+    } finally {
+      await send(connection, 'rollback').catch(() => {})
+      await close(connection)
+    }
+  }
+}
