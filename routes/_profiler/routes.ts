@@ -42,8 +42,8 @@ export async function routesOf (request: FastifyRequest): Promise<RoutesView> {
     const durations = own.map(({ duration }) => duration).sort((a, b) => a - b)
     const at = (share: number): number | undefined => durations[Math.ceil(durations.length * share) - 1]
     const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
-    const hooks = routeTable.hooksOf(route).map(({ stage, name, addedAt, plugin = null }) =>
-      ({ stage, name: name === '' ? 'anonymous' : name, ...addedAt === undefined ? {} : placeOf(addedAt, plugin) }))
+    const hooks = routeTable.hooksOf(route).map(({ stage, name, addedAt, pluginName = '' }) =>
+      ({ stage, name: name === '' ? 'anonymous' : name, ...addedAt === undefined ? {} : placeOf(addedAt, pluginName) }))
     return {
       name,
       methods,

@@ -146,9 +146,15 @@ function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): string {
   const count = entries.length > 1 && name === undefined ? html`<b>${entries.length} ×</b> ` : ''
   const text = visibleLine(name ?? (entries.length > 1 ? entry.group ?? entry.name : entry.name))
   return html`<details><summary class="row!${failed ? ' failed' : ''}"><span class="name"><span>!${count}` +
-    html`${cut(text, MAX_NAME)}</span>!${code === '' ? '' : html`<small>${placeOf(code, null).shown}</small>`}</span>` +
+    html`${cut(text, MAX_NAME)}</span>!${placeBeside(text, code)}</span>` +
     html`<svg>!${bars(entries, axis)}</svg><span class="number">!${shown}</span></summary>` +
     html`<div class="more">!${entries.length > 1 ? members(entries, view) : details(entry, view)}</div></details>`
+}
+
+/** A line of code, unless the text beside it has it. */
+function placeBeside (text: string, code: string): string {
+  const { shown } = placeOf(code, null)
+  return text.endsWith(shown) ? '' : html`<small>${shown}</small>`
 }
 
 function details (entry: Span, { editor }: PanelView): string {
@@ -165,9 +171,8 @@ function members (entries: readonly Span[], view: PanelView): string {
   const where = isSame && source != null ? html`<div>!${place(lineOf(source), view.editor)}</div>` : ''
   const items = entries.slice(0, MAX_MEMBERS).map((entry) => html`<li><a href="${entry.link}">${isSame
     ? milliseconds(entry.start)
-    : cut(visibleLine(entry.name), MAX_NAME)}</a> !${pending(entry.duration)}!${isSame || entry.source == null
-    ? ''
-    : html` <small>${placeOf(lineOf(entry.source), null).shown}</small>`}</li>`)
+    : cut(visibleLine(entry.name), MAX_NAME)}</a> !${pending(entry.duration)} ` +
+    html`!${isSame || entry.source == null ? '' : placeBeside(entry.name, lineOf(entry.source))}</li>`)
   const more = entries.length - items.length
   return html`!${where}<ul>!${items}</ul>!${more > 0 ? note(`${counted(more, 'more entry', 'more entries')}.`) : ''}`
 }

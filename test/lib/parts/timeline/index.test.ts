@@ -122,7 +122,7 @@ t.test('the listeners of a stage are one row, as are short hooks', async t => {
   t.equal(rows(root)[0], 'kernel.request, 2 listeners750 µs')
   const details = [...root.querySelectorAll('.more')]
   t.same(details.slice(0, 2).map((one) => texts(one, 'li')), [
-    ['cors 250 µs', 'router 500 µs'], ['@fastify/multipart 10 µs /app/@fastify/multipart.ts:1', 'onRequest hook 20 µs /app/anonymous.ts:1']
+    ['cors 250 µs', 'router 500 µs'], ['@fastify/multipart 10 µs /app/@fastify/multipart.ts:1', 'onRequest hook /app/anonymous.ts:1 20 µs']
   ])
   t.same(attributes(root, 'li:first-child > details > summary rect', 'x')[0], ['0%'])
   t.same(texts(root, '.row.failed .name'), ['kernel.response, error pass, 1 listener'])
