@@ -19,6 +19,8 @@ const MAX_NAME = 100
 const MAX_DETAIL = 200
 /** Percent of the width: narrower bars are not visible. */
 const MIN_WIDTH = 0.3
+/** Percent of the width of a narrow chart that a label takes. */
+const MIN_LABEL = 15
 /** Percent of the width before the end of the response, if there was longer work after it. */
 const MAIN_WIDTH = 80
 
@@ -199,17 +201,22 @@ function percent (share: number): string {
 function scale ({ end, total, ready, position }: Axis): string {
   const line = (time: number, name: string): string =>
     html`<line class="${name}" x1="${percent(position(time))}" x2="${percent(position(time))}" y1="20" y2="100%"/>`
-  const label = (time: number, text: string): string => html`<text x="${percent(position(time))}" y="14">${text}</text>`
+  const isLate = position(end) <= MAIN_WIDTH && total > end
+  // Narrow charts have each second label, and none beside that of the end.
+  const label = (time: number, text: string, i: number): string => {
+    const isMinor = i % 2 === 1 || (isLate && time <= end && position(time) > MAIN_WIDTH - MIN_LABEL)
+    return html`<text!${isMinor ? ' class="minor"' : ''} x="${percent(position(time))}" y="14">${text}</text>`
+  }
   const magnitude = 10 ** Math.floor(Math.log10(end / 8))
   const step = magnitude * ([2, 5].find((factor) => end / (factor * magnitude) < 8) ?? 10)
-  const [unit, size] = end < 1 ? ['µs', 0.001] : ['ms', 1]
+  const [unit, size] = end < 1 ? ['µs', 0.001] : end < 1_000 ? ['ms', 1] : ['s', 1_000]
+  const textOf = (time: number): string =>
+    time === 0 ? '0' : `${(time / size).toLocaleString('en', { maximumSignificantDigits: 3 })} ${unit}`
   const ticks = Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => {
-    const time = (i * step / size).toLocaleString('en', { maximumFractionDigits: 3 })
-    return line(i * step, 'tick') + label(i * step, i === 0 ? '0' : `${time} ${unit}`)
+    return line(i * step, 'tick') + label(i * step, textOf(i * step), i)
   })
-  const isLate = position(end) <= MAIN_WIDTH && total > end
   return html`<svg class="scale" aria-hidden="true">!${ticks}!${ready === null ? '' : line(ready, 'ready')}` +
-    html`!${isLate ? line(total, 'tick') + label(total, milliseconds(total)) : ''}</svg>`
+    html`!${isLate ? line(total, 'tick') + label(total, textOf(total), 0) : ''}</svg>`
 }
 
 /** The kinds of entries with their colors: links that add or remove a kind among those that are shown. */
