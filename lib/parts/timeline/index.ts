@@ -2,7 +2,7 @@ import { isFailure, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { milliseconds, note, pending, place, placeOf } from '../../view/components.js'
 import { html } from '../../view/html.js'
-import { counted, cut, grouped, visibleLine } from '../../view/visible.js'
+import { counted, cut, grouped, rounded, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
 import { addressOf, dataOf, lineOf, numberOf, timelineOf, timeOf, type Span } from '../read.js'
@@ -210,8 +210,7 @@ function scale ({ end, total, ready, position }: Axis): string {
   const magnitude = 10 ** Math.floor(Math.log10(end / 8))
   const step = magnitude * ([2, 5].find((factor) => end / (factor * magnitude) < 8) ?? 10)
   const [unit, size] = end < 1 ? ['µs', 0.001] : end < 1_000 ? ['ms', 1] : ['s', 1_000]
-  const textOf = (time: number): string =>
-    time === 0 ? '0' : `${(time / size).toLocaleString('en', { maximumSignificantDigits: 3 })} ${unit}`
+  const textOf = (time: number): string => time === 0 ? '0' : `${rounded(time / size, time / size < 10 ? 1 : 0)} ${unit}`
   const ticks = Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => {
     return line(i * step, 'tick') + label(i * step, textOf(i * step), i)
   })

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { counted } from '../../view/visible.js'
+import { counted, grouped } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import type { Criteria } from '../../store/criteria.js'
 import { readSearch } from '../../store/search-query.js'
@@ -181,7 +181,7 @@ function pagination (fields: Fields, next: string | null, { base }: PageOptions)
 
 function statsText ({ engine, place, profiles, maxProfiles, failures, pinned, ...stats }: StorageStats): string {
   const where = engine === 'memory' ? 'the memory of this process' : `the ${engine} store at ${place}`
-  return `${profiles.toLocaleString('en')} of at most ${counted(maxProfiles, 'profile')}, ` +
+  return `${grouped(profiles)} of at most ${counted(maxProfiles, 'profile')}, ` +
     `${bytes(stats.bytes)} of ${bytes(stats.maxBytes)}: ${counted(failures, 'failure')}, ` +
-    `${pinned.toLocaleString('en')} pinned. Stored in ${where}.`
+    `${grouped(pinned)} pinned. Stored in ${where}.`
 }
