@@ -1,4 +1,5 @@
 import type { RejectedInput } from '../errors/exception.js'
+import { rejectionText } from '../errors/root-cause.js'
 import { html } from '../view/html.js'
 import { visibleLine } from '../view/visible.js'
 import { renderExcerpt } from './exceptions.js'
@@ -20,8 +21,8 @@ export function rejectedCard (input: RejectedInput): string {
     return html`<div class="hints"><div class="hint wide card"><h2>Validation failed: ${part}</h2>
 !${rejectedTable(input)}</div></div>`
   }
-  const { line, column, excerpt: lines } = malformed
+  const { line, excerpt: lines } = malformed
   const frame = { file: 'body.json', line, column: lines?.column ?? 0, function: '', own: false }
-  return html`<div class="where card"><h2>Invalid JSON at line ${line}, column ${column} of the ${part}</h2>
+  return html`<div class="where card"><h2>${rejectionText(input)}</h2>
 !${lines === undefined ? '' : renderExcerpt({ ...frame, excerpt: lines })}</div>`
 }

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { inspect } from 'node:util'
 import type { FlattenedException, RejectedInput, StackFrame } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
-import { mainCause } from '../errors/root-cause.js'
+import { mainCause, rejectionText } from '../errors/root-cause.js'
 import type { ErrorReport } from '../errors/report.js'
 import { firstOwnFrame, frameAt, numbered, placeOf } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
@@ -64,10 +64,11 @@ function causeParts (report: ErrorReport): string[] {
 }
 
 /** What a schema or the JSON parser rejected. */
-export function rejectedParts ({ part, fields = [], malformed }: RejectedInput): string[] {
+export function rejectedParts (input: RejectedInput): string[] {
+  const { part, fields = [], malformed } = input
   if (malformed !== undefined) {
-    const { line, column, excerpt } = malformed
-    const place = `Invalid JSON at line ${line}, column ${column} of the ${part}.`
+    const { excerpt } = malformed
+    const place = `${rejectionText(input)}.`
     return excerpt === undefined ? [place] : [place, fence(excerpt.lines.join('\n'), 'text')]
   }
   const rows = fields.map(({ field, received, expected }) =>

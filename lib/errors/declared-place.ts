@@ -13,6 +13,8 @@ interface DeclaredPlace {
   source: string
   /** The package of the file; null for the application's own. */
   package: string | null
+  /** Whether Fastify was loading a plugin, whose function made the declaration before it waited for anything. */
+  isLoading: boolean
 }
 
 const FRAMEWORK: ReadonlySet<string> = new Set(['fastify', 'avvio', 'fastify-plugin'])
@@ -33,13 +35,16 @@ function cached<K extends object, T> (run: (key: K) => T): (key: K) => T {
 export const declaredPlace: (declaration: Error) => DeclaredPlace | null = cached(firstOutside)
 
 function firstOutside (declaration: Error): DeclaredPlace | null {
-  for (const { file, line } of outsideCalls(declaration)) {
-    const name = packageOf(file)
-    if (name === null || !FRAMEWORK.has(name)) {
-      return { source: line > 0 ? `${file}:${line}` : file, package: name }
-    }
+  const calls = outsideCalls(declaration).map((call) => ({ ...call, package: packageOf(call.file) }))
+  const first = calls.findIndex((call) => call.package === null || !FRAMEWORK.has(call.package))
+  const call = calls[first]
+  if (call === undefined) return null
+  const loader = calls.slice(first).find((one) => one.package === 'avvio')
+  return {
+    source: call.line > 0 ? `${call.file}:${call.line}` : call.file,
+    package: call.package,
+    isLoading: loader?.function === 'Plugin.exec'
   }
-  return null
 }
 
 /**

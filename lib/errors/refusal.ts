@@ -135,8 +135,7 @@ function denialOf (
   if (user !== null && denied.votes.some(({ voter }) => !BUILT_IN.has(voter))) {
     const frame = handlerFrame(request, true)
     const place = frame === null ? '' : ` (${placeOf(frame)})`
-    const object = subject === null ? '' : ` ${subject}`
-    return { what: `${user.identifier} may not ${attribute}${object}: voter ${votes.join('; voter ')}${place}`, option }
+    return { what: `${String(read(recordingOf(request).raised, 'denied'))}${place}`, option }
   }
   const needed = isOfRoute ? `config.isGranted ${route}` : by
   const what = `${attribute}${subject === null ? '' : ` of ${subject}`}, which ${needed} requires, was denied ` +

@@ -1,5 +1,5 @@
 import { counted, grouped } from '../view/visible.js'
-import type { FlattenedException, StackFrame } from './exception.js'
+import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
 import { firstOwnFrame } from './stack-frame.js'
 
 /** Of the members of an AggregateError in its root cause, and of their kinds. */
@@ -9,6 +9,7 @@ const MAX_KINDS = 4
 /** The deepest cause of a chain of errors. */
 export interface RootCause {
   name: string
+  /** In words where more is known than the message says: what was rejected, or who may not do what. */
   message: string
   code?: string
   fields?: Record<string, unknown>
@@ -25,14 +26,16 @@ export interface RootCause {
 export function rootCause (chain: readonly FlattenedException[]): RootCause | null {
   const [root] = chain
   if (root === undefined) return null
-  const { name, message, code, fields, errors = [] } = root
+  const { name, code, fields: { denied, ...fields } = {}, errors = [] } = root
+  const rejected = chain.at(-1)?.rejected
+  const message = (rejected && rejectionText(rejected)) ?? (typeof denied === 'string' ? denied : root.message)
   const frame = firstOwnFrame(chain)
   const near = frame === undefined ? {} : { frame }
   const own = {
     name,
     message: message.trim() === '' ? code ?? name : message,
     ...(code !== undefined && { code }),
-    ...(fields !== undefined && { fields })
+    ...(root.fields !== undefined && { fields })
   }
   const roots = errors.map((member) => rootCause(member)).filter((member) => member !== null)
   const kinds = new Map<string, number>()
@@ -56,6 +59,19 @@ export function mainCause (
   { status, exceptions }: { status: number, exceptions: readonly FlattenedException[] }
 ): RootCause | null {
   return rootCause(status === 404 || status === 405 ? exceptions.slice(-1) : exceptions)
+}
+
+/** What a schema or the JSON parser rejected, in one line; undefined where that is not known. */
+export function rejectionText ({ part, fields = [], malformed }: RejectedInput): string | undefined {
+  if (malformed !== undefined) {
+    return `Invalid JSON at line ${malformed.line}, column ${malformed.column} of the ${part}`
+  }
+  const texts = fields.map(({ field, rule, received, expected }) => {
+    const place = field === '(all of it)' ? part : `${part}/${field.replaceAll('.', '/')}`
+    if (rule === 'required') return `${place}: missing`
+    return `${place}: ${expected}${received === undefined || expected.includes(', got ') ? '' : `, got ${received}`}`
+  })
+  return texts.length === 0 ? undefined : listed(texts, MAX_MESSAGES, '; ')
 }
 
 function listed (texts: readonly string[], max: number, separator: string): string {

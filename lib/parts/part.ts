@@ -40,7 +40,7 @@ export interface PanelView {
   /** The value of the hidden field `form_token` of forms of the profiler. */
   formToken?: string
   /** Whether requests may be replayed, and plans of queries be shown: in debug mode. */
-  replayable?: boolean
+  debug?: boolean
   /** The request that caused this one; null: its profile is not stored. */
   parent?: ProfileSummary | null
   /** Requests that this one caused, newest first. */

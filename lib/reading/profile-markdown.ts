@@ -1,6 +1,8 @@
 import { hintParts } from '../error-page/render-text.js'
 import { shortFile } from '../errors/stack-frame.js'
+import { mainCause } from '../errors/root-cause.js'
 import { STATUS_CODES } from '../http/node-http.js'
+import { attempt } from '../parts/collect.js'
 import { byOrder, hintsOf, isObject, listOf, resultsOf, sentencesOf } from '../parts/read.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
@@ -126,12 +128,10 @@ function size (blocks: readonly string[]): number {
   return blocks.reduce((sum, block) => sum + Buffer.byteLength(block) + 2, 0)
 }
 
-// The root cause; of 404 and 405, the error of HTTP.
-function headline ({ exceptions, method, url, status }: Profile): string {
-  const chain = listOf(exceptions)
-  const main = chain.at(status === 404 || status === 405 ? -1 : 0)
-  if (main === undefined) return `${status === 0 ? 'Not ended:' : status} ${method} ${url}`
-  return [main.message, main.name].map((text) => String(text ?? '')).find((text) => text.trim() !== '') ?? 'Error'
+function headline (profile: Profile): string {
+  const { method, url, status } = profile
+  const cause = attempt(() => mainCause(profile), () => null)
+  return cause?.message ?? `${status === 0 ? 'Not ended:' : status} ${method} ${url}`
 }
 
 function facts ({ token, time, duration, ip, parent, followOf, route, events }: Profile): string {

@@ -35,9 +35,10 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
     if (typeof hook === 'function' && isOwnHook(hook)) return add(hook)
     add(recordedHook(instance, name, hook, HOOKS.has(name)))
     if (typeof hook === 'function' && HOOKS.has(name)) {
-      const added = { instance, stage: name, name: hook.name, addedAt: new Error('Added here') }
+      const { pluginName } = instance
+      const added = { instance, stage: name, name: hook.name, addedAt: new Error('Added here'), pluginName }
       // Fastify adds hooks in the order of its queue.
-      instance.after(() => { app.hindsight.routeTable.hooks.push({ ...added, plugin: nameOfPlugin(instance) }) })
+      instance.after(() => { app.hindsight.routeTable.hooks.push(added) })
     }
     last[name]?.addTo(instance)
   })
@@ -56,7 +57,7 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
   const mayFail = isListed || WITHOUT_EFFECT.includes(name as 'onError')
   if (!mayFail || typeof hook !== 'function' || isRefused(name, hook) || isOwnHook(hook)) return hook
   const addedAt = new Error('Added here')
-  const callee = isListed ? describe(name as HookStage, hook.name, addedAt, nameOfPlugin(instance)) : undefined
+  const callee = isListed ? describe(name as HookStage, hook.name, addedAt, instance.pluginName) : undefined
 
   const call: Callable = function (...args) {
     const [request, reply] = args as [FastifyRequest, FastifyReply]
@@ -98,8 +99,8 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
 }
 
 /** A hook as its events name it. Its place is found when a profile is built: the files of a stack are read for that. */
-function describe (stage: HookStage, name: string, addedAt: Error, plugin: string | null): RecordedFunction {
-  const place = () => placeOf(addedAt, plugin)
+function describe (stage: HookStage, name: string, addedAt: Error, pluginName: string): RecordedFunction {
+  const place = () => placeOf(addedAt, pluginName)
   return {
     stage,
     index: -1,
@@ -127,19 +128,19 @@ function recordRaised (request: FastifyRequest, stage: string, listener: string,
   else recording.addError(raised)
 }
 
-/** The package of the file that added a hook, else the plugin; and where it was added, as `file:line`. */
-export function placeOf (addedAt: Error, plugin: string | null): { plugin?: string, source?: string } {
+/**
+ * The package of the file that added a hook, else the plugin; and where it was added, as `file:line`. `pluginName` is
+ * that of the instance at this time.
+ */
+export function placeOf (addedAt: Error, pluginName: string): { plugin?: string, source?: string } {
   const place = declaredPlace(addedAt)
-  const name = place?.package ?? plugin
+  // The first name is that of the encapsulated plugin; each plugin that is not encapsulated adds one when it is loaded.
+  const name = place?.package ?? nameOfPlugin(pluginName.split(' -> ').at(place?.isLoading === true ? -1 : 0))
   return { ...(name !== null && { plugin: name }), ...(place !== null && { source: place.source }) }
 }
 
-/**
- * The name of the encapsulated plugin that an instance belongs to; null for the application itself, and for plugins
- * without a name.
- */
-export function nameOfPlugin ({ pluginName }: FastifyInstance): string | null {
-  const name = pluginName.split(' -> ')[0] ?? ''
+/** The name of a plugin; null for the application itself, and for plugins without a name. */
+function nameOfPlugin (name = ''): string | null {
   // Fastify calls a plugin without a name by its path or its source; fastify-plugin numbers such plugins.
   const isPath = /[(){}\\/]|=>/.test(name.replace(/^@[^/]+\//, ''))
   if (name === '' || name === 'fastify' || name === 'default' || isPath) return null

@@ -25,7 +25,7 @@ export interface DeclaredRoute {
   /** Where it was declared. */
   instance?: FastifyInstance | undefined
   /** What it was declared with. */
-  options: Readonly<Partial<Record<typeof ROUTE_HOOKS[number], unknown>>>
+  options: Readonly<Partial<Record<typeof ALL_HOOKS[number] | 'schema', unknown>>>
 }
 
 /** A hook of an instance, in debug mode. */
@@ -34,7 +34,8 @@ interface InstanceHook {
   stage: string
   name: string
   addedAt: Error
-  plugin: string | null
+  /** The name of the instance at this time. */
+  pluginName: string
 }
 
 /** A route of one method, as the router finds it. */
@@ -52,6 +53,8 @@ interface Entry {
 type AddedRoute = RouteOptions & { routePath?: string, prefix?: string }
 
 const ROUTE_HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend'] as const
+/** The same with those that do not change the response. */
+const ALL_HOOKS = [...ROUTE_HOOKS, 'onError', 'onTimeout', 'onRequestAbort', 'onResponse'] as const
 
 /** The name of a route: its own, or its methods and pattern. The application may have other values of that name. */
 export function routeName ({ config, method, url }: RouteOptions): string {
@@ -153,7 +156,7 @@ export class RouteTable {
 
   /** The hooks of a route in order; those that it declares itself have no `addedAt`. */
   hooksOf ({ instance, options }: DeclaredRoute): Array<Pick<InstanceHook, 'stage' | 'name'> & Partial<InstanceHook>> {
-    return ROUTE_HOOKS.flatMap((stage) => [
+    return ALL_HOOKS.flatMap((stage) => [
       ...this.hooks.filter((hook) => hook.stage === stage && instance !== undefined &&
         (hook.instance === instance || Object.prototype.isPrototypeOf.call(hook.instance, instance))),
       ...[options[stage] ?? []].flat().map((hook) => ({ stage, name: (hook as { name?: string }).name ?? '' }))

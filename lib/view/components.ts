@@ -1,5 +1,5 @@
 import { isAbsolute, relative } from 'node:path'
-import { counted, timeOfDay, visibleLine, wordFor } from './visible.js'
+import { counted, rounded, timeOfDay, visibleLine, wordFor } from './visible.js'
 import type { EditorLink } from './editor.js'
 import { html } from './html.js'
 import { safeJson } from './json.js'
@@ -190,7 +190,7 @@ export function milliseconds (value: unknown): string {
   const microseconds = Math.round(value * 1000)
   if (microseconds === 0) return '< 1 µs'
   if (Math.abs(microseconds) < 1000) return `${microseconds} µs`
-  return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
+  return `${rounded(value, value < 10 ? 2 : value < 100 ? 1 : 0)} ms`
 }
 
 /** The duration of something that may not have ended, as markup. */
@@ -204,7 +204,7 @@ export function bytes (value: unknown): string {
   const [size, unit] = value < 10_000
     ? [value, 'bytes']
     : value < 1e6 ? [value / 1e3, 'kB'] : value < 1e9 ? [value / 1e6, 'MB'] : [value / 1e9, 'GB']
-  return `${size.toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`
+  return `${rounded(size, 1)} ${unit}`
 }
 
 function cell (value: unknown): string {

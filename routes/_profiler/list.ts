@@ -72,8 +72,7 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const found = { ...page, ...failures && { failures }, fields, criteria, own: criteriaOf(parts) }
     const routes = await routesMarkup(request, stats.profiles === 0)
     const state = { stats, counters, lastLoss, waiting, traceForm: form }
-    const view = { ...found, ...state, ...routes !== undefined && { routes } }
-    return await sendPage(request, reply, (options) => searchPage(view, options))
+    return await sendPage(request, reply, (options) => searchPage({ ...found, ...state, routes }, options))
   } catch (error) {
     const { statusCode, message } = error as FastifyError
     if (statusCode !== 400) throw error
@@ -86,10 +85,10 @@ async function search (request: FastifyRequest): Promise<Pick<ProfilePage, 'prof
   return { profiles, next }
 }
 
-/** The routes of the application for a list without profiles; undefined where they have no page. */
-async function routesMarkup (request: FastifyRequest, isEmpty: boolean): Promise<string | undefined> {
+/** The routes of the application for a list without profiles. */
+async function routesMarkup (request: FastifyRequest, isEmpty: boolean): Promise<string> {
   const { debug, editor } = request.server.hindsight
-  if (!debug || !isEmpty) return debug ? '' : undefined
+  if (!debug || !isEmpty) return ''
   const { routesTable } = await import('../../lib/reading/pages/routes.js')
   return routesTable(await routesOf(request), editor, baseOf(request))
 }

@@ -87,7 +87,6 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const view = {
     formToken: await formTokenOf(request),
     pinned: summary?.pinned === true,
-    replayable: debug,
     parent,
     children,
     older,

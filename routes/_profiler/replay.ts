@@ -32,7 +32,8 @@ export async function viewOf (request: FastifyRequest, profile: Profile): Promis
   const { fillRequest } = await import('../../lib/reading/replay/fill.js')
   const { replayProblem } = await import('../../lib/reading/replay/replay.js')
   const stored = storedRequest(profile)
-  const problem = replayProblem(stored, request.server.hindsight.base)
+  const { bodyProblem: missingBody, ...sendable } = stored
+  const problem = replayProblem(sendable, request.server.hindsight.base)
   return {
     token: profile.token,
     formToken: await formTokenOf(request),
@@ -41,6 +42,7 @@ export async function viewOf (request: FastifyRequest, profile: Profile): Promis
     safe: isSafe(stored.method),
     masked: stored.masked,
     notes: stored.notes,
+    ...(missingBody !== undefined && { missingBody }),
     ...(problem !== undefined && { problem })
   }
 }

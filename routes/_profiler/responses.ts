@@ -75,7 +75,7 @@ export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => string
 export function sendPage (
   request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string
 ): FastifyReply {
-  return sendHtml(reply, (nonce) => render({ base: baseOf(request), nonce }))
+  return sendHtml(reply, (nonce) => render({ base: baseOf(request), debug: request.server.hindsight.debug, nonce }))
 }
 
 /** Sends a text as a file that the browser saves and does not display. */

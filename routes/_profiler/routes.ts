@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../lib/errors/declared-place.js'
 import { placeOf } from '../../lib/recording/application-hooks.js'
 import type { RouteRow, RoutesView } from '../../lib/reading/pages/routes.js'
+import { exampleOf } from '../../lib/reading/replay/example.js'
 import { PROFILE_VERSION, type Profile, type ProfileSummary } from '../../lib/store/profile.js'
 import { sendEdited, viewOf } from './replay.js'
 import { baseOf, formatOf, formOf, routeOptions, sendPage, type Fields } from './responses.js'
@@ -42,8 +43,8 @@ export async function routesOf (request: FastifyRequest): Promise<RoutesView> {
     const durations = own.map(({ duration }) => duration).sort((a, b) => a - b)
     const at = (share: number): number | undefined => durations[Math.ceil(durations.length * share) - 1]
     const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
-    const hooks = routeTable.hooksOf(route).map(({ stage, name, addedAt, plugin = null }) =>
-      ({ stage, name: name === '' ? 'anonymous' : name, ...addedAt === undefined ? {} : placeOf(addedAt, plugin) }))
+    const hooks = routeTable.hooksOf(route).map(({ stage, name, addedAt, pluginName = '' }) =>
+      ({ stage, name: name === '' ? 'anonymous' : name, ...addedAt === undefined ? {} : placeOf(addedAt, pluginName) }))
     return {
       name,
       methods,
@@ -82,6 +83,10 @@ function written (request: FastifyRequest, method: string, target: string): Prof
   const { ip } = request.server.hindsight.originOf(request)
   const hasBody = /^(?:POST|PUT|PATCH)$/.test(method)
   const headers = { host, accept: '*/*', ...hasBody && { 'content-type': 'application/json' } }
+  const { instance, options } = request.server.hindsight.routeTable.routes
+    .find(({ methods, pattern }) => methods.includes(method) && pattern === target) ?? {}
+  const schema = (options?.schema as Fields | undefined)?.body
+  const body = schema === undefined ? {} : exampleOf(schema, instance?.getSchemas())
   return {
     version: PROFILE_VERSION,
     token: '',
@@ -95,6 +100,6 @@ function written (request: FastifyRequest, method: string, target: string): Prof
     exceptions: [],
     logs: [],
     events: [],
-    collectors: { request: { target, headers, ...hasBody && { body: {} } } }
+    collectors: { request: { target, headers, ...hasBody && { body } } }
   }
 }

@@ -10,6 +10,7 @@ import { redirectPage } from '../../view/html.js'
 import type { Authenticator } from './authenticators.js'
 import type { CompiledRule, Firewall } from './firewall.js'
 import { userOf, type SecurityContext } from './context.js'
+import { denialText } from './voters.js'
 import { AccessDeniedError, AuthenticationError } from './errors.js'
 import { hasSession, updateLogin, readLogin, stampOf } from './login-session.js'
 import type { StoredUser } from './users.js'
@@ -87,7 +88,7 @@ export function refuse (context: SecurityContext, reply: FastifyReply): Answer {
   const { request, firewall, expression } = context
   // The cause is the error of an expression that could not be evaluated.
   const options = expression?.error === undefined ? {} : { cause: expression.error }
-  if (userOf(request) !== null || firewall === null) throw new AccessDeniedError('Access Denied.', options)
+  if (userOf(request) !== null || firewall === null) throw accessDenied(context, options)
   const { login } = firewall
   if (login !== null && isNavigation(request) && isRetrieval(request)) {
     const target = request.raw.url ?? '/'
@@ -101,7 +102,16 @@ export function refuse (context: SecurityContext, reply: FastifyReply): Answer {
   const message = 'Full authentication is required to access this resource.'
   const error = withChallenges(new AuthenticationError(message, options), firewall, false)
   // A 401 needs a challenge (RFC 9110, section 15.5.2).
-  throw error.headers['www-authenticate'] === undefined ? new AccessDeniedError('Access Denied.', options) : error
+  throw error.headers['www-authenticate'] === undefined ? accessDenied(context, options) : error
+}
+
+/** The error of a user who may not do something; `denied` says why, for the diagnostic page and the profile. */
+function accessDenied ({ user, decisions }: SecurityContext, options: ErrorOptions): AccessDeniedError {
+  const error = new AccessDeniedError('Access Denied.', options)
+  const decision = decisions.findLast(({ granted }) => !granted)
+  return user === null || decision === undefined
+    ? error
+    : Object.assign(error, { denied: `${user.identifier} ${denialText(decision)}` })
 }
 
 /** Adds the challenges of a firewall to an error; `refused`: the request had credentials, and they are wrong. */

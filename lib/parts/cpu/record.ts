@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { rounded } from '../../view/visible.js'
 
 /** The request header that starts a CPU profile, with the value 1. The query parameter `_cpu` does the same. */
 export const CPU_HEADER = 'x-hindsight-cpu'
@@ -130,7 +131,7 @@ export function isIdle ({ function: { name, kind } }: Pick<Call, 'function'>): b
 /** A share of the whole in percent. */
 export function percent (part: number, whole: number): string {
   const share = whole <= 0 ? 0 : part / whole
-  return `${(share * 100).toLocaleString('en', { maximumFractionDigits: share < 0.1 ? 1 : 0 })} %`
+  return `${rounded(share * 100, share < 0.1 ? 1 : 0)} %`
 }
 
 /**

@@ -5,7 +5,7 @@ import { shownValue } from '../../lifecycle/header-values.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { milliseconds, note, place, section, table } from '../../view/components.js'
+import { milliseconds, note, place, placeOf, section, table } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { cut } from '../../view/visible.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
@@ -47,9 +47,8 @@ export const events: Part = {
 /** The panel of the events shows it. */
 export const headers: Part = { name: 'headers', comparison: [] }
 
-function entryOf (
-  { stage, listener, pass, outcome, plugin, source, start, duration }: ListenerEvent, i: number
-): TimelineEntry[] {
+function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
+  const { stage, listener, pass, outcome, plugin, source, start, duration } = event
   if (outcome === 'skipped') return []
   const title = `${stage}${pass === 'error' ? ', error pass' : ''}`
   const isListener = stage.startsWith('kernel.')
@@ -57,7 +56,7 @@ function entryOf (
     step: isListener ? 'listener' : 'hook',
     legend: isListener ? 'listener' : 'hook',
     ofHindsight: isListener && OBSERVERS.has(listener),
-    name: listener === 'anonymous' ? `${stage} hook` : listener,
+    name: nameOf(event),
     source: source ?? null,
     start,
     duration,
@@ -66,6 +65,12 @@ function entryOf (
     link: addressOf('events', `event-${i + 1}`),
     stage: title
   }]
+}
+
+/** The name of a listener or hook; of a hook without one, where it was added. */
+export function nameOf ({ stage, listener, source }: ListenerEvent): string {
+  if (listener !== 'anonymous') return listener
+  return `${stage} hook${source === undefined ? '' : ` ${placeOf(source, null).shown}`}`
 }
 
 function listeners ({ events }: Profile, view: PanelView): string {
@@ -124,11 +129,11 @@ function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: 
 // A listener that has nothing to do in one profile, and is missing in the other, makes no difference.
 function compareEvents (section: Section, a: Profile, b: Profile): void {
   const eventsOf = ({ events }: Profile): ListenerEvent[] => listOf(events) as unknown as ListenerEvent[]
-  const nameOf = ({ stage, listener }: ListenerEvent): string => `${stage} ${listener}`
-  for (const [one, other] of align(eventsOf(a), eventsOf(b), nameOf)) {
+  const titleOf = ({ stage, listener }: ListenerEvent): string => `${stage} ${listener}`
+  for (const [one, other] of align(eventsOf(a), eventsOf(b), titleOf)) {
     const event = one ?? other
     const isIdle = event?.outcome === 'skipped' && (one === undefined || other === undefined)
-    if (event !== undefined && !isIdle) section.value(nameOf(event), eventText(one), eventText(other))
+    if (event !== undefined && !isIdle) section.value(titleOf(event), eventText(one), eventText(other))
   }
 }
 

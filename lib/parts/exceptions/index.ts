@@ -30,11 +30,13 @@ export const exceptions: Part = {
     render: (_, { exceptions }, view) =>
       exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
   },
-  overview (_, { exceptions }, { editor }) {
+  overview (_, profile, { editor }) {
+    const { exceptions } = profile
     const frame = exceptions.flatMap(({ frames = [] }) => frames).find(({ own }) => own)
     const thrownAt = frame === undefined ? '' : place(`${frame.file}:${frame.line}`, editor)
     const excerpt = frame === undefined ? '' : renderExcerpt(frame, AROUND)
-    const title = exceptions.map(nameAndMessage)[0] ?? ''
+    const cause = mainCause(profile)
+    const title = cause === null ? '' : nameAndMessage(cause)
     const rejected = exceptions.at(-1)?.rejected
     return [
       { order: 9, title: 'Rejected', column: 'main', value: rejected === undefined ? '' : rejectedTable(rejected) },

@@ -26,9 +26,9 @@ export const httpClient: Part<Data> = {
     group: 'calls',
     problem: ({ calls }) => failedCalls(calls).length,
     warnings: (data, profile) => problemsOf(data, profile).length,
-    render (data, profile, { editor, replayable }) {
+    render (data, profile, { editor, debug }) {
       const problems = problemsOf(data, profile).map((text) => html`<li>${text}</li>`)
-      const rows = listOf(data.calls).map((call, i) => callRow(call, i, editor, replayable))
+      const rows = listOf(data.calls).map((call, i) => callRow(call, i, editor, debug))
       return (problems.length === 0 ? '' : html`<ul class="findings">!${problems}</ul>`) +
         entryTable('Requests', 'Status', rows, data.count)
     }

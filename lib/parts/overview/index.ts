@@ -1,8 +1,11 @@
 import type { FlattenedException } from '../../errors/exception.js'
+import { mainCause } from '../../errors/root-cause.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import { escapeMarkdown, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { lead, milliseconds, note, pending, placeOf, section, statusBadge } from '../../view/components.js'
+import { nameOf } from '../events/index.js'
+import type { ListenerEvent } from '../../lifecycle/events.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import { resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
@@ -52,20 +55,26 @@ export function outcomeSentence (profile: Profile): string {
   const ended = endingEvent(profile)
   const by = ended === undefined
     ? ''
-    : ` The ${ended.stage.startsWith('kernel.') ? 'listener' : `${ended.stage} hook`} "${ended.listener}" ` +
-      (ended.outcome === 'raised' ? 'raised an error.' : 'sent the response.')
+    : ` The ${endingName(ended)} ` + (ended.outcome === 'raised' ? 'raised an error.' : 'sent the response.')
   const last = exceptions.at(-1)
-  if (last === undefined) {
+  const cause = mainCause(profile)
+  if (last === undefined || cause === null) {
     return `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${milliseconds(duration)}.${by}`
   }
   const [root = last] = exceptions
-  const cause = root === last ? '' : ` Its root cause is ${errorText(root)}.`
-  return `${errorText(last)}.${cause}${by}`
+  if (root === last) return `${errorText({ ...last, message: cause.message })}.${by}`
+  return `${errorText(last)}. Its root cause is ${errorText(root)}.${by}`
 }
 
 /** The event that raised an error, or else the one that answered. */
 function endingEvent ({ events }: Profile): Profile['events'][number] | undefined {
   return ['raised', 'answered'].map((one) => events.find(({ outcome }) => outcome === one)).find(Boolean)
+}
+
+function endingName (event: ListenerEvent): string {
+  const { stage, listener } = event
+  if (listener === 'anonymous') return nameOf(event)
+  return `${stage.startsWith('kernel.') ? 'listener' : `${stage} hook`} "${listener}"`
 }
 
 function errorText ({ name, message, frames = [] }: FlattenedException): string {

@@ -188,14 +188,14 @@ function withoutComments (query: Explained): string {
 }
 
 /** The list of queries as a form, of which each button of `planButton` shows a plan. */
-export function planForm (token: string, { base, formToken, replayable }: PanelView, list: string): string {
-  if (base === undefined || formToken === undefined || replayable !== true) return list
+export function planForm (token: string, { base, formToken, debug }: PanelView, list: string): string {
+  if (base === undefined || formToken === undefined || debug !== true) return list
   return postForm(`${base}/${token}/plan`, formToken, list)
 }
 
 /** The button of the query with a position in the list; none for what is no SELECT. */
-export function planButton ({ system, statement }: Explained, i: number, { formToken, replayable }: PanelView): string {
-  const isOffered = formToken !== undefined && replayable === true && Object.hasOwn(EXPLAIN, system)
+export function planButton ({ system, statement }: Explained, i: number, { formToken, debug }: PanelView): string {
+  const isOffered = formToken !== undefined && debug === true && Object.hasOwn(EXPLAIN, system)
   if (!isOffered || !/^\s*(?:select|with)\b/i.test(statement)) return ''
   return html`<button type="submit" name="query" value="${i + 1}">Explain plan</button>`
 }

@@ -2,7 +2,7 @@ import { isFailure, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { milliseconds, note, pending, place, placeOf } from '../../view/components.js'
 import { html } from '../../view/html.js'
-import { counted, cut, grouped, visibleLine } from '../../view/visible.js'
+import { counted, cut, grouped, rounded, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
 import { addressOf, dataOf, lineOf, numberOf, timelineOf, timeOf, type Span } from '../read.js'
@@ -17,10 +17,10 @@ const MAX_MEMBERS = 50
 /** Characters. */
 const MAX_NAME = 100
 const MAX_DETAIL = 200
-/** Kinds that can be hidden; see the styles. */
-const MAX_KINDS = 12
 /** Percent of the width: narrower bars are not visible. */
 const MIN_WIDTH = 0.3
+/** Percent of the width of a narrow chart that a label takes. */
+const MIN_LABEL = 15
 /** Percent of the width before the end of the response, if there was longer work after it. */
 const MAIN_WIDTH = 80
 
@@ -38,57 +38,63 @@ export const timeline: Part = {
       const block = blockSentence(data, profile)
       return budgetOf(data, profile).map((text) => html`<p>${text}</p>`).join('') +
         (block === undefined ? '' : html`<ul class="findings"><li>${block}</li></ul>`) +
-        renderTimeline(profile, view, pageOf(view))
+        renderTimeline(profile, view)
     }
   },
   overview: (_, profile, view) => [{
     order: 20,
     title: 'Timeline',
     column: 'main',
-    value: renderTimeline(profile, view, 0, FEW_ROWS[isFailure(profile) ? 'failure' : 'success'])
+    value: renderTimeline(profile, view, FEW_ROWS[isFailure(profile) ? 'failure' : 'success'])
   }],
   comparison: [],
   style: readAsset(import.meta.url, './style.css')
 }
 
-function pageOf ({ query }: PanelView): number {
-  const [last] = [query.page].flat().slice(-1)
-  return Math.min(Math.max(1, Math.trunc(Number(last)) || 1), 1_000) - 1
-}
-
 /**
  * The chart of a profile as SVG, since a strict policy forbids inline styles; with `limit` the rows that explain most,
- * otherwise one page of all rows.
+ * otherwise one page of the rows of the kinds that the query chooses.
  */
-function renderTimeline (profile: Profile, view: PanelView, page: number, limit?: number): string {
+function renderTimeline (profile: Profile, view: PanelView, limit?: number): string {
   const spans = timelineOf(view.parts, profile)
   if (spans.length === 0) return note('Nothing was recorded.')
+  const chosen = limit === undefined ? [view.query.kind ?? []].flat().map(String) : []
   const axis = axisOf(profile, spans)
-  const rows = rowsOf(spans, axis.end)
+  const rows = rowsOfKinds(rowsOf(spans, axis.end), chosen)
   const all = rows.flatMap(withChildren)
-  const first = Math.min(page, Math.ceil(all.length / PAGE) - 1) * PAGE
-  const chosen = limit === undefined ? all.slice(first, first + PAGE) : [...all].sort(byWeight).slice(0, limit)
-  const shown = new Set(chosen)
+  const page = Math.max(1, Math.trunc(Number([view.query.page].flat().at(-1))) || 1)
+  const first = Math.max(0, Math.min(page, Math.ceil(all.length / PAGE)) - 1) * PAGE
+  const shown = new Set(limit === undefined
+    ? all.slice(first, first + PAGE)
+    : [...all].sort(byWeight).slice(0, limit))
   const isShown = (row: Row): boolean => shown.has(row) || row.children.some(isShown)
-  const kinds = [...new Set(spans.map(kindOf))]
   const items = (list: readonly Row[]): string => {
     const visible = list.filter(isShown)
     return visible.length === 0 ? '' : html`<ol>!${visible.map(item)}</ol>`
   }
   const item = (row: Row): string => {
-    const [entry] = row.entries as [Span]
-    return html`<li class="k${kinds.indexOf(kindOf(entry)) + 1} bar-${entry.step ?? entry.color}">` +
-      html`!${rowItem(row, axis, view)}!${items(row.children)}</li>`
+    const [{ step, color }] = row.entries as [Span]
+    return html`<li class="bar-${step ?? color}">!${rowItem(row, axis, view)}!${items(row.children)}</li>`
   }
   const late = rows.findIndex(({ entries: [entry] }) => entry !== undefined && axis.isLate(entry.start))
   const [before, after] = late === -1 ? [rows, []] : [rows.slice(0, late), rows.slice(late)]
   const chart = html`!${items(before)}!${after.some(isShown) ? html`<h3>After the response</h3>!${items(after)}` : ''}`
-  const left = all.length - chosen.length
+  const left = all.length - shown.size
   const rest = limit === undefined || left <= 0
-    ? pages(all.length, first)
+    ? pages(all.length, first, chosen)
     : html`<p class="note"><a href="${addressOf('timeline')}">${counted(left, 'more row')}</a></p>`
-  return html`<div class="timeline">!${limit === undefined ? legend(kinds, spans, axis) : ''}
-<div class="waterfall">!${scale(axis)}!${chart}</div></div>!${rest}`
+  return html`!${limit === undefined ? legend(spans, chosen, axis) : ''}
+<div class="waterfall">!${scale(axis)}!${chart}</div>!${rest}`
+}
+
+/** Rows of the chosen kinds, in the order of their start; those of other kinds are left out, not what is below them. */
+function rowsOfKinds (rows: readonly Row[], chosen: readonly string[]): Row[] {
+  if (chosen.length === 0) return [...rows]
+  const startOf = ({ entries: [entry] }: Row): number => entry?.start ?? 0
+  return rows.flatMap((row) => {
+    const children = rowsOfKinds(row.children, chosen)
+    return chosen.includes(kindOf(row.entries[0] as Span)) ? [{ ...row, children }] : children
+  }).sort((a, b) => startOf(a) - startOf(b))
 }
 
 function withChildren (row: Row): Row[] {
@@ -142,9 +148,15 @@ function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): string {
   const count = entries.length > 1 && name === undefined ? html`<b>${entries.length} ×</b> ` : ''
   const text = visibleLine(name ?? (entries.length > 1 ? entry.group ?? entry.name : entry.name))
   return html`<details><summary class="row!${failed ? ' failed' : ''}"><span class="name"><span>!${count}` +
-    html`${cut(text, MAX_NAME)}</span>!${code === '' ? '' : html`<small>${placeOf(code, null).shown}</small>`}</span>` +
+    html`${cut(text, MAX_NAME)}</span>!${placeBeside(text, code)}</span>` +
     html`<svg>!${bars(entries, axis)}</svg><span class="number">!${shown}</span></summary>` +
     html`<div class="more">!${entries.length > 1 ? members(entries, view) : details(entry, view)}</div></details>`
+}
+
+/** A line of code, unless the text beside it has it. */
+function placeBeside (text: string, code: string): string {
+  const { shown } = placeOf(code, null)
+  return text.endsWith(shown) ? '' : html`<small>${shown}</small>`
 }
 
 function details (entry: Span, { editor }: PanelView): string {
@@ -161,9 +173,8 @@ function members (entries: readonly Span[], view: PanelView): string {
   const where = isSame && source != null ? html`<div>!${place(lineOf(source), view.editor)}</div>` : ''
   const items = entries.slice(0, MAX_MEMBERS).map((entry) => html`<li><a href="${entry.link}">${isSame
     ? milliseconds(entry.start)
-    : cut(visibleLine(entry.name), MAX_NAME)}</a> !${pending(entry.duration)}!${isSame || entry.source == null
-    ? ''
-    : html` <small>${placeOf(lineOf(entry.source), null).shown}</small>`}</li>`)
+    : cut(visibleLine(entry.name), MAX_NAME)}</a> !${pending(entry.duration)} ` +
+    html`!${isSame || entry.source == null ? '' : placeBeside(entry.name, lineOf(entry.source))}</li>`)
   const more = entries.length - items.length
   return html`!${where}<ul>!${items}</ul>!${more > 0 ? note(`${counted(more, 'more entry', 'more entries')}.`) : ''}`
 }
@@ -190,41 +201,52 @@ function percent (share: number): string {
 function scale ({ end, total, ready, position }: Axis): string {
   const line = (time: number, name: string): string =>
     html`<line class="${name}" x1="${percent(position(time))}" x2="${percent(position(time))}" y1="20" y2="100%"/>`
-  const label = (time: number, text: string): string => html`<text x="${percent(position(time))}" y="14">${text}</text>`
+  const isLate = position(end) <= MAIN_WIDTH && total > end
+  // Narrow charts have each second label, and none beside that of the end.
+  const label = (time: number, text: string, i: number): string => {
+    const isMinor = i % 2 === 1 || (isLate && time <= end && position(time) > MAIN_WIDTH - MIN_LABEL)
+    return html`<text!${isMinor ? ' class="minor"' : ''} x="${percent(position(time))}" y="14">${text}</text>`
+  }
   const magnitude = 10 ** Math.floor(Math.log10(end / 8))
   const step = magnitude * ([2, 5].find((factor) => end / (factor * magnitude) < 8) ?? 10)
-  const [unit, size] = end < 1 ? ['µs', 0.001] : ['ms', 1]
+  const [unit, size] = end < 1 ? ['µs', 0.001] : end < 1_000 ? ['ms', 1] : ['s', 1_000]
+  const textOf = (time: number): string => time === 0 ? '0' : `${rounded(time / size, time / size < 10 ? 1 : 0)} ${unit}`
   const ticks = Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => {
-    const time = (i * step / size).toLocaleString('en', { maximumFractionDigits: 3 })
-    return line(i * step, 'tick') + label(i * step, i === 0 ? '0' : `${time} ${unit}`)
+    return line(i * step, 'tick') + label(i * step, textOf(i * step), i)
   })
-  const isLate = position(end) <= MAIN_WIDTH && total > end
   return html`<svg class="scale" aria-hidden="true">!${ticks}!${ready === null ? '' : line(ready, 'ready')}` +
-    html`!${isLate ? line(total, 'tick') + label(total, milliseconds(total)) : ''}</svg>`
+    html`!${isLate ? line(total, 'tick') + label(total, textOf(total), 0) : ''}</svg>`
 }
 
-/** The kinds of entries with their colors, each of which can be hidden. */
-function legend (kinds: readonly string[], spans: readonly Span[], { ready }: Axis): string {
-  const swatch = (color: string): string =>
-    html`<svg class="bar-${color}" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10"/></svg>`
-  const filters = kinds.slice(0, MAX_KINDS).map((name, i) => {
+/** The kinds of entries with their colors: links that add or remove a kind among those that are shown. */
+function legend (spans: readonly Span[], chosen: readonly string[], { ready }: Axis): string {
+  const link = (kinds: readonly string[], isCurrent: boolean, content: string): string =>
+    html`<a href="${address(kinds)}"!${isCurrent ? ' aria-current="true"' : ''}>!${content}</a>`
+  const links = [...new Set(spans.map(kindOf))].map((name) => {
     const [{ step, color }, ...others] = spans.filter((span) => kindOf(span) === name) as [Span]
-    return html`<label><input type="checkbox" class="f${i + 1}" checked>!${swatch(step ?? color)} ${name} ` +
-      html`<small>${grouped(others.length + 1)}</small></label>`
+    const isChosen = chosen.includes(name)
+    const kinds = isChosen ? chosen.filter((one) => one !== name) : [...chosen, name]
+    return link(kinds, isChosen, html`<svg class="bar-${step ?? color}" viewBox="0 0 10 10" aria-hidden="true">` +
+      html`<rect width="10" height="10"/></svg>${name} <small>${grouped(others.length + 1)}</small>`)
   })
   const line = ready === null
     ? ''
     : html`<span><svg viewBox="0 0 10 10" aria-hidden="true"><line class="ready" x1="5" x2="5" y2="10"/></svg> ` +
       html`response ready ${milliseconds(ready)}</span>`
-  return html`<fieldset class="legend"><legend class="hidden-visually">Kinds that are shown</legend>` +
-    html`!${filters}!${line}</fieldset>`
+  return html`<nav class="legend" aria-label="Kinds">!${link([], chosen.length === 0, 'All')}!${links}!${line}</nav>`
 }
 
-function pages (count: number, first: number): string {
+function address (kinds: readonly string[], page = 1): string {
+  const query = new URLSearchParams([...kinds.map((kind) => ['kind', kind]), ...page > 1 ? [['page', `${page}`]] : []])
+  return addressOf('timeline') + (query.size === 0 ? '' : `&${query}`)
+}
+
+function pages (count: number, first: number, chosen: readonly string[]): string {
+  if (count === 0) return note('There are no entries of these kinds.')
   if (count <= PAGE) return ''
   const links = Array.from({ length: Math.ceil(count / PAGE) }, (_, i) => i * PAGE === first
     ? html`<strong>${i + 1}</strong> `
-    : html`<a href="${addressOf('timeline')}&page=${i + 1}">${i + 1}</a> `)
+    : html`<a href="${address(chosen, i + 1)}">${i + 1}</a> `)
   return html`<nav class="pages" aria-label="Pages">Rows ${grouped(first + 1)} to ` +
     html`${grouped(Math.min(count, first + PAGE))} of ${grouped(count)}. Page !${links}</nav>`
 }

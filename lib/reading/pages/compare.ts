@@ -43,7 +43,7 @@ function card (letter: string, compared: Compared, { base }: PageOptions): strin
 function sidesTable (label: string, differences: readonly Difference[]): string {
   const shown = differences.slice(0, MAX_ROWS)
   const rows = shown.map((one) => html`<tr><th scope="row">${visibleLine(one.what)}</th>
-<td class="text" data-side="A">!${side(one, 'a')}</td><td class="text" data-side="B">!${side(one, 'b')}</td></tr>`)
+<td class="text" data-label="A">!${side(one, 'a')}</td><td class="text" data-label="B">!${side(one, 'b')}</td></tr>`)
   const left = differences.length - shown.length
   return table(label, ['Name', 'A', 'B'], rows, 'sides') + (left === 0 ? '' : note(`${left} more are in the JSON.`))
 }

@@ -51,6 +51,8 @@ function styles (of: 'style' | 'toolbarStyle'): string {
 export interface PageOptions {
   /** The path of the profiler's routes, without a trailing slash. */
   base: string
+  /** Whether there are pages of routes, and requests may be replayed: in debug mode. */
+  debug: boolean
   nonce: { script: string, style: string }
 }
 
@@ -114,14 +116,19 @@ export function pageLink (href: string, text: string, current: string): string {
 }
 
 const LINKS = {
-  'All profiles': '/', Failures: '/search?error=1', Latest: '/latest', 'Latest failure': '/latest?error=1'
+  'All profiles': '/',
+  Failures: '/search?error=1',
+  Routes: '/routes',
+  Latest: '/latest',
+  'Latest failure': '/latest?error=1'
 }
 
 /**
  * The frame of all pages; `content` is markup. The class of `status` colors the icon; the link to `current` is marked.
  */
 export function layout (options: PageOptions, title: string, content: string, status = 0, current = ''): string {
-  const { base, nonce } = options
+  const { base, debug, nonce } = options
+  const links = Object.entries(LINKS).filter(([, path]) => debug || path !== LINKS.Routes)
   const { style, script } = addressesOf(pageAssets, base)
   const head = html`<meta name="robots" content="noindex">
 <script nonce="${nonce.script}">!${theme.boot}</script>
@@ -131,7 +138,7 @@ export function layout (options: PageOptions, title: string, content: string, st
   const fullTitle = `${visibleLine(title)} · Hindsight`
   return htmlPage(fullTitle, head, html`<a class="skip" href="#content">Skip to the content</a>
 <header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
-<nav aria-label="Profiles">!${Object.entries(LINKS).map(([text, path]) => pageLink(base + path, text, current))}</nav>
+<nav aria-label="Profiles">!${links.map(([text, path]) => pageLink(base + path, text, current))}</nav>
 <button type="button" class="help" aria-label="Keyboard shortcuts" hidden>?</button>
 !${theme.button}</header>
 !${content}

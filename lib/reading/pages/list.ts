@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { counted } from '../../view/visible.js'
+import { counted, grouped } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import type { Criteria } from '../../store/criteria.js'
 import { readSearch } from '../../store/search-query.js'
@@ -29,7 +29,7 @@ export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'ne
   waiting?: readonly WaitingRequest[]
   /** The failures of all pages, in groups. */
   failures?: FailureGroups
-  /** The routes of the application, as markup; absent outside of debug mode. */
+  /** The routes of the application, as markup, where there are no profiles. */
   routes?: string
   /** The form that changes what is traced of them, as markup. */
   traceForm?: string
@@ -53,9 +53,9 @@ const OUTCOMES = [['', 'All'], ['1', 'Failures'], ['0', 'Successes']] as const
 const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const)
 /** Fields that do not select profiles. */
 const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor', 'group'])
-/** The fields of the presets, by the text of their links. */
+/** The fields of the presets, by the text of their links; the header of each page has the first two. */
 const PRESETS: Readonly<Record<string, Fields>> = {
-  All: {},
+  'All profiles': {},
   Failures: { error: '1' },
   '5xx': { q: 'status:5xx' },
   Slow: { q: 'slow:>200ms' },
@@ -128,7 +128,7 @@ function compareForm ({ base }: PageOptions): string {
 <button type="submit">Compare selected</button></form>`
 }
 
-function searchForm ({ fields = {}, own = [], routes }: SearchResult, current: string, { base }: PageOptions): string {
+function searchForm ({ fields = {}, own = [] }: SearchResult, current: string, { base }: PageOptions): string {
   const textFields: typeof TEXT_FIELDS = { ...TEXT_FIELDS, ...Object.fromEntries(own.map((name) => [name, [name]])) }
   const { q = '', error = '', limit = DEFAULTS.limit } = fields
   const isOpen = current === '' &&
@@ -136,14 +136,14 @@ function searchForm ({ fields = {}, own = [], routes }: SearchResult, current: s
   const texts = Object.entries(textFields).map(([name, [label, placeholder = '']]) =>
     html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" ` +
     html`placeholder="${placeholder}" autocomplete="off" spellcheck="false"></label>`)
+  const presets = Object.entries(PRESETS).filter(([name]) => !['All profiles', 'Failures'].includes(name))
   return html`<form method="get" action="${base}/search" role="search" class="search">
 <div class="query"><input type="search" name="q" value="${q}" aria-label="Search profiles" ` +
     html`placeholder="status:5xx -kind:asset /orders slow:>200ms" autocomplete="off" spellcheck="false">
 <button type="submit">Search</button></div>
 <nav class="presets" aria-label="Presets">
-!${Object.entries(PRESETS).map(([text, preset]) => pageLink(presetLink(preset, base), text, current))}
-!${pageLink(groupsAddress(base), 'Groups', current)}
-!${routes === undefined ? '' : pageLink(`${base}/routes`, 'Routes', '')}</nav>
+!${presets.map(([text, preset]) => pageLink(presetLink(preset, base), text, current))}
+!${pageLink(groupsAddress(base), 'Groups', current)}</nav>
 <details!${isOpen ? ' open' : ''}><summary>Advanced</summary><div class="fields">
 !${texts}
 !${select('Outcome', 'error', OUTCOMES, error)}
@@ -181,7 +181,7 @@ function pagination (fields: Fields, next: string | null, { base }: PageOptions)
 
 function statsText ({ engine, place, profiles, maxProfiles, failures, pinned, ...stats }: StorageStats): string {
   const where = engine === 'memory' ? 'the memory of this process' : `the ${engine} store at ${place}`
-  return `${profiles.toLocaleString('en')} of at most ${counted(maxProfiles, 'profile')}, ` +
+  return `${grouped(profiles)} of at most ${counted(maxProfiles, 'profile')}, ` +
     `${bytes(stats.bytes)} of ${bytes(stats.maxBytes)}: ${counted(failures, 'failure')}, ` +
-    `${pinned.toLocaleString('en')} pinned. Stored in ${where}.`
+    `${grouped(pinned)} pinned. Stored in ${where}.`
 }

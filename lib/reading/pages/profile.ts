@@ -7,12 +7,10 @@ import type { Profile } from '../../store/profile.js'
 import { clock, milliseconds, moment, postForm, statusClass } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 
-export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base'> {
+export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debug'> {
   /** The value of the hidden field `form_token`. */
   formToken: string
   pinned: boolean
-  /** Whether the page offers to replay the request. */
-  replayable: boolean
   /** The tokens of the profiles that were stored before and after this one. */
   older?: string | undefined
   newer?: string | undefined
@@ -72,7 +70,7 @@ function groupOf ({ panel }: Part): keyof typeof GROUPS {
 /** What identifies the request, in one line that stays visible, and what can be done with its profile. */
 function summary (profile: Profile, { name, panel }: Part, options: ProfilePageOptions): string {
   const { token, status, method, url, duration, route, time, ip } = profile
-  const { base, older, newer, replayable } = options
+  const { base, debug, older, newer } = options
   const path = `${base}/${token}`
   const reason = { 444: 'No Response', 499: 'Client Closed Request' }[status] ?? STATUS_CODES[status] ?? ''
   const query = panel?.always === true && name !== FIRST_PANEL ? addressOf(name) : ''
@@ -85,7 +83,7 @@ function summary (profile: Profile, { name, panel }: Part, options: ProfilePageO
 <p>${milliseconds(duration)}</p><p class="clock">!${clock(time)}</p>
 <div class="tools-row">!${status === 0 ? '' : pinForm(path, options)}
 <a href="${path}.md" data-copy>Copy for an AI assistant</a>
-!${replayable ? html`<a href="${path}/replay">Replay…</a>` : ''}
+!${debug ? html`<a href="${path}/replay">Replay…</a>` : ''}
 <details class="popup"><summary>More</summary><div>
 <dl><dt>URL</dt><dd class="url">${visibleLine(url)}</dd><dt>Route</dt><dd>${route?.name ?? 'none'}</dd>
 <dt>Time</dt><dd>!${moment(time)}</dd>

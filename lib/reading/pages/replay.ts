@@ -22,6 +22,8 @@ export interface ReplayView {
   notes: readonly string[]
   /** Why it cannot be sent. */
   problem?: string
+  /** Why its body is not stored as a whole: another one has to be written. */
+  missingBody?: string
 }
 
 /** Fields that were sent, and have to be confirmed or changed. */
@@ -63,7 +65,7 @@ in this process, not over the network. The new profile is compared with this one
 }
 
 function form (view: ReplayView, { base }: PageOptions, sent?: SentFields): string {
-  const { token, formToken, request, safe, masked } = view
+  const { token, formToken, request, safe, masked, missingBody } = view
   const { method, url, headers, body } = sent?.text ?? textOf(request)
   const isSafe = sent === undefined && safe
   const fields = masked.map(({ name, required }) =>
@@ -73,21 +75,24 @@ function form (view: ReplayView, { base }: PageOptions, sent?: SentFields): stri
   const warning = html`<p class="warning">${method} may repeat side effects (RFC 9110, section 9.2.1).</p>
 <label class="confirm"><input type="checkbox" name="confirm" value="1" required> Replay this ${method}</label>`
   const cpu = '<label class="confirm"><input type="checkbox" name="cpu" value="1"> Record a CPU profile</label>'
+  const missing = `The profile does not have the whole body: ${missingBody}. Paste the body that is to be sent.`
   const methods = METHODS.map((one) => html`<option value="${one}"></option>`)
   return postForm(token === '' ? `${base}/routes/try` : `${base}/${token}/replay`, formToken, html`
 <div class="request-line"><label><span>Method</span> ` +
     html`<input type="text" name="method" value="${method}" list="methods" size="8" required></label>
 <datalist id="methods">!${methods}</datalist><label><span>URL</span> ` +
     html`<input type="text" name="url" value="${url}" spellcheck="false" required></label></div>
-!${area('Headers', 'headers', headers)}!${area('Body', 'body', body)}
+!${area('Headers', 'headers', headers)}
+!${missingBody === undefined ? '' : html`<p class="warning">${missing}</p>`}
+!${area('Body', 'body', body, missingBody === undefined ? '' : ' required')}
 !${masked.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
 !${isSafe ? '' : warning}!${token === '' ? '' : cpu}
 <button type="submit">${token === '' ? 'Send' : 'Replay'}</button>`)
 }
 
 // A parser of HTML leaves out the line break at the beginning.
-function area (label: string, name: string, text: string): string {
+function area (label: string, name: string, text: string, attribute = ''): string {
   const lines = Math.min(MAX_LINES, Math.max(MIN_LINES, text.split('\n').length))
-  return html`<label><span>${label}</span> <textarea name="${name}" rows="${lines}" spellcheck="false">
+  return html`<label><span>${label}</span> <textarea name="${name}" rows="${lines}" spellcheck="false"!${attribute}>
 ${text}</textarea></label>`
 }

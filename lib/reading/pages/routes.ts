@@ -35,7 +35,7 @@ export interface RoutesView {
 
 export function routesPage (view: RoutesView, editor: EditorLink | null, options: PageOptions): string {
   return layout(options, 'Routes', html`<main id="content"><h1>Routes</h1>
-!${routesTable(view, editor, options.base)}</main>`)
+!${routesTable(view, editor, options.base)}</main>`, 0, `${options.base}/routes`)
 }
 
 /** The routes of the application, with what recent profiles have of them. */
@@ -63,11 +63,16 @@ function routeRow (route: RouteRow, editor: EditorLink | null, base: string): st
   const tries = methods.filter((method) => method !== 'HEAD').map((method) =>
     html`<a href="${base}/routes/try?${String(new URLSearchParams({ method, url: pattern }))}">` +
     html`Try<span class="hidden-visually"> ${method} ${visibleLine(pattern)}</span></a> `)
-  const requests = count === 0 ? '0' : html`<a href="${base}/search?${String(search)}">${count}</a>`
-  const numbers = [requests, ...[failures, milliseconds(p50), milliseconds(p95), queries].map((one) => html`${one}`)]
+  const numbers = Object.entries({
+    requests: html`<a href="${base}/search?${String(search)}">${count}</a>`,
+    failures: html`${failures}`,
+    p50: milliseconds(p50),
+    p95: milliseconds(p95),
+    queries: html`${queries}`
+  }).map(([label, one]) => html`<td class="number" data-label="${label}">!${count > 0 ? one : ''}</td>`)
   return html`<tr!${failures > 0 ? ' class="has-problem"' : ''}><td class="text">${methods.join('|')} ` +
     html`${visibleLine(pattern)}!${own}!${source === undefined ? '' : html`<div>!${place(source, editor)}</div>`}</td>
-<td>!${shown}</td>!${numbers.map((one) => html`<td class="number">!${one}</td>`)}
+<td>!${shown}</td>!${numbers}
 <td>!${lastStatus === undefined ? '' : statusBadge(lastStatus)}</td>
 <td>!${tries}</td></tr>`
 }

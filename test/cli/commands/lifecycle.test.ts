@@ -130,7 +130,8 @@ for (const [mode, options] of [
     const here = relative(process.cwd(), join(t.testdirName, 'app.js'))
     const [home = '', user = ''] = order.lines().join('\n').split('\n\n')
     t.match(home, new RegExp(
-      `^GET /\n {2}onRequest\n {4}kernel\\.request [^]*\n {4}first \\(${here}\\)\n {4}checkKey \\(${here}\\)\n {4}afterAuth \\(${here}\\)\n {2}preHandler\n`
+      `^GET /\n {2}onRequest\n {4}kernel\\.request [^]*\n {4}first \\(${here}\\)\n` +
+        ` {4}checkKey \\(auth, ${here}\\)\n {4}afterAuth \\(${here}\\)\n {2}preHandler\n`
     ))
     t.match(home, `    loadUser (${here})\n  handler\n    home (${here})\n  onSend\n`)
     t.match(home, `\n  onError\n    failed (${here})`)

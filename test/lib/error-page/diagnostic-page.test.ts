@@ -187,7 +187,7 @@ inBothModes('a body that a hook has decoded has no place in the bytes that were 
   for (const [url, expected] of [['/route', []], ['/hook', []], ['/plain', ['Invalid JSON at line 1, column 1 of the body']]] as const) {
     const payload = Buffer.from('{"a": 1, b}').toString('base64')
     const document = await page(app, { method: 'POST', url, payload, headers: { 'content-type': 'application/json' } })
-    t.match(texts(document, 'h1'), [/Body is not valid JSON/])
+    t.match(texts(document, 'h1'), [expected[0] ?? /Body is not valid JSON/])
     t.same(texts(document, '.where h2').filter((title) => title.startsWith('Invalid JSON')), expected, url)
   }
 })
@@ -324,7 +324,11 @@ inBothModes('the page, the profile, its overview and Markdown have what a schema
   for (const [i, [, value, words]] of rules.entries()) {
     const response = await app.inject({ method: 'POST', url: `/${i}`, payload: { field: value }, headers: HTML })
     t.equal(textsOf(response.body, '.rejected td')[1], words)
+    t.match(textsOf(response.body, 'h1').join(), words.startsWith('a value') ? 'body/field/a: missing' : `body/field: ${words}`)
     if (i > 0) continue
+    const headline = `body/field: ${words}`
+    t.match(textsOf(response.body, 'h1, title'), [`${headline} (400 Bad Request)`, headline])
+    t.match(textsOf((await app.inject({ url: '/_profiler/', headers: HTML })).body, '.profiles td.text p').at(-1), `Error: ${headline}`)
     const rows = ['field', '"abcde😀"', words]
     const { token, exceptions } = await profileOf(app, response)
     t.match(exceptions, [{ rejected: { part: 'body', fields: [{ field: 'field', rule: 'maxLength', expected: words }] } }])
@@ -332,7 +336,10 @@ inBothModes('the page, the profile, its overview and Markdown have what a schema
       const { body } = await app.inject({ url: `/_profiler/${token}?panel=${panel}`, headers: HTML })
       t.same(textsOf(body, '.rejected tbody :is(th, td)'), rows, panel)
     }
-    t.match((await app.inject(`/_profiler/${token}.md`)).body, `- \`body.field\`: received \`"abcde😀"\`, expected ${words}\n`)
+    const markdown = (await app.inject(`/_profiler/${token}.md`)).body
+    t.match(markdown, `# ${headline}\n`)
+    t.match(markdown, `Error: ${headline}.\n`)
+    t.match(markdown, `- \`body.field\`: received \`"abcde😀"\`, expected ${words}\n`)
   }
 })
 
@@ -482,7 +489,13 @@ t.test('a refusal by a voter says who may not do what, why, and where that is de
   })
   const headers = { authorization: 'Bearer x' }
   const sentence = 'ada may not DELETE Article 2: voter article: the author is grace'
-  const document = await page(app, { method: 'DELETE', url: '/articles/2', headers })
+  const response = await app.inject({ method: 'DELETE', url: '/articles/2', headers: { ...headers, ...HTML } })
+  const { document } = new JSDOM(response.body).window
+  t.same(texts(document, 'h1'), [sentence])
+  const { token, exceptions } = await profileOf(app, response)
+  t.match(exceptions, [{ message: 'Access Denied.', fields: { denied: sentence } }])
+  t.match((await app.inject({ url: `/_profiler/${token}.md`, headers })).body, `# ${sentence}\n`)
+  t.match((await app.hindsight.profiler.search({ limit: 1 })).profiles, [{ exception: `AccessDeniedError: ${sentence}` }])
   t.match(texts(document, '.hint p'), [new RegExp(`^${sentence} \\(${HERE}:\\d+\\), and ada is logged in with ROLE_USER: the option config\\.isGranted`)])
 })
 

@@ -82,7 +82,7 @@ inBothModes('a part of an application is in each view of its profiles', async (t
   const timeline = await page(app, `/_profiler/${failed}?panel=timeline`)
   t.equal(timeline.querySelector('.more a[href="?panel=tenant"]')?.closest('details')?.querySelector('.name')?.textContent, 'look up none')
   t.ok((await page(app, `/_profiler/${fine}?panel=timeline`)).querySelector('.waterfall .bar-own'))
-  t.ok(texts(await page(app, `/_profiler/${fine}?panel=timeline`), '.legend label').includes('Tenant 1'))
+  t.ok(texts(await page(app, `/_profiler/${fine}?panel=timeline`), '.legend a').includes('Tenant 1'))
 
   const overview = await page(app, `/_profiler/${failed}`)
   t.ok(texts(overview, '.facts-list dt').includes('Tenant'))

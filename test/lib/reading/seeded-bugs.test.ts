@@ -60,7 +60,7 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       "# Cannot read properties of undefined (reading 'toUpperCase')", at('missing await'), 'const user = loadUser()'
     ]],
     [{ method: 'POST', url: '/items', payload: { quantity: 'many' } }, [
-      '# body/quantity must be integer', '{"quantity":"many"}', `declared at \`${at('validation')}\``
+      '# body/quantity: integer, got string', '{"quantity":"many"}', `declared at \`${at('validation')}\``
     ]],
     [{ url: '/articles' }, [
       '# No route found for "GET http://localhost/articles"',

@@ -7,6 +7,7 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
+import { nameOf } from '../../../lib/parts/events/index.js'
 import { listen, profileOf } from '../../support/app.js'
 import { inBothModes, type Build } from '../../support/modes.js'
 
@@ -68,6 +69,29 @@ inBothModes('hooks of the application are listed among the listeners, with their
     all.filter(({ stage }) => stage.startsWith('kernel.')).length,
     new Set(all.filter(({ stage }) => stage.startsWith('kernel.')).map(({ stage, listener }) => stage + listener)).size, 'no listener occurs twice'
   )
+})
+
+inBothModes('a hook without a name has that of the plugin that is loaded, and where none is known, its place', async (t, build) => {
+  const hook = async (): Promise<void> => {}
+  const { events } = await hooksOf(build, async (app) => {
+    await app.register(fp(async (app) => { app.addHook('onRequest', async () => {}) }, { name: 'session-loader' }))
+    await app.register(fp(async function tenants (app) { app.addHook('onRequest', async () => {}) }))
+    await app.register(fp(async (app) => {
+      await sleep(1)
+      app.addHook('onRequest', async () => {})
+    }, { name: 'late' }))
+    app.addHook('preHandler', async () => {})
+    await app.register(async function api (app) {
+      await app.register(fp(async (app) => { app.addHook('preHandler', async () => {}) }, { name: 'inner' }))
+      app.addHook('preHandler', async () => {})
+      app.get('/', { onRequest: hook }, async () => 'x')
+    })
+  })
+  t.same(events.map(({ listener }) => listener), ['session-loader', 'tenants', 'anonymous', 'anonymous', 'inner', 'api'])
+  t.same(events.map((event) => nameOf(event).replace(/:\d+$/, ':')), [
+    'session-loader', 'tenants', 'onRequest hook test/lib/recording/application-hooks.test.ts:',
+    'preHandler hook test/lib/recording/application-hooks.test.ts:', 'inner', 'api'
+  ])
 })
 
 inBothModes('a hook of a package has the name of the package', async (t, build) => {

@@ -110,12 +110,13 @@ t.test('presets are links, and the search box keeps the query', async (t) => {
   const { save, load } = await start(t)
   save(profile('000001', { duration: 300 }), failure('000002'), thrown('000003', 'x'), profile('000004', { time: new Date().toISOString() }))
   const found: Record<string, unknown> = {}
-  for (const link of (await load()).querySelectorAll('.presets a')) {
+  for (const link of (await load()).querySelectorAll('.presets a, .top a:is([href$="_profiler/"], [href*=error]):not(.brand, [href*=latest])')) {
     const document = await load(link.getAttribute('href')?.replace('/_profiler/', ''))
     found[link.textContent ?? ''] = listed(document).join(' ')
-    t.equal(document.querySelector('.presets [aria-current]')?.textContent, link.textContent)
+    t.equal(document.querySelector(':is(.presets, .top) [aria-current]')?.textContent, link.textContent)
   }
-  t.same(found, { All: '000004 000003 000002 000001', Failures: '000003 000002', '5xx': '000003', Slow: '000001', 'Last hour': '000004', Groups: '' })
+  const failures = '000003 000002'
+  t.same(found, { 'All profiles': `000004 ${failures} 000001`, Failures: failures, '5xx': '000003', Slow: '000001', 'Last hour': '000004', Groups: '' })
   const document = await load('search?q=status:5xx+"<b>"')
   t.equal(document.querySelector<HTMLInputElement>('[name=q]')?.value, 'status:5xx "<b>"')
   t.match(document.querySelector('.empty')?.textContent, 'No profiles match.')
@@ -133,17 +134,15 @@ inBothModes('equal filters are one state, however they are written', async (t, b
     [...document.querySelectorAll(selector)].filter(({ textContent }) => textContent === 'Failures').map((link) => link.getAttribute('href'))
   const home = await load('/_profiler/')
   t.same(texts(home, '.top nav [aria-current=page]'), ['All profiles'])
-  t.same(hrefs(home, '.top nav a, .presets a'), ['/_profiler/search?error=1', '/_profiler/search?error=1'])
+  t.same(hrefs(home, '.top nav a, .presets a'), ['/_profiler/search?error=1'])
   for (const [query, current] of [
-    ['', 'All'], ['url=&sort=duration', 'All'], ['error=1', 'Failures'], ['error=true&limit=20', 'Failures'], ['q=error:1', 'Failures'],
+    ['', 'All profiles'], ['url=&sort=duration', 'All profiles'], ['error=1', 'Failures'], ['error=true&limit=20', 'Failures'], ['q=error:1', 'Failures'],
     ['status=5XX', '5xx'], ['q=status:5xx', '5xx'], ['min_duration=200', 'Slow'], ['slow=>200ms', 'Slow'],
     ['from=1h', 'Last hour'], ['q=from:60m', 'Last hour'],
     ['error=0', undefined], ['error=1&q=status:5xx', undefined], ['from=2h', undefined], ['q=orders', undefined], ['q=error:1&error=1', undefined]
   ] as const) {
     const document = await load(`/_profiler/search?${query}`)
-    t.same(texts(document, '.presets [aria-current]'), current === undefined ? [] : [current], query)
-    const ofMenu = { All: 'All profiles', Failures: 'Failures' }[current as string]
-    t.same(texts(document, '.top nav [aria-current=page]'), ofMenu === undefined ? [] : [ofMenu], query)
+    t.same(texts(document, ':is(.presets, .top nav) [aria-current=page]'), current === undefined ? [] : [current], query)
     t.equal(document.querySelector('details')?.hasAttribute('open'), /^error=(0|1&)|^from=2h|&error/.test(query), query)
   }
 })

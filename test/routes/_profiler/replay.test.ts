@@ -229,9 +229,16 @@ inBothModes('a request that cannot be sent, or an invalid field, is an error', a
   t.match((await app.inject({ url: '/_profiler/00000c/replay', headers: json })).json(), { status: 409, detail: /refused by the HTTP parser/ })
   t.match((await app.inject({ url: '/_profiler/ffffff/replay', headers: json })).json(), { status: 404 })
   const page = new JSDOM((await app.inject({ url: '/_profiler/00000a/replay', headers: html })).body).window.document
-  t.match(page.querySelector('.failure')?.textContent, 'it was truncated')
-  t.equal(page.querySelector('.replay form'), null)
+  t.match(page.querySelector('.replay form .warning')?.textContent,
+    'The profile does not have the whole body: it was truncated. Paste the body that is to be sent.')
+  t.equal(page.querySelector('[name=body]')?.hasAttribute('required'), true)
+  const empty = await send(app, '00000a', { confirm: '1', body: '' }, html)
+  t.match([empty.statusCode, empty.body], [409, 'Its body is not stored as a whole: it was truncated.'])
+  const own = new JSDOM((await app.inject({ url: '/_profiler/00000d/replay', headers: html })).body).window.document
+  t.equal(own.querySelector('.replay form'), null)
   t.equal(orders.length, 0)
+  t.match((await send(app, '00000a', { confirm: '1', body: '{"amount":3}' })).json(), { status: 200 })
+  t.match(orders, [{ body: { amount: 3 } }], 'with a body that was pasted')
 })
 
 t.test('requests of the profiler are not replayed below a prefix of the application either', async (t) => {

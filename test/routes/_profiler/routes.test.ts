@@ -12,7 +12,10 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
 const orders: unknown[] = []
 
+const body = { type: 'object', properties: { amount: { type: 'integer', minimum: 2 }, note: { $ref: 'note#' } } }
+
 async function declare (app: FastifyInstance): Promise<void> {
+  app.addSchema({ $id: 'note', type: 'string' })
   orders.length = 0
   app.addHook('onRequest', async function authenticate () {})
   app.addHook('preHandler', async function loadUser () {})
@@ -20,7 +23,8 @@ async function declare (app: FastifyInstance): Promise<void> {
   app.get('/broken', async () => { throw new Error('broken') })
   await app.register(async (scope) => {
     scope.addHook('onSend', async function sign (_request, _reply, payload) { return payload })
-    scope.post('/orders', async ({ body, headers }) => { orders.push({ body, headers }); return { orders: orders.length } })
+    const options = { schema: { body }, onError: async function undo () {}, onResponse: async function count () {} }
+    scope.post('/orders', options, async ({ body, headers }) => { orders.push({ body, headers }); return { orders: orders.length } })
   })
 }
 
@@ -31,7 +35,7 @@ inBothModes('each route has its hooks in order, its place and the numbers of rec
   const app = await build(declare)
   const empty = await load(app, '/_profiler/')
   t.equal(empty.querySelectorAll('.routes tbody tr').length, 3, 'the list without profiles has the routes')
-  t.equal([...empty.querySelectorAll('.presets a')].at(-1)?.getAttribute('href'), '/_profiler/routes')
+  for (const page of [empty, await load(app, '/_profiler/routes')]) t.ok(page.querySelector('.top nav a[href="/_profiler/routes"]'))
   for (const url of ['/fine/1', '/fine/2', '/broken', '/nowhere']) await app.inject(url)
   t.equal((await load(app, '/_profiler/')).querySelector('.routes'), null)
   const view = (await app.inject({ url: '/_profiler/routes', headers: json })).json()
@@ -45,7 +49,7 @@ inBothModes('each route has its hooks in order, its place and the numbers of rec
   const hooks = (i: number): string[] => (view.routes[i].hooks as Hooks).map(({ stage, name }) => `${stage} ${name}`)
   t.same(hooks(0), ['onRequest authenticate', 'preHandler loadUser', 'preHandler checkStock'])
   t.same(hooks(1), ['onRequest authenticate', 'preHandler loadUser'])
-  t.same(hooks(2), ['onRequest authenticate', 'preHandler loadUser', 'onSend sign'])
+  t.same(hooks(2), ['onRequest authenticate', 'preHandler loadUser', 'onSend sign', 'onError undo', 'onResponse count'])
   t.match(view.routes[0].hooks[0].source, /routes\.test\.ts:\d+$/)
   const { body } = await app.inject({ url: '/_profiler/routes', headers: html })
   const document = new JSDOM(body).window.document
@@ -60,7 +64,7 @@ inBothModes('a request of a route can be written and sent; an unsafe method is a
   const link = [...page.querySelectorAll('.routes a')].find(({ textContent }) => /^Try POST \/orders$/.test(textContent ?? ''))
   const shown = await load(app, link?.getAttribute('href') ?? '')
   const valueOf = (name: string): string => shown.querySelector<HTMLInputElement>(`form [name=${name}]`)?.value ?? ''
-  t.same([valueOf('method'), valueOf('url'), valueOf('body')], ['POST', '/orders', '{}'])
+  t.same([valueOf('method'), valueOf('url'), valueOf('body')], ['POST', '/orders', '{"amount":2,"note":"t"}'])
   t.match(valueOf('headers'), /^content-type: application\/json$/m)
   const send = async (fields: Record<string, string>, headers: Record<string, string> = html) => await app.inject({
     method: 'POST',

@@ -53,7 +53,7 @@ inBothModes('queries that also come as spans are shown once', async (t, build) =
   })
   const stored = await profileOf(app, await app.inject('/'))
   const rows = texts(shown(timelinePart, stored), '.waterfall .name > span').filter((name) => !name.startsWith('handler'))
-  t.equal(texts(shown(timelinePart, stored), '.legend label').find((kind) => kind.startsWith('query')), 'query 6')
+  t.equal(texts(shown(timelinePart, stored), '.legend a').find((kind) => kind.startsWith('query')), 'query 6')
   const outer = [...shown(timelinePart, stored).querySelectorAll('li')].find((row) => row.querySelector('.name > span')?.textContent === 'load')
   t.same(texts(outer as Element, ':scope > ol .name > span'), ['select 3'], 'a query is below the span around its own')
   t.same(rows.filter((name) => /^(?:pg|other)/.test(name)), ['pg-pool.connect', 'other'])

@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { parts } from '../../../../../lib/parts/index.js'
+import { timeline } from '../../../../../lib/parts/timeline/index.js'
+import { pageAssets } from '../../../../../lib/reading/pages/layout.js'
 import { panelsOf } from '../../../../../lib/parts/read.js'
 import { build, listen } from '../../../../support/app.js'
 import { inBothModes } from '../../../../support/modes.js'
@@ -9,6 +11,7 @@ import { axeViolations, axeViolationsOfThemes, overflow, watchedPage } from '../
 import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
 import { HOSTILE } from '../../../../lib/parts/hostile.js'
 import { sample } from '../../../../lib/parts/sample.js'
+import { markup } from '../../../../lib/parts/support.js'
 
 const LOUD = `${HOSTILE}<script nonce="x">alert(2)</script><img src="https://evil.example/x">${'long'.repeat(100)}`
 const line = (level: 'debug' | 'info' | 'warn' | 'error', message: string, channel = 'app') =>
@@ -39,6 +42,31 @@ if (browser !== undefined) {
       t.equal(await page.locator('main :is(script, img, b:not(.file b))').count(), 0, name)
     }
     t.same(heard, [])
+    await page.close()
+  })
+
+  t.test('labels of the time axis do not touch', async t => {
+    const made = profile('000001')
+    const charts: string[] = []
+    for (let duration = 0.05; duration < 40_000; duration *= 1.5) {
+      for (const after of [0, 1.1, 1.3, 30]) {
+        const events = [{ stage: 'onRequest', listener: 'a', pass: 'main', outcome: 'ran', start: 0, duration }] as never
+        const logs = after === 0 ? [] : [{ ...line('info', 'later'), time: made.time, offset: duration * after }]
+        charts.push(markup(timeline, { ...made, duration, events, logs: logs as never }))
+      }
+    }
+    const page = await browser.newPage()
+    for (const width of [360, 1280]) {
+      await page.setViewportSize({ width, height: 800 })
+      await page.setContent(`<style>${pageAssets.style.content}</style><main class="profile"><div class="panel">${charts.join('')}</div></main>`)
+      const gaps = await page.locator('.scale').evaluateAll((scales) => scales.map((scale) => {
+        const boxes = [...scale.querySelectorAll('text')].map((label) => label.getBoundingClientRect()).filter((box) => box.width > 0)
+          .sort((a, b) => a.left - b.left)
+        return Math.min(...boxes.slice(1).map((box, i) => box.left - (boxes[i]?.right ?? 0)))
+      }))
+      t.equal(gaps.length, charts.length)
+      t.same(gaps.filter((gap) => !(gap >= 4)), [], `${width} pixels`)
+    }
     await page.close()
   })
 
@@ -182,8 +210,10 @@ if (browser !== undefined) {
     const names = () => page.locator('.row .name > span:visible').allTextContents()
     const all = await names()
     t.ok(all.includes('GET plain') && all.includes('one'), all.join())
-    await page.getByLabel(/log line/).uncheck()
-    t.same(await names(), all.filter((name) => !['one', 'two', 'three', 'four'].includes(name)))
+    await page.getByRole('link', { name: 'log line 4' }).click()
+    t.same(await names(), ['one', 'two', 'three', 'four'])
+    await page.getByRole('link', { name: 'All', exact: true }).click()
+    t.same(await names(), all)
     await page.locator('.waterfall summary').first().press('Enter')
     t.ok(await page.locator('.more').first().isVisible())
     await page.goto(`${origin}/_profiler/3fa94c?panel=events`)
@@ -206,6 +236,9 @@ if (browser !== undefined) {
     await page.getByLabel('Level').selectOption('trace')
     await page.getByRole('button', { name: 'Filter' }).click()
     t.same(await page.locator('.logs tbody tr:visible .level').allTextContents(), ['debug', 'info', 'error'])
+    await page.goto(`${origin}/_profiler/3fa94c?panel=timeline`)
+    await page.getByRole('link', { name: 'log line 3' }).click()
+    t.same(await page.locator('.row .name > span').allTextContents(), ['one', 'two', 'four'])
     t.same(heard, [])
     await page.close()
   })
