@@ -134,12 +134,10 @@ function headline ({ exceptions, method, url, status }: Profile): string {
   return [main.message, main.name].map((text) => String(text ?? '')).find((text) => text.trim() !== '') ?? 'Error'
 }
 
-function facts ({ token, time, duration, ip, parent, followOf, route, events }: Profile): string {
-  const raised = listOf(events).find(({ outcome }) => outcome === 'raised')
+function facts ({ token, time, duration, ip, parent, followOf, route }: Profile): string {
   return [
     `Profile ${code(token)}`, String(time), `${Math.round(Number(duration) * 100) / 100} ms`, `from ${name(ip)}`,
     routeFact(route),
-    ...(raised === undefined ? [] : [`thrown by ${name(`${String(raised.listener)} in ${String(raised.stage)}`)}`]),
     ...(parent === undefined ? [] : [`${followOf ? 'redirected from' : 'parent request'} ${name(parent)}`])
   ].join(' · ')
 }

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FlattenedException } from '../../errors/exception.js'
+import { firstOwnFrame } from '../../errors/stack-frame.js'
 import { escapeMarkdown, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { lead, milliseconds, note, pending, placeOf, section, statusBadge } from '../../view/components.js'
@@ -64,12 +65,15 @@ export function outcomeSentence (profile: Profile): string {
 }
 
 /** The event that raised an error, or else the one that answered. */
-function endingEvent ({ events }: Profile): Profile['events'][number] | undefined {
-  return ['raised', 'answered'].map((one) => events.find(({ outcome }) => outcome === one)).find(Boolean)
+function endingEvent ({ events, status }: Profile): Profile['events'][number] | undefined {
+  // What these hooks raise is not what a failed response is about.
+  const mayRaise = events.filter(({ stage }) => status < 400 || !/^on(?:Error|Response|Timeout)$/.test(stage))
+  return mayRaise.find(({ outcome }) => outcome === 'raised') ?? events.find(({ outcome }) => outcome === 'answered')
 }
 
-function errorText ({ name, message, frames = [] }: FlattenedException): string {
-  const frame = frames.find(({ own }) => own)
+function errorText (exception: FlattenedException): string {
+  const { name, message } = exception
+  const frame = firstOwnFrame([exception])
   const where = frame === undefined ? '' : ` (${placeOf(`${frame.file}:${frame.line}`, null).shown})`
   return `${visibleLine(`${name}: ${message}`).slice(0, MAX_MESSAGE).replace(/\.$/, '')}${where}`
 }
