@@ -193,6 +193,7 @@ function messageIn (payload: unknown): string | undefined {
 /** Sends a response without the hooks of the application. */
 function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: string): void {
   const { raw } = reply
+  recordingOf(request).responses++
   reply.hijack()
   if (raw.headersSent) {
     raw.destroy()

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { LogController, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteShorthandOptions } from 'fastify'
+import { firstOwnFrame } from '../lib/errors/stack-frame.js'
+import { outcomeSentence } from '../lib/parts/overview/index.js'
 import { eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, statusOf } from './support/app.js'
 import { inBothModes } from './support/modes.js'
 
@@ -458,6 +461,65 @@ inBothModes('a second response is explained, beside the one that was sent', asyn
     const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
     t.match(profiles.filter(({ token }) => token === profile.token), [{ status: response.status, error: true, exception: `FastifyError: ${message}` }], path)
   }
+})
+
+inBothModes('an error after a part of the response was written to reply.raw is the first one', async (t, build, mode) => {
+  const app = await build((app) => {
+    app.get('/written', (_request, reply) => {
+      reply.raw.writeHead(200)
+      reply.raw.write('a')
+      throw new Error('in between')
+    })
+    app.get('/later', async (_request, reply) => {
+      reply.raw.write('a')
+      await later()
+      throw new Error('in between')
+    })
+    app.get('/twice', (_request, reply) => {
+      reply.raw.writeHead(200)
+      reply.raw.writeHead(201)
+    })
+  })
+  const port = await listen(app)
+  const refused = 'Error: Cannot write headers after they are sent to the client'
+  const closed = 'NoResponseError: The server closed the connection before the response was complete'
+  for (const [path, first] of [['/written', 'Error: in between'], ['/later', 'Error: in between'], ['/twice', refused]] as const) {
+    await raw(port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+    let profile = await newest(app)
+    while (!profile.url.endsWith(path)) {
+      await later()
+      profile = await newest(app)
+    }
+    const { exceptions, collectors } = profile
+    t.same(chainOf(exceptions), [first], path)
+    t.match(exceptions[0]?.frames.find(({ own }) => own)?.file, /failures\.test\.ts$/, path)
+    t.same(chainOf((collectors.otherErrors as Exception[][]).flat()), [mode === 'full' ? closed : refused], path)
+  }
+})
+
+inBothModes('the hook that an overview names is the one that has raised the error', async (t, build) => {
+  const app = await build((app) => {
+    app.register(async (scope) => {
+      scope.addHook('onError', async function count () { throw new Error('not counted') })
+      scope.get('/handler', () => { throw new Error('first') })
+      scope.get('/hook', { preHandler: async () => {} }, () => 'never')
+      scope.addHook('preHandler', async function authenticate (request) { if (request.url === '/hook') throw new Error('refused') })
+    })
+  })
+  const sentence = async (path: string) => outcomeSentence(await profileOf(app, await app.inject(path)))
+  t.match(await sentence('/handler'), /^Error: first \(.*failures\.test\.ts:\d+\)\.$/)
+  t.match(await sentence('/hook'), /^Error: refused \(.*\)\. The preHandler hook "authenticate" raised an error\.$/)
+})
+
+inBothModes('an error without calls of the application has the place of its first member', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', () => Promise.any([Promise.reject(new Error('one')), Promise.reject(new TypeError('two'))])) // rejected
+  })
+  const { exceptions } = await profileOf(app, await app.inject('/'))
+  const line = readFileSync(import.meta.filename, 'utf8').split('\n').findIndex((text) => text.endsWith(' // rejected')) + 1
+  t.match(firstOwnFrame(exceptions), { file: import.meta.filename, line })
+  const { body } = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+  t.match(body, `failures.test.ts:${line}`)
 })
 
 inBothModes('a second response is explained before the error of its payload', async (t, build) => {

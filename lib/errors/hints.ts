@@ -43,24 +43,26 @@ function notFound (request: FastifyRequest): Hint[] {
   }
   const routes = nearRoutes(request)
   const missing = routeToPaste(request, `No route for ${method} ${path}`)
-  return [...routes.length === 0 ? [] : [similarRoutes(routes)], ...missing, ...otherRoutes(request, routes)]
+  return [...routes.length === 0 ? [] : [similarRoutes(routes)], ...missing, ...otherRoutes(request)]
 }
 
 /** The first routes of the application that are not similar to the requested one. */
-function otherRoutes (request: FastifyRequest, near: readonly HintedRoute[]): Hint[] {
-  const isNear = ({ methods, pattern }: DeclaredRoute): boolean =>
-    near.some((route) => route.pattern === pattern && route.methods.join() === methods.join())
+function otherRoutes (request: FastifyRequest): Hint[] {
   const services = servicesOf(request)
-  const others = services.routeTable.routes.filter((route) => !isNear(route))
-  const routes = others.slice(0, MAX_ROUTES).map((route) => {
+  const { routes: all } = services.routeTable
+  const near = new Set(nearestRoutes(request).map(({ route }) => route))
+  // Of thousands of routes, only the first are looked at.
+  const shown = all.slice(0, MAX_ROUTES + near.size).filter((route) => !near.has(route)).slice(0, MAX_ROUTES)
+  const routes = shown.map((route) => {
     const isLink = route.methods.includes('GET') && !/[:*]/.test(route.pattern)
     return { ...routeFact(route), why: '', ...(isLink && { path: route.pattern }) }
   })
-  const text = others.length > MAX_ROUTES ? `The first ${MAX_ROUTES} of ${grouped(others.length)}.` : ''
+  const count = all.length - near.size
+  const text = count > MAX_ROUTES ? `The first ${MAX_ROUTES} of ${grouped(count)}.` : ''
   const pattern = `${services.base}/_profiler/routes`
-  const all = { methods: ['GET'], pattern, path: pattern, why: 'lists all with their hooks.' }
-  const title = near.length === 0 ? 'Routes' : 'Other routes'
-  return routes.length === 0 ? [] : [{ title, text, routes: 'profiler' in services ? [...routes, all] : routes }]
+  const list = { methods: ['GET'], pattern, path: pattern, why: 'lists all with their hooks.' }
+  const title = near.size === 0 ? 'Routes' : 'Other routes'
+  return routes.length === 0 ? [] : [{ title, text, routes: 'profiler' in services ? [...routes, list] : routes }]
 }
 
 function routeFact ({ methods, pattern, declaredAt }: DeclaredRoute) {

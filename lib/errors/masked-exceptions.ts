@@ -221,9 +221,12 @@ function addMembers (exception: FlattenedException, error: unknown, walk: Walk, 
   if (out > 0) addNote(exception, `${grouped(out)} of its ${errors} ${wordFor(out, 'is', 'are')} left out.`)
 }
 
-/** The first members of an AggregateError, and how many it has. */
+/** The first members of an AggregateError, and how many it has; of a SuppressedError the errors of both functions. */
 function membersOf (error: unknown): { members: unknown[], total: number } {
   const none = { members: [], total: 0 }
+  if (isError(error) && read(error, 'name') === 'SuppressedError') {
+    return { members: [read(error, 'suppressed'), read(error, 'error')], total: 2 }
+  }
   const errors = read(error, 'errors')
   if (!isError(error) || !Array.isArray(errors)) return none
   try {

@@ -140,9 +140,10 @@ export function frameAt (place: string, name = ''): StackFrame {
   return { file, line: Number(line), column: 0, function: name, own: isOwn(file) }
 }
 
-/** The first frame of the application in a chain of exceptions. */
+/** The first frame of the application in a chain of exceptions, or else in the members of an AggregateError. */
 export function firstOwnFrame (chain: readonly FlattenedException[]): StackFrame | undefined {
-  return chain.flatMap(({ frames }) => frames).find(({ own }) => own)
+  return chain.flatMap(({ frames = [] }) => frames).find(({ own }) => own) ??
+    chain.flatMap(({ errors = [] }) => errors).map(firstOwnFrame).find((frame) => frame !== undefined)
 }
 
 /** The place of a syntax error, which its stack names before the message, or the message itself; null without one. */

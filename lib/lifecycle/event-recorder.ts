@@ -5,8 +5,8 @@ import { changesBetween, headersOf, shownChange, type Change, type HeaderMask, t
 
 /** Code whose functions are not recorded. */
 type UnrecordedCode =
-  'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'error handler' | 'Fastify' |
-  'diagnostic page' | 'Hindsight'
+  'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'not-found handler' | 'error handler' |
+  'Fastify' | 'diagnostic page' | 'Hindsight'
 
 interface Source {
   /** Where the route was declared, `file:line`; of the handler and of hooks of the route. */

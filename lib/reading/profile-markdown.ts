@@ -134,12 +134,10 @@ function headline (profile: Profile): string {
   return cause?.message ?? `${status === 0 ? 'Not ended:' : status} ${method} ${url}`
 }
 
-function facts ({ token, time, duration, ip, parent, followOf, route, events }: Profile): string {
-  const raised = listOf(events).find(({ outcome }) => outcome === 'raised')
+function facts ({ token, time, duration, ip, parent, followOf, route }: Profile): string {
   return [
     `Profile ${code(token)}`, String(time), `${Math.round(Number(duration) * 100) / 100} ms`, `from ${name(ip)}`,
     routeFact(route),
-    ...(raised === undefined ? [] : [`thrown by ${name(`${String(raised.listener)} in ${String(raised.stage)}`)}`]),
     ...(parent === undefined ? [] : [`${followOf ? 'redirected from' : 'parent request'} ${name(parent)}`])
   ].join(' · ')
 }

@@ -4,6 +4,7 @@ import type { FlattenedException } from '../errors/exception.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { ownSource } from '../errors/stack-frame.js'
 import { read } from '../errors/thrown-value.js'
+import { NoResponseError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import { targetOf } from '../http/request-target.js'
@@ -19,7 +20,7 @@ import { framesIn } from '../queries/stack.js'
 import { fittingLogs } from '../store/bounds.js'
 import { newToken, PROFILE_VERSION, type Profile, type ProfiledRoute } from '../store/profile.js'
 import type {} from '../store/profiler.js'
-import { isConnectionError, statusOfEnding } from './ending.js'
+import { isConnectionError, isHeadersSent, statusOfEnding } from './ending.js'
 import type { Recording } from './recording.js'
 
 /** Causes of an error that are not listed again as other errors. */
@@ -87,7 +88,10 @@ function errorsOf (
   request: FastifyRequest, masked: (error: unknown) => FlattenedException[]
 ): { exceptions: FlattenedException[], otherErrors: unknown[] } {
   const { ending, failure, raised, routeError, otherErrors } = recordingOf(request)
-  const all = ending !== undefined && 'error' in ending ? [ending.error, ...otherErrors] : otherErrors
+  const ended = ending !== undefined && 'error' in ending ? [ending.error] : []
+  // Where the application has raised an error before, its connection was closed for that one.
+  const follows = ended.some((error) => error instanceof NoResponseError || isHeadersSent(error))
+  const all = follows ? [...otherErrors, ...ended] : [...ended, ...otherErrors]
   // An upload that its client breaks off is an error of the parser, too.
   const isResult = ending?.kind === 'gone' && isConnectionError(raised)
   if (failure !== null && isResult) return { exceptions: masked(ending.error), otherErrors: [raised, ...otherErrors] }

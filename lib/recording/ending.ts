@@ -123,6 +123,11 @@ export function isConnectionError (error: unknown): boolean {
   return typeof syscall === 'string' || /^(?:ECONNRESET|EPIPE|HPE_|ERR_SSL_)/.test(String(code))
 }
 
+/** Whether Node.js has refused to write the headers of a response a second time. */
+export function isHeadersSent (error: unknown): boolean {
+  return /^ERR_HTTP2?_HEADERS_SENT$/.test(String(read(error, 'code')))
+}
+
 /** The stream of a request of HTTP/2. */
 function streamOf ({ raw }: FastifyRequest): ServerHttp2Stream | undefined {
   return (raw as { stream?: ServerHttp2Stream }).stream

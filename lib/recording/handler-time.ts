@@ -76,8 +76,13 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
       timing.handlerStart = performance.now()
       setCurrentCode(request, reply, 'handler')
     }
-    // `reply.callNotFound()` runs the hook once more, in the stack of its caller.
-    if (isRecording && request.is404 && stateOf(request).route !== null) explainNoMatch(request)
+    if (isRecording && request.is404) {
+      // `reply.callNotFound()` runs the hook once more, in the stack of its caller.
+      if (stateOf(request).route !== null) explainNoMatch(request)
+      // Fastify binds the handler of an application to its instance, and not its own.
+      const isOfApplication = request.routeOptions.handler.name.startsWith('bound ')
+      if (isOfApplication) recordingOf(request).events?.setCurrentCode(reply, 'not-found handler')
+    }
     done()
   })
   beforeHandler.addTo(app)

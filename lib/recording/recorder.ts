@@ -20,7 +20,7 @@ import { releaseWaits } from '../parts/waiting/trace.js'
 import { COMPARE, recordUnserializable } from '../parts/wire/collector.js'
 import { routeErrorOf } from '../routing/route-error.js'
 import type { Profile } from '../store/profile.js'
-import { watchEnding, type Ending } from './ending.js'
+import { isHeadersSent, watchEnding, type Ending } from './ending.js'
 import { alreadySent, endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
 import { openProfiles, release, type ProfileAddress } from './profiles.js'
@@ -99,7 +99,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (reply.sent || reply.raw.headersSent) {
       // Another response was sent: this error is not what it is about.
       const isLogged = read(error, 'code') === 'FST_ERR_REP_ALREADY_SENT'
-      const isRepeated = isLogged || /^ERR_HTTP2?_HEADERS_SENT$/.test(String(read(error, 'code')))
+      // A response that the application has written to `reply.raw` is no first one.
+      const isRepeated = isLogged || (recording.responses > 1 && isHeadersSent(error))
       if (isRepeated && recording.isAnswered === true) return
       if (isRepeated) recording.sentAgain ??= isLogged ? error as Error : alreadySent(request)
       // A second response is also why its payload is refused: it has the headers of the first one.

@@ -25,7 +25,7 @@ export interface DeclaredRoute {
   /** Where it was declared. */
   instance?: FastifyInstance | undefined
   /** What it was declared with. */
-  options: Readonly<Partial<Record<typeof ALL_HOOKS[number] | 'schema', unknown>>>
+  options: Readonly<Partial<Record<typeof ALL_HOOKS[number] | 'schema', unknown>>> & { errorHandler?: object }
 }
 
 /** A hook of an instance, in debug mode. */

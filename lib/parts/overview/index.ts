@@ -1,5 +1,6 @@
 import type { FlattenedException } from '../../errors/exception.js'
 import { mainCause } from '../../errors/root-cause.js'
+import { firstOwnFrame } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import { escapeMarkdown, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
@@ -67,8 +68,10 @@ export function outcomeSentence (profile: Profile): string {
 }
 
 /** The event that raised an error, or else the one that answered. */
-function endingEvent ({ events }: Profile): Profile['events'][number] | undefined {
-  return ['raised', 'answered'].map((one) => events.find(({ outcome }) => outcome === one)).find(Boolean)
+function endingEvent ({ events, status }: Profile): Profile['events'][number] | undefined {
+  // What these hooks raise is not what a failed response is about.
+  const mayRaise = events.filter(({ stage }) => status < 400 || !/^on(?:Error|Response|Timeout)$/.test(stage))
+  return mayRaise.find(({ outcome }) => outcome === 'raised') ?? events.find(({ outcome }) => outcome === 'answered')
 }
 
 function endingName (event: ListenerEvent): string {
@@ -77,8 +80,9 @@ function endingName (event: ListenerEvent): string {
   return `${stage.startsWith('kernel.') ? 'listener' : `${stage} hook`} "${listener}"`
 }
 
-function errorText ({ name, message, frames = [] }: FlattenedException): string {
-  const frame = frames.find(({ own }) => own)
+function errorText (exception: FlattenedException): string {
+  const { name, message } = exception
+  const frame = firstOwnFrame([exception])
   const where = frame === undefined ? '' : ` (${placeOf(`${frame.file}:${frame.line}`, null).shown})`
   return `${visibleLine(`${name}: ${message}`).slice(0, MAX_MESSAGE).replace(/\.$/, '')}${where}`
 }

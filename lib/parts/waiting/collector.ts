@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { functionPlace, handlerFrame } from '../../errors/declared-place.js'
+import { declaredPlace, functionPlace, handlerFrame } from '../../errors/declared-place.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
-import { shortFile } from '../../errors/stack-frame.js'
+import { frameAt, shortFile } from '../../errors/stack-frame.js'
+import { isRetrieval } from '../../http/request-target.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
+import type { DeclaredRoute } from '../../routing/route-table.js'
 import type { Profile } from '../../store/profile.js'
 import { cut } from '../../view/visible.js'
 import { attempt, round } from '../collect.js'
@@ -27,6 +29,8 @@ interface PendingWork extends CurrentCode {
   kind: string
 }
 
+type Validator = (() => unknown) & { schemaEnv?: { $async?: boolean } }
+
 /** What a request waits for, masked: the data of the part `waiting`. */
 export interface Waiting {
   in: CurrentCode | null
@@ -35,8 +39,7 @@ export interface Waiting {
   traced: boolean
 }
 
-/** A body is read between the second and the third. */
-const BEFORE_HANDLER = ['onRequest', 'preParsing', 'preValidation'] as const
+const VALIDATED = ['params', 'body', 'querystring', 'headers'] as const
 const MAX_PENDING = 20
 const MAX_NAME = 300
 
@@ -74,12 +77,14 @@ function pendingEntries (request: FastifyRequest, reply: FastifyReply): PendingW
 }
 
 function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode | null {
-  const { events, failure, wasSent = false, streamed, timing } = recordingOf(request)
+  const { events, wasSent = false, streamed, timing } = recordingOf(request)
   const { startedAt, handlerStart, handlerEnd, serializeStart, responseReadyAt } = timing
   const code = (name: string, source: string | null = null, time?: number): CurrentCode =>
     ({ name, source, start: time === undefined ? null : round(time - startedAt) })
   const run = events?.current
-  const { by, source: route = null } = events?.currentCode ?? {}
+  const by = events?.currentCode.by
+  const { options = {}, declaredAt } = servicesOf(request).routeTable.of(request) ?? {}
+  const route = declaredAt == null ? null : declaredPlace(declaredAt)?.source ?? null
   const frame = handlerFrame(request)
   const handler = frame === null ? route : `${frame.file}:${frame.line}`
   const isHijacked = reply.sent && !wasSent
@@ -91,31 +96,76 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   if (isHijacked) return code('a hijacked reply that has not ended', handler)
   if (reply.raw.headersSent) {
     const isFull = reply.raw.writableNeedDrain
-    const body = `whose ${streamed ?? 'body'} has not ended`
+    const body = `whose ${streamed ?? (reply.hasHeader('trailer') ? 'trailer' : 'body')} has not ended`
     return code(`the response, ${isFull ? 'which its client does not read' : body}`, handler)
   }
-  if (by === 'error handler') return code('the error handler')
+  if (by === 'error handler') return errorCode(request, options, route)
+  if (by === 'not-found handler') {
+    // The hook is an option of the handler, which nothing reports.
+    return code('the not-found handler or its preHandler hook', functionPlace(request.routeOptions.handler))
+  }
   if (handlerStart !== 0 && handlerEnd === 0) {
     const mayBeHook = by === 'handler or route hooks'
     return code(mayBeHook ? 'the handler or a preHandler hook of its route' : 'the handler', handler, handlerStart)
   }
-  const isBodyMissing = handlerStart === 0 && failure === null && request.raw.complete === false
-  const before = BEFORE_HANDLER.slice(0, isBodyMissing ? 2 : 3)
-  const beforeSend = serializeStart === 0 ? before : ['preSerialization'] as const
-  const stages = responseReadyAt !== 0 ? ['onSend'] as const : wasSent ? [] : beforeSend
-  const { options } = servicesOf(request).routeTable.of(request) ?? {}
+  const isBefore = !wasSent && serializeStart === 0
+  const before = isBefore ? beforeHandler(request, route) : { stages: ['preSerialization'] as const, others: [] }
+  const stages = responseReadyAt !== 0 ? ['onSend'] as const : wasSent ? [] : before.stages
   const hooks = stages.flatMap((stage) =>
-    [options?.[stage] ?? []].flat().map((hook) => ({ stage, hook: hook as () => void })))
-  const others = [
-    ...isBodyMissing ? ['the parser: the body of the request has not arrived'] : [],
-    ...responseReadyAt !== 0 && streamed !== undefined ? [`the response, whose ${streamed} has sent nothing`] : []
-  ]
+    [options[stage] ?? []].flat().map((hook) => ({ stage, hook: hook as () => void })))
+  const isSilent = responseReadyAt !== 0 && streamed !== undefined
+  const others = isSilent ? [code(`the response, whose ${streamed} has sent nothing`, handler)] : before.others
   const [first] = hooks
-  if (first === undefined) return others[0] === undefined ? null : code(others[0], isBodyMissing ? null : handler)
-  if (hooks.length + others.length > 1) return code(['a hook of the route', ...others].join(', or '), route)
+  const names = [...first === undefined ? [] : ['a hook of the route'], ...others.map(({ name }) => name)]
+  if (hooks.length + others.length > 1) return code(names.join(', or '), route)
+  if (first === undefined) return others[0] ?? null
   const { hook, stage } = first
   const name = hook.name === '' || hook.name === stage ? '' : ` ${hook.name}`
   return code(`the ${stage} hook${name} of the route`, functionPlace(hook) ?? route)
+}
+
+/**
+ * The stages whose hooks of the route may run before the handler while no recorded function does, and what else may.
+ * Fastify itself waits for nothing there.
+ */
+function beforeHandler (request: FastifyRequest, route: string | null) {
+  const { events, isParsed } = recordingOf(request)
+  const { body, raw, headers, routeOptions: { handler } } = request
+  const code = (name: string, source: string | null = null): CurrentCode => ({ name, source, start: null })
+  if (isParsed === true || body != null) {
+    const validators = VALIDATED.flatMap((part) => {
+      const validate = request.getValidationFunction(part) as Validator | undefined
+      // The functions of ajv are synchronous, unless their schema says otherwise.
+      const mayWait = typeof validate === 'function' && (validate.schemaEnv?.$async ?? !('schemaEnv' in validate))
+      return mayWait ? [code(`the validator of the ${part}`, functionPlace(validate) ?? route)] : []
+    })
+    const hook = code('the preValidation hook of the not-found handler', functionPlace(handler))
+    return { stages: ['preValidation'] as const, others: request.is404 ? [hook] : validators }
+  }
+  const isFull = raw.readableLength >= raw.readableHighWaterMark
+  const isBodyMissing = raw.complete === false && !isFull
+  const hasStream = events?.events().some(({ stage }) => stage === 'preParsing') === true
+  const hasBody = headers['content-type'] !== undefined && !isRetrieval(request)
+  const parser = code('the content-type parser')
+  const parsers = hasStream ? [parser, code('the stream that a preParsing hook returned')] : [parser]
+  const missing = code('the parser: the body of the request has not arrived')
+  return { stages: ['onRequest', 'preParsing'] as const, others: isBodyMissing ? [missing] : hasBody ? parsers : [] }
+}
+
+/** The error handler of a request, or a hook before it. `route`: where the route was declared. */
+function errorCode ({ server }: FastifyRequest, options: DeclaredRoute['options'], route: string | null): CurrentCode {
+  const handlers = new Set([options.errorHandler])
+  // A handler that throws is followed by that of an instance around its own.
+  for (let scope = server; 'errorHandler' in scope; scope = Object.getPrototypeOf(scope) as typeof server) {
+    handlers.add(scope.errorHandler)
+  }
+  // The handlers of Fastify and of `full` mode wait for nothing.
+  const places = [...handlers].map((handler) => handler === undefined ? null : functionPlace(handler))
+    .filter((place) => place !== null && frameAt(place, '').own)
+  const [source = null] = places.length > 1 ? [] : places
+  if (options.onError === undefined) return { name: 'the error handler', source, start: null }
+  const hook = { name: 'the onError hook of the route', source: route, start: null }
+  return places.length === 0 ? hook : { ...hook, name: 'the error handler or an onError hook of the route' }
 }
 
 /** A sentence for the code that the request is in, and one for each work; `until`: milliseconds until its end. */

@@ -13,6 +13,8 @@ import { rulesOf, type Rule } from './rules.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
+    /** Whether the body was read and parsed, in debug mode. */
+    isParsed?: true
     /** The parts of the request that have a schema, as they were before validation. */
     sent?: Partial<Record<Part, Declared & { value: unknown }>>
     /** Whether they were compared with what the handler received. */
@@ -55,6 +57,7 @@ export const COMPARE = {
 function rememberSent (request: FastifyRequest): void {
   const { schema } = request.routeOptions
   const recording = recordingOf(request)
+  recording.isParsed = true
   if (schema === undefined || !recording.isRecording) return
   recording.sent = {}
   for (const part of PARTS) {

@@ -113,6 +113,12 @@ t.test('a long chain is cut at its far end', async (t) => {
   t.equal(chain[0]?.note, 'Its further causes are left out.')
 })
 
+t.test('a SuppressedError has the errors of both functions', async (t) => {
+  const both = { error: new Error('while it was closed', { cause: 'busy' }), suppressed: new Error('first') }
+  const [flat] = flattenError(Object.assign(new Error('An error was suppressed during disposal'), { name: 'SuppressedError', ...both }))
+  t.match(flat, { name: 'SuppressedError', errors: [[{ message: 'first' }], [{ name: 'Thrown string' }, { message: 'while it was closed' }]] })
+})
+
 t.test('an AggregateError is a tree', async (t) => {
   const inner = new AggregateError([new Error('deep')], 'inner')
   const chain = flattenError(new AggregateError([new Error('a', { cause: 'why' }), 'b', inner], 'all'))

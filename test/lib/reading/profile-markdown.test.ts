@@ -44,7 +44,6 @@ t.test('a failure has its message, source, request, log and hints', async (t) =>
   ])
   for (const part of [
     '**404 Not Found** · `GET http://127.0.0.1:3000/robots.txt?a=plain`', 'Profile `3fa94c` · 2026-01-02T03:04:05.678Z · 4.2 ms',
-    'thrown by `router in kernel.request`',
     '> 3 |   throw error', 'host: plain', '03:04:05.679 ERROR [plain] plain', '{"nested":{"a":"plain"}}', 'Recorded data:'
   ]) t.ok(markdown.includes(part), part)
 })

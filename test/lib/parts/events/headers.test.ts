@@ -111,6 +111,22 @@ inBothModes('code outside of hooks is attributed in its order', async (t, _build
   t.match(changesOf(failed).find(({ name, to }) => name === 'content-type' && to === 'text/html; charset=utf-8'), { by: 'diagnostic page' })
 })
 
+inBothModes('changes by a not-found handler of the application', async (t, _build, mode) => {
+  const app = await application(t, mode, async (app) => {
+    await app.register(async (scope) => {
+      scope.addHook('preHandler', async (_request, reply) => { reply.header('x-hook', '1') })
+      scope.setNotFoundHandler((_request, reply) => reply.header('x-missing', '1').code(404).send('nothing here'))
+      scope.get('/gone', (_request, reply) => { reply.header('x-handler', '1').callNotFound() })
+    }, { prefix: '/part' })
+  })
+  for (const path of ['/part/unknown', '/part/gone']) {
+    const profile = await profileOf(app, await app.inject(path))
+    t.same(brief(profile, 'not-found handler').map(([name]) => name).filter((name) => name.startsWith('x-')), ['x-missing'], path)
+  }
+  const standard = await profileOf(app, await app.inject('/unknown'))
+  t.same(brief(standard, 'not-found handler'), [], 'that of Fastify')
+})
+
 inBothModes('a hook of a package has its name and place', async (t, _build, mode) => {
   const folder = testdir(t, {
     node_modules: {

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import http from 'node:http'
+import http, { type RequestOptions } from 'node:http'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Ajv } from 'ajv'
 import type { FastifyInstance } from 'fastify'
 import { observe } from '../../../../lib/queries/observe.js'
 
@@ -20,9 +21,15 @@ export interface Hang {
   pending?: readonly [kind: string, line: string]
   /** What it waits for besides, with traced waits. */
   traced?: readonly [kind: string, line: string]
+  /** The path below that of the scope, and the request; by default GET. */
+  request?: RequestOptions
+  body?: string
 }
 
 const HANDLER = 'the handler'
+const NOT_FOUND = 'the not-found handler or its preHandler hook'
+const UNKNOWN = { path: '/unknown' }
+const POST = { method: 'POST', headers: { 'content-type': 'text/csv' } }
 
 /** A lock that is never released. */
 const lock = { acquire: (): Promise<void> => new Promise(() => {}) }
@@ -213,13 +220,166 @@ export const HANGS: readonly Hang[] = [
       app.get('/', () => { throw new Error('no') })
     },
     in: 'the error handler',
-    at: '',
+    at: 'error-handler-traced',
     traced: ['promise', 'error-handler-traced']
+  },
+  {
+    name: 'an error handler of a route that never answers',
+    declare (app) {
+      app.get('/', { errorHandler (_error, _request, _reply) {} }, () => { throw new Error('no') }) // error-handler-route
+    },
+    in: 'the error handler',
+    at: 'error-handler-route'
+  },
+  {
+    name: 'an error handler around one that throws',
+    declare (app) {
+      app.setErrorHandler((_error, _request, _reply) => {})
+      app.register(async (inner) => {
+        inner.setErrorHandler((error) => { throw error })
+        inner.get('/', () => { throw new Error('no') })
+      })
+    },
+    in: 'the error handler',
+    at: ''
+  },
+  {
+    name: 'an onError hook of a route that never calls done',
+    declare (app) {
+      app.get('/', { onError (_request, _reply, _error, _done) {} }, () => { throw new Error('no') }) // on-error
+    },
+    in: 'the onError hook of the route',
+    at: 'on-error'
+  },
+  {
+    name: 'an onError hook of a route before an error handler',
+    declare (app) {
+      app.setErrorHandler((_error, _request, reply) => reply.send('failed'))
+      app.get('/', { onError (_request, _reply, _error, _done) {} }, () => { throw new Error('no') }) // on-error-handler
+    },
+    in: 'the error handler or an onError hook of the route',
+    at: 'on-error-handler'
+  },
+  {
+    name: 'a not-found handler that never answers',
+    declare (app) {
+      app.setNotFoundHandler((_request, _reply) => {}) // not-found
+    },
+    request: UNKNOWN,
+    in: NOT_FOUND,
+    at: 'not-found'
+  },
+  {
+    name: 'a not-found handler whose promise never settles, for a request with a body',
+    declare (app) {
+      app.setNotFoundHandler(async function lost () { // not-found-async
+        await new Promise(() => {}) // not-found-traced
+      })
+    },
+    request: { ...POST, ...UNKNOWN, headers: { 'content-type': 'application/json' } },
+    body: '{}',
+    in: NOT_FOUND,
+    at: 'not-found-async',
+    traced: ['await', 'not-found-traced']
+  },
+  {
+    name: 'a not-found handler that a handler has called',
+    declare (app) {
+      app.setNotFoundHandler((_request, _reply) => {}) // not-found-called
+      app.get('/', (_request, reply) => { reply.callNotFound() })
+    },
+    in: NOT_FOUND,
+    at: 'not-found-called'
+  },
+  {
+    name: 'a preHandler hook of a not-found handler',
+    declare (app) {
+      app.setNotFoundHandler({ preHandler (_request, _reply, _done) {} }, () => 'never') // not-found-hook
+    },
+    request: UNKNOWN,
+    in: NOT_FOUND,
+    at: 'not-found-hook'
+  },
+  {
+    name: 'a preValidation hook of a not-found handler',
+    declare (app) {
+      app.setNotFoundHandler({ preValidation (_request, _reply, _done) {} }, () => 'never') // not-found-early
+    },
+    request: UNKNOWN,
+    in: 'the preValidation hook of the not-found handler',
+    at: 'not-found-early'
+  },
+  {
+    name: 'a content-type parser that never calls back',
+    declare (app) {
+      app.addContentTypeParser('text/csv', { parseAs: 'string' }, (_request, _body, _done) => {})
+      app.post('/', () => 'never')
+    },
+    request: POST,
+    body: 'a,b',
+    in: 'the content-type parser',
+    at: ''
+  },
+  {
+    name: 'a content-type parser that does not read a large body',
+    declare (app) {
+      app.addContentTypeParser('text/csv', (_request, _stream, _done) => {})
+      app.post('/', () => 'never')
+    },
+    request: POST,
+    body: 'a,b'.repeat(100_000),
+    in: 'the content-type parser',
+    at: ''
+  },
+  {
+    name: 'a stream of a preParsing hook that never ends',
+    declare (app) {
+      app.addContentTypeParser('text/csv', { parseAs: 'string' }, (_request, body, done) => { done(null, body) })
+      app.addHook('preParsing', async () => new PassThrough())
+      app.post('/', () => 'never') // pre-parsing
+    },
+    request: POST,
+    body: 'a,b',
+    in: 'the content-type parser, or the stream that a preParsing hook returned',
+    at: 'pre-parsing'
+  },
+  {
+    name: 'a validator whose promise never settles',
+    declare (app) {
+      const compile = () => () => new Promise<never>(() => {}) // validator-traced
+      app.get('/', { validatorCompiler: compile as never, schema: { querystring: {} } }, () => 'never')
+    },
+    in: 'the validator of the querystring',
+    at: 'validator-traced',
+    traced: ['promise', 'validator-traced']
+  },
+  {
+    name: 'a schema of ajv that waits, beside others',
+    declare (app) {
+      const ajv = new Ajv()
+      ajv.addKeyword({ keyword: 'known', async: true, validate: () => new Promise(() => {}) }) // ajv-traced
+      const schema = { querystring: { $async: true, known: true }, headers: { type: 'object' } }
+      app.get('/', { validatorCompiler: ({ schema }) => ajv.compile(schema) as never, schema }, () => 'never') // ajv
+    },
+    in: 'the validator of the querystring',
+    at: 'ajv',
+    traced: ['promise', 'ajv-traced']
+  },
+  {
+    name: 'a trailer that is never given',
+    declare (app) {
+      app.get('/', (_request, reply) => { // trailer
+        reply.trailer('x-sum', (_reply, _payload, _done) => {})
+        return reply.send('a')
+      })
+    },
+    in: 'the response, whose trailer has not ended',
+    at: 'trailer'
   },
   {
     name: 'a hook of a route that never calls done',
     declare (app) {
-      app.get('/', { preValidation: (_request, _reply, _done) => {} }, () => 'never') // route-hook
+      app.get('/', { onRequest: async () => {}, preValidation: (_request, _reply, _done) => {} }, () => 'never') // route-hook
     },
     in: 'the preValidation hook of the route',
     at: 'route-hook'
@@ -244,7 +404,7 @@ export const HANGS: readonly Hang[] = [
   {
     name: 'one of several hooks of a route that never calls done',
     declare (app) {
-      app.get('/', { onRequest: async () => {}, preValidation: (_request, _reply, _done) => {} }, () => 'never') // several
+      app.get('/', { preValidation: [async () => {}, (_request, _reply, _done) => {}] }, () => 'never') // several
     },
     in: 'a hook of the route',
     at: 'several'

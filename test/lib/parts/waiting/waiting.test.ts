@@ -17,7 +17,8 @@ async function start (t: Test, build: Build, traceWaits: boolean): Promise<{ app
     for (const [i, { declare }] of HANGS.entries()) await app.register(async (scope) => { await declare(scope) }, { prefix: `/${i}` })
   }, { profiler: { traceWaits } }, { forceCloseConnections: true })
   const origin = `http://127.0.0.1:${await listen(app)}`
-  const requests = HANGS.map((_, i) => http.get(`${origin}/${i}`).on('error', () => {}))
+  const requests = HANGS.map(({ request: { path = '', ...request } = {}, body }, i) =>
+    http.request(`${origin}/${i}${path}`, request).on('error', () => {}).end(body))
   const leave = (): void => { for (const request of requests) request.destroy() }
   t.teardown(leave)
   return { app, origin, leave }
@@ -32,7 +33,7 @@ async function waitingView (origin: string, count = HANGS.length): Promise<Waiti
 }
 
 function found (waiting: readonly WaitingRequest[], origin: string, hang: Hang): WaitingRequest | undefined {
-  const url = `${origin}/${HANGS.indexOf(hang)}`
+  const url = `${origin}/${HANGS.indexOf(hang)}${hang.request?.path ?? ''}`
   return waiting.find((one) => one.url === url)
 }
 
