@@ -73,7 +73,9 @@ class DatabaseThread {
       workerData: { worker: `./worker${extension}`, answered: this.#answered },
       // Without the options and preloads of the application.
       execArgv: ['--disable-warning=ExperimentalWarning'],
-      env: {}
+      env: {},
+      // Without it the thread keeps about 25 MiB more on Node.js 20, and is no faster.
+      resourceLimits: { maxYoungGenerationSizeMb: 4 }
     })
     let reason = 'it ended'
     started.on('message', (reply: Reply) => this.#receive(reply))
