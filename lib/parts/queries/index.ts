@@ -194,7 +194,8 @@ function failureHints (all: readonly RecordedQuery[]): Hint[] {
   const sent = counted(all.length, 'query was', 'queries were')
   const text = `${steps.length < all.length ? `The last ${LAST_QUERIES} of ${all.length} queries` : `${sent} sent`}.`
   const last = { title: 'Queries before the failure', text, steps }
-  return failed === undefined ? [last] : [failedQuery(failed), last]
+  if (failed === undefined) return [last]
+  return all.length === 1 ? [failedQuery(failed)] : [failedQuery(failed), last]
 }
 
 function failedQuery (query: RecordedQuery): Hint {

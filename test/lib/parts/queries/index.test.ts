@@ -4,6 +4,7 @@ import { compareProfiles } from '../../../../lib/reading/compare/compare.js'
 import { successOf } from '../../../../lib/reading/compare/last-success.js'
 import { profileMarkdown } from '../../../../lib/reading/profile-markdown.js'
 import { editorLink } from '../../../../lib/view/editor.js'
+import { recordQuery } from '../../../../lib/queries/observe.js'
 import { overview } from '../../../../lib/parts/overview/index.js'
 import { timeline as timelinePart } from '../../../../lib/parts/timeline/index.js'
 import { queries } from '../../../../lib/parts/queries/index.js'
@@ -148,6 +149,18 @@ inBothModes('the diagnostic page masks path parameters in queries, and shows the
   })
   const { body } = await app.inject({ url: '/tokens/abcdefgh', headers: html })
   t.same(texts(JSDOM.fragment(body), '.hint :is(h2, p)'), ['Queries before the failure', '1 query was sent.'])
+})
+
+inBothModes('the diagnostic page shows the only query once, where it has failed', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/broken', async () => {
+      const error = new Error('a syntax error')
+      recordQuery({ system: 'postgresql', statement: 'selec 1' })({ error })
+      throw error
+    })
+  })
+  const { body } = await app.inject({ url: '/broken', headers: html })
+  t.same(texts(JSDOM.fragment(body), '.hint h2'), ['A query failed'])
 })
 
 inBothModes('Markdown groups queries by shape; comparisons have their numbers, and no parameters', async (t, build) => {
