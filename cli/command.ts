@@ -8,7 +8,7 @@ import {
 import { TOKEN_PATTERN, type Profile } from '../lib/store/profile.js'
 import { CRITERIA as FIELDS, readSearch, type SearchQuery } from '../lib/store/search-query.js'
 import type { Criteria } from '../lib/store/criteria.js'
-import { findLibrary } from '../lib/store/sqlite/database.js'
+import { findLibrary } from '../lib/store/sqlite/availability.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
 import { readProfile } from '../lib/store/read-profile.js'
 import type { Terminal } from './terminal.js'

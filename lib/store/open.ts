@@ -54,7 +54,7 @@ export async function openStorage (options: OpenStorageOptions): Promise<Profile
   checkStorageSetting(storage)
   if (typeof storage !== 'string') return storage
   if (POSTGRES.test(storage)) return await openPostgres(storage, bounds)
-  const { checkWritable, findLibrary } = await import('./sqlite/database.js')
+  const { checkWritable, findLibrary } = await import('./sqlite/availability.js')
   const hasSqlite = !isBundled && findLibrary() !== undefined
   if (storage === 'sqlite' && !hasSqlite && !isFallbackReported) {
     warn(`Profiles are kept in memory only: ${isBundled ? BUNDLED : NO_SQLITE}.`)

@@ -1,14 +1,11 @@
-import {
-  accessSync, closeSync, constants, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync
-} from 'node:fs'
-import { isBuiltin } from 'node:module'
-import { dirname, join } from 'node:path'
+import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { readText, require } from '../../require.js'
 import { withoutNul, type Query, type Row, type SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
+import { checkWritable, findLibrary } from './availability.js'
 
 export const SCHEMA_VERSION = 2
 const SCHEMA = readText(import.meta.url, './schema.sql')
@@ -27,17 +24,6 @@ const DAMAGE = /malformed|not a database|unsupported file format|too large to be
 const INCOMPLETE = /no such (?:table|column)|has no column/
 /** The code of an I/O error that is no failure of the disk: the file is too short (https://sqlite.org/rescode.html). */
 const SHORT_READ = 522
-
-/** The library of SQLite that can be loaded: Node's own (22.13 and later) or, for Node 20, the optional package. */
-export function findLibrary (): string | undefined {
-  if (isBuiltin('node:sqlite')) return 'node:sqlite'
-  try {
-    require.resolve('@photostructure/sqlite')
-    return '@photostructure/sqlite'
-  } catch {
-    return undefined
-  }
-}
 
 function openDatabase (path: string): DatabaseSyncInstance {
   const library = findLibrary() ?? '@photostructure/sqlite'
@@ -215,31 +201,6 @@ function withLock<T> (path: string, work: () => T): T {
   } finally {
     lock.close()
   }
-}
-
-/** Throws where the files cannot be written: at the start of a service, and before they are opened. */
-export function checkWritable (path: string): void {
-  try {
-    const isNew = mkdirSync(dirname(path), { recursive: true, mode: 0o700 }) !== undefined
-    // Profiles may have secrets that no mask recognizes: git must not add them.
-    if (isNew) writeFileSync(join(dirname(path), '.gitignore'), '*\n')
-    accessSync(dirname(path), constants.W_OK)
-    for (const file of ['', '-lock', '-wal', '-shm'].map((suffix) => path + suffix)) checkFile(file, path)
-  } catch (error) {
-    throw new StorageUnusableError(path, (error as Error).message)
-  }
-}
-
-function checkFile (file: string, path: string): void {
-  try {
-    accessSync(file, constants.R_OK | constants.W_OK)
-    if (statSync(file).isFile()) return
-  } catch (error) {
-    // Another process that closes the database removes its log at any time.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-    throw error
-  }
-  throw new Error(`${file === path ? 'it' : `"${file}"`} is not a file`)
 }
 
 function identityOf (path: string): string | null {

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { observe } from '../../../../app/queries.js'
 import { beginQuery, endQuery } from '../../../../lib/queries/query.js'
 import { hindsight } from '../../../../app/hindsight.js'
-import { findLibrary } from '../../../../lib/store/sqlite/database.js'
+import { findLibrary } from '../../../../lib/store/sqlite/availability.js'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
 

@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { SqliteStorage } from '../../../../lib/store/sqlite.js'
-import { checkWritable } from '../../../../lib/store/sqlite/database.js'
+import { checkWritable } from '../../../../lib/store/sqlite/availability.js'
 import { recordOf } from '../../../../lib/store/summary.js'
 import { profile } from '../../parts/fixture.js'
 

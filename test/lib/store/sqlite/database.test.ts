@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, stat
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { SqliteStorage } from '../../../../lib/store/sqlite.js'
-import { checkWritable } from '../../../../lib/store/sqlite/database.js'
+import { checkWritable } from '../../../../lib/store/sqlite/availability.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
 import { asides, checkpoint, connection, isConsistent, listed, opened, place, put } from '../support.js'
 

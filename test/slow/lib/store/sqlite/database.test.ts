@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } f
 import { dirname } from 'node:path'
 import t from 'tap'
 import { SqliteStorage } from '../../../../../lib/store/sqlite.js'
-import { checkWritable } from '../../../../../lib/store/sqlite/database.js'
+import { checkWritable } from '../../../../../lib/store/sqlite/availability.js'
 import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
 import { asides, isConsistent, listed, opened, PER_BATCH, place, put, run, until, writer } from '../../../../lib/store/support.js'
 
