@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import etag from '@fastify/etag'
@@ -217,8 +217,12 @@ inBothModes('errors of hooks that do not change the response are in the profile,
     async onError ({ url }: FastifyRequest) { throw new Error(`onError ${name(url)}`) },
     async onRequestAbort ({ url }: FastifyRequest) { throw new Error(name(url)) }
   }
+  const arrivals = new EventEmitter()
   const slow = async (request: FastifyRequest): Promise<string> => {
-    if (request.url.endsWith('/left')) await once(request.raw, 'close')
+    if (request.url.endsWith('/left')) {
+      arrivals.emit('arrived')
+      await once(request.raw, 'close')
+    }
     if (request.url.endsWith('/fails')) throw new Error('first')
     return 'fine'
   }
@@ -242,9 +246,10 @@ inBothModes('errors of hooks that do not change the response are in the profile,
   for (const of of ['/route', '/app']) {
     t.equal((await app.inject(`${of}/fails`)).statusCode, 500)
     t.same(await errorsOf(app, `${of}/fails`, 3), ['first', `onError ${name(`${of}/fails`)}`, name(`${of}/fails`)])
+    const arrived = once(arrivals, 'arrived')
     const request = get({ port, path: `${of}/left` }).on('error', () => {})
-    await once(request, 'socket')
-    setTimeout(() => request.destroy(), 50)
+    await arrived
+    request.destroy()
     t.same((await errorsOf(app, `${of}/left`, 2)).filter((message) => message.startsWith('raised')), [name(`${of}/left`)])
   }
 })
@@ -256,7 +261,7 @@ async function errorsOf (app: FastifyInstance, url: string, count: number): Prom
     const newest = profiles.find((one) => new URL(one.url).pathname === url)
     const { exceptions = [], collectors = {} } = await app.hindsight.profiler.find(newest?.token ?? '') ?? {}
     const all = [exceptions, ...(collectors.otherErrors ?? []) as Array<typeof exceptions>].flatMap((chain) => chain.map(({ message }) => message))
-    if (all.length >= count || tries > 100) return all
+    if (all.length >= count || tries > 500) return all
     await sleep(20)
   }
 }
