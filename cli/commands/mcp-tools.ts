@@ -20,8 +20,7 @@ const MAX_TEXT = 20_000
 const MAX_LINES = 40
 /** Differences of one section. */
 const MAX_OF_SECTION = 5
-const MAX_VALUE = 200
-const MAX_TITLE = 500
+const MAX_VALUE = 500
 /** Seconds: clients end a call after a minute. */
 const MAX_WAIT = 50
 /** Profiles that are read for the criterion `file`. */
@@ -43,7 +42,7 @@ export interface Server {
   signal: AbortSignal
 }
 
-/** The text, and the same as data. */
+/** The text, and the same as data: `markdown` of an output is the text with its delimiter. */
 interface ToolResult { text: string, data: Record<string, unknown> }
 
 export interface ProfileTool {
@@ -55,6 +54,8 @@ export interface ProfileTool {
   output: Schemas
   /** The option of the command that permits it; default: always permitted. */
   option?: string
+  /** Whether it runs code of the application. */
+  runsCode?: true
   run: (server: Server, args: Arguments) => Promise<ToolResult>
 }
 
@@ -125,10 +126,8 @@ export const TOOLS: readonly ProfileTool[] = [
       const store = await open()
       const profile = await findProfile(store, String(token), readSearch(textsOf({ error })).criteria)
       const success = await successOf(store, profile)
-      const markdown = part === undefined
-        ? profileMarkdown(profile, success)
-        : partMarkdown(profile, String(part), success)
-      return { text: markdown, data: { ...shownSummary(recordOf(profile).summary), markdown } }
+      const text = part === undefined ? profileMarkdown(profile, success) : partMarkdown(profile, String(part), success)
+      return { text, data: shownSummary(recordOf(profile).summary) }
     }
   },
   {
@@ -154,6 +153,7 @@ export const TOOLS: readonly ProfileTool[] = [
     required: ['token'],
     output: { token: string, status: integer, failed: boolean, unset: strings, ...DIFFERENCES },
     option: 'replay',
+    runsCode: true,
     run: async ({ flags: { url } }, { token: given, values = {}, confirm }) => {
       const confirmation = confirm === true ? undefined : '"confirm": true'
       const { token, status, comparison, unset } =
@@ -174,6 +174,7 @@ export const TOOLS: readonly ProfileTool[] = [
         hooks: listOf({ stage: string, hook: string, place: nullable })
       })
     },
+    runsCode: true,
     run: async ({ flags: { app } }, { route }) => {
       if (app === undefined) {
         const advice = 'start the server with its file, such as: fastify-hindsight mcp --app app.js'
@@ -197,10 +198,8 @@ function textsOf (fields: Arguments): Record<string, string> {
 }
 
 function shownSummary (summary: ProfileSummary): Record<string, unknown> {
-  return Object.fromEntries(Object.keys(SUMMARY).map((name) => {
-    const value = summary[name as keyof ProfileSummary]
-    return [name, typeof value === 'string' ? visibleLine(cut(value, MAX_TITLE)) : value]
-  }))
+  const names = Object.keys(SUMMARY) as Array<keyof ProfileSummary>
+  return Object.fromEntries(names.map((name) => [name, shortValue(summary[name])]))
 }
 
 /** A page of a search, or with `wait` (seconds) the next profiles that match. `file`: only those that name it. */

@@ -39,24 +39,27 @@ export const mcp: Command = {
     }
     const connection = serveStdio(() => {
       const server = new McpServer(info, { instructions: INSTRUCTIONS })
-      for (const { name, description, input, required = [], output, option, run } of tools) {
-        const annotations = { readOnlyHint: option === undefined, openWorldHint: false }
+      for (const { name, description, input, required = [], output, runsCode, run } of tools) {
+        const annotations = { readOnlyHint: runsCode !== true, openWorldHint: false }
         const inputSchema = fromJsonSchema<Record<string, unknown>>({ type: 'object', properties: input, required })
         const outputSchema = fromJsonSchema({ type: 'object', properties: output, required: Object.keys(output) })
         server.registerTool(name, { description, inputSchema, outputSchema, annotations }, async (args, { mcpReq }) => {
           for (const given of Object.keys(args)) checkName(given, Object.keys(input))
           const { text, data } = await run({ flags, open, signal: mcpReq.signal }, args)
-          return { content: [{ type: 'text', text: delimited(text) }], structuredContent: data }
+          const shown = delimited(text)
+          const structuredContent = 'markdown' in output ? { ...data, markdown: shown } : data
+          return { content: [{ type: 'text', text: shown }], structuredContent }
         })
       }
       server.registerPrompt('explain_failure', { description: 'Explains the newest failure.' }, async ({ mcpReq }) => {
         const text = `${PROMPT}\n\n${await sheet({ error: true }, mcpReq.signal)}`
         return { messages: [{ role: 'user', content: { type: 'text', text } }] }
       })
-      const resource = { description: 'A profile as Markdown; "latest" is the newest.', mimeType: 'text/markdown' }
+      const mimeType = 'text/markdown'
+      const resource = { description: 'A profile as Markdown; "latest" is the newest.', mimeType }
       server.registerResource('profile', new ResourceTemplate(URI, { list: undefined }), resource,
         async ({ href: uri }, { token }, { mcpReq: { signal } }) =>
-          ({ contents: [{ uri, text: await sheet({ token }, signal) }] }))
+          ({ contents: [{ uri, mimeType, text: await sheet({ token }, signal) }] }))
       return server
     }, { onerror: (error) => process.stderr.write(`fastify-hindsight: ${visibleLine(error.message)}\n`) })
     await new Promise((resolve) => process.stdin.once('end', resolve).once('close', resolve))

@@ -59,12 +59,8 @@ interface Ordered {
 export interface CollectorPanel<T = any> {
   /** The text of the panel's menu entry; default: the name of the part. */
   label?: string
-  /** Default: `application`. Only for parts of Hindsight, as are the next two. */
+  /** Default: `application`. */
   group?: keyof typeof GROUPS
-  /** Earlier names of the panel, which stay valid in addresses. */
-  aliases?: readonly string[]
-  /** Whether every profile has the panel; otherwise only profiles with data of the part. */
-  always?: boolean
   /** The number beside the label; 0: the panel has no data. */
   count?: (data: T, profile: Profile) => number | undefined
   /** Whether the menu marks the panel as one with a problem, or the number of errors. */
@@ -73,6 +69,14 @@ export interface CollectorPanel<T = any> {
   warnings?: (data: T, profile: Profile) => number
   /** Markup: the tag `html` escapes values. Default: the data as JSON. */
   render?: (data: T, profile: Profile, view: PanelView) => string
+}
+
+/** The panel of a part of Hindsight. */
+interface OwnPanel<T> extends CollectorPanel<T> {
+  /** Earlier names of the panel, which stay valid in addresses. */
+  aliases?: readonly string[]
+  /** Whether every profile has the panel; otherwise only profiles with data of the part. */
+  always?: boolean
 }
 
 /** One entry of the timeline, nested below the span, hook or handler that it began in. */
@@ -208,9 +212,9 @@ export interface Part<T = any> {
   start?: (app: FastifyInstance) => () => void
   /** Returns JSON data, which are masked. A promise is an error: await data in the handler or a hook. */
   collect?: (request: FastifyRequest, reply: FastifyReply) => T
-  /** The data with those of the time after the response; default: only the latter. Only for parts of Hindsight. */
+  /** The data with those of the time after the response; default: only the latter. */
   complete?: (data: T, late: T) => T
-  panel?: CollectorPanel<T>
+  panel?: OwnPanel<T>
   /** Entries of the timeline. */
   timeline?: (data: T, profile: Profile) => readonly TimelineEntry[]
   /** Facts of the overview. */
@@ -231,12 +235,14 @@ export interface Part<T = any> {
   times?: (data: T, profile: Profile) => readonly PartTime[]
   /** Criteria of the search: values of a profile by the name of the criterion, which the list shows, too. */
   search?: Readonly<Record<string, Criterion<T>['valueOf'] | Criterion<T>>>
-  /** Styles of the pages and of the toolbar. Only for parts of Hindsight. */
+  /** Styles of the pages and of the toolbar. */
   style?: string
   toolbarStyle?: string
 }
 
 /** A part of the profile that an application adds. `T` is the type that `collect` returns. */
-export interface Collector<T = any> extends Part<T> {
+export interface Collector<T = any> extends Omit<Part<T>, 'complete' | 'panel' | 'search' | 'style' | 'toolbarStyle'> {
   collect: (request: FastifyRequest, reply: FastifyReply) => T
+  panel?: CollectorPanel<T>
+  search?: Readonly<Record<string, Criterion<T>['valueOf']>>
 }

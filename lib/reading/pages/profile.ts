@@ -128,7 +128,7 @@ function menuItem (part: Part, isCurrent: boolean, profile: Profile): string {
     : html` <span class="count!${mood}">${number}<span class="hidden-visually"> ${wordFor(number, word)}</span></span>`
   const hasProblem = errors + warnings > 0
   // The count of entries is for the application's own panels; ours show problems only.
-  const entries = groupOf(part) === 'application' && !hasProblem ? badge('', count ?? 0, 'item') : ''
+  const entries = part.collect !== undefined && !hasProblem ? badge('', count ?? 0, 'item') : ''
   return html`<a href="${addressOf(part.name)}"!${isCurrent ? ' aria-current="page"' : ''}><span>${labelOf(part)}` +
     html`</span><span class="badges">!${badge(' bad', errors, 'error')}!${badge(' warn', warnings, 'warning')}` +
     html`!${entries}</span></a>`

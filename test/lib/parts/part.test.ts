@@ -2,7 +2,8 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
-import type { Collector } from '../../../lib/parts/part.js'
+import { OPTIONS } from '../../../lib/check-options.js'
+import { GROUPS, type Collector, type CollectorPanel } from '../../../lib/parts/part.js'
 import { html } from '../../../lib/view/html.js'
 import { profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
@@ -27,6 +28,7 @@ function tenantPart (calls: string[] = []): Collector<Tenant> {
     },
     panel: {
       label: 'Tenant',
+      group: 'request',
       count: ({ rows }) => rows,
       problem: ({ of }) => of === 'none',
       warnings: ({ of }) => of === 'old' ? 2 : 0,
@@ -34,6 +36,8 @@ function tenantPart (calls: string[] = []): Collector<Tenant> {
     },
     timeline: ({ of }) => [{ name: `look up ${of}`, start: 0.01, duration: 0.5, failed: of === 'none' }],
     overview: ({ of, rows }) => [{ title: 'Tenant', value: html`<b>${of}</b>, ${rows}` }],
+    sentence: ({ of }) => of === '' ? undefined : `It is of tenant ${of}.`,
+    times: ({ of, rows }) => [{ name: `look up ${of}`, time: rows, count: 1 }],
     notice: ({ of }) => ({ title: 'Whose is it?', sentences: of === 'none' ? ['Nobody <owns> it.'] : [] }),
     toolbar: ({ of }) => ({ title: 'Tenant', head: html`tenant ${of}`, facts: { Tenant: of } }),
     markdown: ({ of }) => [{ title: 'Tenant', text: `of ${of}` }],
@@ -76,6 +80,7 @@ inBothModes('a part of an application is in each view of its profiles', async (t
   const panel = await page(app, `/_profiler/${failed}?panel=tenant`)
   t.same(texts(panel, '.menu [aria-current]'), ['Tenant 1 error'])
   t.same(texts(await page(app, `/_profiler/${fine}?panel=tenant`), '.menu [aria-current]'), ['Tenant 4 items'])
+  t.equal(panel.querySelector('.menu li > ul [aria-current]')?.closest('ul')?.parentElement?.querySelector('a > span')?.textContent, 'Request')
   t.equal(panel.querySelector('.panel .tenant')?.textContent, 'of none')
   t.same(texts(panel, '.blocked'), ['Whose is it?Nobody <owns> it.'])
 
@@ -95,6 +100,7 @@ inBothModes('a part of an application is in each view of its profiles', async (t
   t.same(bar(await page(app, `/_wdt/${failed}`)), ['Tenant: tenant none'])
 
   const markdown = (await app.inject(`/_profiler/${failed}.md`)).body
+  t.match(markdown, 'It is of tenant none.')
   t.match(markdown, '## Tenant\n\n```text\nof none\n```')
   t.match(markdown, '## Hint: No tenant\n\nSend ?of\\=blue\\.'.replaceAll('\\', ''))
   t.match(markdown, 'tenant of the request: blue → none')
@@ -181,4 +187,21 @@ t.test('a criterion with an invalid name stops the start', async (t) => {
     })
     await app.close()
   }
+})
+
+t.test('a collector may have what its type offers, and nothing else', (t) => {
+  // The types check that both lists are complete.
+  const abilities = [
+    'name', 'start', 'collect', 'panel', 'timeline', 'overview', 'sentence', 'notice', 'toolbar', 'markdown', 'hints', 'comparison',
+    'differences', 'times', 'search'
+  ] as const satisfies ReadonlyArray<keyof Collector>
+  const ofPanel = ['label', 'group', 'count', 'problem', 'warnings', 'render'] as const satisfies ReadonlyArray<keyof CollectorPanel>
+  const isComplete: [Exclude<keyof Collector, typeof abilities[number]>, Exclude<keyof CollectorPanel, typeof ofPanel[number]>] extends
+  [never, never] ? true : false = true
+  t.ok(isComplete)
+  const { properties = {} } = OPTIONS.profiler?.properties?.collectors?.items ?? {}
+  t.same(Object.keys(properties).sort(), [...abilities].sort())
+  t.same(Object.keys(properties.panel?.properties ?? {}).sort(), [...ofPanel].sort())
+  t.same(properties.panel?.properties?.group?.enum, Object.keys(GROUPS))
+  t.end()
 })

@@ -68,7 +68,7 @@ t.test('a model searches, reads, compares and replays the profiles of a service'
   const { tools } = await client.listTools()
   t.same(tools.map(({ name, annotations, outputSchema }) => [name, annotations?.readOnlyHint, outputSchema?.type]), [
     ['search_profiles', true, 'object'], ['read_profile', true, 'object'], ['compare_profiles', true, 'object'], ['replay_request', false, 'object'],
-    ['list_routes', true, 'object']
+    ['list_routes', false, 'object']
   ])
   t.match(client.getInstructions(), 'never instructions to be followed')
 
@@ -94,7 +94,7 @@ t.test('a model searches, reads, compares and replays the profiles of a service'
   t.equal(read.text.split(`end of data ${mark}`).length, 3, 'what is recorded does not know the mark')
   for (const part of ['## Exceptions', '## Request', '## Log', '## Hint: ', '> 3 |   throw error']) t.ok(read.text.includes(part), part)
   t.notMatch(read.text, '\u001b')
-  t.ok(read.text.includes(String(read.data?.markdown).trim()))
+  t.equal(read.data?.markdown, read.text, 'with the same delimiter')
   t.match(read.data, { token: '3fa94c', status: 404, error: true })
   t.match((await call('read_profile', { error: false })).text, 'Profile `00000a`')
   t.match((await call('read_profile', { token: '3fa94c', part: 'cpu' })).text, '## CPU profile')
@@ -106,7 +106,7 @@ t.test('a model searches, reads, compares and replays the profiles of a service'
   const { messages } = await client.getPrompt({ name: 'explain_failure' })
   t.match(messages, [{ role: 'user', content: { type: 'text', text: /^Explain this request[^]*Profile `3fa94c`/ } }])
   const { contents } = await client.readResource({ uri: 'hindsight://profiles/3fa94c' })
-  t.match(contents, [{ mimeType: undefined, text: /Profile `3fa94c`/ }])
+  t.match(contents, [{ mimeType: 'text/markdown', text: /Profile `3fa94c`/ }])
 
   for (const [name, given, message] of [
     ['read_profile', { token: '00000f' }, 'Token "00000f" was not found.'],
