@@ -1,9 +1,8 @@
-import { isHarmless, VALUE_FIELDS, valueFieldTest } from '../../mask/names.js'
+import { cached, isHarmless, VALUE_FIELDS, valueFieldTest } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 import { nameOf, namedValues, unquoted, type NamedValue, type Unit } from './columns.js'
 import { maskCommand, type Shown } from './mask-command.js'
 import { isPlain, masked, withoutComparands } from './mask-document.js'
-import { memo } from './memo.js'
 import { shapeOf, shapeOfTokens } from './sql.js'
 import { effectOf, type Effect } from './statement.js'
 import { isSql, significant, tokensOf, type Token } from './tokens.js'
@@ -22,7 +21,8 @@ type Reader = (system: string, statement: string, parameters: unknown) => ReadQu
 
 /** Returns a function that masks those values of a query that belong to a column or a field with a secret name. */
 export function queryReader (mask: Mask): Reader {
-  const statements = memo((system: string) => memo((statement: string) => readStatement(mask, system, statement)))
+  const statements = cached((system: string) =>
+    cached((statement: string) => readStatement(mask, system, statement), hasNoSecret))
   return (system, statement, parameters) => {
     if (isSql(system)) return maskSql(mask, statements(system)(statement), parameters)
     const shown = system === 'redis'
@@ -35,8 +35,6 @@ export function queryReader (mask: Mask): Reader {
 
 /** Secret names of one value that are read: one that is no secret after all, as `max_tokens = 5`, is rare. */
 const MAX_NAMES = 20
-/** Characters of a text that are searched for them. */
-const MAX_TEXT = 2_000
 /** `set value = ? where name = 'password'` */
 const VALUE_NAME = new RegExp(`(?:${VALUE_FIELDS})[\\]\\d_[]*$`, 'i')
 
@@ -47,7 +45,7 @@ function readStatement (mask: Mask, system: string, statement: string) {
   const values = namedValues(tokens, mask.hides, system)
     .filter(({ token }) => !(token.kind === 'number' && isDefinition))
   // Many values may have the same columns.
-  const secretsOf = memo((names: readonly string[]) => [...new Set(names)]
+  const secretsOf = cached((names: readonly string[]) => [...new Set(names)]
     .filter((name) => mask.hides(name) || VALUE_NAME.test(name)).slice(0, MAX_NAMES))
   const named = values.map((value) => {
     const { token, names } = value
@@ -64,7 +62,7 @@ function readStatement (mask: Mask, system: string, statement: string) {
     // The end of a statement that was cut may do so.
     mentionsSecret: statement.endsWith('…') || named.some(({ secrets }) => secrets.some(mask.hides)) ||
       tokens.some((token) => token.kind === 'string'
-        ? hasSecretName(mask, token.text)
+        ? mask.mentions(token.text)
         : /^(?:word|name|placeholder)$/.test(token.kind) && mask.hides(nameOf(token))),
     positions: positionsOf(values),
     isInsert: /^\s*(?:insert|replace)\b/i.test(statement),
@@ -79,9 +77,10 @@ function readStatement (mask: Mask, system: string, statement: string) {
 
 type Statement = ReturnType<typeof readStatement>
 
-/** Whether a text, which may be a path or code, has a secret name. */
-function hasSecretName (mask: Mask, text: string): boolean {
-  return text.slice(0, MAX_TEXT).split(/[^\p{L}\p{N}_-]+/u).some(mask.hides)
+/** No secret is kept in memory: only statements whose literals are none. */
+function hasNoSecret ({ tokens, mentionsSecret, statement }: Statement, given: string): boolean {
+  return statement === given && !tokens.some(({ kind, text }) =>
+    kind === 'string' || (mentionsSecret && kind === 'number' && !isSmall(text)))
 }
 
 /** Whether a value is the name of a field with a secret name, or a path to it: `data ->> $1`. */
@@ -89,13 +88,13 @@ function isSecretName (mask: Mask, value: unknown): boolean {
   if (Array.isArray(value)) return value.some((item) => typeof item === 'string' && isSecretName(mask, item))
   // Names have few digits, unlike identifiers and dates.
   return typeof value === 'string' && value.length <= 128 && !/[=@]|(?:\d\D*){6}/.test(value) &&
-    hasSecretName(mask, value)
+    mask.mentions(value)
 }
 
 /** Whether a value is a path with a condition for a secret: `$.password ? (@ == "…")`. */
 function isSecretPath (mask: Mask, value: unknown): boolean {
   return typeof value === 'string' && /^\s*(?:(?:strict|lax)\s+)?\$[^]*[=<>~?]/.test(value) &&
-    hasSecretName(mask, value)
+    mask.mentions(value)
 }
 
 function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {

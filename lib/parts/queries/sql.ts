@@ -1,4 +1,4 @@
-import { memo } from './memo.js'
+import { cached } from '../../mask/names.js'
 import { isSql, tokensOf, type Token } from './tokens.js'
 
 const MAX_SHAPE = 1_000
@@ -25,7 +25,7 @@ function short (text: string, limit: number): string {
 
 /** Returns a function that reads the shape of each statement of SQL once, which takes 10 µs. */
 export function shapeReader (): (system: string) => (statement: string) => string {
-  return memo((system) => memo((statement) => shapeOf(system, statement)))
+  return cached((system) => cached((statement) => shapeOf(system, statement)))
 }
 
 /** A token, and whether space or a comment is before it. */
