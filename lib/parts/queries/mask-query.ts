@@ -1,6 +1,6 @@
 import { cached, isHarmless, VALUE_FIELDS, valueFieldTest } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
-import { nameOf, namedValues, unquoted, type NamedValue, type Unit } from './columns.js'
+import { nameOf, namedValues, unquoted, type Unit } from './columns.js'
 import { maskCommand, type Shown } from './mask-command.js'
 import { isPlain, masked, withoutComparands } from './mask-document.js'
 import { shapeOf, shapeOfTokens } from './sql.js'
@@ -64,7 +64,6 @@ function readStatement (mask: Mask, system: string, statement: string) {
       tokens.some((token) => token.kind === 'string'
         ? mask.mentions(token.text)
         : /^(?:word|name|placeholder)$/.test(token.kind) && mask.hides(nameOf(token))),
-    positions: positionsOf(values),
     isInsert: /^\s*(?:insert|replace)\b/i.test(statement),
     hasNames: values.some(({ token }) => /^[:@$][a-z_]/i.test(token.text)),
     texts,
@@ -98,16 +97,16 @@ function isSecretPath (mask: Mask, value: unknown): boolean {
 }
 
 function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
-  const { tokens, positions, shape, effect, words, hasNames } = read
+  const { tokens, shape, effect, words, hasNames } = read
   const given = [parameters].flat().flatMap((value: unknown) => isPlain(value) ? Object.values(value) : [value])
   const isOpen = read.mentionsSecret ||
     given.some((value) => isSecretName(mask, value) || isSecretPath(mask, value))
   const { secret, unsure } = isOpen ? secretTokens(mask, read, parameters) : NONE
   const placeholders = [...secret, ...unsure].filter(({ kind }) => kind === 'placeholder')
-  const hidden = new Set(placeholders.map((token) => positions.get(token)))
-  const sure = new Set([...secret].map((token) => positions.get(token)))
+  const hidden = new Set(placeholders.map(({ position }) => position))
+  const sure = new Set([...secret].map(({ position }) => position))
   const hiddenNames = new Set(placeholders.map((token) => token.text.slice(1)))
-  const placed = new Set(positions.values())
+  const placed = new Set(tokens.map(({ position }) => position))
   const named = (value: unknown): unknown => isPlain(value)
     ? mask.value(withoutComparands(mask, Object.fromEntries(Object.entries(value).map(([name, item]) =>
       [name, hiddenNames.has(name.replace(/^[:@$]/, '')) ? masked(item) : item] as const))))
@@ -142,10 +141,10 @@ const NONE: ReturnType<typeof secretTokens> = { secret: new Set(), unsure: new S
  * The values that are secrets, of a query with a secret name in its statement or parameters, and those that may be:
  * all that are not certainly assigned to a column.
  */
-function secretTokens (mask: Mask, { named, positions, isInsert }: Statement, parameters: unknown) {
+function secretTokens (mask: Mask, { named, isInsert }: Statement, parameters: unknown) {
   const list = Array.isArray(parameters) ? parameters as unknown[] : []
   const given = named.map(({ token }) => {
-    const position = positions.get(token)
+    const { position } = token
     if (position === undefined) return unquoted(token.text)
     return position < list.length && !isPlain(list[position]) ? list[position] : namedValue(parameters, token)
   })
@@ -204,20 +203,4 @@ function maskedValue (mask: Mask, value: unknown): unknown {
 function namedValue (parameters: unknown, { text }: Token): unknown {
   const objects = [parameters].flat().filter(isPlain)
   return objects.map((object) => object[text.slice(1)] ?? object[text]).find((value) => value !== undefined)
-}
-
-/** The positions of the parameters of placeholders: `$2`, `?`, and names, which SQLite numbers, too. */
-function positionsOf (values: readonly NamedValue[]): Map<Token, number> {
-  const positions = new Map<Token, number>()
-  const names = new Map<string, number>()
-  let last = -1
-  for (const { token } of values) {
-    if (token.kind !== 'placeholder') continue
-    const number = /^\D(\d+)$/.exec(token.text)?.[1]
-    const position: number = number !== undefined ? Number(number) - 1 : names.get(token.text) ?? last + 1
-    if (!/^\?\??$/.test(token.text)) names.set(token.text, position)
-    last = Math.max(last, position)
-    positions.set(token, position)
-  }
-  return positions
 }
