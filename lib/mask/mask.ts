@@ -1,11 +1,12 @@
 import { percentDecoded } from '../http/header-text.js'
 import { maskAssignments } from './assignments.js'
 import {
-  cached, isAuthorizationCode, isHarmless, MASKED, maskValue, nameTest, valueFieldTest, type MaskPattern
+  cached, isAuthorizationCode, isHarmless, MASKED, nameTest, valueFieldTest, type MaskPattern
 } from './names.js'
 import { inAnyEncoding, maskerOf } from './known-secrets.js'
 import { maskCommands, maskMarkup, maskRows, maskShapes } from './shapes.js'
 import { maskSource } from './source.js'
+import { maskValue } from './value.js'
 
 export { MASKED }
 
@@ -36,6 +37,10 @@ export class Mask {
     this.#withoutParams = withoutParams ?? this
     this.known = known
   }
+
+  /** Whether a text, which may be a path or code, has a secret name among its words. */
+  readonly mentions = (text: string): boolean =>
+    text.slice(0, MAX_CODE).split(/[^\p{L}\p{N}_-]+/u).some((word) => word === 'sess' || this.hides(word))
 
   /** Masks only the path parameters that were given to `withParams`, and the texts that were given to `withTexts`. */
   readonly redact = (text: string): string =>
@@ -135,12 +140,17 @@ export function createMask (patterns: readonly MaskPattern[] = []): Mask {
 
 // No secret is kept in memory: only texts that are shown as they are.
 function isUnchanged (shown: string, given: string): boolean {
-  return shown === given
+  return shown === given && given.length <= MAX_KEPT
 }
+
+/** Characters of a text that may repeat. */
+const MAX_KEPT = 500
 
 /** Values without names in the message of Drizzle's `DrizzleQueryError`, up to its frames. */
 const QUERY_VALUES = /(\bFailed query: [^]*?\nparams: )[^]*?(?=\n {4}at |$)/g
 
+/** Characters of code, in which secret names are searched. */
+const MAX_CODE = 2_000
 /** Characters of a text; a longer one is truncated, as an expression would exceed the stack. */
 const MAX_LENGTH = 1_000_000
 /** A word that is too short for a secret that is recognized by its shape. */

@@ -81,33 +81,40 @@ export function nameTest (patterns: readonly MaskPattern[]): (name: string) => b
     return [WHOLE, ...own].some((secret) => secret.test(name)) ||
       (!HARMLESS.test(words) && [ANYWHERE, AS_WORDS, LAST_WORD].some((secret) => secret.test(words)))
   }
-  return cached((name) => {
+  return cached((name: string) => {
     if (NEVER_MASKED.test(name)) return false
     if (isSecret(name)) return true
     const plain = percentDecoded(name) ?? name
     if (plain !== name && isSecret(plain)) return true
     // Forms and queries write `user[pass]` for a member of something else.
     return /[[\]]/.test(plain) && plain.split(/[[\]]/).some((segment) => segment !== '' && isSecret(segment.trim()))
-  })
+  }, (_isSecret, name) => name.length <= MAX_NAME)
 }
 
-const MAX_CACHED = 1_000
-const MAX_CACHED_LENGTH = 500
+/** Characters of all texts of a cache, and of a name. */
+const MAX_CACHED = 200_000
+const MAX_NAME = 500
+
 /**
- * The same function, with a cache of the results for which `isKept` holds: names of fields and values of headers
- * repeat. Without it a profile costs a third more.
+ * The same function, with a cache of the results for which `isKept` holds: names of fields, values of headers and
+ * statements repeat. Without it a profile costs a third more.
  */
-export function cached<T> (
-  run: (text: string) => T, isKept: (result: T, text: string) => boolean = () => true
-): (text: string) => T {
-  const results = new Map<string, T>()
-  return (text) => {
-    const known = results.get(text)
+export function cached<K, T> (
+  run: (value: K) => T, isKept: (result: T, value: K) => boolean = () => true
+): (value: K) => T {
+  const results = new Map<K, T>()
+  let size = 0
+  return (value) => {
+    const known = results.get(value)
     if (known !== undefined) return known
-    const result = run(text)
-    if (text.length > MAX_CACHED_LENGTH || !isKept(result, text)) return result
-    if (results.size >= MAX_CACHED) results.clear()
-    results.set(text, result)
+    const result = run(value)
+    if (!isKept(result, value)) return result
+    size += typeof value === 'string' ? value.length : 1
+    if (size > MAX_CACHED) {
+      results.clear()
+      size = 0
+    }
+    results.set(value, result)
     return result
   }
 }
@@ -161,100 +168,4 @@ export function valueFieldTest (
   const secret = fields.filter(([name, value]) => placeOf(name, NAME_FIELD) !== null && isSecret(value))
   const named = new Set(secret.map(([name]) => placeOf(name, NAME_FIELD)))
   return (name) => named.size > 0 && named.has(placeOf(name, VALUE_FIELD))
-}
-
-const MAX_DEPTH = 12
-const MAX_ENTRIES = 5_000
-/** Characters of one text: a longer one is truncated before it is masked. */
-const MAX_TEXT = 9_000
-/** Common names of fields: in a list such as `["token", "id"]` the second item is no value of the first. */
-const FIELD = new RegExp('^(?:_?id|uuid|asc|desc|ASC|DESC|name|e?mail|user(?:name)?|login|type|status|state|roles?|' +
-  'url|path|date|time|value|key|code|count|created|updated|expires|scope|host|method|query|body|headers?|params?|' +
-  'title|token|password|secret|session|cookie|authorization|.{1,40}(?:Id|At|Name|_id|_at|_name))$')
-
-/** Turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */
-export function maskValue (
-  { hides, text }: Record<'text', (text: string) => string> & Record<'hides', (name: string) => boolean>, root: unknown
-): unknown {
-  const ancestors = new Set<object>()
-  let entries = 0
-  return visit(root, false)
-
-  function visit (value: unknown, hidden: boolean): unknown {
-    if (value === null || value === undefined) return null
-    if (typeof value === 'object') return object(value, hidden)
-    if (typeof value === 'boolean') return value
-    if (hidden) return MASKED
-    if (typeof value === 'string') return boundedText(value)
-    if (typeof value === 'bigint' || typeof value === 'symbol') return text(String(value))
-    // A card number may have the type number.
-    if (Number.isInteger(value)) return text(String(value)) === MASKED ? MASKED : value
-    if (Number.isFinite(value)) return value
-    return typeof value === 'function' ? `[function ${value.name}]` : String(value)
-  }
-
-  function object (value: object, hidden: boolean): unknown {
-    if (ancestors.has(value)) return '[circular]'
-    if (ancestors.size >= MAX_DEPTH) return '[too deep]'
-    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes]`
-    ancestors.add(value)
-    try {
-      if ('toJSON' in value && typeof value.toJSON === 'function') return visit(value.toJSON(), hidden)
-      return value instanceof Set || Array.isArray(value) ? items([...value], hidden) : fields(value, hidden)
-    } catch (error) {
-      // A getter, a proxy or a toJSON of the application may throw.
-      return `[unreadable: ${text(error instanceof Error ? error.message : String(error))}]`
-    } finally {
-      ancestors.delete(value)
-    }
-  }
-
-  function fields (value: object, hidden: boolean): unknown {
-    const entries = value instanceof Map ? [...value] : Object.entries(value)
-    const all = entries.map(([name, item]): [string, unknown] => [String(name), item])
-    if (value instanceof Error) all.unshift(['name', value.name], ['message', value.message], ['cause', value.cause])
-    const isValue = valueFieldTest(all, isSecretName)
-    const kept = bounded(all)
-    const shown = kept.filter(([, item]) => item !== undefined).map(([name, item]): [string, unknown] => {
-      const isSecret = hides(name) ? !isHarmless(name, item) : isAuthorizationCode(name, item)
-      const shownItem = visit(item, hidden || isSecret || isValue(name))
-      const isMessage = name === 'message' && typeof shownItem === 'string' && isValue('received')
-      return [boundedText(name), isMessage ? shownItem.replace(RECEIVED, MASKED) : shownItem]
-    })
-    if (kept.length < all.length) shown.push(['…', `${(all.length - kept.length).toLocaleString('en')} more fields`])
-    return Object.fromEntries(shown)
-  }
-
-  function items (all: unknown[], hidden: boolean): unknown[] {
-    const kept = bounded(all)
-    const shown = kept.map((item, i) => {
-      // Headers are often lists of names and values in turn, and so are the arguments of a command.
-      const before = kept[i - 1]
-      const isValue = (all.length % 2 === 0 && i % 2 === 1) || (typeof before === 'string' && before.startsWith('-'))
-      const isField = typeof item === 'string' && FIELD.test(item)
-      return visit(item, hidden || (isValue && isSecretName(before) && !isField))
-    })
-    if (kept.length < all.length) shown.push(`… (${(all.length - kept.length).toLocaleString('en')} more items)`)
-    return shown
-  }
-
-  // The last segment of a path: `{ path: ['user', 'password'], input: '…' }`.
-  function isSecretName (given: unknown): boolean {
-    const name: unknown = Array.isArray(given) ? given.at(-1) : given
-    return typeof name === 'string' && name.length <= 128 && hides(name)
-  }
-
-  function bounded<T> (list: T[]): T[] {
-    const free = Math.max(0, MAX_ENTRIES - entries)
-    // The note of how many are left out is an entry, too.
-    const kept = list.length <= free ? list : list.slice(0, Math.max(0, free - 1))
-    entries += kept.length
-    return kept
-  }
-
-  function boundedText (given: string): string {
-    if (given.length <= MAX_TEXT) return text(given)
-    const left = Buffer.byteLength(given.slice(MAX_TEXT)).toLocaleString('en')
-    return `${text(given.slice(0, MAX_TEXT))}… (${left} more bytes)`
-  }
 }

@@ -107,8 +107,13 @@ export function endWait (query: Query, since = query.startedAt): void {
 
 /** Calls a method of a client. Queries that it sends synchronously are parts of `query` and not recorded again. */
 export function within<T> (query: Query | null, call: () => T): T {
+  return runFor(query ?? running, call)
+}
+
+/** Null: it is called for the application, whose queries are its own. */
+function runFor<T> (query: Query | null, call: () => T): T {
   const outer = running
-  running = query ?? outer
+  running = query
   try {
     return call()
   } finally {
@@ -119,17 +124,6 @@ export function within<T> (query: Query | null, call: () => T): T {
 /** The query that a method of a client runs for, in code that the method calls synchronously. */
 export function runningQuery (): Query | null {
   return running
-}
-
-/** Calls a function that belongs to the application: its queries are its own. */
-function outside<T> (call: () => T): T {
-  const outer = running
-  running = null
-  try {
-    return call()
-  } finally {
-    running = outer
-  }
 }
 
 /** Calls a method that returns its result, or throws. */
@@ -198,8 +192,7 @@ export function callBack<T> (
     removeOwnFrames(error, limit)
     const end = endOf(rowsOf, result as never)
     endQuery(query, error ? { error } : end)
-    const run = outer === null ? outside : within.bind(null, outer)
-    return run(() => callback.apply(this, results))
+    return runFor(outer, () => callback.apply(this, results))
   }
   return within(query, () => call([...args.slice(0, -1), observed]))
 }

@@ -7,6 +7,7 @@ import { requestContext } from '../../lifecycle/request-state.js'
 import { workEnded, workOf, type WorkPlace } from '../../lifecycle/services.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
 import type { Mask } from '../../mask/mask.js'
+import { cached } from '../../mask/names.js'
 import type { Timing } from '../../recording/recording.js'
 import { QUERY_CHANNEL } from '../../queries/channel.js'
 import type { Query } from '../../queries/query.js'
@@ -19,7 +20,6 @@ import { watchChannels } from './channels.js'
 import { findingsOf } from './findings.js'
 import { driverQueries, groupsOf } from './groups.js'
 import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
-import { memo } from './memo.js'
 import { queryOfSpan } from './query-spans.js'
 import type { QueryError, RecordedQuery } from './recorded-query.js'
 import { keepRunners } from './runners.js'
@@ -176,7 +176,7 @@ function readerOf (mask: Mask): ReturnType<typeof queryReader> {
 function recordedQueries (
   log: QueryLog, sent: readonly Query[], mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number
 ) {
-  const callerOf = memo(readCaller)
+  const callerOf = cached(readCaller)
   const all = sent.map((query, index): Traced => {
     const { system, startedAt, endedAt, wait, rows = null, error, frames = '', result, connection, layer } = query
     const caller = callerOf(frames)

@@ -20,11 +20,12 @@ const SECOND = /^(?:P?SETEX|SETRANGE|LREM|LSET)$/
 const EXPIRY = /^(?:EX|PX)(?:AT)?$/i
 const OPTION = /^(?:[NX]X|KEEPTTL|GET|(?:EX|PX)(?:AT)?)$/i
 
+const SCRIPT = /^(?:EVAL|EVALSHA|FCALL)(?:_RO)?$/i
+/** The literals of a script, and the call that one is the command of. */
+const LITERAL = /(\bp?call\(\s*)?(['"])(?:\\[^]|(?!\2)[^\\])*\2/g
+
 /** A key of express-session and the like. */
 const SESSION_KEY = /(?<=^|:)(sess:)\S+/
-
-/** Characters of a script. */
-const MAX_SCRIPT = 2_000
 
 /** Masks the secrets of a command of Redis; its arguments are the parameters, or in the statement. */
 export function maskCommand (mask: Mask, statement: string, parameters: unknown): Shown {
@@ -35,9 +36,14 @@ export function maskCommand (mask: Mask, statement: string, parameters: unknown)
   const given = parameters as unknown[] | undefined ?? []
   const args = [...words, ...given]
   const secret = secretArguments(mask, command.toUpperCase(), args)
-  const shown = args.map((value, i): unknown => secret.has(i)
-    ? MASKED
-    : typeof value === 'string' ? mask.text(value).replace(SESSION_KEY, `$1${MASKED}`) : mask.value(value))
+  const shown = args.map((value, i): unknown => {
+    if (secret.has(i)) return MASKED
+    if (typeof value !== 'string') return mask.value(value)
+    const text = i === 0 && SCRIPT.test(command) && mask.mentions(value)
+      ? value.replace(LITERAL, (all, call?: string) => call !== undefined || mask.mentions(all) ? all : `'${MASKED}'`)
+      : value
+    return mask.text(text).replace(SESSION_KEY, `$1${MASKED}`)
+  })
   return {
     statement: [command, ...shown.slice(0, words.length)].join(' '),
     parameters: parameters === undefined ? undefined : shown.slice(words.length)
@@ -48,16 +54,14 @@ export function maskCommand (mask: Mask, statement: string, parameters: unknown)
 function secretArguments (mask: Mask, command: string, args: readonly unknown[]): Set<number> {
   const words = args.map((value) => typeof value === 'string' || typeof value === 'number' ? String(value) : '')
   const all = words.map((_, i) => i)
-  const hides = (text: string): boolean =>
-    text.split(/[^\p{L}\p{N}_-]+/u).some((part) => part === 'sess' || mask.hides(part))
   // Of a value, which may be JSON, nothing follows.
-  const isName = (text: string): boolean => text.length <= 256 && !/[\s{]/.test(text) && hides(text)
+  const isName = (text: string): boolean => text.length <= 256 && !/[\s{]/.test(text) && mask.mentions(text)
   const after = (expression: RegExp, count: number): number[] =>
     all.filter((i) => words.slice(Math.max(0, i - count), i).some((word) => expression.test(word)))
   if (command === 'AUTH') return new Set(args.length > 1 ? all.slice(1) : all)
   if (command === 'HELLO' || command === 'MIGRATE') return new Set(after(/^AUTH2?$/i, 2))
   if (/^ACL\b/.test(command)) return new Set(all.filter((i) => /^[><#!]/.test(words[i] ?? '')))
-  if (command.startsWith('FT.')) return new Set(all.filter((i) => i > 0 && hides(words[i] ?? '')))
+  if (command.startsWith('FT.')) return new Set(all.filter((i) => i > 0 && mask.mentions(words[i] ?? '')))
   if (VALUELESS.has(command)) return new Set()
   const start = PAIRS.get(command)
   if (start !== undefined && typeof args[start] !== 'object') {
@@ -65,10 +69,15 @@ function secretArguments (mask: Mask, command: string, args: readonly unknown[])
     return new Set(all.filter((i) => i > start && (i - start) % 2 === 1 && (isSecret || isName(words[i - 1] ?? ''))))
   }
   // A script with its keys.
-  const isScript = /^(?:EVAL|EVALSHA|FCALL)(?:_RO)?$/.test(command)
-  const first = words.findIndex((word, i) => isScript && i === 0 ? hides(word.slice(0, MAX_SCRIPT)) : isName(word))
+  const isScript = SCRIPT.test(command)
+  const keys = 1 + (Number(words[1]) || 0)
+  const first = words.findIndex((word, i) => isScript && i === 0 ? mask.mentions(word) : isName(word))
+  // What a script does that was loaded before is not known.
+  if (first === -1 && isScript && !command.startsWith('EVAL_') && command !== 'EVAL') {
+    return new Set(all.filter((i) => i > keys && !/^-?[\d.]+$/.test(words[i] ?? '')))
+  }
   if (first === -1 || (FIELDS.test(command) && first > 0)) return new Set()
-  const from = isScript ? Math.max(first, 1 + (Number(words[1]) || 0)) : first
+  const from = isScript ? Math.max(first, keys) : first
   const isOption = (i: number): boolean => i > from + 1 &&
     (OPTION.test(words[i] ?? '') || (EXPIRY.test(words[i - 1] ?? '') && /^\d+$/.test(words[i] ?? '')))
   return new Set(all.filter((i) => i > from && !isOption(i) && !(SECOND.test(command) && i === 1)))

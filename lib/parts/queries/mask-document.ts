@@ -50,7 +50,7 @@ export function withoutComparands (mask: Mask, root: unknown): unknown {
   }
 
   function isName (value: unknown): boolean {
-    return typeof value === 'string' && value.slice(0, 2_000).split(/[^\p{L}\p{N}_-]+/u).some(mask.hides)
+    return typeof value === 'string' && mask.mentions(value)
   }
 }
 

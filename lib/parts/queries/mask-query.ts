@@ -1,9 +1,8 @@
-import { isHarmless, VALUE_FIELDS, valueFieldTest } from '../../mask/names.js'
+import { cached, isHarmless, VALUE_FIELDS, valueFieldTest } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
-import { nameOf, namedValues, unquoted, type NamedValue, type Unit } from './columns.js'
+import { nameOf, namedValues, unquoted, type Unit } from './columns.js'
 import { maskCommand, type Shown } from './mask-command.js'
 import { isPlain, masked, withoutComparands } from './mask-document.js'
-import { memo } from './memo.js'
 import { shapeOf, shapeOfTokens } from './sql.js'
 import { effectOf, type Effect } from './statement.js'
 import { isSql, significant, tokensOf, type Token } from './tokens.js'
@@ -22,7 +21,8 @@ type Reader = (system: string, statement: string, parameters: unknown) => ReadQu
 
 /** Returns a function that masks those values of a query that belong to a column or a field with a secret name. */
 export function queryReader (mask: Mask): Reader {
-  const statements = memo((system: string) => memo((statement: string) => readStatement(mask, system, statement)))
+  const statements = cached((system: string) =>
+    cached((statement: string) => readStatement(mask, system, statement), hasNoSecret))
   return (system, statement, parameters) => {
     if (isSql(system)) return maskSql(mask, statements(system)(statement), parameters)
     const shown = system === 'redis'
@@ -35,8 +35,6 @@ export function queryReader (mask: Mask): Reader {
 
 /** Secret names of one value that are read: one that is no secret after all, as `max_tokens = 5`, is rare. */
 const MAX_NAMES = 20
-/** Characters of a text that are searched for them. */
-const MAX_TEXT = 2_000
 /** `set value = ? where name = 'password'` */
 const VALUE_NAME = new RegExp(`(?:${VALUE_FIELDS})[\\]\\d_[]*$`, 'i')
 
@@ -47,7 +45,7 @@ function readStatement (mask: Mask, system: string, statement: string) {
   const values = namedValues(tokens, mask.hides, system)
     .filter(({ token }) => !(token.kind === 'number' && isDefinition))
   // Many values may have the same columns.
-  const secretsOf = memo((names: readonly string[]) => [...new Set(names)]
+  const secretsOf = cached((names: readonly string[]) => [...new Set(names)]
     .filter((name) => mask.hides(name) || VALUE_NAME.test(name)).slice(0, MAX_NAMES))
   const named = values.map((value) => {
     const { token, names } = value
@@ -64,9 +62,8 @@ function readStatement (mask: Mask, system: string, statement: string) {
     // The end of a statement that was cut may do so.
     mentionsSecret: statement.endsWith('…') || named.some(({ secrets }) => secrets.some(mask.hides)) ||
       tokens.some((token) => token.kind === 'string'
-        ? hasSecretName(mask, token.text)
+        ? mask.mentions(token.text)
         : /^(?:word|name|placeholder)$/.test(token.kind) && mask.hides(nameOf(token))),
-    positions: positionsOf(values),
     isInsert: /^\s*(?:insert|replace)\b/i.test(statement),
     hasNames: values.some(({ token }) => /^[:@$][a-z_]/i.test(token.text)),
     texts,
@@ -79,9 +76,10 @@ function readStatement (mask: Mask, system: string, statement: string) {
 
 type Statement = ReturnType<typeof readStatement>
 
-/** Whether a text, which may be a path or code, has a secret name. */
-function hasSecretName (mask: Mask, text: string): boolean {
-  return text.slice(0, MAX_TEXT).split(/[^\p{L}\p{N}_-]+/u).some(mask.hides)
+/** No secret is kept in memory: only statements whose literals are none. */
+function hasNoSecret ({ tokens, mentionsSecret, statement }: Statement, given: string): boolean {
+  return statement === given && !tokens.some(({ kind, text }) =>
+    kind === 'string' || (mentionsSecret && kind === 'number' && !isSmall(text)))
 }
 
 /** Whether a value is the name of a field with a secret name, or a path to it: `data ->> $1`. */
@@ -89,26 +87,26 @@ function isSecretName (mask: Mask, value: unknown): boolean {
   if (Array.isArray(value)) return value.some((item) => typeof item === 'string' && isSecretName(mask, item))
   // Names have few digits, unlike identifiers and dates.
   return typeof value === 'string' && value.length <= 128 && !/[=@]|(?:\d\D*){6}/.test(value) &&
-    hasSecretName(mask, value)
+    mask.mentions(value)
 }
 
 /** Whether a value is a path with a condition for a secret: `$.password ? (@ == "…")`. */
 function isSecretPath (mask: Mask, value: unknown): boolean {
   return typeof value === 'string' && /^\s*(?:(?:strict|lax)\s+)?\$[^]*[=<>~?]/.test(value) &&
-    hasSecretName(mask, value)
+    mask.mentions(value)
 }
 
 function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
-  const { tokens, positions, shape, effect, words, hasNames } = read
+  const { tokens, shape, effect, words, hasNames } = read
   const given = [parameters].flat().flatMap((value: unknown) => isPlain(value) ? Object.values(value) : [value])
   const isOpen = read.mentionsSecret ||
     given.some((value) => isSecretName(mask, value) || isSecretPath(mask, value))
   const { secret, unsure } = isOpen ? secretTokens(mask, read, parameters) : NONE
   const placeholders = [...secret, ...unsure].filter(({ kind }) => kind === 'placeholder')
-  const hidden = new Set(placeholders.map((token) => positions.get(token)))
-  const sure = new Set([...secret].map((token) => positions.get(token)))
+  const hidden = new Set(placeholders.map(({ position }) => position))
+  const sure = new Set([...secret].map(({ position }) => position))
   const hiddenNames = new Set(placeholders.map((token) => token.text.slice(1)))
-  const placed = new Set(positions.values())
+  const placed = new Set(tokens.map(({ position }) => position))
   const named = (value: unknown): unknown => isPlain(value)
     ? mask.value(withoutComparands(mask, Object.fromEntries(Object.entries(value).map(([name, item]) =>
       [name, hiddenNames.has(name.replace(/^[:@$]/, '')) ? masked(item) : item] as const))))
@@ -143,10 +141,10 @@ const NONE: ReturnType<typeof secretTokens> = { secret: new Set(), unsure: new S
  * The values that are secrets, of a query with a secret name in its statement or parameters, and those that may be:
  * all that are not certainly assigned to a column.
  */
-function secretTokens (mask: Mask, { named, positions, isInsert }: Statement, parameters: unknown) {
+function secretTokens (mask: Mask, { named, isInsert }: Statement, parameters: unknown) {
   const list = Array.isArray(parameters) ? parameters as unknown[] : []
   const given = named.map(({ token }) => {
-    const position = positions.get(token)
+    const { position } = token
     if (position === undefined) return unquoted(token.text)
     return position < list.length && !isPlain(list[position]) ? list[position] : namedValue(parameters, token)
   })
@@ -205,20 +203,4 @@ function maskedValue (mask: Mask, value: unknown): unknown {
 function namedValue (parameters: unknown, { text }: Token): unknown {
   const objects = [parameters].flat().filter(isPlain)
   return objects.map((object) => object[text.slice(1)] ?? object[text]).find((value) => value !== undefined)
-}
-
-/** The positions of the parameters of placeholders: `$2`, `?`, and names, which SQLite numbers, too. */
-function positionsOf (values: readonly NamedValue[]): Map<Token, number> {
-  const positions = new Map<Token, number>()
-  const names = new Map<string, number>()
-  let last = -1
-  for (const { token } of values) {
-    if (token.kind !== 'placeholder') continue
-    const number = /^\D(\d+)$/.exec(token.text)?.[1]
-    const position: number = number !== undefined ? Number(number) - 1 : names.get(token.text) ?? last + 1
-    if (!/^\?\??$/.test(token.text)) names.set(token.text, position)
-    last = Math.max(last, position)
-    positions.set(token, position)
-  }
-  return positions
 }

@@ -1,4 +1,5 @@
-import { memo } from './memo.js'
+import { cached } from '../../mask/names.js'
+import { isPlain } from './mask-document.js'
 import { isSql, tokensOf, type Token } from './tokens.js'
 
 const MAX_SHAPE = 1_000
@@ -25,7 +26,7 @@ function short (text: string, limit: number): string {
 
 /** Returns a function that reads the shape of each statement of SQL once, which takes 10 µs. */
 export function shapeReader (): (system: string) => (statement: string) => string {
-  return memo((system) => memo((statement) => shapeOf(system, statement)))
+  return cached((system) => cached((statement) => shapeOf(system, statement)))
 }
 
 /** A token, and whether space or a comment is before it. */
@@ -71,35 +72,15 @@ function isOperand (token: Token | undefined): boolean {
   return token.kind !== 'word' || !OPERATORS.has(token.text.toLowerCase())
 }
 
+const ROW = String.raw`\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)`
+const VALUES = new RegExp(String.raw`(\bvalues? ?)(${ROW})((?: ?, ?${ROW})*)`, 'gi')
+
 /** Leaves one row of `values (…), (…)` where all rows are alike. */
 function oneRow (text: string): string {
-  const values = /\bvalues? ?(?=\()/gi
-  let [shape, done] = ['', 0]
-  for (let match = values.exec(text); match !== null; match = values.exec(text)) {
-    const start = values.lastIndex
-    const rows = rowsAt(text, start)
-    values.lastIndex = rows.end
-    const [first = '', ...others] = rows.rows.map((row) => row.replace(/\b(?:null|default|true|false)\b/gi, '?'))
-    if (rows.rows.length > 0 && others.every((row) => row === first)) {
-      shape += text.slice(done, start) + first
-      done = rows.end
-    }
-  }
-  return shape + text.slice(done)
-}
-
-function rowsAt (text: string, start: number): { rows: string[], end: number } {
-  const rows: string[] = []
-  let [depth, from, end] = [0, start, start]
-  for (let at = start; at < text.length; at++) {
-    const char = text.charAt(at)
-    if (char === '(' && depth++ === 0) from = at
-    else if (char === ')' && --depth === 0) {
-      end = at + 1
-      rows.push(text.slice(from, end))
-    } else if (depth === 0 && char !== ',' && char !== ' ') break
-  }
-  return { rows, end: Math.max(end, start) }
+  return text.replace(VALUES, (all, before: string, ...rows: [string, string]) => {
+    const [first, others] = rows.slice(0, 2).map((row) => row.replace(/\b(?:null|default|true|false)\b/gi, '?'))
+    return /^[ ,]*$/.test((others as string).replaceAll(first as string, '')) ? `${before}${first}` : all
+  })
 }
 
 /** `GET user:?` for `GET user:42`. */
@@ -133,9 +114,7 @@ function outline (value: unknown, depth: number): string {
     const items = [...new Set(value.slice(0, MAX_FIELDS).map((item) => outline(item, depth + 1)))]
     return `[${items.join(', ')}]`
   }
-  const isDocument = typeof value === 'object' && value !== null && depth < MAX_DEPTH &&
-    [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
-  if (!isDocument) return '?'
+  if (!isPlain(value) || depth >= MAX_DEPTH) return '?'
   const fields = Object.entries(value).filter(([name]) => !CONNECTION_FIELDS.test(name)).slice(0, MAX_FIELDS)
     .map(([name, item]) => `${name}: ${outline(item, depth + 1)}`)
   return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`

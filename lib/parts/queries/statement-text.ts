@@ -13,13 +13,10 @@ export interface Written { system: string, statement: string, parameters?: unkno
 interface Shown extends Token { length: number, isValue: boolean }
 
 /** The value of a placeholder; undefined where it is missing. */
-function valueOf (placeholder: string, position: number, parameters: unknown): unknown {
-  const name = placeholder.slice(1)
-  if (!Array.isArray(parameters)) {
-    const named = Object(parameters) as Record<string, unknown>
-    return named[name] ?? named[placeholder]
-  }
-  return parameters[/^\d+$/.test(name) ? Number(name) - 1 : position] as unknown
+function valueOf ({ text, position = 0 }: Token, parameters: unknown): unknown {
+  if (Array.isArray(parameters)) return parameters[position] as unknown
+  const named = Object(parameters) as Record<string, unknown>
+  return named[text.slice(1)] ?? named[text]
 }
 
 function literal (value: unknown, system: string): string {
@@ -34,13 +31,11 @@ function literal (value: unknown, system: string): string {
 
 /** The tokens of a statement; a placeholder with a value is its literal. */
 function shownTokens ({ system, statement, parameters }: Written): Shown[] {
-  let position = -1
-  return tokensOf(statement, system).map(({ kind, text }) => {
-    const { length } = text
+  return tokensOf(statement, system).map((token) => {
+    const { kind, text, text: { length } } = token
     // In PostgreSQL a question mark is an operator.
     const isPlaceholder = kind === 'placeholder' && !(system === 'postgresql' && text.startsWith('?'))
-    if (isPlaceholder) position++
-    const value = isPlaceholder ? valueOf(text, position, parameters) : undefined
+    const value = isPlaceholder ? valueOf(token, parameters) : undefined
     return { kind, text: value === undefined ? text : literal(value, system), length, isValue: value !== undefined }
   })
 }

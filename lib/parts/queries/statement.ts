@@ -131,9 +131,9 @@ function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknow
   const lists = list.filter((value) => Array.isArray(value)
     ? value.length > 1
     : typeof value === 'string' && /^\[[^]*,[^]*\]$|^\{[^:]*,[^:]*\}$/.test(value))
-  for (const { token: { kind, text }, position, isItem } of known) {
+  for (const { token: { text, position }, isItem } of known) {
     const named = Object(parameters) as Record<string, unknown>
-    const value = kind !== 'placeholder' ? text : Array.isArray(parameters) ? list[position] : named[text.slice(1)]
+    const value = position === undefined ? text : Array.isArray(parameters) ? list[position] : named[text.slice(1)]
     if (isItem) lists.push(value)
     else keys.push(value)
   }
@@ -141,14 +141,14 @@ function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknow
 }
 
 /** A value of a statement that is one of several of a list, or that a column is equal to. */
-interface Slot { token: Token, position: number, isItem: boolean }
+interface Slot { token: Token, isItem: boolean }
 
 /** By the tokens of a statement, which are the same each time that it is sent. */
 const slots = new WeakMap<readonly Token[], readonly Slot[]>()
 
 function slotsOf (tokens: readonly Token[]): Slot[] {
   const [lists, columns]: [Slot[], Map<string, Slot[]>] = [[], new Map()]
-  let [position, depth] = [-1, 0]
+  let depth = 0
   let items: Slot[] = []
   const textAt = (i: number): string => tokens[i]?.text.toLowerCase() ?? ''
   const isBetweenRows = (i: number): boolean => textAt(i - 1) === ')' && textAt(i) === ',' && textAt(i + 1) === '('
@@ -160,12 +160,10 @@ function slotsOf (tokens: readonly Token[]): Slot[] {
       if (items.length > 1) lists.push(...items)
       items = []
     } else if (isValue(token)) {
-      const number = /^[$?:](\d+)$/.exec(text)?.[1]
-      position = number !== undefined ? Number(number) - 1 : text.startsWith('?') ? position + 1 : position
       const column = textAt(i - 3) === '.' ? `${textAt(i - 4)}.${textAt(i - 2)}` : textAt(i - 2)
-      if (depth > 0) items.push({ token, position, isItem: true })
+      if (depth > 0) items.push({ token, isItem: true })
       else if (textAt(i - 1) === '=' && !/^[<>!]$/.test(column)) {
-        columns.set(column, [...columns.get(column) ?? [], { token, position, isItem: false }])
+        columns.set(column, [...columns.get(column) ?? [], { token, isItem: false }])
       }
     }
   }

@@ -1,7 +1,12 @@
 type TokenKind = 'comment' | 'string' | 'name' | 'placeholder' | 'number' | 'word' | 'sign' | 'space'
 
 /** A token of a statement; `text` is as written. */
-export interface Token { kind: TokenKind, text: string }
+export interface Token {
+  kind: TokenKind
+  text: string
+  /** Of a placeholder, that of its parameter: `$2`, `?`, and names, which SQLite numbers, too. */
+  position?: number
+}
 
 /** Characters of a statement that are read; the rest is one token. */
 const MAX_LENGTH = 20_000
@@ -62,6 +67,16 @@ export function tokensOf (statement: string, system = ''): Token[] {
     if (token.kind !== 'space' && token.kind !== 'comment') next = token.text
   }
   if (statement.length > MAX_LENGTH) tokens.push({ kind: 'comment', text: '…' })
+  const names = new Map<string, number>()
+  let last = -1
+  for (const token of tokens) {
+    if (token.kind !== 'placeholder') continue
+    const number = /^\D(\d+)$/.exec(token.text)?.[1]
+    const position: number = number !== undefined ? Number(number) - 1 : names.get(token.text) ?? last + 1
+    if (!/^\?\??$/.test(token.text)) names.set(token.text, position)
+    last = Math.max(last, position)
+    token.position = position
+  }
   return tokens
 }
 

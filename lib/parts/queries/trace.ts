@@ -1,4 +1,6 @@
 import { shortFile } from '../../errors/stack-frame.js'
+import { cut, grouped } from '../../view/visible.js'
+import { isPlain } from './mask-document.js'
 import type { RecordedQuery } from './recorded-query.js'
 import type { Effect } from './statement.js'
 import type { Token } from './tokens.js'
@@ -51,10 +53,7 @@ export function copyOf (parameters: unknown): unknown {
 }
 
 function copy (value: unknown, depth: number, budget: { left: number }): unknown {
-  if (typeof value === 'string') {
-    const more = value.length - MAX_TEXT
-    return more > 0 ? `${value.slice(0, MAX_TEXT)}… (${countOf(more)} more characters)` : value
-  }
+  if (typeof value === 'string') return cut(value, MAX_TEXT)
   if (typeof value !== 'object' || value === null) return value
   if (ArrayBuffer.isView(value)) {
     const { buffer, byteOffset, byteLength } = value
@@ -64,24 +63,16 @@ function copy (value: unknown, depth: number, budget: { left: number }): unknown
   }
   if (depth >= MAX_DEPTH) return '[too deep]'
   const isList = Array.isArray(value)
-  const prototype: unknown = Object.getPrototypeOf(value)
   // Instances of classes, such as dates and identifiers, are serialized when the profile is made.
-  if (!isList && prototype !== Object.prototype && prototype !== null) return value
-  const names = isList ? value : Object.keys(value)
+  if (!isList && !isPlain(value)) return value
+  const names = Object.keys(value)
   const room = Math.min(names.length, MAX_ENTRIES, Math.max(0, budget.left))
   budget.left -= room
   const more = names.length - room
-  const kept = more > 0 ? names.slice(0, room) : names
-  if (isList) {
-    const items = kept.map((item) => copy(item, depth + 1, budget))
-    return more > 0 ? [...items, `… (${countOf(more)} more items)`] : items
-  }
-  const fields = kept.map((name: string) => [name, copy((value as Record<string, unknown>)[name], depth + 1, budget)])
-  return Object.fromEntries(more > 0 ? [...fields, ['…', `${countOf(more)} more fields`]] : fields) as unknown
-}
-
-function countOf (count: number): string {
-  return count.toLocaleString('en')
+  const kept = names.slice(0, room)
+    .map((name) => [name, copy((value as Record<string, unknown>)[name], depth + 1, budget)] as const)
+  if (isList) return [...kept.map(([, item]) => item), ...more > 0 ? [`… (${grouped(more)} more items)`] : []]
+  return Object.fromEntries(more > 0 ? [...kept, ['…', `${grouped(more)} more fields`]] : kept)
 }
 
 /** What is left of values that are too long. */

@@ -1,26 +1,13 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
 import { runner } from '../run.js'
 import { wrapMethod } from '../stack.js'
+import { rowsOf, systemOf } from './orm.js'
 
 interface Sent { __knexQueryUid?: string, __knexTxId?: string, sql?: unknown, bindings?: unknown }
 
 interface Transaction {
   raw: (statement: string) => Promise<unknown>
   rollback: () => Promise<void>
-}
-
-/** Systems by the names of Knex, and of other ORMs. */
-const SYSTEMS: Readonly<Record<string, string>> = {
-  postgres: 'postgresql',
-  'aurora-postgres': 'postgresql',
-  'aurora-mysql': 'mysql',
-  'better-sqlite3': 'sqlite',
-  sqlite3: 'sqlite'
-}
-
-/** The system of a dialect or driver of an ORM. */
-export function systemOf (dialect: unknown): string {
-  return SYSTEMS[String(dialect)] ?? String(dialect)
 }
 
 /** The instance of `knex`. */
@@ -66,11 +53,6 @@ export function observeKnex (knex: Record<string, unknown>): void {
 }
 
 const MAX_OPEN = 1_000
-
-function rowsOf (response: unknown): number | undefined {
-  if (typeof response === 'number') return response
-  return (Object(response) as { rowCount?: number }).rowCount ?? listOf(response).length
-}
 
 /** The rows of a response; of a raw query of mysql2 it is a list of rows and of fields. */
 function listOf (response: unknown): unknown[] {

@@ -1,7 +1,7 @@
 import { beginQuery, callAsync } from '../query.js'
 import { runner } from '../run.js'
 import { wrapMethod } from '../stack.js'
-import { systemOf } from './knex.js'
+import { rowsOf, systemOf } from './orm.js'
 
 interface Options { bind?: unknown, replacements?: unknown, transaction?: unknown }
 interface Statement extends Options { query?: unknown, values?: unknown }
@@ -32,13 +32,4 @@ export function observeSequelize (sequelize: Record<string, unknown>): void {
       : null
     return callAsync(query, () => original.apply(self, args) as unknown, rowsOf)
   })
-}
-
-function rowsOf (result: unknown): number | undefined {
-  if (result === null) return 0
-  if (!Array.isArray(result)) return typeof result === 'number' ? result : undefined
-  // Of a statement without a type: its rows, and what the driver says about it.
-  const [first, second] = result as [unknown, { rowCount?: number, affectedRows?: number } | number | undefined]
-  if (result.length !== 2 || !Array.isArray(first)) return result.length
-  return typeof second === 'number' ? second : second?.rowCount ?? second?.affectedRows ?? first.length
 }

@@ -1,7 +1,7 @@
 import { beginQuery, callAsync, endWait, runningQuery } from '../query.js'
 import { runner } from '../run.js'
 import { wrapMethod } from '../stack.js'
-import { systemOf } from './knex.js'
+import { rowsOf, systemOf } from './orm.js'
 
 /** `DataSource` of TypeORM. */
 export function isTypeorm (client: Record<string, unknown>): boolean {
@@ -45,15 +45,4 @@ export function observeTypeorm (dataSource: Record<string, unknown>): void {
 interface Runner {
   query: (statement: string) => Promise<unknown[]>
   release: () => Promise<void>
-}
-
-interface Result { affected?: number, affectedRows?: number, records?: unknown[] }
-
-function rowsOf (result: unknown): number | undefined {
-  // Of an `UPDATE` or `DELETE` in PostgreSQL: the rows that it returns, and their number.
-  const [rows, count] = Array.isArray(result) ? result as unknown[] : []
-  if (Array.isArray(rows) && typeof count === 'number') return count
-  if (Array.isArray(result)) return result.length
-  const { affected, affectedRows, records } = Object(result) as Result
-  return affected ?? affectedRows ?? records?.length
 }

@@ -1,4 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { createMask } from '../../../../lib/mask/mask.js'
+import { queryReader } from '../../../../lib/parts/queries/mask-query.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
 import { profileMarkdown } from '../../../../lib/reading/profile-markdown.js'
 import { profileOf } from '../../../support/app.js'
@@ -98,4 +101,44 @@ inBothModes('queries that are only counted have no secrets', async (t, build) =>
   const stored = await profileOf(app, await app.inject('/'))
   t.notMatch(JSON.stringify(stored), /orchi[ds]/)
   t.same(queriesOf(stored).groups.map(({ statement, count }) => [statement, count]), [['PING', 500], ['AUTH', 2], ["pragma key = '******'", 1]])
+})
+
+const FLOWER = /orchid/
+
+/** Errors of clients that are not observed: of Drizzle, TypeORM, Sequelize, Knex and ioredis. */
+const unobserved = [
+  { query: 'update users set api_token = $1', params: ['orchid'] },
+  { query: 'update users set api_token = ?', parameters: ['orchid'], driverError: { code: 'E1' } },
+  { sql: 'update users set api_token = :token', parameters: { token: 'orchid', id: 'orchid' } },
+  { sql: 'update users set api_token = ?', bindings: ['orchid'] },
+  { command: { name: 'hset', args: ['user:1', 'password', 'orchid'] } }
+]
+
+inBothModes('parameters in errors of clients that are not observed', async (t, build) => {
+  let fields = {}
+  const app = await build((app) => app.get('/', async ({ log }) => {
+    log.error(Object.assign(new Error('logged'), fields))
+    log.warn({ failed: fields, other: 'iris' }, 'fields')
+    throw Object.assign(new Error('thrown'), fields)
+  }))
+  for (fields of unobserved) {
+    const response = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+    const stored = await profileOf(app, response)
+    t.notMatch(JSON.stringify(stored) + profileMarkdown(stored), FLOWER, JSON.stringify(fields))
+    t.match(JSON.stringify([stored.logs, stored.exceptions]), /\*{6}[^]*iris/)
+    t.notMatch(response.body, FLOWER)
+  }
+})
+
+t.test('no statement with a secret stays in memory', async (t) => {
+  const read = queryReader(createMask())
+  const isKept = (statement: string): boolean => {
+    const { words } = read('mysql', statement, [])
+    return read('mysql', statement, []).words === words
+  }
+  for (const statement of ['select * from users where api_token = ? limit 10', 'select * from item where id = 7']) t.ok(isKept(statement), statement)
+  for (const statement of [
+    "select * from users where api_token = 'orchid'", 'update users set pin = 482913', "call login('orchid')", 'select "orchid"',
+    'select 1 -- postgres://a:orchid@host'
+  ]) t.notOk(isKept(statement), statement)
 })

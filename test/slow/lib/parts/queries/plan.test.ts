@@ -77,7 +77,8 @@ if (postgres !== null) {
     t.match(await plan(6), { plan: /^Index Scan using item_pkey on item/ })
     t.match(await plan(8), { plan: null, sentence: /^There is no plan: the database refused: .*column "missing" does not exist/ })
     t.equal(await postgres.psql("select count(*) from pg_stat_activity where state like 'idle in transaction%'"), '0')
-    const shown = [await db.raw('show transaction_read_only'), await sequelize.query('show transaction_read_only'), await sql`show transaction_read_only`]
+    const show = 'show transaction_read_only'
+    const shown = [await db.raw(show), await sequelize.query(show), await sql.unsafe(show)]
     const settings = JSON.stringify(shown).match(/"transaction_read_only":"\w+"/g)
     t.same(settings, Array(3).fill('"transaction_read_only":"off"'), 'the connections are as before')
   })

@@ -1,0 +1,108 @@
+import type { TextMask } from './assignments.js'
+import { isAuthorizationCode, isHarmless, MASKED, RECEIVED, valueFieldTest } from './names.js'
+
+const MAX_DEPTH = 12
+const MAX_ENTRIES = 5_000
+/** Characters of one text: a longer one is truncated before it is masked. */
+const MAX_TEXT = 9_000
+/** Common names of fields: in a list such as `["token", "id"]` the second item is no value of the first. */
+const FIELD = new RegExp('^(?:_?id|uuid|asc|desc|ASC|DESC|name|e?mail|user(?:name)?|login|type|status|state|roles?|' +
+  'url|path|date|time|value|key|code|count|created|updated|expires|scope|host|method|query|body|headers?|params?|' +
+  'title|token|password|secret|session|cookie|authorization|.{1,40}(?:Id|At|Name|_id|_at|_name))$')
+
+/** Names of a statement, and of its parameters. */
+const STATEMENT = /^(?:query|sql|statement|name)$/i
+const PARAMETERS = /^(?:params|parameters|bindings|values|args)$/i
+
+/** The functions of a mask for values. */
+interface ValueMask extends Omit<TextMask, 'header'> { mentions: (text: string) => boolean }
+
+/** Turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */
+export function maskValue ({ hides, mentions, text }: ValueMask, root: unknown): unknown {
+  const ancestors = new Set<object>()
+  let entries = 0
+  return visit(root, false)
+
+  function visit (value: unknown, hidden: boolean): unknown {
+    if (value === null || value === undefined) return null
+    if (typeof value === 'object') return object(value, hidden)
+    if (typeof value === 'boolean') return value
+    if (hidden) return MASKED
+    if (typeof value === 'string') return boundedText(value)
+    if (typeof value === 'bigint' || typeof value === 'symbol') return text(String(value))
+    // A card number may have the type number.
+    if (Number.isInteger(value)) return text(String(value)) === MASKED ? MASKED : value
+    if (Number.isFinite(value)) return value
+    return typeof value === 'function' ? `[function ${value.name}]` : String(value)
+  }
+
+  function object (value: object, hidden: boolean): unknown {
+    if (ancestors.has(value)) return '[circular]'
+    if (ancestors.size >= MAX_DEPTH) return '[too deep]'
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes]`
+    ancestors.add(value)
+    try {
+      if ('toJSON' in value && typeof value.toJSON === 'function') return visit(value.toJSON(), hidden)
+      return value instanceof Set || Array.isArray(value) ? items([...value], hidden) : fields(value, hidden)
+    } catch (error) {
+      // A getter, a proxy or a toJSON of the application may throw.
+      return `[unreadable: ${text(error instanceof Error ? error.message : String(error))}]`
+    } finally {
+      ancestors.delete(value)
+    }
+  }
+
+  function fields (value: object, hidden: boolean): unknown {
+    const entries = value instanceof Map ? [...value] : Object.entries(value)
+    const all = entries.map(([name, item]): [string, unknown] => [String(name), item])
+    if (value instanceof Error) all.unshift(['name', value.name], ['message', value.message], ['cause', value.cause])
+    const isValue = valueFieldTest(all, isSecretName)
+    // Errors of database clients have both, `{ query: 'select … where token = $1', parameters: ['…'] }`.
+    const isOfSecret = all.some(([name, item]) => PARAMETERS.test(name) && typeof item === 'object' &&
+      all.some(([other, statement]) => STATEMENT.test(other) && typeof statement === 'string' &&
+        [statement, ...Object.values(Object(item))].some((text) => typeof text === 'string' && mentions(text))))
+    const kept = bounded(all)
+    const shown = kept.filter(([, item]) => item !== undefined).map(([name, item]): [string, unknown] => {
+      const isSecret = hides(name) ? !isHarmless(name, item) : isAuthorizationCode(name, item)
+      const shownItem = visit(item, hidden || isSecret || isValue(name) ||
+        (isOfSecret && PARAMETERS.test(name)))
+      const isMessage = name === 'message' && typeof shownItem === 'string' && isValue('received')
+      return [boundedText(name), isMessage ? shownItem.replace(RECEIVED, MASKED) : shownItem]
+    })
+    if (kept.length < all.length) shown.push(['…', `${(all.length - kept.length).toLocaleString('en')} more fields`])
+    return Object.fromEntries(shown)
+  }
+
+  function items (all: unknown[], hidden: boolean): unknown[] {
+    const kept = bounded(all)
+    const shown = kept.map((item, i) => {
+      // Headers are often lists of names and values in turn, and so are the arguments of a command.
+      const before = kept[i - 1]
+      const isValue = (all.length % 2 === 0 && i % 2 === 1) || (typeof before === 'string' && before.startsWith('-'))
+      const isField = typeof item === 'string' && FIELD.test(item)
+      return visit(item, hidden || (isValue && isSecretName(before) && !isField))
+    })
+    if (kept.length < all.length) shown.push(`… (${(all.length - kept.length).toLocaleString('en')} more items)`)
+    return shown
+  }
+
+  // The last segment of a path: `{ path: ['user', 'password'], input: '…' }`.
+  function isSecretName (given: unknown): boolean {
+    const name: unknown = Array.isArray(given) ? given.at(-1) : given
+    return typeof name === 'string' && name.length <= 128 && hides(name)
+  }
+
+  function bounded<T> (list: T[]): T[] {
+    const free = Math.max(0, MAX_ENTRIES - entries)
+    // The note of how many are left out is an entry, too.
+    const kept = list.length <= free ? list : list.slice(0, Math.max(0, free - 1))
+    entries += kept.length
+    return kept
+  }
+
+  function boundedText (given: string): string {
+    if (given.length <= MAX_TEXT) return text(given)
+    const left = Buffer.byteLength(given.slice(MAX_TEXT)).toLocaleString('en')
+    return `${text(given.slice(0, MAX_TEXT))}… (${left} more bytes)`
+  }
+}

@@ -1,0 +1,28 @@
+/** Systems by the names of ORMs and of Knex. */
+const SYSTEMS: Readonly<Record<string, string>> = {
+  postgres: 'postgresql',
+  'aurora-postgres': 'postgresql',
+  'aurora-mysql': 'mysql',
+  'better-sqlite3': 'sqlite',
+  sqlite3: 'sqlite'
+}
+
+/** The system of a dialect or driver. */
+export function systemOf (dialect: unknown): string {
+  return SYSTEMS[String(dialect)] ?? String(dialect)
+}
+
+interface Result { rowCount?: number, affectedRows?: number, affected?: number, rows?: unknown[], records?: unknown[] }
+
+/** The rows that a statement has returned or affected; its result may be a list of rows and of what is said of them. */
+export function rowsOf (result: unknown): number | undefined {
+  if (result === null || typeof result === 'number') return result ?? 0
+  if (!Array.isArray(result)) {
+    const { rowCount, affectedRows, affected, rows, records } = Object(result) as Result
+    return rowCount ?? affectedRows ?? affected ?? rows?.length ?? records?.length
+  }
+  const [rows, about] = result as [unknown, unknown]
+  if (result.length !== 2 || !(Array.isArray(rows) || about === undefined)) return result.length
+  // Of mysql2: rows and fields, or what was changed and nothing.
+  return (Array.isArray(about) ? undefined : rowsOf(about)) ?? (Array.isArray(rows) ? rows.length : rowsOf(rows))
+}
