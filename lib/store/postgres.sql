@@ -14,6 +14,7 @@ alter table hindsight.profiles
   add column if not exists json text not null default '';
 create unique index if not exists profiles_token_key on hindsight.profiles (token);
 create index if not exists profiles_by_age on hindsight.profiles (pinned, error, seq) include (bytes);
+create index if not exists profiles_by_parent on hindsight.profiles (parent) where parent is not null;
 create table if not exists hindsight.profile_totals ();
 alter table hindsight.profile_totals
   add column if not exists pinned smallint, add column if not exists error smallint,

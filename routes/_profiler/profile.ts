@@ -4,8 +4,8 @@ import { attempt } from '../../lib/parts/collect.js'
 import { panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
 import type { Criteria } from '../../lib/store/criteria.js'
-import type { ProfileSummary } from '../../lib/store/profile.js'
-import type { Sort } from '../../lib/store/storage.js'
+import type { Profile, ProfileSummary } from '../../lib/store/profile.js'
+import type { Profiler } from '../../lib/store/profiler.js'
 import { withCalled } from './called.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
@@ -16,7 +16,8 @@ const BadChoiceError = createError('HINDSIGHT_BAD_CHOICE',
   'Select two profiles to compare them, %s selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.', 400)
 
 const MAX_CHILDREN = 20
-const MAX_SAME_TIME = 20
+/** Profiles that begin before one and are stored after it. */
+const MAX_NEAR = 20
 
 /** One profile: panels, its request in other formats, comparisons, and the form that pins it. */
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
@@ -68,29 +69,19 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   // A profile of an application's own store may have an invalid time, by which no success can be found.
   const isDated = !Number.isNaN(Date.parse(profile.time))
   const showsDifferences = isDated && panel.name === FIRST_PANEL
-  // Profiles of the same millisecond are in the order of the store.
-  const beside = async (criteria: Criteria, sort: Sort): Promise<string | undefined> => {
-    if (!isDated) return undefined
-    const { profiles } = await profiler.search({ criteria, limit: MAX_SAME_TIME, sort })
-    const place = profiles.findIndex((one) => one.token === token)
-    return place === -1 ? undefined : profiles[place + 1]?.token
-  }
-  const time = Date.parse(profile.time)
-  const [[summary], [parent = null], children, success, older, newer] = await Promise.all([
+  const [[summary], [parent = null], children, success, beside] = await Promise.all([
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),
     find({ parent: token }, MAX_CHILDREN),
     showsDifferences ? successOf(sourceOf(request), profile, parts) : null,
-    beside({ until: time }, '-time'),
-    beside({ from: time }, 'time')
+    isDated ? neighbors(profile, profiler) : {}
   ])
   const view = {
     formToken: await formTokenOf(request),
     pinned: summary?.pinned === true,
     parent,
     children,
-    older,
-    newer,
+    ...beside,
     parts,
     differences: success === null ? '' : renderDifferences(success, baseOf(request), debug),
     query,
@@ -98,6 +89,23 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   }
   const shown = await withCalled(request, profile)
   return await sendPage(request, reply, (options) => profilePage(shown, panel, { ...options, ...view }))
+}
+
+/** The profiles that were stored before and after one. A search by position is quick, one by time is not. */
+async function neighbors ({ token, time }: Profile, profiler: Profiler): Promise<{ older?: string, newer?: string }> {
+  const criteria = { until: Date.parse(time) }
+  const { profiles } = await profiler.search({ criteria, limit: MAX_NEAR })
+  const place = profiles.findIndex((one) => one.token === token)
+  if (place === -1) return {}
+  const { next } = await profiler.search({ criteria, limit: place + 1 })
+  const { profiles: later } = await profiler.search({ after: next ?? '0', limit: 2, sort: 'time' })
+  if (next === null) return later[0]?.token === token ? tokensOf(undefined, later[1]) : {}
+  const { profiles: [older] } = await profiler.search({ cursor: next, limit: 1 })
+  return tokensOf(older, later[0])
+}
+
+function tokensOf (older?: ProfileSummary, newer?: ProfileSummary): { older?: string, newer?: string } {
+  return { ...older && { older: older.token }, ...newer && { newer: newer.token } }
 }
 
 /** The profiles of the application, also those that wait to be stored. */

@@ -139,13 +139,18 @@ function requestPart (data: Data, profile: Profile): string {
     ...(rawMessage !== undefined && { 'Raw message': rawMessage })
   }
   return pairsSection('Request', line) +
-    pairsSection('Query parameters', query, 'The URL has no query.') +
+    filled('Query parameters', query) +
     section('Request body', bodyOf(request)) +
     (sentBody === undefined ? '' : section('Request body as the client sent it', bodyOf({ body: sentBody }))) +
-    pairsSection('Cookies', cookies, 'The client sent no cookies.') +
+    filled('Cookies', cookies) +
     pairsSection('Request headers', headers, 'No headers were recorded.') +
-    (attributes === undefined ? '' : pairsSection('Attributes', attributes)) +
-    (user === undefined ? '' : pairsSection('User', isObject(user) ? user : { user }))
+    filled('Attributes', attributes) +
+    filled('User', isObject(user) || user === undefined ? user : { user })
+}
+
+/** A table of names and values, unless there are none. */
+function filled (title: string, data: unknown): string {
+  return isObject(data) && Object.keys(data).length > 0 ? pairsSection(title, data) : ''
 }
 
 function responsePart (profile: Profile): string {

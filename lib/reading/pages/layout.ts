@@ -116,7 +116,7 @@ export function pageLink (href: string, text: string, current: string): string {
 }
 
 const LINKS = {
-  'All profiles': '/',
+  Profiles: '/',
   Failures: '/search?error=1',
   Routes: '/routes',
   Latest: '/latest',

@@ -55,7 +55,7 @@ const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const
 const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor', 'group'])
 /** The fields of the presets, by the text of their links; the header of each page has the first two. */
 const PRESETS: Readonly<Record<string, Fields>> = {
-  'All profiles': {},
+  Profiles: {},
   Failures: { error: '1' },
   '5xx': { q: 'status:5xx' },
   Slow: { q: 'slow:>200ms' },
@@ -136,7 +136,7 @@ function searchForm ({ fields = {}, own = [] }: SearchResult, current: string, {
   const texts = Object.entries(textFields).map(([name, [label, placeholder = '']]) =>
     html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" ` +
     html`placeholder="${placeholder}" autocomplete="off" spellcheck="false"></label>`)
-  const presets = Object.entries(PRESETS).filter(([name]) => !['All profiles', 'Failures'].includes(name))
+  const presets = Object.entries(PRESETS).filter(([name]) => !['Profiles', 'Failures'].includes(name))
   return html`<form method="get" action="${base}/search" role="search" class="search">
 <div class="query"><input type="search" name="q" value="${q}" aria-label="Search profiles" ` +
     html`placeholder="status:5xx -kind:asset /orders slow:>200ms" autocomplete="off" spellcheck="false">

@@ -72,8 +72,9 @@ function form (view: ReplayView, { base }: PageOptions, sent?: SentFields): stri
     html`<label class="masked-value"><span>${visibleLine(name)}</span> ` +
     html`<input type="text" name="value.${name}" value="${String(sent?.values[`value.${name}`] ?? '')}" ` +
     html`spellcheck="false"!${required ? ' required' : ''}></label>`)
-  const warning = html`<p class="warning">${method} may repeat side effects (RFC 9110, section 9.2.1).</p>
-<label class="confirm"><input type="checkbox" name="confirm" value="1" required> Replay this ${method}</label>`
+  const action = token === '' ? 'Send' : 'Replay'
+  const warning = html`<p class="warning">${method} may have side effects (RFC 9110, section 9.2.1).</p>
+<label class="confirm"><input type="checkbox" name="confirm" value="1" required> ${action} this ${method}</label>`
   const cpu = '<label class="confirm"><input type="checkbox" name="cpu" value="1"> Record a CPU profile</label>'
   const missing = `The profile does not have the whole body: ${missingBody}. Paste the body that is to be sent.`
   const methods = METHODS.map((one) => html`<option value="${one}"></option>`)
@@ -87,7 +88,7 @@ function form (view: ReplayView, { base }: PageOptions, sent?: SentFields): stri
 !${area('Body', 'body', body, missingBody === undefined ? '' : ' required')}
 !${masked.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
 !${isSafe ? '' : warning}!${token === '' ? '' : cpu}
-<button type="submit">${token === '' ? 'Send' : 'Replay'}</button>`)
+<button type="submit">${action}</button>`)
 }
 
 // A parser of HTML leaves out the line break at the beginning.

@@ -7,6 +7,7 @@ create table if not exists profiles (
   pinned integer not null default 0, bytes integer not null, json text not null
 ) strict;
 create index if not exists profiles_by_age on profiles (pinned, error, seq, bytes);
+create index if not exists profiles_by_parent on profiles (parent) where parent is not null;
 create table if not exists profile_totals (
   pinned integer, error integer, profiles integer not null, bytes integer not null, primary key (pinned, error)
 ) strict, without rowid;

@@ -52,6 +52,20 @@ t.test('a profile is HTML for browsers and JSON for programs', async t => {
   }
 })
 
+t.test('a profile links those that were stored before and after it', async t => {
+  const app = await start(t)
+  // A request that began first may be stored last.
+  const timeOf = (i: number): string => new Date(Date.UTC(2026, 0, 2) + 1_000 * Math.floor(i / 3) - (i === 40 ? 9_000 : 0)).toISOString()
+  const times = new Map(tokens(1, 60).map((token, i) => [token, timeOf(i)]))
+  for (const [token, time] of times) app.hindsight.profiler.save(profile(token, { time }))
+  const all = [...times.keys()]
+  for (const i of [0, 1, 2, 24, 25, 39, 40, 41, 58, 59] as const) {
+    const document = page((await app.inject({ url: `/_profiler/${all[i]}`, headers: html })).body)
+    const linked = ['next', 'prev'].map((rel) => document.querySelector(`.summary [rel=${rel}]`)?.getAttribute('href')?.slice(-6))
+    t.same(linked, [all[i - 1], all[i + 1]], `${i}`)
+  }
+})
+
 t.test('the page respects its own policy', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(sample())

@@ -116,7 +116,7 @@ t.test('presets are links, and the search box keeps the query', async (t) => {
     t.equal(document.querySelector(':is(.presets, .top) [aria-current]')?.textContent, link.textContent)
   }
   const failures = '000003 000002'
-  t.same(found, { 'All profiles': `000004 ${failures} 000001`, Failures: failures, '5xx': '000003', Slow: '000001', 'Last hour': '000004', Groups: '' })
+  t.same(found, { Profiles: `000004 ${failures} 000001`, Failures: failures, '5xx': '000003', Slow: '000001', 'Last hour': '000004', Groups: '' })
   const document = await load('search?q=status:5xx+"<b>"')
   t.equal(document.querySelector<HTMLInputElement>('[name=q]')?.value, 'status:5xx "<b>"')
   t.match(document.querySelector('.empty')?.textContent, 'No profiles match.')
@@ -133,10 +133,10 @@ inBothModes('equal filters are one state, however they are written', async (t, b
   const hrefs = (document: Document, selector: string) =>
     [...document.querySelectorAll(selector)].filter(({ textContent }) => textContent === 'Failures').map((link) => link.getAttribute('href'))
   const home = await load('/_profiler/')
-  t.same(texts(home, '.top nav [aria-current=page]'), ['All profiles'])
+  t.same(texts(home, '.top nav [aria-current=page]'), ['Profiles'])
   t.same(hrefs(home, '.top nav a, .presets a'), ['/_profiler/search?error=1'])
   for (const [query, current] of [
-    ['', 'All profiles'], ['url=&sort=duration', 'All profiles'], ['error=1', 'Failures'], ['error=true&limit=20', 'Failures'], ['q=error:1', 'Failures'],
+    ['', 'Profiles'], ['url=&sort=duration', 'Profiles'], ['error=1', 'Failures'], ['error=true&limit=20', 'Failures'], ['q=error:1', 'Failures'],
     ['status=5XX', '5xx'], ['q=status:5xx', '5xx'], ['min_duration=200', 'Slow'], ['slow=>200ms', 'Slow'],
     ['from=1h', 'Last hour'], ['q=from:60m', 'Last hour'],
     ['error=0', undefined], ['error=1&q=status:5xx', undefined], ['from=2h', undefined], ['q=orders', undefined], ['q=error:1&error=1', undefined]

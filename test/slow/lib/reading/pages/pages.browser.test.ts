@@ -58,13 +58,15 @@ if (browser !== undefined) {
     const page = await browser.newPage()
     for (const width of [360, 1280]) {
       await page.setViewportSize({ width, height: 800 })
-      await page.setContent(`<style>${pageAssets.style.content}</style><main class="profile"><div class="panel">${charts.join('')}</div></main>`)
+      const all = charts.join('')
+      const content = `<div class="panel">${all}<div class="overview"><div>${all}</div></div></div>`
+      await page.setContent(`<style>${pageAssets.style.content}</style><main class="profile">${content}</main>`)
       const gaps = await page.locator('.scale').evaluateAll((scales) => scales.map((scale) => {
         const boxes = [...scale.querySelectorAll('text')].map((label) => label.getBoundingClientRect()).filter((box) => box.width > 0)
           .sort((a, b) => a.left - b.left)
         return Math.min(...boxes.slice(1).map((box, i) => box.left - (boxes[i]?.right ?? 0)))
       }))
-      t.equal(gaps.length, charts.length)
+      t.equal(gaps.length, 2 * charts.length, 'of the panel and of the overview')
       t.same(gaps.filter((gap) => !(gap >= 4)), [], `${width} pixels`)
     }
     await page.close()
