@@ -21,10 +21,9 @@ export interface Start {
 
 /** What Node.js prints with these arguments, beside the loader of TypeScript and the preload. */
 export async function node (args: readonly string[], { preload = false, environment = 'development' }: Start = {}): Promise<string> {
-  const { NODE_OPTIONS: _options, ...inherited } = process.env
   const { stdout } = await execute(process.execPath, [LOADER, ...(preload ? [PRELOAD] : []), ...args], {
     cwd: ROOT,
-    env: { ...inherited, NODE_ENV: environment, STORAGE_URL: 'memory' },
+    env: { ...process.env, NODE_ENV: environment, STORAGE_URL: 'memory' },
     maxBuffer: MAX_OUTPUT,
     timeout: TIMEOUT
   })

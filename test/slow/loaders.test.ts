@@ -77,9 +77,7 @@ const CASES: ReadonlyArray<[name: string, args: string[], file: string | null]> 
 for (const mode of ['observe', 'full']) {
   for (const [name, args, file] of CASES) {
     t.test(`places of ${name} (${mode})`, async (t) => {
-      // Without the loader of the test runner.
-      const command = ['-u', 'NODE_OPTIONS', process.execPath, ...args]
-      const { stdout } = await run('env', command, { cwd: project, env: { ...process.env, MODE: mode, NODE_ENV: 'development' } })
+      const { stdout } = await run(process.execPath, args, { cwd: project, env: { ...process.env, MODE: mode, NODE_ENV: 'development' } })
       const [page = '', json = '', markdown = '', panel = ''] = JSON.parse(/^\[".*\]$/m.exec(stdout)?.[0] ?? '[]') as string[]
       const { exceptions, collectors } = JSON.parse(json) as Profile
       const own = exceptions.at(-1)?.frames.filter((frame) => frame.own) ?? []

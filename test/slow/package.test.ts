@@ -37,9 +37,6 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 // It builds, packs, compiles and starts many processes.
 t.setTimeout(600_000)
 
-// Consumers use the compiled package, and no sources.
-delete process.env.NODE_OPTIONS
-
 t.before(async () => {
   packed = await pack(folder)
   archive = join(folder, packed.filename)
@@ -232,7 +229,7 @@ const REGISTER = 'fastify-hindsight/register'
 for (const [name, ...preload] of [['the plugin'], ['the preload', `--import=${REGISTER}`]] as const) {
   t.test(`NestJS, compiled to CommonJS, runs with ${name}`, async (t) => {
     writeFileSync(join(consumer, 'application.cjs'), compile(SOURCE, ts.ModuleKind.CommonJS))
-    const env = { DATA_DIR: join(consumer, 'nest-data'), NODE_OPTIONS: '', NODE_ENV: 'development' }
+    const env = { DATA_DIR: join(consumer, 'nest-data'), NODE_ENV: 'development' }
     const args = ['--enable-source-maps', ...preload, 'nest.cjs', ...preload.length > 0 ? ['preloaded'] : []]
     const { stdout } = await run(process.execPath, args, { cwd: consumer, env: { ...process.env, ...env } })
     const { route, exceptions, logs, status } = JSON.parse(stdout.split('\n').at(-1) ?? '') as Profile
@@ -254,7 +251,7 @@ for (const [name, ...args] of [
   ['node -r, CommonJS', '-r', REGISTER, 'server.cjs']
 ] as const) {
   t.test(`an application that does not mention Hindsight is observed, by ${name}`, async (t) => {
-    const started = start(t, { args: [...args], env: { STORAGE_URL: 'memory' }, cwd: consumer, alone: args[0] === '-r' })
+    const started = start(t, { args: [...args], env: { STORAGE_URL: 'memory' }, cwd: consumer })
     const url = `http://127.0.0.1:${await listening(started)}`
     const answer = await fetch(`${url}/`)
     t.same([answer.status, await answer.json(), answer.headers.get('x-stamp')], [200, { hello: 'world' }, '1'])
@@ -279,7 +276,7 @@ t.equal(PRELOADED.length, 3)
 for (const { page, command } of PRELOADED) {
   t.test(`${page}: ${command}`, async (t) => {
     const args = command.replace(/^node /, '').split(' ')
-    const started = start(t, { args, env: { STORAGE_URL: 'memory', FASTIFY_LOG_LEVEL: 'info' }, cwd: consumer, alone: args.includes('-r') })
+    const started = start(t, { args, env: { STORAGE_URL: 'memory', FASTIFY_LOG_LEVEL: 'info' }, cwd: consumer })
     const url = `http://127.0.0.1:${await listening(started)}`
     const { headers } = await fetch(`${url}/`)
     t.equal((await fetch(`${url}/_profiler/${headers.get('x-debug-token')}.json`)).status, 200)

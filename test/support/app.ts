@@ -198,7 +198,7 @@ export const headerOf = (answer: string, name: string): string | undefined =>
 export async function profileOf (app: FastifyInstance, response: { headers: object } | string | null): Promise<Profile> {
   const token = typeof response === 'string' ? headerOf(response, 'x-debug-token') : (response?.headers as Headers | undefined)?.['x-debug-token']
   if (typeof token !== 'string') throw new Error('The response has no X-Debug-Token')
-  for (let tries = 0; tries < 100; tries++) {
+  for (let tries = 0; tries < 500; tries++) {
     const profile = await findProfile(app, token)
     if (profile !== undefined) return withBoundedSheet(profile)
     await sleep(20)

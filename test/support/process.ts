@@ -19,8 +19,6 @@ export interface Command {
   env: Environment
   /** The root of the project without it. */
   cwd?: string
-  /** Without what the test runner has its processes load: of module hooks, Node.js 22 requires no ES module. */
-  alone?: boolean
 }
 
 /** A script of package.json that is variables, then `node` and its arguments. */
@@ -63,10 +61,9 @@ export class Process {
   readonly #child
   readonly ended: Promise<number | null>
 
-  constructor ({ args, env, cwd = ROOT, alone = false }: Command, given: Environment = {}) {
+  constructor ({ args, env, cwd = ROOT }: Command, given: Environment = {}) {
     const { NODE_ENV: _environment, ...inherited } = process.env
-    const [file, ...command] = alone ? ['env', '-u', 'NODE_OPTIONS', process.execPath, ...args] : [process.execPath, ...args]
-    this.#child = spawn(file as string, command, { cwd, env: { ...inherited, ...env, PORT: '0', ...given }, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#child = spawn(process.execPath, args, { cwd, env: { ...inherited, ...env, PORT: '0', ...given }, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child.stdout.setEncoding('utf8').on('data', (chunk: string) => { this.stdout += chunk })
     this.#child.stderr.setEncoding('utf8').on('data', (chunk: string) => { this.stderr += chunk })
     this.ended = once(this.#child, 'close').then(([code]) => code as number | null)

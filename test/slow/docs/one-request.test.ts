@@ -49,7 +49,7 @@ for (const mode of ['observe', 'full']) {
 async function reachedBy (mode: string, urls: string[]): Promise<Record<string, Reached>> {
   const fixture = join(ROOT, 'test/fixtures/reached')
   const args = ['--import=tsx', `--import=${join(fixture, 'register.js')}`, join(fixture, 'requests.ts'), mode, ...urls]
-  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT, env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'test' } })
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT, env: { ...process.env, NODE_ENV: 'test' } })
   return JSON.parse(stdout) as Record<string, Reached>
 }
 

@@ -147,9 +147,8 @@ const { statusCode, body: page } = await app.inject('/_profiler/')
 await app.close()
 process.stdout.write(JSON.stringify({ body, statusCode, isReported: page.includes('1 profile of this process was lost') }))
 `)
-  const { NODE_OPTIONS: _options, ...env } = process.env
   const args = ['--import=tsx', `--import=${pathToFileURL(join(ROOT, 'app/register.ts')).href}`, 'app.mjs']
-  const { stdout } = await run(process.execPath, args, { cwd: folder, env: { ...env, DATA_DIR: join(folder, 'file/data') } })
+  const { stdout } = await run(process.execPath, args, { cwd: folder, env: { ...process.env, DATA_DIR: join(folder, 'file/data') } })
   t.same(JSON.parse(stdout), { body: 'hello', statusCode: 503, isReported: true })
 })
 
@@ -182,8 +181,8 @@ t.test('the contract test of a store of your own', async (t) => {
   const results = await Promise.all([code, code.replace('super.put(profiles)', 'super.put(profiles.slice(1))')].map(async (code, i) => {
     const file = join(folder, `contract-${i}.ts`)
     writeFileSync(file, code)
-    // Without what the test runner has its processes load, and as a run of its own.
-    const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...env } = process.env
+    // As a run of its own.
+    const { NODE_TEST_CONTEXT: _context, ...env } = process.env
     const args = ['--import=tsx', '--test-reporter=tap', file]
     return await run(process.execPath, args, { cwd: folder, env }).then(
       ({ stdout }) => ({ code: 0, stdout }), (error: { code: number, stdout: string }) => error

@@ -54,18 +54,23 @@ export interface Client {
   every?: number
 }
 
-/** Sends with the given speed and size, and reads until the server closes the connection. */
-export async function converse (port: number, { bytes, then, every = 20 }: Client): Promise<string> {
+/**
+ * Sends with the given speed and size, and reads until the server closes the connection. Node.js closes a socket whose write
+ * fails before it has read what arrived: so it reads before it writes; where the answer is lost all the same, it sends again.
+ */
+export async function converse (port: number, client: Client, tries = 3): Promise<string> {
+  const { bytes, then, every = 20 } = client
   const socket = connect(port, '127.0.0.1')
   let received = ''
+  let isLost = false
   socket.setEncoding('latin1').on('data', (text: string) => { received += text })
-  // A client that is refused while it sends gets an error of the system.
-  socket.on('error', () => {})
+  socket.on('error', ({ syscall }: NodeJS.ErrnoException) => { isLost = syscall === 'write' && received === '' })
   socket.write(bytes, 'latin1')
-  const timer = then === undefined ? undefined : setInterval(() => { if (socket.writable && socket.writableLength < 1e6) socket.write(then, 'latin1') }, every)
+  const send = (): void => { if (socket.writable && socket.writableLength < 1e6) socket.write(then as string, 'latin1') }
+  const timer = then === undefined ? undefined : setInterval(() => setImmediate(send), every)
   await new Promise((resolve) => socket.once('close', resolve))
   clearInterval(timer)
-  return received
+  return isLost && tries > 1 ? await converse(port, client, tries - 1) : received
 }
 
 /** Sends, and reads nothing. */

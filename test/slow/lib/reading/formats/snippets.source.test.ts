@@ -17,7 +17,7 @@ interface Run { code: number, out: string }
 
 /** Runs a module as a person would. */
 function run (file: string, env: Record<string, string> = {}): Promise<Run> {
-  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:TAP|_TAPJS|NODE_OPTIONS|NODE_TEST|NODE_CHANNEL)/.test(name)))
+  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:TAP|_TAPJS|NODE_TEST|NODE_CHANNEL)/.test(name)))
   return new Promise((resolve) => execFile(process.execPath, [file], {
     cwd: folder, env: { ...own, ...env }
   }, (error: ExecFileException | null, stdout, stderr) => {
