@@ -1,5 +1,5 @@
 import { checkAttributes, ROUTE_ATTRIBUTES } from '../lib/check-options.js'
-import { listener, notDeclared, ofDiagnosticHandler } from '../lib/full/listener.js'
+import { listener, notConfigured, ofDiagnosticHandler } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { routeName } from '../lib/routing/route-table.js'
 import type { RouteAttributes } from '../lib/options.js'
@@ -26,7 +26,7 @@ export const controllerAttributes = listener('kernel.controller', 'controller-at
   )
   return (request) => {
     const attributes = attributesIn(routeConfigOf(request) as Config)
-    if (attributes === null) return notDeclared
+    if (attributes === null) return notConfigured
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
     state.attributes = attributes

@@ -5,7 +5,7 @@ import fresh from 'fresh'
 import { secondsOf, type Duration } from '../lib/duration.js'
 import { isRetrieval } from '../lib/http/request-target.js'
 import { addVary, isPrivate } from '../lib/http/responses.js'
-import { Answer, listener, notDeclared, ofDiagnosticHandler, setIfAbsent, Skip } from '../lib/full/listener.js'
+import { Answer, listener, notConfigured, ofDiagnosticHandler, setIfAbsent, Skip } from '../lib/full/listener.js'
 import { hasSession } from '../lib/full/security/login-session.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
@@ -62,7 +62,7 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
 
   return (request, reply) => {
     const cache = stateOf(request).attributes?.cache
-    if (cache === undefined) return notDeclared
+    if (cache === undefined) return notConfigured
     if (stateOf(request).failed) return ofDiagnosticHandler
     if (cache.etag === undefined && cache.lastModified === undefined) return noValidators
     if (!isRetrieval(request)) return notRetrieval
@@ -92,7 +92,7 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', () =>
 
 function respond (request: FastifyRequest, reply: FastifyReply): Skip | undefined {
   const cache = stateOf(request).attributes?.cache
-  if (cache === undefined) return notDeclared
+  if (cache === undefined) return notConfigured
   if (stateOf(request).failed || reply.statusCode >= 400) return notForErrors
   if (!isRetrieval(request)) return notRetrieval
   if (!recordOf(request, reply).isReached) return notFromHandler

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { addLink, serializeLink, type LinkAttributes } from '../lib/full/link.js'
-import { listener, Skip } from '../lib/full/listener.js'
+import { listener, Skip, notConfigured } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { routeName } from '../lib/routing/route-table.js'
 
@@ -11,7 +11,6 @@ declare module 'fastify' {
   }
 }
 
-const notConfigured = new Skip('not configured')
 const failed = new Skip('the response is about an error')
 
 /** Sets `Link` from the route's `links` and from `request.addLink`, after the values that the header already has. */

@@ -1,6 +1,6 @@
 import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
-import { afterBody, listener, Skip } from '../lib/full/listener.js'
+import { afterBody, listener, Skip, notConfigured } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { notFound } from '../lib/routing/route-error.js'
 
@@ -16,7 +16,6 @@ declare module '../lib/lifecycle/request-state.js' {
 
 /** Characters of `Accept-Language`: a longer one is not read. */
 const MAX_HEADER = 500
-const notConfigured = new Skip('not configured')
 const noLanguage = new Skip('the request names no language that is enabled')
 const unchanged = new Skip('the locale is the default')
 

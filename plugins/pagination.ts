@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { badRequest } from '../lib/http/http-errors.js'
 import { addLink } from '../lib/full/link.js'
 import { pathnameOf, targetOf } from '../lib/http/request-target.js'
-import { listener, Skip } from '../lib/full/listener.js'
+import { listener, notConfigured } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { PaginationSettings, RoutePagination } from '../lib/options.js'
@@ -40,7 +40,6 @@ interface Pagination {
 
 /** Keeps the product of page and limit a safe integer. */
 const MAX_PAGE = 999_999_999
-const notConfigured = new Skip('not configured')
 
 /** Reads page, limit, sort and direction from the query, on routes with pagination. Invalid values: 400. */
 export const pagination = listener('kernel.request', 'pagination', (app, { pagination: settings = {} }) => {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { NotFoundError, ParamConversionError } from '../lib/http/http-errors.js'
-import { listener, notDeclared, ofDiagnosticHandler } from '../lib/full/listener.js'
+import { listener, notConfigured, ofDiagnosticHandler } from '../lib/full/listener.js'
 import { attributesOf, stateOf } from '../lib/lifecycle/request-state.js'
 import type { RouteAttributes } from '../lib/options.js'
 import { checkConverters, paramConversions, type ParamConversion } from '../lib/full/param-conversion.js'
@@ -26,7 +26,7 @@ export const paramConverter = listener('kernel.controller', 'param-converter', (
   return (request) => {
     const state = stateOf(request)
     const params = state.attributes?.params
-    if (params === undefined) return notDeclared
+    if (params === undefined) return notConfigured
     if (state.failed) return ofDiagnosticHandler
     const declared = conversions.get(params) as readonly ParamConversion[]
     const sent = request.params as Record<string, unknown>

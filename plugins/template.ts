@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { listener, notDeclared, ofDiagnosticHandler } from '../lib/full/listener.js'
+import { listener, notConfigured, ofDiagnosticHandler } from '../lib/full/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { routeName } from '../lib/routing/route-table.js'
 
@@ -38,7 +38,7 @@ export const template = listener('kernel.controller', 'template', (
   return (request) => {
     const state = stateOf(request)
     const name = state.attributes?.template
-    if (name === undefined) return notDeclared
+    if (name === undefined) return notConfigured
     if (state.failed) return ofDiagnosticHandler
     state.template = name
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
+import { JSDOM } from 'jsdom'
 import { LogController, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteShorthandOptions } from 'fastify'
 import { firstOwnFrame } from '../lib/errors/stack-frame.js'
 import { outcomeSentence } from '../lib/parts/overview/index.js'
@@ -9,6 +10,7 @@ import { inBothModes } from './support/modes.js'
 
 type Exception = { name: string, message: string }
 const later = () => new Promise(resolve => setTimeout(resolve, 5))
+const lineOf = (name: string) => readFileSync(import.meta.filename, 'utf8').split('\n').findIndex((text) => text.endsWith(` // ${name}`)) + 1
 const chainOf = (exceptions: Exception[]) => exceptions.map(({ name, message }) => `${name}: ${message}`)
 
 async function outcomeOf (app: FastifyInstance, request: object): Promise<{ status: number, chain: string[] }> {
@@ -511,12 +513,54 @@ inBothModes('the hook that an overview names is the one that has raised the erro
   t.match(await sentence('/hook'), /^Error: refused \(.*\)\. The preHandler hook "authenticate" raised an error\.$/)
 })
 
+inBothModes('the failure of a not-found handler is not called a missing route', async (t, build) => {
+  const app = await build((app) => {
+    app.register(async (scope) => {
+      scope.setNotFoundHandler(() => { throw new TypeError('not rendered') })
+      scope.get('/gone', (_request, reply) => reply.callNotFound())
+    }, { prefix: '/handler' })
+    app.register(async (scope) => {
+      scope.setNotFoundHandler(() => 'nothing here')
+      scope.addHook('onRequest', async function limit () { throw new Error('slow down') })
+    }, { prefix: '/hook' })
+  })
+  const why = 'the not-found handler or its hook failed with TypeError'
+  for (const [url, summary] of [
+    ['/handler/unknown', `No route matches GET /handler/unknown; 1 route is declared; ${why}.`],
+    ['/handler/gone', `GET /handler/gone matched, and reply.callNotFound() was called; ${why}.`],
+    ['/hook/unknown', 'The hook limit of onRequest raised Error.']
+  ] as const) {
+    const { body } = await app.inject({ url, headers: { accept: 'text/html' } })
+    const text = JSDOM.fragment(body).textContent ?? ''
+    t.ok(text.includes(summary), `${url}: ${/(?:No route matches|GET \S+ matched|The hook)[^.]*\./.exec(text)?.[0]}`)
+  }
+})
+
+inBothModes('a handler that has exceeded its time is shown with the code that it waits for', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', { handlerTimeout: 20 }, () => new Promise(() => {})) // timeout
+  })
+  const { collectors, exceptions } = await profileOf(app, await app.inject('/'))
+  t.match(exceptions, [{ code: 'FST_ERR_HANDLER_TIMEOUT' }])
+  t.match(collectors.waiting, { in: { name: 'the handler', source: `${import.meta.filename}:${lineOf('timeout')}` } })
+})
+
+inBothModes('the error of a page is not one of the other errors', async (t, build) => {
+  const app = await build((app) => {
+    app.setErrorHandler(async () => ({ problem: true }))
+    app.get('/', { onSend: async () => {} }, () => { throw new Error('first') })
+    app.addHook('preSerialization', async () => { throw new Error('not serialized') })
+  })
+  const { body } = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+  t.match(JSDOM.fragment(body).textContent, /Other errors\s+Error: first(?!;)/)
+})
+
 inBothModes('an error without calls of the application has the place of its first member', async (t, build) => {
   const app = await build((app) => {
     app.get('/', () => Promise.any([Promise.reject(new Error('one')), Promise.reject(new TypeError('two'))])) // rejected
   })
   const { exceptions } = await profileOf(app, await app.inject('/'))
-  const line = readFileSync(import.meta.filename, 'utf8').split('\n').findIndex((text) => text.endsWith(' // rejected')) + 1
+  const line = lineOf('rejected')
   t.match(firstOwnFrame(exceptions), { file: import.meta.filename, line })
   const { body } = await app.inject({ url: '/', headers: { accept: 'text/html' } })
   t.match(body, `failures.test.ts:${line}`)

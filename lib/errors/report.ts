@@ -14,6 +14,7 @@ import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rootCause } from './root-cause.js'
 import { isInternal, packageOf, placeOf, splitStack, stackFrames, textOfStack } from './stack-frame.js'
+import { nameOf } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -186,17 +187,19 @@ function isCalledIn (exceptions: readonly FlattenedException[], name: string): b
 }
 
 function unroutedSentence (request: FastifyRequest): string | null {
-  const { failed, recording: { routeError, raised, raisedBy }, route } = stateOf(request)
+  const { failed, recording: { declined, failure, routeError, raised, raisedBy }, route } = stateOf(request)
   const { method } = request
-  const isUnrouted = routeError !== null || raisedBy?.listener === 'router'
+  const isOfNotFound = failure?.isOfNotFound === true && failure.error !== declined && raisedBy === null
+  const then = isOfNotFound ? `; the not-found handler or its hook failed with ${thrownAs(nameOf(raised))}` : ''
   const error = failed ? raised : routeError
+  const isUnrouted = raisedBy?.listener === 'router' || (routeError !== null && error === routeError)
   if (isUnrouted && error instanceof MethodNotAllowedError) {
     return `The path has routes for ${String(error.headers.allow)}, and none for ${method}.`
   }
-  if (request.is404 && route !== null) return `${route.name} matched, and reply.callNotFound() was called.`
-  if (!isUnrouted) return null
+  if (request.is404 && route !== null) return `${route.name} matched, and reply.callNotFound() was called${then}.`
+  if (!isUnrouted && !isOfNotFound) return null
   const routes = counted(servicesOf(request).routeTable.routes.length, 'route is', 'routes are')
-  return `No route matches ${method} ${pathnameOf(request)}; ${routes} declared.`
+  return `No route matches ${method} ${pathnameOf(request)}; ${routes} declared${then}.`
 }
 
 function causeClause (exceptions: readonly FlattenedException[]): string {

@@ -65,7 +65,7 @@ export interface Listener<S extends Stage> {
 }
 
 /** Reasons of listeners of the controller. */
-export const notDeclared = new Skip('not configured')
+export const notConfigured = new Skip('not configured')
 export const ofDiagnosticHandler = new Skip('the diagnostic handler declares no attributes')
 
 const nothingRaised = new Skip('nothing was raised')

@@ -20,7 +20,7 @@ export function unfinishedProfile (
   const mask = maskOf(request)
   const hasFailed = failure !== null || routeError !== null
   // Of a request that has not failed, the first error that was captured is the one that its profile is about.
-  const others = (hasFailed ? otherErrors : otherErrors.slice(1))
+  const others = (hasFailed ? otherErrors.filter((error) => error !== failure?.error) : otherErrors.slice(1))
     .map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) }))
   const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
   return {

@@ -109,7 +109,9 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
       return
     }
     recordUnserializable(request, reply, error)
-    recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler' }
+    const isOfNotFound = recording.events?.currentCode.by === 'not-found handler'
+    recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler', isOfNotFound }
+    if (read(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') recording.collect('waiting', waitingOf(request, reply))
     if (debug) recording.failure.calls = withStackLimit(MAX_CALLS, () => new Error())
     if (earlier !== null) {
       recording.failure.after = 'failure'

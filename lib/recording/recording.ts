@@ -56,10 +56,11 @@ export class Recording {
 
   /**
    * The error that the response is about, which may be undefined or null itself, and whether it was raised after the
-   * handler had returned or sent its response, or after an earlier failure. `calls`: an error whose stack led to the
-   * failure, in debug mode. Null where there is none.
+   * handler had returned or sent its response, or after an earlier failure. `isOfNotFound`: while the not-found handler
+   * of the application, or its hook, ran. `calls`: an error whose stack led to the failure, in debug mode. Null where
+   * there is none.
    */
-  failure: { error: unknown, after: 'handler' | 'failure' | null, calls?: Error } | null = null
+  failure: { error: unknown, after: 'handler' | 'failure' | null, isOfNotFound?: boolean, calls?: Error } | null = null
   /** The listener or hook that raised it, where one did. */
   raisedBy: { stage: string, listener: string } | null = null
   /** Further errors, in the order in which they occurred: see `addError`. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { Skip, type Answer, type RequestHook } from '../listener.js'
+import { Skip, type Answer, type RequestHook, notConfigured } from '../listener.js'
 import { routeConfigOf, stateOf, type RouteConfig } from '../../lifecycle/request-state.js'
 import type { SecurityContext } from './context.js'
 
@@ -8,7 +8,6 @@ export type Check = (context: SecurityContext) => boolean | Promise<boolean>
 
 type Compile<Name extends 'security' | 'isGranted'> = (declared: NonNullable<RouteConfig[Name]>, url: string) => Check
 
-const notConfigured = new Skip('not configured')
 const errorPass = new Skip('not in an error pass')
 
 /** Makes the listener of an attribute that is checked before the handler. `load` returns the compiler of its values. */
