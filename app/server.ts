@@ -4,11 +4,8 @@ import pino, { type DestinationStream } from 'pino'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { readEnvironment, type Environment } from './environment.js'
-import { printFailure, routesOf, serveFailure } from './failed-start.js'
+import { printFailure, routesOf } from './failed-start.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
-
-/** Whether `npm run dev` starts it: the log is for people, and the browser shows why a start has failed. */
-const isDevelopment = process.argv.includes('--dev')
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
 const MAX_WAITING = 1024 * 1024
@@ -16,23 +13,19 @@ const MAX_WAITING = 1024 * 1024
 /** Starts the service that `npm start` runs. */
 async function start (): Promise<void> {
   const environment = readEnvironment()
-  const { host, port, logLevel: level, options: hindsight } = environment
+  const { host, port, logLevel, options: hindsight } = environment
   let app: FastifyInstance | undefined
   try {
     const { default: Fastify } = await import('fastify')
     // It reads the environment too, so it is loaded after the check of the environment.
     const { default: application, options } = await import('./app.js')
     const trustProxy = hindsight.trustedProxies?.length ? hindsight.trustedProxies : false
-    const output = isDevelopment ? { transport: { target: 'pino-pretty' } } : { stream: logDestination() }
-    app = Fastify({ ...options, logger: { level, ...output }, trustProxy })
+    app = Fastify({ ...options, logger: { level: logLevel, stream: logDestination() }, trustProxy })
     await app.register(application, { hindsight })
     await app.listen({ host, port })
   } catch (error) {
     await app?.close()
-    const routes = routesOf(app)
-    printFailure(error, routes)
-    if (isDevelopment) await serveFailure(error, routes, { host, port })
-    return
+    return printFailure(error, routesOf(app))
   }
   // After the start: a process that could not start would otherwise end with the exit code 0.
   closeGracefully(app, environment)

@@ -14,6 +14,8 @@ const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
 const FOLDERS = ['app', 'cli', 'lib', 'plugins', 'routes', 'test/contract']
 const READERS = { readAsset, readText }
+/** It needs fastify-cli, which is not installed with the package. */
+const DEVELOPMENT = join(ROOT, 'app/dev.ts')
 const SOURCE = /(?<!\.d)\.ts$/
 
 rmSync(DIST, { recursive: true, force: true })
@@ -21,7 +23,7 @@ const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
 execFileSync(process.execPath, [compiler, '-p', join(import.meta.dirname, 'tsconfig.json')], { stdio: 'inherit' })
 for (const folder of FOLDERS) {
   cpSync(join(ROOT, folder), join(DIST, folder), { recursive: true, filter: (path) => !SOURCE.test(path) })
-  for (const path of filesIn(join(ROOT, folder)).filter((path) => SOURCE.test(path))) {
+  for (const path of filesIn(join(ROOT, folder)).filter((path) => SOURCE.test(path) && path !== DEVELOPMENT)) {
     const text = eraseTypes(readFileSync(path, 'utf8'), (node) => {
       throw new Error(`${path}: the types of ${node.getText()} cannot be erased`)
     })

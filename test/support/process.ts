@@ -34,10 +34,9 @@ export function startCommand (preload: string[] = []): Command {
   return scriptCommand('start', preload)
 }
 
-/** What `npm run dev` watches over: `npm start` for development. */
+/** What `npm run dev` watches over. */
 export function devCommand (preload: string[] = []): Command {
-  const { args, env } = startCommand(preload)
-  return { args: [...args, '--dev'], env }
+  return { args: ['--enable-source-maps', '--import=tsx', ...preload, 'app/dev.ts'], env: {} }
 }
 
 /** The application as fastify-cli starts it. */
