@@ -2,10 +2,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
-import { JSDOM } from 'jsdom'
 import type { FastifyInstance } from 'fastify'
 import { toolbarAssets } from '../../lib/reading/pages/layout.js'
 import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
+import { parseHtml } from '../support/parse-html.js'
 
 const HTML = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Ü</title></head><body><p>Ü</p></body></html>\n'
 const BAR = /<hindsight-toolbar>.*<\/hindsight-toolbar>/s
@@ -50,7 +50,7 @@ async function start (t: Test, options: BuildOptions = {}, setup: Setup = () => 
 }
 
 function barOf (body: string): DocumentFragment | null {
-  const template = new JSDOM(body).window.document.querySelector<HTMLTemplateElement>('body > hindsight-toolbar:last-child > template')
+  const template = parseHtml(body).querySelector<HTMLTemplateElement>('body > hindsight-toolbar:last-child > template')
   return template?.content ?? null
 }
 

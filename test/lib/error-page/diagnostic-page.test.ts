@@ -11,13 +11,14 @@ import { testdir } from '../../support/folder.js'
 import { inBothModes } from '../../support/modes.js'
 import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
 import { record, sampleReport } from '../errors/sample.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 const HERE = 'test/lib/error-page/diagnostic-page\\.test\\.ts'
 const HTML = { accept: 'text/html' }
 
 async function page (app: FastifyInstance, request: InjectOptions): Promise<Document> {
   const { body } = await app.inject({ ...request, headers: { ...HTML, ...request.headers } })
-  return new JSDOM(body).window.document
+  return parseHtml(body)
 }
 
 async function report (app: FastifyInstance, request: InjectOptions): Promise<ErrorReport> {
@@ -237,7 +238,7 @@ inBothModes('an AggregateError shows the common cause, or the number of each kin
   // Each link to a frame has the absolute path of the project: its length is not part of the size that is checked.
   const size = Buffer.byteLength(body.replaceAll(process.cwd(), ''))
   t.ok(size <= 59_000, `${size} bytes`)
-  const wrapped = new JSDOM(body).window.document
+  const wrapped = parseHtml(body)
   t.equal(wrapped.querySelectorAll('#exceptions details[open] .excerpt').length, 0, 'its source is above')
   t.ok(wrapped.querySelectorAll('.members .above').length >= 6)
   t.notMatch(texts(wrapped, '.members, #logs pre, .trace pre').join(), '\\n')
@@ -587,7 +588,7 @@ inBothModes('the header and the log line name a file of the application, or no f
 })
 
 function textsOf (body: string, selector: string): string[] {
-  return [...new JSDOM(body).window.document.querySelectorAll(selector)].map((element) => (element.textContent ?? '').replace(/\s+/g, ' ').trim())
+  return [...parseHtml(body).querySelectorAll(selector)].map((element) => (element.textContent ?? '').replace(/\s+/g, ' ').trim())
 }
 
 inBothModes('the page names the handler or hook that raised the error', async (t, build, mode) => {

@@ -1,11 +1,11 @@
-import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { highlight } from '../../../lib/error-page/exceptions.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 /** Lines with the classes of what is coloured: `k:const a = n:1`. */
 function shown (lines: string[], file = 'a.ts', mark: Parameters<typeof highlight>[2] = null): string[] {
   return highlight(lines, file, mark).map((line) => {
-    const { document } = new JSDOM(`<p>${line}</p>`).window
+    const document = parseHtml(`<p>${line}</p>`)
     return [...document.querySelector('p')?.childNodes ?? []].map((node) => {
       const name = (node as Partial<Element>).className
       return name === undefined ? node.textContent : `‹${name}:${node.textContent}›`
@@ -41,7 +41,7 @@ t.test('any source is shown as text, without markup of its own', async (t) => {
   for (const file of ['a.ts', 'a.tsx', 'a.js', 'a.html']) {
     for (const one of hostile) {
       const lines = [one, `x ${one}${one} y`, one.repeat(200)]
-      const { document } = new JSDOM(`<pre>\n${highlight(lines, file, { line: 1, column: 4 }).join('\n')}</pre>`).window
+      const document = parseHtml(`<pre>\n${highlight(lines, file, { line: 1, column: 4 }).join('\n')}</pre>`)
       const pre = document.querySelector('pre')
       t.equal(pre?.textContent, lines.join('\n'), `${file}: ${one}`)
       t.same([...pre?.querySelectorAll('*') ?? []].filter(

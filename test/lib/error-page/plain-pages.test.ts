@@ -1,9 +1,9 @@
-import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { plainStack, renderShortError } from '../../../lib/error-page/plain-pages.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 t.test('the short error has the status and the reference, and no detail', async (t) => {
-  const { document } = new JSDOM(renderShortError(503, 'html', { token: 'abc123' })).window
+  const document = parseHtml(renderShortError(503, 'html', { token: 'abc123' }))
   t.equal(document.title, 'An Error Occurred: Service Unavailable')
   t.match(document.body.textContent, /503 Service Unavailable[^]*Reference: abc123/)
   t.equal(document.querySelectorAll('style, script, link, [style]').length, 0)
@@ -15,7 +15,7 @@ t.test('the short error has the status and the reference, and no detail', async 
 
 t.test('the short error has the detail that it is given, whatever was raised', async (t) => {
   const detail = [new Error('first <b>'), 'second'].map(plainStack).join('\n\n')
-  const { document } = new JSDOM(renderShortError(500, 'html', { detail })).window
+  const document = parseHtml(renderShortError(500, 'html', { detail }))
   t.match(document.querySelector('pre')?.textContent, /^Error: first <b>\n[^]*\nsecond$/)
   t.equal(JSON.parse(renderShortError(500, 'json', { detail })).detail, detail)
   t.match(renderShortError(500, 'text', { detail }), /\n {4}Error: first <b>\n[^]*\n {4}second\n$/)

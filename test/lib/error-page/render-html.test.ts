@@ -1,4 +1,3 @@
-import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { flattenError } from '../../../lib/errors/masked-exceptions.js'
 import { editorLink } from '../../../lib/view/editor.js'
@@ -8,11 +7,12 @@ import type { ErrorReport } from '../../../lib/errors/report.js'
 import { record, sampleReport } from '../errors/sample.js'
 import { htmlChecker } from '../../support/html-checker.js'
 import { everyday, hostile } from './serve.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 const NONCE = { script: 'c2NyaXB0', style: 'c3R5bGU=' }
 
 function page (changes: Partial<ErrorReport> = {}): Document {
-  return new JSDOM(renderReport(sampleReport(changes), 'html', NONCE)).window.document
+  return parseHtml(renderReport(sampleReport(changes), 'html', NONCE))
 }
 
 function texts (document: Document, selector: string): string[] {
@@ -101,7 +101,7 @@ t.test('an error without a frame of the application has no such place', async (t
 
 t.test('the copied Markdown has the report', async (t) => {
   const report = sampleReport()
-  const { document } = new JSDOM(renderReport(report, 'html', NONCE)).window
+  const document = parseHtml(renderReport(report, 'html', NONCE))
   t.equal(document.querySelector('#as-markdown')?.textContent, renderReport(report, 'text', NONCE))
   t.same(texts(document, 'a.copies-of'), ['Copy for an AI assistant'])
   const stored = page({ profile: { token: 'abc123', url: '/_profiler/abc123' } })
@@ -111,7 +111,7 @@ t.test('the copied Markdown has the report', async (t) => {
 t.test('links open the editor', async (t) => {
   const frames = [frame('/srv/routes/a b.ts', true), frame('/srv/node_modules/dep/a.js', false, 9), frame('node:events', false)]
   const body = renderReport(sampleReport({ exceptions: [exception({ frames })] }), 'html', NONCE, editorLink({ editor: 'vscode' }))
-  const { document } = new JSDOM(body).window
+  const document = parseHtml(body)
   t.same([...document.querySelectorAll('main a[href^=vscode]')].map((link) => link.getAttribute('href')), [
     'vscode://file/srv/routes/a%20b.ts:3:5', 'vscode://file/srv/routes/a%20b.ts:3:5',
     'vscode://file/srv/routes/a%20b.ts:3:5', 'vscode://file/srv/node_modules/dep/a.js:9:5'
@@ -152,7 +152,7 @@ t.test('hints are shown with their code', async (t) => {
 
 t.test('missing data leaves no empty element', async (t) => {
   const { raisedBy: _raisedBy, profile: _profile, ...report } = sampleReport({ exceptions: [] })
-  const document = new JSDOM(renderReport(report, 'html', NONCE)).window.document
+  const document = parseHtml(renderReport(report, 'html', NONCE))
   t.same(texts(document, 'h1'), ['Not Found'])
   t.equal(document.querySelector('.chain, .where'), null)
   t.equal(page({ profile: { token: 'x', url: 'javascript:alert(1)' } }).querySelector('a[href^=javascript]'), null)
@@ -162,7 +162,7 @@ t.test('the page has less than 60 kB', async (t) => {
   const body = renderReport(
     sampleReport({ logs: Array.from({ length: 40 }, () => record('debug', 'Notified event "kernel.request".', { a: 1 })) }), 'html', NONCE
   )
-  const document = new JSDOM(body).window.document
+  const document = parseHtml(body)
   t.ok(body.length < 60_000, `${body.length} characters`)
   const inlined = texts(document, 'style, script').join('').length
   t.ok(inlined < 30_000, `${inlined} of style and script`)

@@ -1,10 +1,10 @@
 import t from 'tap'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
-import { JSDOM } from 'jsdom'
 import ts from 'typescript'
 import { pluginOf, routeCode, type Hint, type RouteCode } from '../../../lib/errors/hints.js'
 import { build } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 function declare (app: FastifyInstance): void {
   app.get('/orders/:id', async () => 'x')
@@ -52,7 +52,7 @@ inBothModes('the page of a failure has its hints, and a route to declare', async
   const page = async (request: InjectOptions, expected = 404): Promise<Document> => {
     const { statusCode, body } = await app.inject({ ...request, headers: { accept: 'text/html', ...request.headers } })
     t.equal(statusCode, expected)
-    return new JSDOM(body).window.document
+    return parseHtml(body)
   }
   const first = async (request: InjectOptions, expected?: number) => (await page(request, expected)).querySelector('.hint')?.textContent
   const near = await page({ url: '/oders/7' })
@@ -119,7 +119,7 @@ t.test('a new service without routes shows the first steps', async (t) => {
 inBothModes('the first page has a route to save and a link to the profiles', async (t, build, mode) => {
   const app = await build()
   const get = async (accept: string): Promise<string> => (await app.inject({ url: '/', headers: { accept } })).body
-  const card = new JSDOM(await get('text/html')).window.document.querySelector('.hint')
+  const card = parseHtml(await get('text/html')).querySelector('.hint')
   t.equal(card?.querySelector('h2')?.textContent, 'Welcome to Hindsight')
   t.equal(card?.querySelector('p')?.textContent, mode === 'full'
     ? 'The application runs, and has no route for / yet. It must be restarted after each change: npm run dev does that, and npm start does not. ' +
@@ -132,7 +132,7 @@ inBothModes('the first page has a route to save and a link to the profiles', asy
   const other = await build(undefined, { profiler: false })
   const { headers, body } = await other.inject({ url: '/', headers: { accept: 'text/html' } })
   t.match(headers['content-type'], 'text/html')
-  const [found] = new JSDOM(body).window.document.querySelectorAll('.hint a')
+  const [found] = parseHtml(body).querySelectorAll('.hint a')
   t.equal(found?.getAttribute('href'), mode === 'full' ? '/_profiler/' : undefined, 'no link to pages that do not exist')
   if (mode === 'full') t.match(await get('text/markdown'), /\n```\n\n- `GET \/_profiler\/`: shows the profile of every request\.\n/)
 })

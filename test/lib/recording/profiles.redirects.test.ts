@@ -3,9 +3,9 @@ import { rmSync } from 'node:fs'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { JSDOM } from 'jsdom'
 import { profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 inBothModes('a followed redirect is the parent of the next request, without a marker in the URL', async (t, build) => {
   const app = await build(app => {
@@ -38,7 +38,7 @@ inBothModes('the target of a redirect is called so, and an injected request a su
   const { token } = await profileOf(app, await app.inject('/from'))
   const target = await profileOf(app, await app.inject('/to'))
   t.equal(target.followOf, token)
-  const documentOf = async (path: string) => new JSDOM((await app.inject({ url: `/_profiler/${path}`, headers: { accept: 'text/html' } })).body).window.document
+  const documentOf = async (path: string) => parseHtml((await app.inject({ url: `/_profiler/${path}`, headers: { accept: 'text/html' } })).body)
   const related = async (token: string) => [...(await documentOf(token)).querySelectorAll('.relatives')]
     .map((list) => [list.previousElementSibling?.textContent, [...list.querySelectorAll('.url')].map(({ textContent }) => textContent)])
   t.same(await related(token), [['Redirected to', ['http://localhost/to']], ['Sub-requests', ['http://localhost/injected']]])

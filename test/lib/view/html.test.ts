@@ -1,10 +1,10 @@
-import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { html } from '../../../lib/view/html.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 t.test('html escapes in text and in attributes', async (t) => {
   const hostile = '"\'`><b onclick=alert(1)>&amp;</script>\0\u202e'
-  const { document } = new JSDOM(html`<p title="${hostile}">${hostile}</p>`).window
+  const document = parseHtml(html`<p title="${hostile}">${hostile}</p>`)
   const p = document.querySelector('p')
   const shown = '"\'`><b onclick=alert(1)>&amp;</script>␀⟨U+202E⟩'
   t.equal(p?.title, shown)

@@ -2,13 +2,13 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { JSDOM } from 'jsdom'
 import type { HindsightOptions } from '../../../lib/options.js'
 import { recordQuery } from '../../../lib/queries/observe.js'
 import type { Profile } from '../../../lib/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
 import { inBothModes, type Build } from '../../support/modes.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 type Settings = Exclude<HindsightOptions['profiler'], string | false | undefined>
 
@@ -28,7 +28,7 @@ async function services (build: Build, settings: Settings = {}): Promise<{ shop:
   return { shop, stock, origin }
 }
 
-const documentOf = (page: string): Document => new JSDOM(page).window.document
+const documentOf = (page: string): Document => parseHtml(page)
 
 async function pageOf (app: FastifyInstance, token: string, query: string): Promise<string> {
   return (await app.inject({ url: `/_profiler/${token}?${query}`, headers: { accept: 'text/html' } })).body

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import { JSDOM } from 'jsdom'
 import { failure, profile } from '../../lib/parts/fixture.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { sample } from '../../lib/parts/sample.js'
 import { htmlChecker } from '../../support/html-checker.js'
 import { inBothModes, type Build } from '../../support/modes.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
 const json = { accept: 'application/json' }
@@ -24,7 +24,7 @@ inBothModes('a comparison is HTML or JSON, by Accept or the path', async (t, bui
   const { body, headers, statusCode } = await app.inject({ url: '/_profiler/00000c/compare/00000b', headers: html })
   t.equal(statusCode, 200)
   t.match(headers['content-security-policy'], /default-src 'none'/)
-  const document = new JSDOM(body).window.document
+  const document = parseHtml(body)
   t.match(document.querySelector('.lead')?.textContent, /^3 differences, \d+ values are equal\.$/)
   t.same([...document.querySelectorAll('.part h2')].slice(0, 2).map((title) => title.textContent), ['Status and route', 'Errors'])
   t.same([...document.querySelectorAll('#of-outcome tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent)), [['status', '200', '404']])
@@ -40,7 +40,7 @@ inBothModes('a comparison is HTML or JSON, by Accept or the path', async (t, bui
 
 inBothModes('two selected profiles are compared', async (t, build) => {
   const app = await start(build)
-  const list = new JSDOM((await app.inject({ url: '/_profiler/', headers: html })).body).window.document
+  const list = parseHtml((await app.inject({ url: '/_profiler/', headers: html })).body)
   t.equal(list.querySelector('form#compare')?.getAttribute('action'), '/_profiler/compare')
   t.same(
     [...list.querySelectorAll('tbody input[name=profile][form=compare]')].map((box) => box.getAttribute('value')), ['00000d', '00000b', '00000a', '00000c']
@@ -75,7 +75,7 @@ inBothModes('text of requests is escaped', async (t, build) => {
   const findings = htmlChecker({ 'aria-label-misuse': 'off', 'prefer-native-element': 'off' })
   for (const url of ['/_profiler/00000c/compare/00000d', '/_profiler/00000d/compare/00000b', '/_profiler/00000d/compare/00000d']) {
     const { body } = await app.inject({ url, headers: html })
-    const document = new JSDOM(body).window.document
+    const document = parseHtml(body)
     t.equal(document.querySelectorAll('main :is(script, img, b, iframe, [onerror], [style])').length, 0, url)
     t.same(await findings(body), [], url)
   }

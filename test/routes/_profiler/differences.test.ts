@@ -1,13 +1,13 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import type { ShownDifference } from '../../../lib/reading/compare/last-success.js'
 import { get, listen, statusOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 import { htmlChecker } from '../../support/html-checker.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 const json = { accept: 'application/json' }
 
@@ -78,7 +78,7 @@ t.test('the fragment is HTML by default, valid and without scripts', async (t) =
     } = await app.inject({ url: `/_profiler/${failure}/differences`, headers })
     t.same([type, cache], ['text/html; charset=utf-8', 'no-store'])
     t.match(policy, "default-src 'none'")
-    const { document } = new JSDOM(body).window
+    const document = parseHtml(body)
     t.same(
       [...document.querySelectorAll('tbody tr')].map((row) => [...row.children].map(({ textContent }) => textContent))[0], ['request body count', '1', '2']
     )

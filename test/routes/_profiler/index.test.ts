@@ -4,7 +4,6 @@ import type { Test } from 'tap'
 import formbody from '@fastify/formbody'
 import fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
-import { JSDOM } from 'jsdom'
 import { readProfile } from '../../../lib/store/read-profile.js'
 import { Profiler, type ProfilerOptions } from '../../../lib/store/profiler.js'
 import { MemoryStorage } from '../../../lib/store/memory.js'
@@ -17,6 +16,7 @@ import { HOSTILE } from '../../lib/parts/hostile.js'
 import { inBothModes } from '../../support/modes.js'
 import { visible } from '../../../lib/view/visible.js'
 import { sample } from '../../lib/parts/sample.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
@@ -29,7 +29,7 @@ async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<
 
 const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const json = { accept: 'application/json' }
-const page = (body: string) => new JSDOM(body).window.document
+const page = (body: string) => parseHtml(body)
 
 t.test('a profile is HTML for browsers and JSON for programs', async t => {
   const app = await start(t)

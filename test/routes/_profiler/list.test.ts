@@ -1,5 +1,4 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import type { Profile } from '../../../lib/store/profile.js'
 import { Profiler } from '../../../lib/store/profiler.js'
@@ -9,6 +8,7 @@ import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../lib/parts/fixture.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { inBothModes } from '../../support/modes.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html' }
 
@@ -18,7 +18,7 @@ async function start (t: Test): Promise<{ app: FastifyInstance, save: (...profil
   app.decorate('hindsight', { profiler, debug: false, editor: null, parts } as never)
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
-  const load = async (path = '') => new JSDOM((await app.inject({ url: `/_profiler/${path}`, headers: html })).body).window.document
+  const load = async (path = '') => parseHtml((await app.inject({ url: `/_profiler/${path}`, headers: html })).body)
   return { app, save: (...profiles) => { for (const one of profiles) profiler.save(one) }, load }
 }
 
@@ -101,7 +101,7 @@ inBothModes('a group of equal failures has no number: it would be that of one pa
   const app = await build((app) => app.get('/orders/:id', async () => { throw new Error('the order is locked') }))
   for (let i = 0; i < 5; i++) await app.inject(`/orders/${i}`)
   for (const [query, rows] of [['', 5], ['search?limit=2', 2], ['search?q=error:1', 5]] as const) {
-    const { document } = new JSDOM((await app.inject({ url: `/_profiler/${query}`, headers: html })).body).window
+    const document = parseHtml((await app.inject({ url: `/_profiler/${query}`, headers: html })).body)
     t.same([listed(document).length, texts(document, '.equal')], [rows, [' equal failures']], query)
   }
 })
@@ -129,7 +129,7 @@ t.test('presets are links, and the search box keeps the query', async (t) => {
 
 inBothModes('equal filters are one state, however they are written', async (t, build) => {
   const app = await build()
-  const load = async (url: string) => new JSDOM((await app.inject({ url, headers: html })).body).window.document
+  const load = async (url: string) => parseHtml((await app.inject({ url, headers: html })).body)
   const hrefs = (document: Document, selector: string) =>
     [...document.querySelectorAll(selector)].filter(({ textContent }) => textContent === 'Failures').map((link) => link.getAttribute('href'))
   const home = await load('/_profiler/')
@@ -179,7 +179,7 @@ inBothModes('the latest profile is none that a browser requested by itself', asy
       t.match((await app.inject(`${location}.json`)).json(), { url: /\/broken$/ }, `${address} of application ${i}`)
     }
     t.match((await app.inject('/_profiler/latest.md?url=sw.js')).headers.location, /\/[0-9a-f]{6}\.md$/)
-    const document = new JSDOM((await app.inject('/_profiler/search?url=/sw.js')).body).window.document
+    const document = parseHtml((await app.inject('/_profiler/search?url=/sw.js')).body)
     const [row] = document.querySelectorAll('.profiles tbody tr')
     t.equal(row?.className, 'is-noise')
     t.notOk(row?.querySelector('.facts'), 'the mark is no value of a collector')
@@ -268,7 +268,7 @@ inBothModes('sub-requests are below their parents, and what follows a redirect i
   })
   for (const url of ['/leaf', '/tree', '/leaf']) await app.inject(url)
   const rows = async (query = '') => {
-    const { document } = new JSDOM((await app.inject({ url: `/_profiler/search?${query}`, headers: html })).body).window
+    const document = parseHtml((await app.inject({ url: `/_profiler/search?${query}`, headers: html })).body)
     return [...document.querySelectorAll('.profiles tbody')].map((body) => [...body.querySelectorAll('tr')].map((row) =>
       `${row.querySelector('td.text')?.firstChild?.textContent}${row.className === 'is-child' ? ' child' : ''}`).join())
   }
@@ -292,7 +292,7 @@ inBothModes('failures of all pages are in groups of one root cause and line', as
     { count: 3, first: { url: /orders\/1$/ }, last: { url: /orders\/3$/ }, routes: ['GET /orders/:id', 'GET /carts/:id'], failure: /^f[0-9a-f]{8}$/ },
     { count: 1, routes: ['GET /other'] }
   ])
-  const load = async (url: string) => new JSDOM((await app.inject({ url, headers: html })).body).window.document
+  const load = async (url: string) => parseHtml((await app.inject({ url, headers: html })).body)
   const document = await load('/_profiler/search?group=failures')
   t.same(texts(document, '.groups tbody .number'), ['3', '1'])
   t.match(document.querySelector('.results .note')?.textContent, '4 failures in 2 groups. A group has one root cause')

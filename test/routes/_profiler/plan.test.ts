@@ -7,6 +7,7 @@ import { findLibrary } from '../../../lib/store/sqlite/availability.js'
 import { build as buildService, profileOf } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
 import { inBothModes } from '../../support/modes.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 const { DatabaseSync } = createRequire(import.meta.url)(findLibrary() as string) as typeof import('@photostructure/sqlite')
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
@@ -70,7 +71,7 @@ inBothModes('a button shows the plan of a query, or why there is none', async (t
 
   const page = await send(app, token, { form_token: formToken, query: '3' }, html)
   t.same(await check(page.body), [])
-  const shown = new JSDOM(page.body).window.document
+  const shown = parseHtml(page.body)
   t.match(shown.querySelector('main')?.textContent, /select \* from item[^]*SCAN item[^]*reads all rows of `item`/)
   t.equal(shown.querySelector('main a')?.getAttribute('href'), `/_profiler/${token}?panel=queries#query-3`)
 })

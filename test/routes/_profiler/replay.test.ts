@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import { execute } from '../../../cli/run.js'
@@ -16,6 +15,7 @@ import { build as buildService, listen, newest, profileOf } from '../../support/
 import { testdir } from '../../support/folder.js'
 import { htmlChecker } from '../../support/html-checker.js'
 import { inBothModes } from '../../support/modes.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
 const json = { accept: 'application/json' }
@@ -91,7 +91,7 @@ inBothModes('a safe request is sent again, has its own profile, and both are com
   t.equal(again.parent, undefined, 'it is nobody\'s child')
   const comparison = (await app.inject({ url: String(response.headers.location), headers: json })).json()
   t.same(comparison.sections.flatMap(({ name, differences }: { name: string, differences: unknown[] }) => name === 'durations' ? [] : differences), [])
-  const page = new JSDOM((await app.inject({ url: `/_profiler/${other}`, headers: html })).body).window.document
+  const page = parseHtml((await app.inject({ url: `/_profiler/${other}`, headers: html })).body)
   t.match(page.querySelector('.panel')?.textContent, `This request replays ${first.token}: differences`)
   t.match((await app.inject({ url: `/_profiler/${first.token}`, headers: html })).body, `href="/_profiler/${first.token}/replay"`)
 })
@@ -113,7 +113,7 @@ inBothModes('an unsafe method needs a confirmation', async (t, build) => {
   )
   t.equal(orders.length, 1)
   const { body } = await app.inject({ url: `/_profiler/${first.token}/replay`, headers: html })
-  const page = new JSDOM(body).window.document
+  const page = parseHtml(body)
   t.match(page.querySelector('.sent')?.textContent, /^POST \/orders\n[^]*\n\n\{"amount":2,"password":"\*{6}"\}$/)
   t.match(page.querySelector('.warning')?.textContent, 'POST may have side effects (RFC 9110, section 9.2.1)')
   t.same(
@@ -137,7 +137,7 @@ inBothModes('a request is changed in the form: what is masked keeps its place, a
   const first = await profileOf(app, await app.inject({
     method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' }, headers: { cookie: 'sid=abc', 'x-kind': 'a' }
   }))
-  const load = (body: string): Document => new JSDOM(body).window.document
+  const load = (body: string): Document => parseHtml(body)
   const page = load((await app.inject({ url: `/_profiler/${first.token}/replay`, headers: html })).body)
   const valueOf = (document: Document, name: string): string => document.querySelector<HTMLInputElement>(`.replay form [name=${name}]`)?.value ?? ''
   const shown = Object.fromEntries(['method', 'url', 'headers', 'body'].map((name) => [name, valueOf(page, name)]))
@@ -228,13 +228,13 @@ inBothModes('a request that cannot be sent, or an invalid field, is an error', a
   }
   t.match((await app.inject({ url: '/_profiler/00000c/replay', headers: json })).json(), { status: 409, detail: /refused by the HTTP parser/ })
   t.match((await app.inject({ url: '/_profiler/ffffff/replay', headers: json })).json(), { status: 404 })
-  const page = new JSDOM((await app.inject({ url: '/_profiler/00000a/replay', headers: html })).body).window.document
+  const page = parseHtml((await app.inject({ url: '/_profiler/00000a/replay', headers: html })).body)
   t.match(page.querySelector('.replay form .warning')?.textContent,
     'The profile does not have the whole body: it was truncated. Paste the body that is to be sent.')
   t.equal(page.querySelector('[name=body]')?.hasAttribute('required'), true)
   const empty = await send(app, '00000a', { confirm: '1', body: '' }, html)
   t.match([empty.statusCode, empty.body], [409, 'Its body is not stored as a whole: it was truncated.'])
-  const own = new JSDOM((await app.inject({ url: '/_profiler/00000d/replay', headers: html })).body).window.document
+  const own = parseHtml((await app.inject({ url: '/_profiler/00000d/replay', headers: html })).body)
   t.equal(own.querySelector('.replay form'), null)
   t.equal(orders.length, 0)
   t.match((await send(app, '00000a', { confirm: '1', body: '{"amount":3}' })).json(), { status: 200 })
@@ -321,7 +321,7 @@ inBothModes('text of a request is escaped on the page', async (t, build) => {
   })
   const { body, statusCode } = await app.inject({ url: '/_profiler/3fa94c/replay', headers: html })
   t.equal(statusCode, 200)
-  t.equal(new JSDOM(body).window.document.querySelectorAll('main :is(script, img, b, iframe, [onerror], [style])').length, 0)
+  t.equal(parseHtml(body).querySelectorAll('main :is(script, img, b, iframe, [onerror], [style])').length, 0)
 })
 
 inBothModes('the command sends the request through the service', async (t, build) => {

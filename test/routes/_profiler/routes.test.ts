@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { build as buildService } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
 import { inBothModes } from '../../support/modes.js'
+import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html' }
 const json = { accept: 'application/json' }
@@ -29,7 +29,7 @@ async function declare (app: FastifyInstance): Promise<void> {
 }
 
 const load = async (app: FastifyInstance, url: string): Promise<Document> =>
-  new JSDOM((await app.inject({ url, headers: html })).body).window.document
+  parseHtml((await app.inject({ url, headers: html })).body)
 
 inBothModes('each route has its hooks in order, its place and the numbers of recent profiles', async (t, build) => {
   const app = await build(declare)
@@ -52,7 +52,7 @@ inBothModes('each route has its hooks in order, its place and the numbers of rec
   t.same(hooks(2), ['onRequest authenticate', 'preHandler loadUser', 'onSend sign', 'onError undo', 'onResponse count'])
   t.match(view.routes[0].hooks[0].source, /routes\.test\.ts:\d+$/)
   const { body } = await app.inject({ url: '/_profiler/routes', headers: html })
-  const document = new JSDOM(body).window.document
+  const document = parseHtml(body)
   t.equal(document.querySelectorAll('main :is(script, img, b, [style], [onerror])').length, 0)
   t.match(document.querySelector('main .note')?.textContent, 'Numbers are of the 4 profiles.')
   t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])

@@ -80,7 +80,7 @@ function patternOf (shown: string): RegExp {
     return parts.map((part, i) => {
       if (i % 2 === 0) return part.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
       if (/^ +$/.test(part)) return ' +'
-      if (/ (?:ms|µs|s)$/.test(part)) return '[\\d.]+ (?:ms|µs|s)'
+      if (/ (?:ms|µs|s)$/.test(part)) return '[\\d.,]+ (?:ms|µs|s)'
       if (part.includes(':')) return '\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d'
       return tokens.get(part) ?? `(?<t${part}>[0-9a-f]{6})`
     }).join('')

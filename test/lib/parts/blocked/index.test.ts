@@ -1,5 +1,4 @@
 import { PassThrough } from 'node:stream'
-import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { HindsightOptions } from '../../../../lib/options.js'
@@ -11,6 +10,7 @@ import { build, TOKEN, users } from '../../full/security/support.js'
 import { testdir } from '../../../support/folder.js'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
+import { parseHtml } from '../../../support/parse-html.js'
 
 const OPTIONS: HindsightOptions = {
   cors: [
@@ -26,7 +26,7 @@ const OPTIONS: HindsightOptions = {
     accessControl: [{ path: '/machine', roles: 'ROLE_ADMIN' }, { path: '/admin', roles: ['ROLE_ADMIN', 'ROLE_ROOT'] }]
   }
 }
-const page = (html: string) => new JSDOM(html).window.document
+const page = (html: string) => parseHtml(html)
 const basic = (pair: string) => ({ authorization: `Basic ${Buffer.from(pair).toString('base64')}` })
 const bearer = { authorization: `Bearer ${TOKEN}` }
 const json = { accept: 'application/json', 'content-type': 'application/json' }

@@ -15,6 +15,7 @@ import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
 import { markup, shown, texts } from '../support.js'
 import { declareArticles, queriesOf } from './database.js'
+import { parseHtml } from '../../../support/parse-html.js'
 
 const html = { accept: 'text/html' }
 
@@ -115,7 +116,7 @@ inBothModes('pages of profiles without queries are the same as before', async (t
 inBothModes('the diagnostic page shows the failed query with its place, and the queries before', async (t, build, mode) => {
   const app = await build(declareArticles, { editor: 'vscode' })
   const answer = await app.inject({ url: '/broken/7', headers: html })
-  const page = new JSDOM(answer.body).window.document
+  const page = parseHtml(answer.body)
   const [failed, before] = [...page.querySelectorAll('.hint')] as [Element, Element]
   t.same(texts(failed, 'h2, p'), ['A query failed', 'column "titel" does not exist. Perhaps "title".'])
   t.equal(failed.querySelector('pre')?.textContent, "select id, titel\nfrom articles\nwhere author = 17 and api_token = '******'")

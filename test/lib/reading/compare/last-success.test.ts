@@ -1,4 +1,3 @@
-import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { lastSuccess, renderDifferences, successOf, type ShownDifference } from '../../../../lib/reading/compare/last-success.js'
 import { isSuccess, type Profile } from '../../../../lib/store/profile.js'
@@ -7,6 +6,7 @@ import { recordOf } from '../../../../lib/store/summary.js'
 import { profile } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { sample } from '../../parts/sample.js'
+import { parseHtml } from '../../../support/parse-html.js'
 
 const route = { name: 'orders', pattern: '/orders', params: {}, methods: ['POST'], handler: '/app/a.js:3' }
 const HEADERS = {
@@ -196,7 +196,7 @@ t.test('the fragment has the differences and their links, and text of requests i
   for (const text of ['plain', HOSTILE]) {
     const now = { ...sample(text), route: sample().route, time: '2026-03-01T00:00:00.000Z' }
     const found = await lastSuccess(store, now)
-    const { document } = new JSDOM(renderDifferences(found, '/_profiler')).window
+    const document = parseHtml(renderDifferences(found, '/_profiler'))
     t.match(document.querySelector('h2')?.textContent, /^Differences from the last success 000001$/)
     t.same([...document.querySelectorAll('thead th')].map((head) => head.textContent), ['What', 'Before', 'Now'])
     t.equal(document.querySelectorAll('tbody tr').length, 5)

@@ -1,9 +1,12 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../../app/hindsight.js'
 import type { HindsightOptions } from '../../../../lib/options.js'
 import { build, get, listen, statusOf } from '../../../support/app.js'
-import { nginx } from '../../../support/nginx.js'
+import { connectTo, takePort } from '../../../support/ports.js'
+import { findProgram, missing, serverFolder, startServer } from '../../../support/server-process.js'
 
 const SECRET = 'the inner workings'
 const PUBLIC = '203.0.113.9'
@@ -48,6 +51,34 @@ function routes (app: FastifyInstance): void {
   app.get('/ok', () => 'x')
   app.get('/boom', () => { throw new Error(SECRET) })
   app.get('/page', (_request, reply) => reply.type('text/html').send('<!doctype html><title>x</title><body>x</body>'))
+}
+
+/**
+ * Starts nginx with one server for each text, which is the content of its `server` block without `listen`, until the end of the test; their ports on
+ * 127.0.0.1. Null, and the test is skipped, where there is no nginx.
+ */
+async function nginx (t: Test, servers: string[]): Promise<number[] | null> {
+  const { NGINX } = process.env
+  // A configured path that is wrong must not be replaced silently by another program.
+  const program = NGINX ? existsSync(NGINX) ? NGINX : null : findProgram('nginx', ['/usr/sbin'])
+  if (program === null) return missing(t, 'nginx', 'no nginx: install it (on Debian: apt-get install nginx), or put its path into NGINX')
+  const folder = serverFolder(t, 'nginx')
+  const ports = await Promise.all(servers.map(() => takePort()))
+  writeFileSync(join(folder, 'nginx.conf'), `
+    daemon off;
+    master_process off;
+    pid nginx.pid;
+    error_log stderr;
+    events {}
+    http {
+      access_log off;
+      ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`).join(' ')}
+      ${servers.map((server, i) => `server { listen 127.0.0.1:${ports[i]}; ${server} }`).join('\n      ')}
+    }
+  `)
+  const isReady = async (): Promise<unknown> => await Promise.all(ports.map(connectTo))
+  await startServer(t, program, ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], { folder, isReady })
+  return ports
 }
 
 /** A server in which the header `X-Client` is the address of the client, as if it had connected from there. */

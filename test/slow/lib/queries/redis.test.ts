@@ -1,14 +1,26 @@
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
-import { redisServer } from '../../../support/redis.js'
+import { connectTo, takePort } from '../../../support/ports.js'
+import { findProgram, missing, serverFolder, startServer } from '../../../support/server-process.js'
 
 t.setTimeout(120_000)
 
 const SOURCE = /redis\.test\.ts:\d+:\d+$/
 const system = 'redis'
+
+/** Starts a Redis server, which is stopped after the test; null, and the test is skipped, where there is none. */
+async function redisServer (t: Test): Promise<{ port: number } | null> {
+  const program = findProgram('redis-server')
+  if (program === null) return missing(t, 'Redis', 'no Redis: install it (on Debian: apt-get install redis-server)')
+  const folder = serverFolder(t, 'redis')
+  const port = await takePort()
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder]
+  await startServer(t, program, args, { folder, isReady: async () => await connectTo(port) })
+  return { port }
+}
 
 t.test('ioredis and node-redis, by their channels', async (t) => {
   const server = await redisServer(t)

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import { JSDOM } from 'jsdom'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { hindsight } from '../../../../../app/hindsight.js'
 import { build, type BuildOptions } from '../../../../support/app.js'
 import { inBothModes } from '../../../../support/modes.js'
+import { parseHtml } from '../../../../support/parse-html.js'
 
 const HTML = '<!doctype html><html lang="en"><head><title>Page</title></head><body><p>Ü</p></body></html>\n'
 const VALIDATORS = { etag: '"a"', 'last-modified': 'Thu, 01 Jan 2026 00:00:00 GMT', 'accept-ranges': 'bytes' }
@@ -25,7 +25,7 @@ async function start (t: Test, mode: 'observe' | 'full', options: BuildOptions =
   return app
 }
 
-const toolbarOf = (body: string): Element | null => new JSDOM(body).window.document.querySelector('hindsight-toolbar')
+const toolbarOf = (body: string): Element | null => parseHtml(body).querySelector('hindsight-toolbar')
 const linkOf = (body: string): Element | null | undefined => toolbarOf(body)?.querySelector('template')?.content.querySelector('link')
 
 t.test('in observe mode no policy is changed, and the toolbar respects all policies', async (t) => {
