@@ -13,8 +13,8 @@ import type { DeclaredRoute } from '../lib/routing/route-table.js'
 const MADE = 'fastify.initialization'
 
 /** Prints why the service could not start: the place, its source, and the error. */
-export function printFailure (error: unknown, routes?: readonly DeclaredRoute[]): void {
-  const source = sourceOfFailedStart(error, routes)
+export function printFailure (error: unknown, app?: FastifyInstance): void {
+  const source = sourceOfFailedStart(error, routesOf(app))
   // Without them, the calls are those of Hindsight, Node.js and Fastify.
   const hasCalls = source !== '' || (error instanceof Error && declaredPlace(error) !== null)
   const text = hasCalls ? inspect(error) : messageOf(error).replace(/\s*\n\s*/g, ' ')
@@ -24,17 +24,17 @@ export function printFailure (error: unknown, routes?: readonly DeclaredRoute[])
 }
 
 /** The routes of an application, as far as they have been declared. */
-export function routesOf (app: FastifyInstance | undefined): readonly DeclaredRoute[] {
+function routesOf (app: FastifyInstance | undefined): readonly DeclaredRoute[] {
   return app?.hasDecorator('hindsight') === true ? app.hindsight.routeTable?.routes ?? [] : []
 }
 
 /** Answers all requests with the diagnostic page of a failed start, until the process is ended. */
 export async function serveFailure (
-  error: unknown, routes: readonly DeclaredRoute[], address: { host: string, port: number }
+  error: unknown, failed: FastifyInstance | undefined, address: { host: string, port: number }
 ): Promise<void> {
   const { default: Fastify } = await import('fastify')
   const { hindsight } = await import('./hindsight.js')
-  const place = placeOfFailedStart(error, routes)
+  const place = placeOfFailedStart(error, routesOf(failed))
   // The page shows the source of the first call of the application.
   if (error instanceof Error && !error.stack?.includes(place)) error.stack += `\n    at ${resolve(place)}:1`
   const app = Fastify()
