@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { resolve } from 'node:path'
 import { inspect } from 'node:util'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import { declaredPlace } from '../lib/errors/declared-place.js'
 import { placeOfFailedStart, sourceOfFailedStart } from '../lib/errors/failed-start.js'
 import { messageOf, read } from '../lib/errors/thrown-value.js'
@@ -29,9 +29,7 @@ function routesOf (app: FastifyInstance | undefined): readonly DeclaredRoute[] {
 }
 
 /** Answers all requests with the diagnostic page of a failed start, until the process is ended. */
-export async function serveFailure (
-  error: unknown, failed: FastifyInstance | undefined, address: { host: string, port: number }
-): Promise<void> {
+export async function serveFailure (error: unknown, at: FastifyListenOptions, failed?: FastifyInstance): Promise<void> {
   const { default: Fastify } = await import('fastify')
   const { hindsight } = await import('./hindsight.js')
   const place = placeOfFailedStart(error, routesOf(failed))
@@ -44,7 +42,7 @@ export async function serveFailure (
     throw error
   })
   // Where the port is in use, nothing is shown.
-  await app.listen(address).catch(async () => { await app.close() })
+  await app.listen(at).catch(async () => { await app.close() })
 }
 
 /**
@@ -70,9 +68,7 @@ export function watchStart (): void {
     const error = read(fields, 'err')
     if (error instanceof Error && requestContext.getStore() === undefined) logged = error
   }
-  const onExit = (code: number): void => {
-    if (code !== 0 && logged !== undefined) print(logged)
-  }
+  const onExit = (code: number): void => { if (code !== 0 && logged !== undefined) print(logged) }
   const onMade = (message: unknown): void => {
     app = (message as { fastify: FastifyInstance }).fastify
     app.addHook('onListen', async function endWatch () {

@@ -29,7 +29,7 @@ async function start (): Promise<void> {
   } catch (error) {
     await app?.close()
     printFailure(error, app)
-    if (isDevelopment) await serveFailure(error, app, { host, port })
+    if (isDevelopment) await serveFailure(error, { host, port }, app)
     return
   }
   // After the start: a process that could not start would otherwise end with the exit code 0.

@@ -46,12 +46,9 @@ export async function execute ([name = 'help', ...rest]: readonly string[], out:
   // A promise: a server of the Model Context Protocol may run several tools at once.
   let opening: Promise<ProfileStorage> | undefined
   try {
-    if (HELP.includes(name)) {
-      await terminal.lines(help())
-      return 0
-    }
-    if (VERSION.includes(name)) {
-      await terminal.lines([ownVersion()])
+    const text = HELP.includes(name) ? help() : VERSION.includes(name) ? [ownVersion()] : undefined
+    if (text !== undefined) {
+      await terminal.lines(text)
       return 0
     }
     const { command, flags, args } = readCommand(name, rest)

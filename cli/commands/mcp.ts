@@ -33,8 +33,8 @@ export const mcp: Command = {
     const info = { name: 'hindsight', version: ownVersion() }
     const tools = TOOLS.filter(({ option }) => option === undefined || flags[option] === true)
     const sheet = async (args: object, signal: AbortSignal): Promise<string> => {
-      const { text } = await toolOf('read_profile').run({ flags, open, signal }, { ...args })
-      return delimited(text)
+      const { run } = TOOLS.find(({ name }) => name === 'read_profile') as typeof TOOLS[number]
+      return delimited((await run({ flags, open, signal }, { ...args })).text)
     }
     const connection = serveStdio(() => {
       const server = new McpServer(info, { instructions: INSTRUCTIONS })
@@ -69,10 +69,6 @@ export const mcp: Command = {
     await new Promise((resolve) => process.stdin.once('end', resolve).once('close', resolve))
     await connection.close()
   }
-}
-
-function toolOf (name: string): typeof TOOLS[number] {
-  return TOOLS.find((tool) => tool.name === name) as typeof TOOLS[number]
 }
 
 // The delimiter is random, so that recorded text cannot end the data itself.
