@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import cli from 'fastify-cli/helper.js'
-import { printFailure, routesOf, serveFailure } from './failed-start.js'
+import { printFailure, serveFailure } from './failed-start.js'
 
 /** What `npm run dev` runs: the service, as fastify-cli starts it. Where it cannot start, the browser shows why. */
 async function start (): Promise<void> {
@@ -16,8 +16,8 @@ async function start (): Promise<void> {
     await cli.listen([...flags, '--address', host, join(import.meta.dirname, 'app.ts')], {}, {}, application)
   } catch (error) {
     await app?.close()
-    printFailure(error, routesOf(app))
-    await serveFailure(error, routesOf(app), { host, port: Number(port) })
+    printFailure(error, app)
+    await serveFailure(error, { host, port: Number(port) }, app)
   }
 }
 

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { resolve } from 'node:path'
 import { inspect } from 'node:util'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import { declaredPlace } from '../lib/errors/declared-place.js'
 import { placeOfFailedStart, sourceOfFailedStart } from '../lib/errors/failed-start.js'
 import { messageOf, read } from '../lib/errors/thrown-value.js'
@@ -13,8 +13,8 @@ import type { DeclaredRoute } from '../lib/routing/route-table.js'
 const MADE = 'fastify.initialization'
 
 /** Prints why the service could not start: the place, its source, and the error. */
-export function printFailure (error: unknown, routes?: readonly DeclaredRoute[]): void {
-  const source = sourceOfFailedStart(error, routes)
+export function printFailure (error: unknown, app?: FastifyInstance): void {
+  const source = sourceOfFailedStart(error, routesOf(app))
   // Without them, the calls are those of Hindsight, Node.js and Fastify.
   const hasCalls = source !== '' || (error instanceof Error && declaredPlace(error) !== null)
   const text = hasCalls ? inspect(error) : messageOf(error).replace(/\s*\n\s*/g, ' ')
@@ -24,17 +24,15 @@ export function printFailure (error: unknown, routes?: readonly DeclaredRoute[])
 }
 
 /** The routes of an application, as far as they have been declared. */
-export function routesOf (app: FastifyInstance | undefined): readonly DeclaredRoute[] {
+function routesOf (app: FastifyInstance | undefined): readonly DeclaredRoute[] {
   return app?.hasDecorator('hindsight') === true ? app.hindsight.routeTable?.routes ?? [] : []
 }
 
 /** Answers all requests with the diagnostic page of a failed start, until the process is ended. */
-export async function serveFailure (
-  error: unknown, routes: readonly DeclaredRoute[], address: { host: string, port: number }
-): Promise<void> {
+export async function serveFailure (error: unknown, at: FastifyListenOptions, failed?: FastifyInstance): Promise<void> {
   const { default: Fastify } = await import('fastify')
   const { hindsight } = await import('./hindsight.js')
-  const place = placeOfFailedStart(error, routes)
+  const place = placeOfFailedStart(error, routesOf(failed))
   // The page shows the source of the first call of the application.
   if (error instanceof Error && !error.stack?.includes(place)) error.stack += `\n    at ${resolve(place)}:1`
   const app = Fastify()
@@ -44,7 +42,7 @@ export async function serveFailure (
     throw error
   })
   // Where the port is in use, nothing is shown.
-  await app.listen(address).catch(async () => { await app.close() })
+  await app.listen(at).catch(async () => { await app.close() })
 }
 
 /**
@@ -70,9 +68,7 @@ export function watchStart (): void {
     const error = read(fields, 'err')
     if (error instanceof Error && requestContext.getStore() === undefined) logged = error
   }
-  const onExit = (code: number): void => {
-    if (code !== 0 && logged !== undefined) print(logged)
-  }
+  const onExit = (code: number): void => { if (code !== 0 && logged !== undefined) print(logged) }
   const onMade = (message: unknown): void => {
     app = (message as { fastify: FastifyInstance }).fastify
     app.addHook('onListen', async function endWatch () {

@@ -99,21 +99,17 @@ const HELMET = ['content-security-policy', 'clickjacking', 'xss-protection', 're
 
 /** The plugins that have the purpose of a configured listener, with that part of Hindsight and what to change. */
 function conflictsOf ({ cors = [], session = false, leave = [] }: HindsightOptions) {
-  const conflicts: Array<{ plugin: string, part: string, remedy: string }> = []
-  if (cors.length > 0) {
-    conflicts.push({ plugin: '@fastify/cors', part: 'the option cors', remedy: 'Remove one of them' })
+  const ofSession = {
+    isOn: session !== false, part: 'the option session', remedy: 'Set session: false, or remove the plugin'
   }
-  if (session !== false) {
-    const remedy = 'Set session: false, or remove the plugin'
-    for (const plugin of ['@fastify/session', '@fastify/secure-session']) {
-      conflicts.push({ plugin, part: 'the option session', remedy })
-    }
-  }
-  if (HELMET.some((listener) => !leave.includes(listener))) {
-    const remedy = `Leave them to the plugin (leave: ['${HELMET.join("', '")}']), or remove it`
-    conflicts.push({ plugin: '@fastify/helmet', part: 'the listeners of security headers', remedy })
-  }
-  return conflicts
+  const ofHeaders = `Leave them to the plugin (leave: ['${HELMET.join("', '")}']), or remove it`
+  const setsHeaders = HELMET.some((listener) => !leave.includes(listener))
+  return [
+    { isOn: cors.length > 0, plugin: '@fastify/cors', part: 'the option cors', remedy: 'Remove one of them' },
+    { ...ofSession, plugin: '@fastify/session' },
+    { ...ofSession, plugin: '@fastify/secure-session' },
+    { isOn: setsHeaders, plugin: '@fastify/helmet', part: 'the listeners of security headers', remedy: ofHeaders }
+  ].filter(({ isOn }) => isOn)
 }
 
 /** Throws if a plugin has the purpose of a listener, whether it was registered before Hindsight or in a child. */

@@ -19,12 +19,9 @@ interface Startup {
 
 /** The plugin, in `observe` or `full` mode. Rejects for an option that is unknown or wrong, with the option's name. */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
-  try {
-    await open(app, options)
-  } catch (error) {
-    const { withoutOwnCalls } = await import('../lib/errors/failed-start.js')
-    throw withoutOwnCalls(error)
-  }
+  await open(app, options).catch(async (error: unknown) => {
+    throw (await import('../lib/errors/failed-start.js')).withoutOwnCalls(error)
+  })
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
 async function open (app: FastifyInstance, options: HindsightOptions): Promise<void> {

@@ -1,10 +1,9 @@
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type DestinationStream } from 'pino'
-import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { readEnvironment, type Environment } from './environment.js'
-import { printFailure, routesOf } from './failed-start.js'
+import { printFailure } from './failed-start.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
@@ -25,7 +24,7 @@ async function start (): Promise<void> {
     await app.listen({ host, port })
   } catch (error) {
     await app?.close()
-    return printFailure(error, routesOf(app))
+    return printFailure(error, app)
   }
   // After the start: a process that could not start would otherwise end with the exit code 0.
   closeGracefully(app, environment)
@@ -45,7 +44,7 @@ function logDestination (): DestinationStream {
   return destination
 }
 
-start().catch(printFailure)
+start().catch((error: unknown) => { printFailure(error) })
 
 /** Milliseconds after `closeDelay` and `closeTimeout` for profiles to be written and stores to be closed. */
 const FLUSH_TIMEOUT = 8_000
@@ -58,18 +57,29 @@ function closeGracefully (app: FastifyInstance, { closeDelay, closeTimeout }: En
   let failed = false
   let signal: NodeJS.Signals | undefined
   let signaledAt = 0
-  const skip = ['uncaughtException', 'unhandledRejection', ...SIGNALS] as const
-  const delay = closeDelay + closeTimeout + FLUSH_TIMEOUT
-  const { close } = closeWithGrace({ delay, logger: false, skip: [...skip] }, async () => {
+  // The exit code is 0 where there was no error, and no request was aborted.
+  async function close (): Promise<void> {
+    setTimeout(() => process.exit(1), closeDelay + closeTimeout + FLUSH_TIMEOUT)
     app.hindsight.beginClosing()
     if (!failed) {
       app.log.info({ signal }, 'Closing')
       await sleep(closeDelay)
     }
-    const isComplete = await closeWithin(app, closeTimeout)
-    // A rejection makes the exit code 1.
-    if (failed || !isComplete) throw new Error('The application was not closed completely')
-  })
+    let isComplete = true
+    const timer = setTimeout(() => {
+      isComplete = false
+      app.log.warn(`Requests that did not end within ${closeTimeout} ms were aborted (CLOSE_TIMEOUT)`)
+      app.server.closeAllConnections()
+    }, closeTimeout)
+    try {
+      await app.close()
+    } catch (err) {
+      isComplete = false
+      app.log.error({ err }, 'The application could not be closed completely')
+    }
+    clearTimeout(timer)
+    process.exit(failed || !isComplete ? 1 : 0)
+  }
   for (const name of SIGNALS) {
     process.on(name, () => {
       if (signal === undefined) {
@@ -89,23 +99,4 @@ function closeGracefully (app: FastifyInstance, { closeDelay, closeTimeout }: En
     if (!app.hindsight.isClosing) close()
   }
   process.on('uncaughtException', fail).on('unhandledRejection', fail)
-}
-
-/** Whether the application was closed without an error and without cutting requests off. */
-async function closeWithin (app: FastifyInstance, timeout: number): Promise<boolean> {
-  let isComplete = true
-  const timer = setTimeout(() => {
-    isComplete = false
-    app.log.warn(`Requests that did not end within ${timeout} ms were aborted (CLOSE_TIMEOUT)`)
-    app.server.closeAllConnections()
-  }, timeout)
-  try {
-    await app.close()
-    return isComplete
-  } catch (err) {
-    app.log.error({ err }, 'The application could not be closed completely')
-    return false
-  } finally {
-    clearTimeout(timer)
-  }
 }

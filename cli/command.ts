@@ -11,6 +11,7 @@ import type { Criteria } from '../lib/store/criteria.js'
 import { findLibrary } from '../lib/store/sqlite/availability.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
 import { readProfile } from '../lib/store/read-profile.js'
+import { similarName } from '../lib/similar-name.js'
 import type { Terminal } from './terminal.js'
 
 export type Flags = Readonly<Record<string, string | boolean | string[] | undefined>>
@@ -57,6 +58,12 @@ export function searchOf (flags: Flags): SearchQuery {
   const fields = Object.entries(flags).filter(([name]) => name in SEARCH)
   const texts = fields.map(([name, value]) => [name, value === true ? 'yes' : value])
   return readSearch(Object.fromEntries(texts), MAX_LIMIT)
+}
+
+/** The end of a message about an unknown name. */
+export function hintFor (name: string, known: readonly string[]): string {
+  const similar = similarName(name, known)
+  return similar === undefined ? '' : ` Did you mean "${similar}"?`
 }
 
 export const NOTHING_FOUND = 'No stored profile matches.'

@@ -2,11 +2,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ownVersion } from '../lib/parts/config/index.js'
-import { similarName } from '../lib/similar-name.js'
 import { openStorage, STORE_FILE } from '../lib/store/open.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
 import { visibleLine } from '../lib/view/visible.js'
-import { storeOf, type Command, type CommandContext, type CommandOptions, type Flags } from './command.js'
+import { hintFor, storeOf, type Command, type CommandContext, type CommandOptions, type Flags } from './command.js'
 import { compare, replay, to } from './commands/compare.js'
 import { lifecycle } from './commands/lifecycle.js'
 import { mcp } from './commands/mcp.js'
@@ -47,12 +46,9 @@ export async function execute ([name = 'help', ...rest]: readonly string[], out:
   // A promise: a server of the Model Context Protocol may run several tools at once.
   let opening: Promise<ProfileStorage> | undefined
   try {
-    if (HELP.includes(name)) {
-      await terminal.lines(help())
-      return 0
-    }
-    if (VERSION.includes(name)) {
-      await terminal.lines([ownVersion()])
+    const text = HELP.includes(name) ? help() : VERSION.includes(name) ? [ownVersion()] : undefined
+    if (text !== undefined) {
+      await terminal.lines(text)
       return 0
     }
     const { command, flags, args } = readCommand(name, rest)
@@ -94,11 +90,6 @@ export function readCommand (name: string, rest: string[]): { command: Command, 
     throw new Error(`Usage: ${usage(name, command)}; ${args.length} arguments were given.`)
   }
   return { command, flags, args }
-}
-
-function hintFor (name: string, known: readonly string[]): string {
-  const similar = similarName(name, known)
-  return similar === undefined ? '' : ` Did you mean "${similar}"?`
 }
 
 function usage (name: string, { args }: Command): string {

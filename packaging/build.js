@@ -35,6 +35,18 @@ for (const folder of FOLDERS) {
   }
 }
 
+// CommonJS can import only the types of an ES module: its values are declared one by one.
+for (const name of ['nest', 'queries', 'server-options', 'storage']) {
+  const entry = join(DIST, 'app', name)
+  const types = `'./${name}.js' with { 'resolution-mode': 'import' }`
+  const values = Object.entries(await import(pathToFileURL(`${entry}.js`).href)).map(([key, value]) =>
+    `export declare const ${key}: typeof esm.${key}\n` +
+    (/^class\b/.test(String(value)) ? `export type ${key} = esm.${key}\n` : ''))
+  const declared = [`import type * as esm from ${types}`, `export type * from ${types}`, ...values]
+  writeFileSync(`${entry}.d.cts`, declared.join('\n'))
+  writeFileSync(`${entry}.cjs`, `'use strict'\n\nmodule.exports = require('./${name}.js')\n`)
+}
+
 function filesIn (folder) {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))

@@ -108,18 +108,15 @@ interface Replay { token: string, replayOf: string, status: number, comparison: 
 export async function replayed (
   url: Flags[string], wanted: string, values: Readonly<Record<string, string>>, confirmation: string | undefined
 ): Promise<Replay> {
-  const { token, request, safe, masked, formToken } = await fetchJson<ReplayView>(url, pathOf(wanted))
+  const path = `${encodeURIComponent(wanted)}/replay`
+  const { token, request, safe, masked, formToken } = await fetchJson<ReplayView>(url, path)
   if (!safe && confirmation !== undefined) {
     throw new Error(`"${request.method} ${request.target}" may repeat side effects: ${confirmation} replays it.`)
   }
   const fields = Object.entries(values).map(([name, value]) => [`value.${name}`, value])
   const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...fields])
-  const answer = await fetchJson<Omit<Replay, 'unset'>>(url, pathOf(token), body)
+  const answer = await fetchJson<Omit<Replay, 'unset'>>(url, `${token}/replay`, body)
   return { ...answer, unset: masked.map(({ name }) => name).filter((name) => !Object.hasOwn(values, name)) }
-}
-
-function pathOf (token: string): string {
-  return `${encodeURIComponent(token)}/replay`
 }
 
 /** Sends a GET, or with a body a POST, to the profiler of a service; returns its JSON. Throws for an error. */

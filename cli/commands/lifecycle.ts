@@ -126,14 +126,6 @@ const ORDER = [
 type HookName = typeof ORDER[number]
 type Hook = (...args: never[]) => unknown
 
-interface DeclaredRoute {
-  instance: FastifyInstance
-  route: RouteOptions
-  /** Method and URL. It is a copy: Fastify changes `route.url` of a route with and without a slash. */
-  name: string
-  place: Place
-}
-
 interface Place {
   /** What is printed in parentheses: the plugin and the file. */
   shown: string[]
@@ -141,14 +133,15 @@ interface Place {
   source: string | null
 }
 
-/** A hook or the handler of a route. */
-interface OrderedHook { text: string, source: string | null }
+/** A hook, or the handler of a route. */
+interface OrderedHook { stage: HookName, hook: string, place: string | null }
 
 /** A route with its hooks and its handler in order. */
 export interface RouteData {
+  /** Method and URL. */
   route: string
   place: string | null
-  hooks: Array<{ stage: HookName, hook: string, place: string | null }>
+  hooks: OrderedHook[]
   /** What the route declares: JSON schemas by what they check. */
   schema: Record<string, unknown> | null
 }
@@ -156,8 +149,9 @@ export interface RouteData {
 /** Records the hooks and routes of an application. Create it before the first of them is added. */
 class HookOrder {
   readonly app: FastifyInstance
-  readonly #hooks: Array<OrderedHook & { instance: FastifyInstance, name: string }> = []
-  readonly #routes: DeclaredRoute[] = []
+  readonly #hooks: Array<OrderedHook & { instance: FastifyInstance }> = []
+  /** The name is a copy: Fastify changes `route.url` of a route with and without a slash. */
+  readonly #routes: Array<{ instance: FastifyInstance, route: RouteOptions, name: string, place: Place }> = []
 
   constructor (app: FastifyInstance) {
     this.app = app
@@ -166,14 +160,14 @@ class HookOrder {
     app.addHook('onRoute', function recordRoute (this: FastifyInstance, route: RouteOptions) {
       routes.push({ instance: this, route, name: nameOf(route, app), place: placeHere(this) })
     })
-    interceptHooks(app, (instance, name, hook, add) => {
-      add(hook)
-      const isOfRequests = (ORDER as readonly string[]).includes(name)
-      const { shown, source } = placeHere(instance)
-      const text = isOfRequests ? textOf(hook as Hook, shown) : null
+    interceptHooks(app, (instance, name, added, add) => {
+      add(added)
+      const stage = ORDER.find((one) => one === name)
+      const { shown, source: place } = placeHere(instance)
+      const hook = stage === undefined ? null : textOf(added as Hook, shown)
       // Fastify adds the hook when its queue reaches it, and calls this callback next. Without arguments, the
       // callback leaves an error of the queue to Fastify.
-      if (text !== null) instance.after(() => { hooks.push({ instance, name, text, source }) })
+      if (stage !== undefined && hook !== null) instance.after(() => { hooks.push({ instance, stage, hook, place }) })
     })
   }
 
@@ -182,34 +176,28 @@ class HookOrder {
    * numbers and files of packages are left out, so that only another order changes it. Throws for an unknown route.
    */
   lines (name?: string): string[] {
-    return this.#routesOf(name).flatMap((route) => ['', route.name, ...ORDER.flatMap((stage) => {
-      const hooks = this.#hooksOf(stage, route)
-      return hooks.length === 0 ? [] : [`  ${stage}`, ...hooks.map(({ text }) => `    ${text}`)]
-    })]).slice(1)
+    return this.data(name).flatMap(({ route, hooks }) => ['', route, ...hooks.flatMap(({ stage, hook }, i) =>
+      [...stage === hooks[i - 1]?.stage ? [] : [`  ${stage}`], `    ${hook}`])]).slice(1)
   }
 
   /** The same as data, with lines of code and schemas. */
-  data (name?: string): RouteData[] {
-    return this.#routesOf(name).map((declared) => ({
-      route: declared.name,
-      place: declared.place.source,
-      hooks: ORDER.flatMap((stage) =>
-        this.#hooksOf(stage, declared).map(({ text, source }) => ({ stage, hook: text, place: source }))),
-      schema: JSON.parse(safeJson(declared.route.schema ?? null)) as RouteData['schema']
+  data (wanted?: string): RouteData[] {
+    const routes = this.#routes.filter((one) => isDeclared(one.route) && (wanted === undefined || one.name === wanted))
+    if (wanted !== undefined && routes.length === 0) throw new Error(`There is no route "${wanted}".`)
+    return routes.map(({ instance, route, name, place: { shown, source: place } }) => ({
+      route: name,
+      place,
+      hooks: ORDER.flatMap((stage) => [
+        // Encapsulated instances inherit the hooks of their parent, also later ones: it is their prototype.
+        ...this.#hooks.filter(({ stage: one, instance: adder }) =>
+          one === stage && (adder === instance || Object.prototype.isPrototypeOf.call(adder, instance))),
+        ...hooksOf(route, stage).flatMap((one) => {
+          const hook = textOf(one, stage === 'handler' ? shown : ['route', ...shown])
+          return hook === null ? [] : [{ stage, hook, place }]
+        })
+      ].map(({ hook, place }) => ({ stage, hook, place }))),
+      schema: JSON.parse(safeJson(route.schema ?? null)) as RouteData['schema']
     }))
-  }
-
-  #routesOf (name?: string): DeclaredRoute[] {
-    const routes = this.#routes.filter((route) => isDeclared(route) && (name === undefined || route.name === name))
-    if (name !== undefined && routes.length === 0) throw new Error(`There is no route "${name}".`)
-    return routes
-  }
-
-  #hooksOf (name: HookName, { instance, route, place: { shown, source } }: DeclaredRoute): OrderedHook[] {
-    const ofInstances = this.#hooks.filter((hook) => hook.name === name && covers(hook.instance, instance))
-    const ofRoute = hooksOf(route, name).flatMap((hook) =>
-      textOf(hook, name === 'handler' ? shown : ['route', ...shown]) ?? [])
-    return [...ofInstances, ...ofRoute.map((text) => ({ text, source }))]
   }
 }
 
@@ -240,15 +228,10 @@ function nameOf ({ method, url }: RouteOptions, { supportedMethods }: FastifyIns
 }
 
 // The other routes are pages of Hindsight, and HEAD routes that Fastify added, with an `onSend` hook of this name.
-function isDeclared ({ route }: DeclaredRoute): boolean {
+function isDeclared (route: RouteOptions): boolean {
   const { ownOriginOnly, debugOnly } = (route.config ?? {}) as { ownOriginOnly?: boolean, debugOnly?: boolean }
   return ownOriginOnly !== true && debugOnly !== true &&
     !hooksOf(route, 'onSend').some(({ name }) => name === 'headRouteOnSendHandler')
-}
-
-// Encapsulated instances inherit the hooks of their parent, also later ones. The prototype of a child is its parent.
-function covers (adder: FastifyInstance, instance: FastifyInstance): boolean {
-  return adder === instance || Object.prototype.isPrototypeOf.call(adder, instance)
 }
 
 function hooksOf (route: RouteOptions, name: HookName): Hook[] {

@@ -138,8 +138,7 @@ export const TOOLS: readonly ProfileTool[] = [
     output: DIFFERENCES,
     run: async ({ open }, { left, right }) => {
       const store = await open()
-      const [a, b] = [await findProfile(store, String(left)), await findProfile(store, String(right))]
-      return compared(compareProfiles(a, b))
+      return compared(compareProfiles(await findProfile(store, String(left)), await findProfile(store, String(right))))
     }
   },
   {
@@ -177,8 +176,8 @@ export const TOOLS: readonly ProfileTool[] = [
     runsCode: true,
     run: async ({ flags: { app } }, { route }) => {
       if (app === undefined) {
-        const advice = 'start the server with its file, such as: fastify-hindsight mcp --app app.js'
-        throw new Error(`list_routes loads the application: ${advice}`)
+        throw new Error('list_routes loads the application: start the server with its file, such as: ' +
+          'fastify-hindsight mcp --app app.js')
       }
       const routes = await routesOf(String(app), route)
       const lines = routes.flatMap(({ route, place, hooks, schema }) => [

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { ownVersion } from '../../lib/parts/config/index.js'
-import { similarName } from '../../lib/similar-name.js'
 import { visibleLine } from '../../lib/view/visible.js'
-import type { Command } from '../command.js'
+import { hintFor, type Command } from '../command.js'
 import { URL_OPTION } from './compare.js'
 import { TOOLS } from './mcp-tools.js'
 
@@ -34,8 +33,8 @@ export const mcp: Command = {
     const info = { name: 'hindsight', version: ownVersion() }
     const tools = TOOLS.filter(({ option }) => option === undefined || flags[option] === true)
     const sheet = async (args: object, signal: AbortSignal): Promise<string> => {
-      const { text } = await toolOf('read_profile').run({ flags, open, signal }, { ...args })
-      return delimited(text)
+      const { run } = TOOLS.find(({ name }) => name === 'read_profile') as typeof TOOLS[number]
+      return delimited((await run({ flags, open, signal }, { ...args })).text)
     }
     const connection = serveStdio(() => {
       const server = new McpServer(info, { instructions: INSTRUCTIONS })
@@ -44,7 +43,12 @@ export const mcp: Command = {
         const inputSchema = fromJsonSchema<Record<string, unknown>>({ type: 'object', properties: input, required })
         const outputSchema = fromJsonSchema({ type: 'object', properties: output, required: Object.keys(output) })
         server.registerTool(name, { description, inputSchema, outputSchema, annotations }, async (args, { mcpReq }) => {
-          for (const given of Object.keys(args)) checkName(given, Object.keys(input))
+          const names = Object.keys(input)
+          const unknown = Object.keys(args).find((given) => !names.includes(given))
+          if (unknown !== undefined) {
+            const known = `the arguments are ${names.join(', ')}.${hintFor(unknown, names)}`
+            throw new Error(`There is no argument "${visibleLine(unknown)}"; ${known}`)
+          }
           const { text, data } = await run({ flags, open, signal: mcpReq.signal }, args)
           const shown = delimited(text)
           const structuredContent = 'markdown' in output ? { ...data, markdown: shown } : data
@@ -65,17 +69,6 @@ export const mcp: Command = {
     await new Promise((resolve) => process.stdin.once('end', resolve).once('close', resolve))
     await connection.close()
   }
-}
-
-function toolOf (name: string): typeof TOOLS[number] {
-  return TOOLS.find((tool) => tool.name === name) as typeof TOOLS[number]
-}
-
-function checkName (given: string, names: readonly string[]): void {
-  if (names.includes(given)) return
-  const similar = similarName(given, names)
-  const hint = similar === undefined ? '' : ` Did you mean "${similar}"?`
-  throw new Error(`There is no argument "${visibleLine(given)}"; the arguments are ${names.join(', ')}.${hint}`)
 }
 
 // The delimiter is random, so that recorded text cannot end the data itself.

@@ -105,18 +105,15 @@ export const queries: Command = {
         const { message } = Object(error) as { message?: unknown }
         const place = typeof source === 'string' ? shortFile(source.replace(/:\d+$/, '')) : 'unknown line'
         const end = message === undefined ? typeof rows === 'number' ? counted(rows, 'row') : '' : String(message)
+        const line = String(statement).replace(/\s+/g, ' ').trim()
         return [
-          `${milliseconds(duration).padStart(9)}  ${style('reset', shorten(oneLine(statement), columns - 11))}`,
+          `${milliseconds(duration).padStart(9)}  ${style('reset', shorten(line, columns - 11))}`,
           `           ${style(message === undefined ? 'dim' : 'red', shorten(`${place}  ${end}`.trim(), columns - 11))}`
         ]
       })
     ])
     return Number(data.failed) > 0 || found.length > 0 ? FOUND : undefined
   }
-}
-
-function oneLine (statement: unknown): string {
-  return String(statement).replace(/\s+/g, ' ').trim()
 }
 
 export const headers: Command = {
