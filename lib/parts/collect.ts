@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { attempt } from '../attempt.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { isStream } from '../http/responses.js'
 import type { Recording } from '../recording/recording.js'
 import { cut } from '../view/visible.js'
 import type { Collector } from './part.js'
-import { attempt } from './read.js'
 
 const MAX_BYTES = 64 * 1024
 const MAX_DEPTH = 16

@@ -1,3 +1,4 @@
+import { attempt, synchronous } from '../attempt.js'
 import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
 import type { Profile } from '../store/profile.js'
@@ -158,7 +159,7 @@ export function problemsOf (part: Part, profile: Profile): { errors: number, war
 
 /** The number of entries of a panel; 0: it has no data; undefined: unknown. */
 export function countOf (part: Part, profile: Profile): number | undefined {
-  return attempt(() => part.panel?.count?.(dataFor(part, profile), profile), () => undefined)
+  return attempt(() => part.panel?.count?.(dataFor(part, profile), profile))
 }
 
 /**
@@ -187,23 +188,6 @@ export function timelineOf (parts: readonly Part[], profile: Profile): Span[] {
   })
     .filter(({ start }) => Number.isFinite(start))
     .sort((a, b) => a.start - b.start || Number(b.duration) - Number(a.duration))
-}
-
-/** The result of a function, or, if it throws, that of the second one. */
-export function attempt<T> (read: () => T, otherwise: (error: unknown) => T): T {
-  try {
-    return synchronous(read())
-  } catch (error) {
-    return otherwise(error)
-  }
-}
-
-/** The result of a function of an application; throws for a promise. */
-export function synchronous<T> (result: T): T {
-  if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return result
-  // Its rejection would end the process.
-  Promise.resolve(result).catch(() => {})
-  throw new Error('it returned a promise')
 }
 
 /** The time in which at least one of these ran, in milliseconds; what has not ended counts as 0. */

@@ -1,6 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt, panelsOf } from '../../lib/parts/read.js'
+import { attempt } from '../../lib/attempt.js'
+import { panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
 import type { Criteria } from '../../lib/store/criteria.js'
 import type { ProfileSummary } from '../../lib/store/profile.js'

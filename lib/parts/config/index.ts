@@ -3,8 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { attempt } from '../../attempt.js'
 import { require } from '../../require.js'
-import { attempt, fieldsPart, type Data } from '../read.js'
+import { fieldsPart, type Data } from '../read.js'
 import type { Values } from '../section.js'
 
 /** Versions, and a hash of the options. */

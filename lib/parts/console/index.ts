@@ -1,10 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { format } from 'node:util'
+import { attempt } from '../../attempt.js'
 import { workOf } from '../../lifecycle/services.js'
 import type { LogLevel } from '../../logs/log-record.js'
 import { cut } from '../../view/visible.js'
 import type { Part } from '../part.js'
-import { attempt } from '../read.js'
 
 /** Characters of a line. */
 const MAX_TEXT = 10_000
@@ -18,7 +18,7 @@ const LEVELS: Readonly<Record<string, LogLevel>> = {
 }
 const SUBSCRIBERS = Object.entries(LEVELS).map(([method, level]) => {
   // An exception in a subscriber becomes an uncaught exception of the process.
-  const subscriber = (values: unknown): void => attempt(() => record(level, values as unknown[]), () => {})
+  const subscriber = (values: unknown): void => attempt(() => record(level, values as unknown[]))
   return [`console.${method}`, subscriber] as const
 })
 

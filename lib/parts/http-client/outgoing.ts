@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
+import { attempt } from '../../attempt.js'
 import { performance } from '../../clock.js'
 import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
@@ -11,7 +12,6 @@ import { framesHere } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { shownHeaders } from '../events/index.js'
 import { hasText, MAX_BODY, shownText } from '../request/collector.js'
-import { attempt } from '../read.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
@@ -190,7 +190,7 @@ const SUBSCRIBERS = ([
 
 // An exception in a subscriber becomes an uncaught exception of the process: then the call is not recorded.
 function quiet (subscriber: (message: never) => void): (message: unknown) => void {
-  return (message) => attempt(() => subscriber(message as never), () => {})
+  return (message) => attempt(() => subscriber(message as never))
 }
 
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */

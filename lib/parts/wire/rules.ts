@@ -1,4 +1,5 @@
-import { attempt, isObject, listOf, type Data } from '../read.js'
+import { attempt } from '../../attempt.js'
+import { isObject, listOf, type Data } from '../read.js'
 import { JSON_TYPES, type Change, type Side } from './changes.js'
 
 /** A schema and its address, such as `body/properties/qty`; `root` is what its local references refer to. */
