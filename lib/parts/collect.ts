@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../attempt.js'
 import { messageOf } from '../errors/thrown-value.js'
@@ -32,6 +33,24 @@ export function collectedBy ({ collected }: Recording, name: string): unknown {
 
 function failure (error: unknown): { error: string } {
   return { error: messageOf(error) }
+}
+
+/**
+ * Makes the `start` of a part that subscribes to channels; the last application that ends it unsubscribes. What a
+ * subscriber throws would become an uncaught exception of the process.
+ */
+export function watchChannels (
+  subscribers: ReadonlyArray<readonly [channel: string, subscriber: (message: never) => void]>
+): () => () => void {
+  const quiet = subscribers.map(([channel, subscriber]) =>
+    [channel, (message: unknown): void => attempt(() => subscriber(message as never))] as const)
+  let watchers = 0
+  return () => {
+    if (watchers++ === 0) for (const [channel, subscriber] of quiet) subscribe(channel, subscriber)
+    return () => {
+      if (--watchers === 0) for (const [channel, subscriber] of quiet) unsubscribe(channel, subscriber)
+    }
+  }
 }
 
 /** Milliseconds with three decimals. */
