@@ -1,5 +1,4 @@
 import { attempt } from '../attempt.js'
-
 import { inspected } from '../view/json.js'
 
 /** Characters of one line. Of a longer one only the message is kept. */
