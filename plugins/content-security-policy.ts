@@ -3,7 +3,6 @@ import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
 import { isRedirect } from '../lib/http/responses.js'
-import { rethrow } from '../lib/full/hosting.js'
 import { listener, Skip, notOnRedirect } from '../lib/full/listener.js'
 import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
 import type { Services } from '../lib/lifecycle/services.js'
@@ -64,7 +63,7 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
             reply.header(header, uri === null ? value : withReportUri(value, uri))
           }
         }
-        middleware(request.raw, headers as ServerResponse, rethrow)
+        middleware(request.raw, headers as ServerResponse, (error?: unknown) => { if (error) throw error })
         skip = undefined
       }
       return skip

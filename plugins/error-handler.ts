@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { attempt } from '../lib/attempt.js'
 import { plainStack, renderShortError } from '../lib/error-page/plain-pages.js'
 import { ownFrame } from '../lib/errors/declared-place.js'
 import { maskOf } from '../lib/errors/masked-exceptions.js'
@@ -182,12 +183,8 @@ function secondError (request: FastifyRequest, payload: unknown): unknown {
 
 /** The message in a default error response of Fastify; undefined for any other payload, such as a thrown text. */
 function messageIn (payload: unknown): string | undefined {
-  try {
-    const { statusCode, message } = JSON.parse(String(payload)) as { statusCode?: unknown, message?: unknown }
-    return statusCode === undefined ? undefined : String(message)
-  } catch {
-    return undefined
-  }
+  const body = attempt(() => JSON.parse(String(payload)) as { statusCode?: unknown, message?: unknown } | null)
+  return body?.statusCode === undefined ? undefined : String(body.message)
 }
 
 /** Sends a response without the hooks of the application. */

@@ -1,5 +1,6 @@
 import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
+import { attempt } from '../lib/attempt.js'
 import { afterBody, listener, Skip, notConfigured } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { notFound } from '../lib/routing/route-error.js'
@@ -92,9 +93,5 @@ function bestLocale (header: string, locales: readonly string[], preferred: stri
 
 /** Whether a text is a language tag (RFC 5646). */
 function isLanguageTag (text: string): boolean {
-  try {
-    return Intl.getCanonicalLocales(text).length === 1
-  } catch {
-    return false
-  }
+  return attempt(() => Intl.getCanonicalLocales(text).length === 1, () => false)
 }

@@ -47,7 +47,8 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   ['lib/check-options.ts', 0, 'lib/options.ts'],
   ['lib/duration.ts', 0, 'lib/options.ts'],
   ['lib/similar-name.ts', 0, 'lib/options.ts'],
-  ['lib/clock.ts', 0]
+  ['lib/clock.ts', 0],
+  ['lib/attempt.ts', 0]
 ]
 /** The generated types of the options. They contain the interfaces that applications implement. */
 const OPTION_TYPES = 'lib/options.ts'

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { attempt } from '../attempt.js'
 import { targetOf } from '../http/request-target.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -143,12 +144,10 @@ function addNote (exception: FlattenedException, note: string): void {
 }
 
 function flattenSafely (error: unknown, walk: Walk, depth: number): FlattenedException {
-  try {
-    return flatten(error, walk, depth)
-  } catch {
+  return attempt(() => flatten(error, walk, depth), () => {
     const message = Object(error) === error ? '[a value that cannot be read]' : inspected(error)
     return { name: 'Error', message, frames: [], stack: message }
-  }
+  })
 }
 
 function flatten (error: unknown, walk: Walk, depth: number): FlattenedException {
@@ -229,12 +228,10 @@ function membersOf (error: unknown): { members: unknown[], total: number } {
   }
   const errors = read(error, 'errors')
   if (!isError(error) || !Array.isArray(errors)) return none
-  try {
+  // A proxy of an array may throw.
+  return attempt(() => {
     const members = errors.slice(0, MAX_EXCEPTIONS)
     // Other libraries keep messages or field names under `errors`.
     return read(error, 'name') === 'AggregateError' || members.some(isError) ? { members, total: errors.length } : none
-  } catch {
-    // A proxy of an array.
-    return none
-  }
+  }, () => none)
 }

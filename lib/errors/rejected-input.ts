@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { attempt } from '../attempt.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { MASKED, type Mask } from '../mask/mask.js'
@@ -168,12 +169,10 @@ function errorPosition (text: string): number | null {
 }
 
 function jsonError (text: string): string | null {
-  try {
+  return attempt(() => {
     JSON.parse(text)
     return null
-  } catch (error) {
-    return messageOf(error)
-  }
+  }, messageOf)
 }
 
 // The parser reports what is missing at the end of an incomplete text at its length.

@@ -3,6 +3,7 @@ import type { Debugger, Session } from 'node:inspector'
 import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { attempt } from '../attempt.js'
 
 /** A place in a source file; `line` and `column` are 1-based, and 0 where they are unknown. */
 export interface Place { file: string, line: number, column: number }
@@ -165,14 +166,6 @@ function placeIn (map: SourceMap, url: string, line: number, column: number): Pl
   const name = attempt(() => new URL(entry.originalSource, pathToFileURL(toPath(url))).href)
   if (name === undefined) return null
   return { file: toPath(name), line: entry.originalLine + 1, column: entry.originalColumn + 1 }
-}
-
-function attempt<T> (run: () => T): T | undefined {
-  try {
-    return run()
-  } catch {
-    return undefined
-  }
 }
 
 /** The path of a `file:` URL or a file, also where it is reached by a link; any other name is returned as it is. */

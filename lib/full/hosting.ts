@@ -49,11 +49,6 @@ export function runHooks (hooks: readonly CollectedHook[], ...args: unknown[]): 
   }
 }
 
-/** A callback that throws the error that it receives, for hooks that call back synchronously. */
-export function rethrow (error?: unknown): void {
-  if (error) throw error
-}
-
 function runHook (hook: CollectedHook, args: unknown[]): undefined | Promise<unknown> {
   const call: { error?: unknown, resume?: () => void } = {}
   const result = hook(...args, (error: unknown = null) => {

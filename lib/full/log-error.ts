@@ -1,16 +1,14 @@
 import type { FastifyRequest } from 'fastify'
+import { attempt } from '../attempt.js'
 
 /** Members of an AggregateError in a line. */
 const MAX_MEMBERS = 20
 
 /** Logs an error of a request; without the error itself where the logger cannot serialize it. */
 export function logError (request: FastifyRequest, error: unknown, fields: object, message: string): void {
-  try {
-    request.log.error({ err: withFewMembers(error), ...fields }, message)
-  } catch {
-    // A getter of the error has thrown.
-    request.log.error(fields, message)
-  }
+  // A getter of the error may throw.
+  attempt(() => request.log.error({ err: withFewMembers(error), ...fields }, message),
+    () => request.log.error(fields, message))
 }
 
 /**

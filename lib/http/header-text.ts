@@ -1,4 +1,5 @@
 import Negotiator from 'negotiator'
+import { attempt } from '../attempt.js'
 
 /** The text of a header value: Node.js decodes it as ISO 8859-1, clients send UTF-8 (RFC 9110, section 5.5). */
 export function headerText (value: string): string {
@@ -19,11 +20,7 @@ export function percentEncoded (text: string): string {
 
 /** Percent-decodes; null where that is not possible. */
 export function percentDecoded (text: string): string | null {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return null
-  }
+  return attempt(() => decodeURIComponent(text)) ?? null
 }
 
 const OF_CLIENT = new RegExp('^(?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|dnt|pragma|' +

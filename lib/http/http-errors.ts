@@ -1,3 +1,5 @@
+import { attempt } from '../attempt.js'
+
 /** Makes the base of an error class with a name, a code and an HTTP status. */
 export function httpError (name: string, code: string, statusCode: number) {
   return class extends Error {
@@ -50,13 +52,10 @@ export function badRequest (text: string): BadRequestError {
 
 /** The status for a thrown value: its own, or that of the reply, if it is from 400 to 599; otherwise 500. */
 export function statusOf (raised: unknown, replyStatus: number): number {
-  try {
-    const { statusCode, status } = (raised ?? {}) as { statusCode?: unknown, status?: unknown }
-    return [statusCode, status, replyStatus].find(isErrorStatus) ?? 500
-  } catch {
-    // A getter of the thrown value has failed.
-    return isErrorStatus(replyStatus) ? replyStatus : 500
-  }
+  const given = (raised ?? {}) as { statusCode?: unknown, status?: unknown }
+  // A getter of the thrown value may throw.
+  const own = attempt(() => [given.statusCode, given.status].find(isErrorStatus))
+  return own ?? (isErrorStatus(replyStatus) ? replyStatus : 500)
 }
 
 export function isErrorStatus (status: unknown): status is number {

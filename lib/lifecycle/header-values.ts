@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply } from 'fastify'
+import { attempt } from '../attempt.js'
 import type { HeaderChange } from './events.js'
 
 /** The value of a header as Fastify stores it; undefined where there is none. */
@@ -20,13 +21,8 @@ export type HeaderMask = (name: string, value: string) => string
 
 /** A copy of the current headers of a reply. */
 export function headersOf (reply: FastifyReply): Headers {
-  let headers: Record<string, HeaderValue>
-  try {
-    headers = reply.getHeaders() as typeof headers
-  } catch {
-    // The raw response of the application's own server may lack `getHeaders`.
-    return {}
-  }
+  // The raw response of the application's own server may lack `getHeaders`.
+  const headers = attempt(() => reply.getHeaders() as Record<string, HeaderValue>) ?? {}
   for (const name in headers) {
     const value = headers[name]
     // Fastify appends cookies to the array of `Set-Cookie` in place.

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import { attempt } from '../attempt.js'
 import { performance } from '../clock.js'
 import {
   contextOf, knownStateOf, recordingOf, requestContext, type RequestContext
@@ -98,9 +99,7 @@ export class LogCapture {
 
 // The fields and the logger of a line may throw when they are read. What a subscriber throws would end the process.
 function onLine (message: unknown): void {
-  try {
-    attribute(message as PublishedLine)
-  } catch {}
+  attempt(() => attribute(message as PublishedLine))
 }
 
 function attribute ({ instance, arguments: [fields, message, level], result: text }: PublishedLine): void {

@@ -1,3 +1,4 @@
+import { attempt } from '../attempt.js'
 import { inspected } from '../view/json.js'
 
 /** Characters of one line. Of a longer one only the message is kept. */
@@ -19,11 +20,7 @@ type Fields = Record<string, unknown>
 
 /** The fields of a line; none where it is not JSON. */
 export function fieldsOf ({ text }: PinoLine): Fields | null {
-  try {
-    return Object(JSON.parse(text)) as Fields
-  } catch {
-    return null
-  }
+  return attempt(() => Object(JSON.parse(text)) as Fields) ?? null
 }
 
 /** The key of the message of a line, which pino writes last: a field with the same key has an earlier place. */

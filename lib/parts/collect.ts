@@ -1,4 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { attempt } from '../attempt.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { isStream } from '../http/responses.js'
 import type { Recording } from '../recording/recording.js'
@@ -23,23 +25,6 @@ export function collectData (
     [name, attempt(() => snapshot((collect(request, reply) as unknown) ?? null), failure)]))
 }
 
-/** The result of a function, or, if it throws, that of the second one. */
-export function attempt<T> (read: () => T, otherwise: (error: unknown) => T): T {
-  try {
-    return synchronous(read())
-  } catch (error) {
-    return otherwise(error)
-  }
-}
-
-/** The result of a function of an application; throws for a promise. */
-export function synchronous<T> (result: T): T {
-  if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return result
-  // Its rejection would end the process.
-  Promise.resolve(result).catch(() => {})
-  throw new Error('it returned a promise')
-}
-
 /** The data of a collector of Hindsight; `{ error }` if it fails. */
 export function collectedBy ({ collected }: Recording, name: string): unknown {
   const data = collected[name]
@@ -48,6 +33,24 @@ export function collectedBy ({ collected }: Recording, name: string): unknown {
 
 function failure (error: unknown): { error: string } {
   return { error: messageOf(error) }
+}
+
+/**
+ * Makes the `start` of a part that subscribes to channels; the last application that ends it unsubscribes. What a
+ * subscriber throws would become an uncaught exception of the process.
+ */
+export function watchChannels (
+  subscribers: ReadonlyArray<readonly [channel: string, subscriber: (message: never) => void]>
+): () => () => void {
+  const quiet = subscribers.map(([channel, subscriber]) =>
+    [channel, (message: unknown): void => attempt(() => subscriber(message as never))] as const)
+  let watchers = 0
+  return () => {
+    if (watchers++ === 0) for (const [channel, subscriber] of quiet) subscribe(channel, subscriber)
+    return () => {
+      if (--watchers === 0) for (const [channel, subscriber] of quiet) unsubscribe(channel, subscriber)
+    }
+  }
 }
 
 /** Milliseconds with three decimals. */

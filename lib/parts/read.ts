@@ -1,10 +1,10 @@
+import { attempt, synchronous } from '../attempt.js'
 import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
 import type { Profile } from '../store/profile.js'
 import { failed, fields, json } from '../view/components.js'
 import { isObject, type Data } from '../view/json.js'
 import { cut, visibleLine } from '../view/visible.js'
-import { attempt, synchronous } from './collect.js'
 import type { GROUPS, PanelView, Part, TimelineEntry, UnfinishedProfile } from './part.js'
 
 export { isObject, type Data }
@@ -159,7 +159,7 @@ export function problemsOf (part: Part, profile: Profile): { errors: number, war
 
 /** The number of entries of a panel; 0: it has no data; undefined: unknown. */
 export function countOf (part: Part, profile: Profile): number | undefined {
-  return attempt(() => part.panel?.count?.(dataFor(part, profile), profile), () => undefined)
+  return attempt(() => part.panel?.count?.(dataFor(part, profile), profile))
 }
 
 /**

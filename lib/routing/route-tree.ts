@@ -1,4 +1,5 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
+import { attempt } from '../attempt.js'
 import { editDistance } from '../similar-name.js'
 
 /** A segment of patterns, with the routes that end at it. */
@@ -105,11 +106,9 @@ export function segmentMatches (segment: string, value: string): boolean {
 
 /** Whether a router would match a path to a route of this pattern. */
 export function patternMatches (pattern: string, method: string, path: string): boolean {
-  try {
+  return attempt(() => {
     const router = FindMyWay({ maxParamLength: 16_384 })
     router.on(method as HTTPMethod, pattern, () => {})
     return router.find(method as HTTPMethod, path) !== null
-  } catch {
-    return false
-  }
+  }, () => false)
 }

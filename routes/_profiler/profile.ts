@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../../lib/parts/collect.js'
+import { attempt } from '../../lib/attempt.js'
 import { panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
 import type { Criteria } from '../../lib/store/criteria.js'

@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import fastifyCookie from '@fastify/cookie'
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { collectHooks, rethrow, runHooks } from '../hosting.js'
+import { collectHooks, runHooks } from '../hosting.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import type { SessionSettings } from '../../options.js'
 import { cookiesOf } from '../security/login-session.js'
@@ -89,11 +89,11 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
 
   // The hooks of @fastify/cookie call back synchronously.
   function parseCookies (request: FastifyRequest, reply: FastifyReply): void {
-    for (const hook of cookies.get('onRequest') ?? []) hook(request, reply, rethrow)
+    runHooks(cookies.get('onRequest') ?? [], request, reply)
   }
 
   function setCookies (request: FastifyRequest, reply: FastifyReply): void {
-    for (const hook of cookies.get('onSend') ?? []) hook(request, reply, null, rethrow)
+    runHooks(cookies.get('onSend') ?? [], request, reply, null)
   }
 
   /** `isEager`: whether sessions are read in the slot of the listener, and not when they are first used. */

@@ -1,35 +1,23 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { format } from 'node:util'
 import { workOf } from '../../lifecycle/services.js'
 import type { LogLevel } from '../../logs/log-record.js'
 import { cut } from '../../view/visible.js'
+import { watchChannels } from '../collect.js'
 import type { Part } from '../part.js'
-import { attempt } from '../collect.js'
 
 /** Characters of a line. */
 const MAX_TEXT = 10_000
-
-/** The lines that a request writes with `console`: they are in its log. Node.js 22 and later publish them. */
-export const consoleLines: Part = { name: 'console', start: watchConsole }
 
 /** `console.dir` and what prints tables or counts is published under these names, too, or not at all. */
 const LEVELS: Readonly<Record<string, LogLevel>> = {
   log: 'info', info: 'info', debug: 'debug', warn: 'warn', error: 'error'
 }
-const SUBSCRIBERS = Object.entries(LEVELS).map(([method, level]) => {
-  // An exception in a subscriber becomes an uncaught exception of the process.
-  const subscriber = (values: unknown): void => attempt(() => record(level, values as unknown[]), () => {})
-  return [`console.${method}`, subscriber] as const
-})
 
-let watchers = 0
-
-function watchConsole (): () => void {
-  if (watchers++ === 0) for (const [channel, subscriber] of SUBSCRIBERS) subscribe(channel, subscriber)
-  return () => {
-    if (--watchers > 0) return
-    for (const [channel, subscriber] of SUBSCRIBERS) unsubscribe(channel, subscriber)
-  }
+/** The lines that a request writes with `console`: they are in its log. Node.js 22 and later publish them. */
+export const consoleLines: Part = {
+  name: 'console',
+  start: watchChannels(Object.entries(LEVELS).map(([method, level]) =>
+    [`console.${method}`, (values: unknown[]) => record(level, values)] as const))
 }
 
 /** Whether an object is being formatted: its own methods may write lines. */

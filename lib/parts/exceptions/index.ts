@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { attempt } from '../../attempt.js'
 import { renderExceptions, renderExcerpt } from '../../error-page/exceptions.js'
 import { rejectedCard, rejectedTable } from '../../error-page/rejected-input.js'
 import { exceptionParts, rejectedParts } from '../../error-page/render-text.js'
@@ -10,7 +11,7 @@ import { note, place, section } from '../../view/components.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { listHint, listOf } from '../read.js'
 import type { PanelView, Part } from '../part.js'
-import { attempt, plainCopy } from '../collect.js'
+import { plainCopy } from '../collect.js'
 
 /** Characters. */
 const MAX_SHOWN = 300

@@ -1,4 +1,3 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { performance } from '../../clock.js'
@@ -6,7 +5,7 @@ import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { workEnded, workOf, type Services, type WorkPlace } from '../../lifecycle/services.js'
-import { attempt, round } from '../collect.js'
+import { round, watchChannels } from '../collect.js'
 import { framesHere } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { shownHeaders } from '../events/index.js'
@@ -55,17 +54,6 @@ interface Call {
 interface Body { size: number, start: Buffer[] }
 
 const CALLS: WorkKind = { one: 'call', many: 'calls' }
-
-let watchers = 0
-
-/** Records HTTP requests of `node:http`, undici and `fetch` that are sent in the asynchronous context of a request. */
-export function watchOutgoing (): () => void {
-  if (watchers++ === 0) for (const [channel, subscriber] of SUBSCRIBERS) subscribe(channel, subscriber)
-  return () => {
-    if (--watchers > 0) return
-    for (const [channel, subscriber] of SUBSCRIBERS) unsubscribe(channel, subscriber)
-  }
-}
 
 /**
  * Calls by the request objects of their clients. A socket has the time when it was created: Node.js 20 does not publish
@@ -170,7 +158,8 @@ const NO_BODY: Body = { size: 0, start: [] }
 
 interface Chunk { request: object, chunk: Uint8Array | string }
 
-const SUBSCRIBERS = ([
+/** Records HTTP requests of `node:http`, undici and `fetch` that are sent in the asynchronous context of a request. */
+export const watchOutgoing = watchChannels([
   ['net.client.socket', beginSocket],
   // Since Node.js 22.12. The next one is published when the body has ended.
   ['http.client.request.created', beginHttp],
@@ -183,14 +172,7 @@ const SUBSCRIBERS = ([
   ['undici:request:bodyChunkReceived', ({ request, chunk }: Chunk) => addChunk(request, 'responseBody', chunk)],
   ['undici:request:trailers', ({ request }: { request: object }) => end(request)],
   ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => end(request, { error })]
-] satisfies Array<[string, (message: never) => void]>).map(([channel, subscriber]) => {
-  return [channel, quiet(subscriber)] as const
-})
-
-// An exception in a subscriber becomes an uncaught exception of the process: then the call is not recorded.
-function quiet (subscriber: (message: never) => void): (message: unknown) => void {
-  return (message) => attempt(() => subscriber(message as never), () => {})
-}
+])
 
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
 function recorded (call: Call, { mask, calledHosts }: Services, since: number): object {

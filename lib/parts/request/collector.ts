@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
+import { attempt } from '../../attempt.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { sourceOfCaller } from '../../errors/stack-frame.js'
 import { targetOf } from '../../http/request-target.js'
@@ -10,7 +11,7 @@ import { servicesOf } from '../../lifecycle/services.js'
 import type { Recording } from '../../recording/recording.js'
 import type { Mask } from '../../mask/mask.js'
 import { grouped } from '../../view/visible.js'
-import { attempt, binaryText, snapshot } from '../collect.js'
+import { binaryText, snapshot } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
 import { isSame } from '../wire/changes.js'
 
@@ -61,7 +62,7 @@ function sentBodyOf (body: unknown, copy: unknown, chunks: readonly Buffer[] | n
   if (text === undefined) return copy === undefined || isSame(copy, body) ? undefined : snapshot(copy)
   // Most clients send what `JSON.stringify` makes.
   if (text === attempt(() => JSON.stringify(body), () => text)) return undefined
-  const sent = attempt((): unknown => JSON.parse(text), () => undefined)
+  const sent = attempt((): unknown => JSON.parse(text))
   return isSame(sent, body) ? undefined : snapshot(sent)
 }
 

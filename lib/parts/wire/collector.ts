@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { attempt } from '../../attempt.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
@@ -6,7 +7,6 @@ import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { safeJson } from '../../view/json.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import { attempt } from '../collect.js'
 import { isObject, type Data } from '../read.js'
 import { changesOf, copyOf, isOther, isUnserializable, pathOf, type Change, type Side } from './changes.js'
 import { rulesOf, type Rule } from './rules.js'
@@ -90,7 +90,7 @@ function compareSerialized (request: FastifyRequest, reply: FastifyReply, text: 
   if (typeof text !== 'string' || text.length > MAX_TEXT) return
   const declared = responseSchema(request, reply)
   if (declared.schema === undefined && pathOf(returned.value, isOther) === null) return
-  const sent = attempt((): unknown => JSON.parse(text), () => undefined)
+  const sent = attempt((): unknown => JSON.parse(text))
   if (sent !== undefined) record(request, 'response', declared, changesOf(returned.value, sent, true))
 }
 

@@ -1,4 +1,4 @@
-import { attempt } from '../collect.js'
+import { attempt } from '../../attempt.js'
 import { isObject, listOf, type Data } from '../read.js'
 import { JSON_TYPES, type Change, type Side } from './changes.js'
 

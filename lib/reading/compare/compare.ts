@@ -1,4 +1,4 @@
-import { attempt } from '../../parts/collect.js'
+import { attempt } from '../../attempt.js'
 import { byOrder, labelOf, listOf, resultsOf } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { ComparedSection, Part } from '../../parts/part.js'
@@ -54,6 +54,6 @@ function compareSection (part: Part, section: ComparedSection, a: Profile, b: Pr
     ? flattenPaths(profile.collectors[name])
     : resultsOf<Values>([part], profile, (_, data) => values(data, profile))[0] ?? {}
   if (compare === undefined) builder.values(valuesOf(a), valuesOf(b))
-  else attempt(() => compare(builder, a, b), () => {})
+  else attempt(() => compare(builder, a, b))
   return builder
 }

@@ -1,6 +1,6 @@
 import { parse } from 'node:querystring'
+import { attempt } from '../../attempt.js'
 import { MASKED } from '../../mask/mask.js'
-import { attempt } from '../../parts/collect.js'
 import type { Profile } from '../../store/profile.js'
 import { visible, visibleLine } from '../../view/visible.js'
 import type { FilledRequest } from './fill.js'
@@ -58,6 +58,6 @@ export function editedRequest ({ method, url, headers, body }: RequestText, orig
 
 /** A body in which masked values have places; undefined: it is sent as it is. */
 function parsedBody (text: string, type: string): unknown {
-  if (/json/i.test(type)) return attempt((): unknown => JSON.parse(text), () => undefined)
+  if (/json/i.test(type)) return attempt((): unknown => JSON.parse(text))
   return type.startsWith('application/x-www-form-urlencoded') ? { ...parse(text) } : text
 }

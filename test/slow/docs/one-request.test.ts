@@ -16,8 +16,8 @@ const text = readFileSync(join(ROOT, PAGE), 'utf8')
 const section = text.slice(text.indexOf('## One request'), text.indexOf('## Mechanisms'))
 /** The columns of the table of files, without its numbers. */
 const columns = columnsOf(section)
-/** The folders of the files that are called by these. */
-const folders = [...section.slice(section.indexOf('The other files')).matchAll(/`([\w/-]+\/)`/g)].map(([, folder = '']) => folder)
+/** The folders of the files that are called by these, and files outside of them. */
+const folders = [...section.slice(section.indexOf('The other files')).matchAll(/`([\w/-]+(?:\/|\.ts))`/g)].map(([, folder = '']) => folder)
 
 const REQUESTS = [
   ['observe', '/nowhere', 404, '404, `observe`'],
