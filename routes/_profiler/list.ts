@@ -9,7 +9,6 @@ import type { ProfilePage } from '../../lib/store/storage.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { traceForm } from '../../lib/parts/waiting/index.js'
 import { isTracing } from '../../lib/parts/waiting/trace.js'
-import { routesOf } from './routes.js'
 import {
   BadFieldError, baseOf, formatOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields
 } from './responses.js'
@@ -87,10 +86,10 @@ async function search (request: FastifyRequest): Promise<Pick<ProfilePage, 'prof
 
 /** The routes of the application for a list without profiles. */
 async function routesMarkup (request: FastifyRequest, isEmpty: boolean): Promise<string> {
-  const { debug, editor } = request.server.hindsight
-  if (!debug || !isEmpty) return ''
-  const { routesTable } = await import('../../lib/reading/pages/routes.js')
-  return routesTable(await routesOf(request), editor, baseOf(request))
+  const { hindsight } = request.server
+  if (!hindsight.debug || !isEmpty) return ''
+  const { routesOf, routesTable } = await import('../../lib/reading/pages/routes.js')
+  return routesTable(await routesOf(hindsight), hindsight.editor, baseOf(request))
 }
 
 /** The groups of `group=failures`; undefined for a list of profiles. */
