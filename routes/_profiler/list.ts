@@ -68,10 +68,10 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const form = waiting.length > 0 || (isNewest && isTracing())
       ? traceForm({ base: baseOf(request), formToken: await formTokenOf(request) })
       : ''
-    const found = { ...page, ...failures && { failures }, fields, criteria, own: criteriaOf(parts) }
     const routes = await routesMarkup(request, stats.profiles === 0)
+    const found = { ...page, failures, fields, criteria, own: criteriaOf(parts), routes }
     const state = { stats, counters, lastLoss, waiting, traceForm: form }
-    return await sendPage(request, reply, (options) => searchPage({ ...found, ...state, routes }, options))
+    return await sendPage(request, reply, (options) => searchPage({ ...found, ...state }, options))
   } catch (error) {
     const { statusCode, message } = error as FastifyError
     if (statusCode !== 400) throw error
