@@ -16,7 +16,6 @@ export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' 
   newer?: string | undefined
 }
 
-/** The panel that is shown first. */
 export const FIRST_PANEL = 'overview'
 /** The formats of a request: the last segment of the URL, and the text of the link. The first three can be copied. */
 const FORMATS = [['curl', 'curl'], ['fetch', 'fetch'], ['test', 'test'], ['http', 'HTTP file'], ['har', 'HAR']] as const
