@@ -1,5 +1,6 @@
 import type { RejectedInput } from '../errors/exception.js'
 import { rejectionText } from '../errors/root-cause.js'
+import { table } from '../view/components.js'
 import { html } from '../view/html.js'
 import { visibleLine } from '../view/visible.js'
 import { renderExcerpt } from './exceptions.js'
@@ -8,10 +9,7 @@ import { renderExcerpt } from './exceptions.js'
 export function rejectedTable ({ fields = [] }: RejectedInput): string {
   const rows = fields.map(({ field, received, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
 <td>!${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td>${expected}</td></tr>`)
-  const head = ['Field', 'Received', 'Expected'].map((name) => html`<th scope="col">${name}</th>`)
-  return rows.length === 0
-    ? ''
-    : html`<table class="rejected"><thead><tr>!${head}</tr></thead><tbody>!${rows}</tbody></table>`
+  return rows.length === 0 ? '' : table('Rejected fields', ['Field', 'Received', 'Expected'], rows, 'rejected')
 }
 
 /** The same as a card, or the place at which a body is no JSON, with its text. */

@@ -7,6 +7,7 @@ import { readAsset } from '../view/asset.js'
 import { counted, cut, grouped, timeOfDay, visibleLine } from '../view/visible.js'
 import * as editorMenu from '../view/editor.js'
 import type { EditorLink } from '../view/editor.js'
+import { table } from '../view/components.js'
 import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
 import {
@@ -219,10 +220,7 @@ function tableOf (logs: readonly LogRecord[]): string {
 <td>${channel}</td><td>!${contentOf(record)}</td></tr>
 `
   })
-  return html`<table class="card">
-<thead><tr>!${['Time', 'Level', 'Channel', 'Message'].map((name) => `<th scope="col">${name}</th>`)}</tr></thead>
-<tbody>!${rows}</tbody>
-</table>`
+  return table('Log lines', ['Time', 'Level', 'Channel', 'Message'], rows, 'card')
 }
 
 function contentOf ({ message, context }: LogRecord): string {

@@ -1,5 +1,5 @@
 import { isAbsolute, relative } from 'node:path'
-import { counted, rounded, timeOfDay, visibleLine, wordFor } from './visible.js'
+import { counted, rounded, visibleLine, wordFor } from './visible.js'
 import type { EditorLink } from './editor.js'
 import { html } from './html.js'
 import { safeJson } from './json.js'
@@ -157,11 +157,6 @@ export function age (time: string): string {
     ? [seconds, 's']
     : seconds < 3600 ? [seconds / 60, 'min'] : seconds < 86_400 ? [seconds / 3600, 'h'] : [seconds / 86_400, 'd']
   return html`<time datetime="${time}" title="${time}">${Math.floor(number)} ${unit} ago</time>`
-}
-
-/** The time of day of a time (ISO 8601); the whole time is its tooltip. */
-export function clock (time: string): string {
-  return html`<time datetime="${time}" title="${time}">${timeOfDay(String(time))}</time>`
 }
 
 /** A select element with its label; `options` are texts by value. */

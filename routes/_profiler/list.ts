@@ -9,7 +9,6 @@ import type { ProfilePage } from '../../lib/store/storage.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { traceForm } from '../../lib/parts/waiting/index.js'
 import { isTracing } from '../../lib/parts/waiting/trace.js'
-import { routesOf } from './routes.js'
 import {
   BadFieldError, baseOf, formatOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields
 } from './responses.js'
@@ -69,10 +68,10 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const form = waiting.length > 0 || (isNewest && isTracing())
       ? traceForm({ base: baseOf(request), formToken: await formTokenOf(request) })
       : ''
-    const found = { ...page, ...failures && { failures }, fields, criteria, own: criteriaOf(parts) }
     const routes = await routesMarkup(request, stats.profiles === 0)
+    const found = { ...page, failures, fields, criteria, own: criteriaOf(parts), routes }
     const state = { stats, counters, lastLoss, waiting, traceForm: form }
-    return await sendPage(request, reply, (options) => searchPage({ ...found, ...state, routes }, options))
+    return await sendPage(request, reply, (options) => searchPage({ ...found, ...state }, options))
   } catch (error) {
     const { statusCode, message } = error as FastifyError
     if (statusCode !== 400) throw error
@@ -87,10 +86,10 @@ async function search (request: FastifyRequest): Promise<Pick<ProfilePage, 'prof
 
 /** The routes of the application for a list without profiles. */
 async function routesMarkup (request: FastifyRequest, isEmpty: boolean): Promise<string> {
-  const { debug, editor } = request.server.hindsight
-  if (!debug || !isEmpty) return ''
-  const { routesTable } = await import('../../lib/reading/pages/routes.js')
-  return routesTable(await routesOf(request), editor, baseOf(request))
+  const { hindsight } = request.server
+  if (!hindsight.debug || !isEmpty) return ''
+  const { routesOf, routesTable } = await import('../../lib/reading/pages/routes.js')
+  return routesTable(await routesOf(hindsight), hindsight.editor, baseOf(request))
 }
 
 /** The groups of `group=failures`; undefined for a list of profiles. */

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { dataOf, listOf } from '../../lib/parts/read.js'
+import { addressOf, dataOf, listOf } from '../../lib/parts/read.js'
 import type { RecordedQuery } from '../../lib/parts/queries/recorded-query.js'
+import { layout } from '../../lib/reading/pages/layout.js'
+import { html } from '../../lib/view/html.js'
 import { BadFieldError, formatOf, formOf, profileOf, routeOptions, sendPage } from './responses.js'
 
 /** Shows how a database runs a recorded query, in debug mode only: no role permits it in production. */
@@ -21,6 +23,13 @@ async function explainQuery (request: FastifyRequest, reply: FastifyReply): Prom
   const { system, statement } = query
   const plan = await explain(query, runnerOf(token, index))
   if (formatOf(request, reply) === 'json') return { token, query: index + 1, system, statement, ...plan }
-  const { planPage } = await import('../../lib/reading/pages/plan.js')
-  return await sendPage(request, reply, (options) => planPage(token, index + 1, planMarkup(query, plan), options))
+  return await sendPage(request, reply, (options) => {
+    const address = `${options.base}/${token}${addressOf('queries', `query-${index + 1}`)}`
+    return layout(options, `Plan of query ${index + 1}`, html`<main id="content" class="replay">
+<h1>Plan</h1>
+<p class="note">This is how the database would run <a href="${address}">query ${index + 1}</a> of the profile
+<a href="${options.base}/${token}">${token}</a> now. It did not run it.</p>
+!${planMarkup(query, plan)}
+</main>`)
+  })
 }

@@ -1,8 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { MASKED } from '../../lib/mask/mask.js'
 import { replayContext } from '../../lib/lifecycle/request-state.js'
 import { CPU_HEADER } from '../../lib/parts/cpu/index.js'
-import type { ReplayView } from '../../lib/reading/pages/replay.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
@@ -16,35 +14,17 @@ const OTHER_FIELDS = ['form_token', 'confirm', 'cpu', 'method', 'url', 'headers'
 /** Replays stored requests, in debug mode only: no role permits it in production. */
 export default async function replayRoutes (app: FastifyInstance): Promise<void> {
   if (!app.hindsight.debug) return
-  app.get('/:token/replay', routeOptions(app, '_profiler_replay_form'), showRequest)
+  app.get('/:token/replay', routeOptions(app, '_profiler_replay_form'),
+    async (request, reply) => await sendForm(request, reply, await profileOf(request)))
   app.post('/:token/replay', routeOptions(app, '_profiler_replay'), replayRequest)
 }
 
-async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const view = await viewOf(request, await profileOf(request))
+/** Sends the form of a request; of a profile without a token, that of a request that a developer writes. */
+export async function sendForm (request: FastifyRequest, reply: FastifyReply, profile: Profile): Promise<unknown> {
+  const { replayPage, replayView } = await import('../../lib/reading/pages/replay.js')
+  const view = replayView(profile, await formTokenOf(request), request.server.hindsight.base)
   if (formatOf(request, reply) === 'json') return view
-  const { replayPage } = await import('../../lib/reading/pages/replay.js')
   return await sendPage(request, reply, (options) => replayPage(view, options))
-}
-
-export async function viewOf (request: FastifyRequest, profile: Profile): Promise<ReplayView> {
-  const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
-  const { fillRequest } = await import('../../lib/reading/replay/fill.js')
-  const { replayProblem } = await import('../../lib/reading/replay/replay.js')
-  const stored = storedRequest(profile)
-  const { bodyProblem: missingBody, ...sendable } = stored
-  const problem = replayProblem(sendable, request.server.hindsight.base)
-  return {
-    token: profile.token,
-    formToken: await formTokenOf(request),
-    // Masked values stay masked.
-    request: fillRequest(stored, () => MASKED),
-    safe: isSafe(stored.method),
-    masked: stored.masked,
-    notes: stored.notes,
-    ...(missingBody !== undefined && { missingBody }),
-    ...(problem !== undefined && { problem })
-  }
 }
 
 async function replayRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -73,7 +53,8 @@ export async function sendEdited (
   const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
   const { replay } = await import('../../lib/reading/replay/replay.js')
   const { editedRequest, restored, textOf, unixLines } = await import('../../lib/reading/replay/edited.js')
-  const view = await viewOf(request, profile)
+  const { replayPage, replayView } = await import('../../lib/reading/pages/replay.js')
+  const view = replayView(profile, await formTokenOf(request), request.server.hindsight.base)
   const shown = textOf(view.request)
   const changed = Object.entries(shown).flatMap(([name, known]) => {
     const given = fields[name] === undefined ? known : restored(unixLines(textField(fields, name)), known)
@@ -93,7 +74,6 @@ export async function sendEdited (
   } catch (error) {
     const { statusCode = 500, message } = error as FastifyError
     if (statusCode >= 500 || view.problem !== undefined || formatOf(request, reply) === 'json') throw error
-    const { replayPage } = await import('../../lib/reading/pages/replay.js')
     const sent = { text, values: fields, reason: message }
     await sendPage(request, reply.code(statusCode), (options) => replayPage(view, options, sent))
     return undefined

@@ -1,15 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { declaredPlace } from '../../lib/errors/declared-place.js'
-import { placeOf } from '../../lib/recording/application-hooks.js'
-import type { RouteRow, RoutesView } from '../../lib/reading/pages/routes.js'
 import { exampleOf } from '../../lib/reading/replay/example.js'
-import { PROFILE_VERSION, type Profile, type ProfileSummary } from '../../lib/store/profile.js'
-import { sendEdited, viewOf } from './replay.js'
+import { PROFILE_VERSION, type Profile } from '../../lib/store/profile.js'
+import { sendEdited, sendForm } from './replay.js'
 import { baseOf, formatOf, formOf, routeOptions, sendPage, type Fields } from './responses.js'
-
-/** The newest profiles whose durations and statuses are shown. */
-const MAX_PROFILES = 1_000
-const MAX_ROUTES = 300
 
 /** The routes of the application, and requests that a developer writes for them; in debug mode only. */
 export default async function routesRoutes (app: FastifyInstance): Promise<void> {
@@ -20,54 +13,16 @@ export default async function routesRoutes (app: FastifyInstance): Promise<void>
 }
 
 async function showRoutes (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const view = await routesOf(request)
+  const { routesOf, routesPage } = await import('../../lib/reading/pages/routes.js')
+  const { hindsight } = request.server
+  const view = await routesOf(hindsight)
   if (formatOf(request, reply) === 'json') return view
-  const { routesPage } = await import('../../lib/reading/pages/routes.js')
-  const { editor } = request.server.hindsight
-  return await sendPage(request, reply, (options) => routesPage(view, editor, options))
-}
-
-/** The routes with their hooks, and what the newest profiles have of them. */
-export async function routesOf (request: FastifyRequest): Promise<RoutesView> {
-  const { routeTable, profiler } = request.server.hindsight
-  const { profiles, next } = await profiler.search({ limit: MAX_PROFILES })
-  const byRoute = new Map<string | null, ProfileSummary[]>()
-  for (const profile of profiles) {
-    const known = byRoute.get(profile.route)
-    if (known === undefined) byRoute.set(profile.route, [profile])
-    else known.push(profile)
-  }
-  const routes = routeTable.routes.slice(0, MAX_ROUTES).map((route): RouteRow => {
-    const { name, methods, pattern, declaredAt } = route
-    const own = byRoute.get(name) ?? []
-    const durations = own.map(({ duration }) => duration).sort((a, b) => a - b)
-    const at = (share: number): number | undefined => durations[Math.ceil(durations.length * share) - 1]
-    const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
-    const hooks = routeTable.hooksOf(route).map(({ stage, name, addedAt, pluginName = '' }) =>
-      ({ stage, name: name === '' ? 'anonymous' : name, ...addedAt === undefined ? {} : placeOf(addedAt, pluginName) }))
-    return {
-      name,
-      methods,
-      pattern,
-      ...source !== undefined && { source },
-      hooks,
-      count: own.length,
-      failures: own.filter(({ error }) => error).length,
-      p50: at(0.5),
-      p95: at(0.95),
-      queries: Math.max(0, ...own.map(({ values }) => Number(values?.queries ?? 0))),
-      lastStatus: own[0]?.status
-    }
-  })
-  return { routes, all: routeTable.routes.length, profiles: profiles.length, isBounded: next !== null }
+  return await sendPage(request, reply, (options) => routesPage(view, hindsight.editor, options))
 }
 
 async function showForm (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { method = 'GET', url = '/' } = request.query as Fields
-  const view = await viewOf(request, written(request, String(method), String(url)))
-  if (formatOf(request, reply) === 'json') return view
-  const { replayPage } = await import('../../lib/reading/pages/replay.js')
-  return await sendPage(request, reply, (options) => replayPage(view, options))
+  return await sendForm(request, reply, written(request, String(method), String(url)))
 }
 
 async function sendRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {

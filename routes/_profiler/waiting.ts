@@ -1,16 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isTracing, traceWaits } from '../../lib/parts/waiting/trace.js'
-import type { WaitingRequest } from '../../lib/recording/waiting.js'
 import { BadFieldError, baseOf, formatOf, formOf, formTokenOf, routeOptions } from './responses.js'
 
 /** The requests of this process that have not ended, and whether what later ones wait for is traced. */
-export interface WaitingView {
-  waiting: WaitingRequest[]
-  /** Whether the timers and promises of new requests are traced. */
-  tracing: boolean
-  /** The value of the field `form_token` of the form that changes it. */
-  formToken: string
-}
+export type WaitingView = Awaited<ReturnType<typeof viewOf>>
 
 /** Requests that have not ended. */
 export default async function waitingRoutes (app: FastifyInstance): Promise<void> {
@@ -24,7 +17,7 @@ export default async function waitingRoutes (app: FastifyInstance): Promise<void
   })
 }
 
-async function viewOf (request: FastifyRequest): Promise<WaitingView> {
+async function viewOf (request: FastifyRequest) {
   const waiting = request.server.hindsight.recorder?.waiting() ?? []
   return { waiting, tracing: isTracing(), formToken: await formTokenOf(request) }
 }

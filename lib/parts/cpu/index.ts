@@ -37,11 +37,11 @@ export const cpu: Part = {
       if (record === null) return failed('panel', 'the recording cannot be read')
       const tree = callTreeOf(record)
       const { idle, busy, heaviest } = tree
-      const graph = new FlameGraph(tree, profile, view)
-      const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy, graph, view.editor))
+      const nameOf = naming(tree, profile)
+      const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy, nameOf, view.editor))
       return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
         `in ${milliseconds(record.duration)}`) +
-        section('Flame graph', graph.render()) +
+        section('Flame graph', flameGraph(tree, view, nameOf)) +
         section('Hottest functions',
           table('Hottest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest')) +
         note('Of the whole process while the request ran, other requests included, for at most 30 seconds.') +
@@ -59,11 +59,12 @@ export const cpu: Part = {
 }
 
 function functionRow (
-  { function: called, self, total }: FunctionTime, busy: number, graph: FlameGraph, editor: EditorLink | null
+  { function: called, self, total }: FunctionTime, busy: number, nameOf: (called: CpuFunction) => string,
+  editor: EditorLink | null
 ): string {
   const { kind } = called
   const source = html` <span class="file">!${linkTo(called, editor)}</span>`
-  return html`<tr><th scope="row">${graph.nameOf(called)}!${source}</th>
+  return html`<tr><th scope="row">${nameOf(called)}!${source}</th>
 <td class="number">${milliseconds(self / 1000)} <span class="share">${percent(self, busy)}</span></td>` +
     html`<td class="number">${milliseconds(total / 1000)}</td>` +
     html`<td><span class="kind code-${kind}">${CODE_KINDS[kind]}</span></td></tr>`
@@ -96,116 +97,87 @@ interface Frame {
 
 /**
  * An icicle: a bar for each call below its caller, as wide as its time. Calls of other code by other code are folded.
- * A link zooms to a call; a search marks functions. The table shows the hottest functions as text.
+ * A link zooms to a call; a search marks functions. `nameOf` names functions, the handler by its route.
  */
-class FlameGraph {
-  readonly #zoomed: Call
-  readonly #width: number
-  readonly #isWhole: boolean
-  readonly #text: string
-  readonly #handler: CpuFunction | undefined
-  readonly #route: string
-  readonly #editor: EditorLink | null
-
-  constructor ({ root, calls, busy }: ReturnType<typeof callTreeOf>, { route }: Profile, { query, editor }: PanelView) {
-    const field = (name: string): string => String([query[name]].flat().at(-1) ?? '')
-    this.#zoomed = calls[Number(field('call') || 0)] ?? root
-    // Idle time is not in the graph: the root is as wide as the time of work.
-    this.#width = this.#zoomed === root ? busy : this.#zoomed.total
-    this.#isWhole = field('levels') === 'all'
-    this.#text = field('q').slice(0, MAX_TEXT)
-    this.#editor = editor
-    this.#route = route?.name ?? ''
-    const called = new Set(calls.filter(({ function: { kind }, caller }) =>
-      kind === 'own' && CALLS_HANDLERS.test(caller?.function.file ?? '')).map((call) => call.function))
-    // Other requests may run, too.
-    const declared = [...called].find((one) => sourceOf(one) === placeOf(route?.handler ?? '', null).shown)
-    this.#handler = declared ?? (called.size === 1 ? [...called][0] : undefined)
-  }
-
-  /** The name of a function; the handler has that of its route. */
-  nameOf (called: CpuFunction): string {
-    const { name } = called
-    if (called !== this.#handler) return visibleLine(name)
-    return visibleLine(`handler ${this.#route}${name === '(anonymous)' ? '' : `, ${name}`}`)
-  }
-
-  render (): string {
-    if (this.#width <= 0) return note('The processor was idle.')
-    const frames = this.#frames()
-    const height = ((frames.at(-1)?.row ?? 0) + 1) * ROW_HEIGHT
-    return this.#form() + this.#path() + legend(frames) +
-      html`<svg class="flame!${this.#text === '' ? '' : ' is-searched'}" width="100%" height="${height}">!${
-        frames.map((frame) => this.#bar(frame))}</svg>`
-  }
-
-  #frames (): Frame[] {
-    const frames: Frame[] = [{ call: this.#zoomed, row: 0, x: 0, width: 1 }]
-    // Row by row, so that the limit hides the deepest calls.
-    for (const { call, row, x } of frames) {
-      let left = x
-      for (const callee of this.#shownCallees(call, call)) {
-        const width = callee.total / this.#width
-        const isShown = width >= MIN_WIDTH && row + 1 < MAX_ROWS && frames.length < MAX_FRAMES
-        if (isShown) frames.push({ call: callee, row: row + 1, x: left, width })
-        left += width
-      }
-    }
-    return frames
-  }
+function flameGraph (
+  { root, calls, busy }: ReturnType<typeof callTreeOf>, { query, editor }: PanelView,
+  nameOf: (called: CpuFunction) => string
+): string {
+  const field = (name: string): string => String([query[name]].flat().at(-1) ?? '')
+  const zoomed = calls[Number(field('call') || 0)] ?? root
+  // Idle time is not in the graph: the root is as wide as the time of work.
+  const whole = zoomed === root ? busy : zoomed.total
+  const isWhole = field('levels') === 'all'
+  const text = field('q').slice(0, MAX_TEXT)
+  if (whole <= 0) return note('The processor was idle.')
 
   /** What a call made, as far as it is not folded into `shown`, which is the frame above. */
-  #shownCallees (call: Call, shown: Call): Call[] {
-    return call.callees.filter((one) => !isIdle(one)).flatMap((callee) => {
-      const isFolded = !this.#isWhole && callee.function.kind !== 'own' && shown.function.kind !== 'own' &&
+  const shownCallees = (call: Call, shown: Call): Call[] => call.callees.filter((one) => !isIdle(one))
+    .flatMap((callee) => {
+      const isFolded = !isWhole && callee.function.kind !== 'own' && shown.function.kind !== 'own' &&
         shown.caller !== undefined
-      return isFolded ? this.#shownCallees(callee, shown) : [callee]
+      return isFolded ? shownCallees(callee, shown) : [callee]
     })
+  const address = (call: Call, levels = isWhole): string => {
+    const fields = { ...call.caller && { call: String(call.index) }, ...levels && { levels: 'all' } }
+    const search = new URLSearchParams({ ...fields, ...text !== '' && { q: text } })
+    return `${addressOf('cpu')}${search.size === 0 ? '' : `&${search}`}`
   }
 
-  #address (call: Call | undefined, isWhole = this.#isWhole): string {
-    const fields = { ...call && call.caller && { call: String(call.index) }, ...isWhole && { levels: 'all' } }
-    const query = new URLSearchParams({ ...fields, ...this.#text !== '' && { q: this.#text } })
-    return `${addressOf('cpu')}${query.size === 0 ? '' : `&${query}`}`
+  const frames: Frame[] = [{ call: zoomed, row: 0, x: 0, width: 1 }]
+  // Row by row, so that the limit hides the deepest calls.
+  for (const { call, row, x } of frames) {
+    let left = x
+    for (const callee of shownCallees(call, call)) {
+      const width = callee.total / whole
+      const isShown = width >= MIN_WIDTH && row + 1 < MAX_ROWS && frames.length < MAX_FRAMES
+      if (isShown) frames.push({ call: callee, row: row + 1, x: left, width })
+      left += width
+    }
   }
-
-  #form (): string {
-    const fields = { panel: 'cpu', call: String(this.#zoomed.index), levels: this.#isWhole ? 'all' : '' }
-    const hidden = Object.entries(fields).map(([name, value]) =>
-      html`<input type="hidden" name="${name}" value="${value}">`)
-    return html`<form method="get" class="filters">!${hidden}<label>Search functions <input type="search" name="q" ` +
-      html`value="${this.#text}" maxlength="${MAX_TEXT}" autocomplete="off"></label>` +
-      html`<button type="submit">Search</button><a href="${this.#address(this.#zoomed, !this.#isWhole)}">${
-        this.#isWhole ? 'Fold framework levels' : 'Show framework levels'}</a></form>`
-  }
-
-  /** The calls around the one that is zoomed, and its place. */
-  #path (): string {
-    const calls: Call[] = []
-    for (let one: Call | undefined = this.#zoomed; one !== undefined; one = one.caller) calls.unshift(one)
-    if (calls.length === 1) return ''
-    const { function: called } = this.#zoomed
-    const links = calls.slice(0, -1)
-      .filter(({ function: { kind }, caller }) => caller === undefined || kind === 'own' || this.#isWhole)
-      .map((one) => html`<a href="${this.#address(one)}">` +
-        html`${one.caller === undefined ? 'All calls' : this.nameOf(one.function)}</a> › `)
-    return html`<p>!${links}<strong>${this.nameOf(called)}</strong> ${milliseconds(this.#zoomed.total / 1000)} ` +
-      html`!${linkTo(called, this.#editor)}</p>`
-  }
-
-  #bar ({ call, row, x, width }: Frame): string {
+  const bar = ({ call, row, x, width }: Frame): string => {
     const { file, kind } = call.function
-    const name = this.nameOf(call.function)
+    const name = nameOf(call.function)
     const label = file === '' ? name : `${name}, ${visibleLine(sourceOf(call.function))}`
-    const time = row === 0 ? this.#width : call.total
-    const isFound = this.#text !== '' && label.toLowerCase().includes(this.#text.toLowerCase())
-    return html`<a href="${this.#address(call)}"!${isFound ? ' class="found"' : ''}` +
+    const time = row === 0 ? whole : call.total
+    const isFound = text !== '' && label.toLowerCase().includes(text.toLowerCase())
+    return html`<a href="${address(call)}"!${isFound ? ' class="found"' : ''}` +
       html`!${width < MIN_TEXT_WIDTH ? ' tabindex="-1"' : ''}><svg class="frame code-${kind}" ` +
       html`x="${(x * 100).toFixed(2)}%" y="${row * ROW_HEIGHT}" width="${(width * 100).toFixed(2)}%" ` +
-      html`height="${ROW_HEIGHT - 1}"><title>${label}: ${milliseconds(time / 1000)} (${percent(time, this.#width)})` +
+      html`height="${ROW_HEIGHT - 1}"><title>${label}: ${milliseconds(time / 1000)} (${percent(time, whole)})` +
       html`</title><rect width="100%" height="100%"/>` +
       html`!${width < MIN_TEXT_WIDTH ? '' : html`<text x="4" y="14">${name}</text>`}</svg></a>`
   }
+
+  const callers: Call[] = []
+  for (let one = zoomed.caller; one !== undefined; one = one.caller) callers.unshift(one)
+  const links = callers.filter(({ function: { kind }, caller }) => caller === undefined || kind === 'own' || isWhole)
+    .map((one) => html`<a href="${address(one)}">${one === root ? 'All calls' : nameOf(one.function)}</a> › `)
+  const path = links.length === 0
+    ? ''
+    : html`<p>!${links}<strong>${nameOf(zoomed.function)}</strong> ${milliseconds(zoomed.total / 1000)} ` +
+      html`!${linkTo(zoomed.function, editor)}</p>`
+  const hidden = Object.entries({ panel: 'cpu', call: String(zoomed.index), levels: isWhole ? 'all' : '' })
+    .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
+  const form = html`<form method="get" class="filters">!${hidden}<label>Search functions <input type="search" ` +
+    html`name="q" value="${text}" maxlength="${MAX_TEXT}" autocomplete="off"></label>` +
+    html`<button type="submit">Search</button><a href="${address(zoomed, !isWhole)}">${
+      isWhole ? 'Fold framework levels' : 'Show framework levels'}</a></form>`
+  const height = ((frames.at(-1)?.row ?? 0) + 1) * ROW_HEIGHT
+  return form + path + legend(frames) + html`<svg class="flame!${text === '' ? '' : ' is-searched'}" width="100%" ` +
+    html`height="${height}">!${frames.map(bar)}</svg>`
+}
+
+/** The function that names functions: the handler has the name of its route. */
+function naming ({ calls }: ReturnType<typeof callTreeOf>, { route }: Profile): (called: CpuFunction) => string {
+  const called = new Set(calls.filter(({ function: { kind }, caller }) =>
+    kind === 'own' && CALLS_HANDLERS.test(caller?.function.file ?? '')).map((call) => call.function))
+  // Other requests may run, too.
+  const declared = [...called].find((one) => sourceOf(one) === placeOf(route?.handler ?? '', null).shown)
+  const handler = declared ?? (called.size === 1 ? [...called][0] : undefined)
+  return (one) => visibleLine(one !== handler
+    ? one.name
+    : `handler ${route?.name ?? ''}${one.name === '(anonymous)' ? '' : `, ${one.name}`}`)
 }
 
 function legend (frames: readonly Frame[]): string {

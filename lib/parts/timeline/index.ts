@@ -210,7 +210,8 @@ function scale ({ end, total, ready, position }: Axis): string {
   const magnitude = 10 ** Math.floor(Math.log10(end / 8))
   const step = magnitude * ([2, 5].find((factor) => end / (factor * magnitude) < 8) ?? 10)
   const [unit, size] = end < 1 ? ['µs', 0.001] : end < 1_000 ? ['ms', 1] : ['s', 1_000]
-  const textOf = (time: number): string => time === 0 ? '0' : `${rounded(time / size, time / size < 10 ? 1 : 0)} ${unit}`
+  const textOf = (time: number): string =>
+    time === 0 ? '0' : `${rounded(time / size, time / size < 10 ? 1 : 0)} ${unit}`
   const ticks = Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => {
     return line(i * step, 'tick') + label(i * step, textOf(i * step), i)
   })

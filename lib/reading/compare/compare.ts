@@ -3,23 +3,17 @@ import { byOrder, labelOf, listOf, resultsOf } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { ComparedSection, Part } from '../../parts/part.js'
 import { flattenPaths, Section, type Values } from '../../parts/section.js'
-import type { Profile, ProfileSummary } from '../../store/profile.js'
+import type { Profile } from '../../store/profile.js'
 
-export type Compared =
-  Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'status' | 'duration' | 'route' | 'exception'>
+export type Compared = ReturnType<typeof comparedOf>
 
-export interface Comparison {
-  a: Compared
-  b: Compared
-  /** The number of differences, without those of volatile values. */
-  differences: number
-  equal: number
-  /** Those with differences first. */
-  sections: Section[]
-}
+export type Comparison = ReturnType<typeof compareProfiles>
 
-/** Compares two profiles, section by section: those that are in each comparison first, then those of other data. */
-export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] = ownParts): Comparison {
+/**
+ * Compares two profiles, section by section: those that differ first, then those that are in each comparison, then
+ * those of other data. Volatile values are not counted.
+ */
+export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] = ownParts) {
   const names = [...new Set([...Object.keys(a.collectors), ...Object.keys(b.collectors)])]
   const others = names.filter((name) => !parts.some((part) => part.name === name)).map((name): Part => ({ name }))
   const sections = [...parts, ...others]
@@ -37,7 +31,7 @@ export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] 
   }
 }
 
-function comparedOf (profile: Profile): Compared {
+function comparedOf (profile: Profile) {
   const { token, time, method, url, status, duration, route } = profile
   const last = listOf(profile.exceptions).at(-1)
   const exception = last === undefined ? null : `${String(last.name)}: ${String(last.message)}`

@@ -124,7 +124,7 @@ export function renderDifferences (found: LastSuccess | null, base: string, isRe
   if (found === null) return note('No success of the same route is stored before this request.')
   const { token, summary, title, why, differences } = found
   const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>` +
-    html`<td class="text" data-side="Before">${before}</td><td class="text" data-side="Now">${now}</td></tr>`)
+    html`<td class="text" data-label="Before">${before}</td><td class="text" data-label="Now">${now}</td></tr>`)
   const list = rows.length === 0 ? note(NO_DIFFERENCE) : table(title, ['What', 'Before', 'Now'], rows, 'sides')
   return html`<section class="differences"><h2>${title} ` +
     html`<a href="${base}/${summary.token}"><code>${summary.token}</code></a></h2>` +

@@ -12,15 +12,11 @@ export type Fields = Readonly<Record<string, string>>
 
 export const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
 
-/** A column that can be hidden; `name`: that of a value of the parts, or `route`. */
-interface Column {
-  name: string
-  title: string
-  isShown: boolean
-}
-
-/** The columns that can be hidden, in their order: the number of each is in the stylesheet. */
-export const COLUMNS: readonly Column[] = [['route', { column: 'Route' }] as const, ...Object.entries(PART_CRITERIA)]
+/**
+ * The columns that can be hidden, in their order: the number of each is in the stylesheet. `name` is that of a value of
+ * the parts, or `route`.
+ */
+export const COLUMNS = [['route', { column: 'Route' }] as const, ...Object.entries(PART_CRITERIA)]
   .flatMap(([name, { column }]) => typeof column === 'string'
     ? [{ name, title: column, isShown: name !== 'kind' }]
     : [])
@@ -31,13 +27,12 @@ const MAX_TEXT = 80
 const STEPS = 10
 /** What a profile has in addition to a request that has not ended. */
 const OPEN = { status: 0, ip: '', error: false, exception: null, warnings: 1, parent: null, pinned: false }
-/** Sentences of one request. */
 const MAX_REASONS = 3
 const MAX_ROUTES = 5
 
 /** What is the same for all rows. */
 interface View {
-  columns: ReadonlyArray<Column & { index: number }>
+  columns: ReturnType<typeof shownColumns>
   /** The origin that is left out, as most URLs have it. */
   origin: string
   longest: number
@@ -87,13 +82,12 @@ export function profileTable (
 }
 
 // Columns that would be empty, or have one machine in all rows, are left out.
-function shownColumns (profiles: readonly ProfileSummary[]): View['columns'] {
+function shownColumns (profiles: readonly ProfileSummary[]) {
   return COLUMNS.map((column, index) => ({ ...column, index })).filter(({ name }) => name === 'machine'
     ? new Set(profiles.flatMap(({ values }) => values?.machine ?? [])).size > 1
     : name === 'route' || profiles.some(({ values }) => values?.[name] !== undefined))
 }
 
-/** The most frequent text. */
 function mostOf (texts: readonly string[]): string {
   const counts = new Map<string, number>()
   for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)

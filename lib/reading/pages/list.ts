@@ -21,14 +21,11 @@ export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'ne
   problem?: string
   stats?: StorageStats
   counters?: Readonly<WriteCounters>
-  /** Why the last lost profile was lost. */
   lastLoss?: string
   /** The address of the page that could not be read. */
   retry?: string
-  /** Requests that have not ended. */
   waiting?: readonly WaitingRequest[]
-  /** The failures of all pages, in groups. */
-  failures?: FailureGroups
+  failures?: FailureGroups | undefined
   /** The routes of the application, as markup, where there are no profiles. */
   routes?: string
   /** The form that changes what is traced of them, as markup. */

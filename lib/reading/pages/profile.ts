@@ -1,10 +1,10 @@
 import { STATUS_CODES } from '../../http/node-http.js'
-import { visibleLine, wordFor } from '../../view/visible.js'
+import { timeOfDay, visibleLine, wordFor } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
 import type { Profile } from '../../store/profile.js'
-import { clock, milliseconds, moment, postForm, statusClass } from '../../view/components.js'
+import { milliseconds, moment, postForm, statusClass } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 
 export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debug'> {
@@ -16,7 +16,6 @@ export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' 
   newer?: string | undefined
 }
 
-/** The panel that is shown first. */
 export const FIRST_PANEL = 'overview'
 /** The formats of a request: the last segment of the URL, and the text of the link. The first three can be copied. */
 const FORMATS = [['curl', 'curl'], ['fetch', 'fetch'], ['test', 'test'], ['http', 'HTTP file'], ['har', 'HAR']] as const
@@ -80,7 +79,8 @@ function summary (profile: Profile, { name, panel }: Part, options: ProfilePageO
   return html`<section class="summary is-!${statusClass(status)}" aria-label="Summary">
 <p class="code"><strong>${status === 0 ? 'Not ended' : status}</strong> <span>${reason}</span></p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(pathOf(url))}</span></h1>
-<p>${milliseconds(duration)}</p><p class="clock">!${clock(time)}</p>
+<p>${milliseconds(duration)}</p>
+<p class="clock"><time datetime="${time}" title="${time}">${timeOfDay(String(time))}</time></p>
 <div class="tools-row">!${status === 0 ? '' : pinForm(path, options)}
 <a href="${path}.md" data-copy>Copy for an AI assistant</a>
 !${debug ? html`<a href="${path}/replay">Replay…</a>` : ''}

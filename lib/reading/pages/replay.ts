@@ -1,30 +1,33 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
+import { MASKED } from '../../mask/mask.js'
+import type { Profile } from '../../store/profile.js'
 import { textOf, type RequestText } from '../replay/edited.js'
-import type { FilledRequest } from '../replay/fill.js'
-import type { MaskedValue } from '../replay/stored-request.js'
+import { fillRequest } from '../replay/fill.js'
+import { replayProblem } from '../replay/replay.js'
+import { isSafe, storedRequest } from '../replay/stored-request.js'
 import { note, postForm, section } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 
-/** A stored request as it will be sent. */
-export interface ReplayView {
-  /** Empty for a request that is no replay. */
-  token: string
-  /** The value of the hidden field `form_token`. */
-  formToken: string
-  /** Masked values stay masked. */
-  request: FilledRequest
-  /** Whether its method is safe (RFC 9110, section 9.2.1). */
-  safe: boolean
-  /** The masked values. */
-  masked: readonly MaskedValue[]
-  /** What differs from the original request. */
-  notes: readonly string[]
-  /** Why it cannot be sent. */
-  problem?: string
-  /** Why its body is not stored as a whole: another one has to be written. */
-  missingBody?: string
+/** The request of a profile as it will be sent, without its masked values; of no token where it is no replay. */
+export function replayView (profile: Profile, formToken: string, base: string) {
+  const { bodyProblem: missingBody, ...stored } = storedRequest(profile)
+  const { method, masked, notes } = stored
+  const problem = replayProblem(stored, base)
+  return {
+    token: profile.token,
+    formToken,
+    request: fillRequest(stored, () => MASKED),
+    safe: isSafe(method),
+    masked,
+    // What differs from the original request.
+    notes,
+    ...(missingBody !== undefined && { missingBody }),
+    ...(problem !== undefined && { problem })
+  }
 }
+
+export type ReplayView = ReturnType<typeof replayView>
 
 /** Fields that were sent, and have to be confirmed or changed. */
 export interface SentFields {

@@ -1,36 +1,52 @@
+import { declaredPlace } from '../../errors/declared-place.js'
+import type { Services } from '../../lifecycle/services.js'
+import { placeOf } from '../../recording/application-hooks.js'
+import type { ProfileSummary } from '../../store/profile.js'
 import { fold, milliseconds, note, place, statusBadge, table } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { counted, visibleLine } from '../../view/visible.js'
 import { layout, type PageOptions } from './layout.js'
 
-/** A route of the application. */
-export interface RouteRow {
-  name: string
-  methods: readonly string[]
-  pattern: string
-  /** Where it was declared, `file:line`. */
-  source?: string
-  /** In the order in which they run. */
-  hooks: ReadonlyArray<{ stage: string, name: string, plugin?: string, source?: string }>
-  /** Of the newest profiles. */
-  count: number
-  failures: number
-  /** Milliseconds. */
-  p50: number | undefined
-  p95: number | undefined
-  /** The most that a request has sent. */
-  queries: number
-  lastStatus: number | undefined
-}
+/** The newest profiles whose durations and statuses are shown. */
+const MAX_PROFILES = 1_000
+const MAX_ROUTES = 300
+const COLUMNS: Parameters<typeof table>[1] =
+  ['Route', 'Hooks', ['Requests'], ['Failures'], ['p50'], ['p95'], ['Queries'], 'Last', 'Request']
 
-export interface RoutesView {
-  routes: readonly RouteRow[]
-  /** How many routes there are. */
-  all: number
-  /** How many profiles were read, and whether there are older ones. */
-  profiles: number
-  isBounded: boolean
+type RoutesView = Awaited<ReturnType<typeof routesOf>>
+
+/** The routes of an application with their hooks, and what the newest profiles have of them. */
+export async function routesOf ({ routeTable, profiler }: Pick<Services, 'routeTable' | 'profiler'>) {
+  const { profiles, next } = await profiler.search({ limit: MAX_PROFILES })
+  const byRoute = new Map<string | null, ProfileSummary[]>()
+  for (const profile of profiles) {
+    const known = byRoute.get(profile.route)
+    if (known === undefined) byRoute.set(profile.route, [profile])
+    else known.push(profile)
+  }
+  const routes = routeTable.routes.slice(0, MAX_ROUTES).map((route) => {
+    const { name, methods, pattern, declaredAt } = route
+    const own = byRoute.get(name) ?? []
+    const durations = own.map(({ duration }) => duration).sort((a, b) => a - b)
+    const at = (share: number): number | undefined => durations[Math.ceil(durations.length * share) - 1]
+    return {
+      name,
+      methods,
+      pattern,
+      source: declaredAt === null ? undefined : declaredPlace(declaredAt)?.source,
+      hooks: routeTable.hooksOf(route).map(({ stage, name, addedAt, pluginName = '' }) =>
+        ({ stage, name: name || 'anonymous', ...addedAt === undefined ? {} : placeOf(addedAt, pluginName) })),
+      count: own.length,
+      failures: own.filter(({ error }) => error).length,
+      p50: at(0.5),
+      p95: at(0.95),
+      // The most that a request has sent.
+      queries: Math.max(0, ...own.map(({ values }) => Number(values?.queries ?? 0))),
+      lastStatus: own[0]?.status
+    }
+  })
+  return { routes, all: routeTable.routes.length, profiles: profiles.length, isBounded: next !== null }
 }
 
 export function routesPage (view: RoutesView, editor: EditorLink | null, options: PageOptions): string {
@@ -46,14 +62,10 @@ export function routesTable (
   const left = all - routes.length
   const text = `Numbers are of the ${isBounded ? 'newest ' : ''}${counted(profiles, 'profile')}.` +
     (left > 0 ? ` ${counted(left, 'more route is', 'more routes are')} not shown.` : '')
-  const rows = routes.map((route) => routeRow(route, editor, base))
-  const columns = [
-    'Route', 'Hooks', ['Requests'], ['Failures'], ['p50'], ['p95'], ['Queries'], 'Last', 'Request'
-  ] as const
-  return note(text) + table('Routes', columns as never, rows, 'rows routes')
+  return note(text) + table('Routes', COLUMNS, routes.map((route) => routeRow(route, editor, base)), 'rows routes')
 }
 
-function routeRow (route: RouteRow, editor: EditorLink | null, base: string): string {
+function routeRow (route: RoutesView['routes'][number], editor: EditorLink | null, base: string): string {
   const { name, methods, pattern, source, hooks, count, failures, p50, p95, queries, lastStatus } = route
   const search = new URLSearchParams({ route: name })
   const items = hooks.map(({ stage, name, source, plugin }) => html`<li>${stage} <code>${visibleLine(name)}</code> ` +

@@ -219,7 +219,7 @@ t.test('the text of a message is unchanged', async (t) => {
   }
 })
 
-const findings = htmlChecker({ 'require-csp-nonce': 'error' })
+const findings = htmlChecker({ 'require-csp-nonce': 'error', 'prefer-native-element': 'off' })
 
 t.test('the page is valid HTML', async (t) => {
   const pages: Array<[name: string, changes: Partial<ErrorReport>]> = [
