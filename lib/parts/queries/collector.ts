@@ -228,7 +228,7 @@ function recordedQuery (query: Traced): RecordedQuery {
 /** The application's own calls of a stack. */
 function readCaller (text: string): Caller {
   const frames = stackFrames(text, { isMapped: false }).filter(({ own }) => own)
-    .map(({ file, line, column, function: name }) => ({ source: `${file}:${line}:${column}`, function: name }))
+    .map((frame) => ({ ...frame, source: `${frame.file}:${frame.line}:${frame.column}` }))
   return {
     frames,
     path: frames.map(({ source }) => `${source}\n`).join(''),

@@ -76,9 +76,9 @@ function isLoop (group: readonly Traced[], all: readonly Traced[]): boolean {
 function mayBeCalls (group: readonly Traced[]): boolean {
   const isTogether = group.every((query, i) => i === 0 || query.start < endOf(group[i - 1] as Traced))
   const frame = group.find(({ caller }) => caller.isResumed)?.caller.frames.at(-1)
-  const [, file = '', line] = /^(.*):(\d+):\d+$/.exec(frame?.source ?? '') ?? []
-  const { lines = [] } = (isTogether && excerptAt(file, Number(line), MAX_BEFORE, 0)) || {}
-  const name = frame?.function.split(/[ .]/).at(-1) ?? ''
+  if (!isTogether || frame === undefined) return false
+  const { lines = [] } = excerptAt(frame.file, frame.line, MAX_BEFORE, 0) ?? {}
+  const name = frame.function.split(/[ .]/).at(-1) ?? ''
   const body = lines.slice(Math.max(0, lines.findLastIndex((text) => text.includes(name)))).join('\n')
   return body !== '' && !/\b(?:for|while|do|forEach)\b|map/i.test(body)
 }

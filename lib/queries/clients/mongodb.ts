@@ -1,4 +1,5 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
+import type { Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
 /** An event of the driver; it has removed the commands that authenticate. */
@@ -16,13 +17,15 @@ const DRIVER_FIELDS = new Set([
   'lsid', '$db', '$clusterTime', '$readPreference', 'txnNumber', 'startTransaction', 'autocommit'
 ])
 
-/** `MongoClient` of `mongodb`. */
-export function isMongo (client: Record<string, unknown>): boolean {
-  return 'monitorCommands' in client && typeof client.db === 'function' && typeof client.startSession === 'function'
+export const mongoKind: Kind = {
+  name: 'MongoClient of mongodb',
+  methods: ['db', 'startSession'],
+  is: (client) => 'monitorCommands' in client,
+  observe: observeMongo
 }
 
 /** Switches its monitoring of commands on, and reads these events without a listener that others could see. */
-export function observeMongo (client: Record<string, unknown>): void {
+function observeMongo (client: Record<string, unknown>): void {
   const open = new Map<number, Query>()
   client.monitorCommands = true
   wrapMethod(client, 'emit', (self, args, original) => {
