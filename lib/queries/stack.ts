@@ -7,7 +7,6 @@ import { queries } from './channel.js'
  * the first: 8 frames take 5 µs, and 20 take 9 µs.
  */
 const FRAMES = [8, 20, 60] as const
-/** The number of frames that are read now. */
 let searched = 0
 
 /**
@@ -115,7 +114,6 @@ export function cleanStack (stack: string, limit: number): string {
   return lines.slice(0, first + limit).join('\n')
 }
 
-/** The lines of a stack without the frames of this folder. */
 export function withoutFrames (lines: readonly string[]): string[] {
   return lines.filter((line) => !FOLDERS.some((folder) => line.includes(folder)))
 }

@@ -11,11 +11,9 @@ export interface OwnFrame extends Pick<StackFrame, 'file' | 'line' | 'column' | 
   source: string
 }
 
-/** The code that sent a query. */
 export interface Caller {
   /** The calls in the application's own code, the innermost first. */
   frames: readonly OwnFrame[]
-  /** The sources of the frames. */
   path: string
   /** Whether what has called the outermost one is unknown. */
   isResumed: boolean
@@ -25,7 +23,6 @@ export interface Caller {
 
 /** A query with what is compared of it, and not stored. */
 export interface Traced extends RecordedQuery {
-  /** Its position. */
   index: number
   /** The same for two queries that ask for the same. */
   identity: string

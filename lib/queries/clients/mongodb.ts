@@ -12,9 +12,9 @@ interface CommandEvent {
   failure?: unknown
 }
 
-/** Fields of each command, which are those of the driver. */
-const DRIVER_FIELDS = new Set([
-  'lsid', '$db', '$clusterTime', '$readPreference', 'txnNumber', 'startTransaction', 'autocommit'
+/** Fields of a command that differ with the connection. */
+export const CONNECTION_FIELDS = new Set([
+  'lsid', '$db', '$clusterTime', '$readPreference', 'txnNumber', 'startTransaction', 'autocommit', 'readConcern'
 ])
 
 export const mongoKind: Kind = {
@@ -33,7 +33,7 @@ function observeMongo (client: Record<string, unknown>): void {
     if (event === 'commandStarted') {
       const { commandName, command = {} } = detail
       const { [commandName]: target, ...rest } = command
-      const parameters = Object.fromEntries(Object.entries(rest).filter(([name]) => !DRIVER_FIELDS.has(name)))
+      const parameters = Object.fromEntries(Object.entries(rest).filter(([name]) => !CONNECTION_FIELDS.has(name)))
       // Of `getMore` it is a field of its own.
       const collection = [target, rest.collection].find((name) => typeof name === 'string')
       const statement = collection === undefined ? commandName : `${collection}.${commandName}`

@@ -43,13 +43,7 @@ function observePostgresJs (sql: Sql, common: Common = { run: runnerOf(sql) }): 
       const result = original.apply(target(self), args.map((arg: unknown) => {
         return typeof arg === 'function' ? transaction.observe(arg as (sql: Sql) => unknown) : arg
       })) as Promise<unknown>
-      return result.then((value) => {
-        endQuery(transaction.end)
-        return value
-      }, (error: unknown) => {
-        endQuery(transaction.end)
-        throw error
-      })
+      return result.finally(() => endQuery(transaction.end))
     })
   }
   wrapMethod(sql, 'reserve', (self, args, original) => {

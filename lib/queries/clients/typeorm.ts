@@ -32,12 +32,7 @@ function observeTypeorm (dataSource: Record<string, unknown>): void {
     })
     wrapMethod(runner, 'connect', (self, args, original) => {
       const query = runningQuery()
-      const connection = original.apply(self, args) as unknown
-      if (query === null || !(connection instanceof Promise)) return connection
-      return connection.then((value: unknown) => {
-        endWait(query)
-        return value
-      })
+      return callAsync(null, () => original.apply(self, args) as unknown, () => { if (query !== null) endWait(query) })
     })
     return runner
   })
