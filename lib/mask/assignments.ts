@@ -44,11 +44,9 @@ const SECOND_WORD = /^(?:keys?|codes?|number|string|phrase|id)$/i
 
 interface Assignment {
   text: string
-  /** Where the name and the value start. */
   index: number
   start: number
   name: string
-  /** The quote after the name. */
   quote: string
   sign: string
   /** Only after `=` and similar signs any word is a value. */
@@ -57,7 +55,6 @@ interface Assignment {
 
 interface Found { shown: string, end: number }
 
-/** The functions of a mask for texts. */
 export interface TextMask {
   hides: (name: string) => boolean
   text: (text: string) => string

@@ -1,6 +1,5 @@
 import { MASKED } from './names.js'
 
-/** Texts of one request, the latest ones. */
 export const MAX_SECRETS = 200
 /** Characters of a text that are compared: messages may cut a longer one. */
 const MAX_LENGTH = 200

@@ -16,9 +16,7 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-/** Replaces secrets in data that are shown or stored. */
 export class Mask {
-  /** Whether the value under a name is a secret. */
   readonly hides: (name: string) => boolean
   readonly #secrets: readonly RegExp[]
   readonly #withoutParams: Mask
@@ -143,7 +141,6 @@ function isUnchanged (shown: string, given: string): boolean {
   return shown === given && given.length <= MAX_KEPT
 }
 
-/** Characters of a text that may repeat. */
 const MAX_KEPT = 500
 
 /** Values without names in the message of Drizzle's `DrizzleQueryError`, up to its frames. */
@@ -160,14 +157,12 @@ const COLOR = /(?:\x1b|\\{1,7}(?:u00|x)1b)\[[\d;]{0,20}m/gi
 // The pairs of a query or a form, or what looks like one of them.
 const PAIRS = /(?<![^\s"'`(?&])[^\s"'`(?&=#<>]{1,256}=[^&\s#"'<>]*(?:&[^&\s#"'<>=]{1,256}=[^&\s#"'<>]*)*/g
 
-/** A word with percent-encoded characters. */
 const ENCODED = /(?<![^\s"'<>=&?])[^\s"'<>=&?%]{0,256}%(?:25){0,3}[0-9a-f]{2}[^\s"'<>=&?]*/gi
 const MAX_ENCODINGS = 4
 
 /** A line of a stack. These are masked one by one: stacks have most of them in common. */
 const FRAME = /^( {4}at .{1,400}:\d+\)?)$/m
 
-/** Masks prose that may hold credentials. */
 function maskText (mask: Mask, all: string): string {
   const given = mask.known(all)
   const text = given.includes('\nparams: ') ? given.replace(QUERY_VALUES, `$1${MASKED}`) : given
@@ -186,7 +181,6 @@ function maskText (mask: Mask, all: string): string {
   return shown === plain ? text : shown
 }
 
-/** Decodes a text as often as it was encoded. */
 function isSecretWhenDecoded (mask: Mask, text: string): boolean {
   let plain = text
   for (let i = 0; i < MAX_ENCODINGS; i++) {
@@ -213,7 +207,6 @@ const MATRIX = /(?<=[;/])([^=;/]{1,128})=[^;/]*/g
 /** Parameters that are sent together with an authorization code (RFC 6749, section 4.1). */
 const OAUTH = /(?:^|&)(?:state|grant_type|redirect_uri|client_id|session_state|iss)=/
 
-/** Masks the values of query and fragment by their names, and the user information. */
 function maskUrl (mask: Mask, url: string): string {
   const [, path = '', query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#[^]*)?$/.exec(url) ?? []
   const shown = maskShapes(path)
@@ -223,7 +216,6 @@ function maskUrl (mask: Mask, url: string): string {
   return mask.redact(`${shown}${shownQuery}${shownFragment}`)
 }
 
-/** Masks the `name=value` pairs of a query, a fragment or a form. */
 function maskParameters (mask: Mask, text: string): string {
   const isOAuth = OAUTH.test(text)
   const pairs = text.split('&')
@@ -255,7 +247,6 @@ const URL_HEADERS = new Set([
   'x-debug-token-link'
 ])
 
-/** Masks the value of a cookie; its name stays. */
 function maskCookie (pair: string): string {
   return pair.replace(/^([^=]*=)?[^]+/, `$1${MASKED}`)
 }

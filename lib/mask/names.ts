@@ -1,6 +1,5 @@
 import { percentDecoded } from '../http/header-text.js'
 
-/** What is shown in place of a secret. */
 export const MASKED = '******'
 
 /** A name whose values are masked: a string is the whole name in any case, an expression may match a part of it. */
@@ -11,7 +10,6 @@ export function anyOf (alternatives: string): string {
   return `(?:${alternatives.trim().split(/\s+/).join('|')})`
 }
 
-/** Names that are secret as a whole. */
 const WHOLE = /^(?:_hash|_profile|x-hindsight-profile)$/i
 
 /** Words that make a name secret wherever they are in it, also within a longer word: `dbpassword`, `XSRFTOKEN`. */

@@ -4,7 +4,6 @@ import {
   OPAQUE, SAME_VALUE, SCHEME, SETS, SourceTokens, STATEMENT, TAKES_KEY, TEXTS, WRAPPER, type Piece
 } from './source-tokens.js'
 
-/** Tokens that are read for one literal. */
 const MAX_STEPS = 400
 const IN_EXPRESSION = /^(?:await|const|new|typeof|as|satisfies|void|yield|async|instanceof)$/
 

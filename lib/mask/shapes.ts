@@ -17,7 +17,6 @@ type Shape = readonly [
   isSecret?: (match: string) => boolean
 ]
 
-/** Keeps the first group of a match. */
 const AFTER_FIRST = `$1${MASKED}`
 const CREDENTIALS = `${MASKED}:${MASKED}@`
 
@@ -45,7 +44,6 @@ const TOKEN_FORMATS = String.raw`
   \$(?:[1567]|2[abxy]?|y|gy|apr1|md5|s0|scrypt|sha\d|argon2\w{1,2}|pbkdf2[\w-]{0,12}|bcrypt[\w-]{0,10})\$[^\s"']{16,}
   `.trim().split(/\s+/).join('|')
 
-/** Addresses of webhooks, up to their secret part. */
 const WEBHOOKS = String.raw`hooks\.slack\.com/[a-z]{1,20}|discord(?:app)?\.com/api(?:/v\d{1,2})?/webhooks|` +
   String.raw`hooks\.zapier\.com/hooks/catch|[\w-]{1,63}\.webhook\.office\.com/webhookb2`
 
@@ -116,7 +114,6 @@ function isBasicCredential (base64: string): boolean {
 }
 
 const NAME = '[\\w\\u00c0-\\u1fff\\u3040-\\ud7ff.:[\\]-]{1,128}'
-// A start tag and its text.
 const TAG = new RegExp(`<(${NAME})(\\s[^<>]{0,1000})?>(\\s*<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*|[^<]*)`, 'g')
 const NAME_ATTRIBUTE = /\s(?:key|name|id)=(?:["']([^"']{1,128})["']|([^\s"'<>]{1,128}))/
 const VALUE_ATTRIBUTE = /(?<=\s(?:value|content)=)(?:(["'])[^<>]*?\1|[^\s"'<>]+)/g

@@ -12,7 +12,6 @@ export interface Piece {
 
 const OPENING: ReadonlyMap<string, string> = new Map([[')', '('], [']', '['], ['}', '{']])
 
-/** The delimiters of a literal and its content. */
 export function partsOf ({ type, value }: Piece): [opening: string, content: string, closing: string] {
   if (type === 'NumericLiteral') return ['', value, '']
   const opening = value.slice(0, 1)
@@ -167,7 +166,6 @@ export const LOOKUP = new RegExp(`[cC]ookie|[hH]eader|[iI]tem|^${anyOf(`
   get find fetch load read query use require import header env param config option prompt question ask input has
   resolve lookup inject where collection table model select delete remove clear db knex t locator authenticate log[iI]n
   sign[iI]n AuthGuard`)}(?![a-z])`)
-/** Functions whose arguments are names. */
 export const NAMES_ONLY = words(`
   select pick omit columns? fields? attributes returning orderBy groupBy only except exclude include hidden? redact
   unset delete remove del without pluck allow deny resolve`)
@@ -179,7 +177,6 @@ export const DESCRIBES = words(String.raw`
   description in sameSite secure priority comment help hint message \$ref`)
 /** Objects whose fields have the names of others, and texts about them. */
 export const ABOUT_FIELDS = /(?:error|message|label|hint)s$/i
-/** Libraries whose functions take passwords. */
 export const HASHES_PASSWORDS = /^(?:bcrypt(?:js)?|argon2)$/
 
 // No secrets: names of encodings, algorithms and schemes, and short punctuation.

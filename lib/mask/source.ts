@@ -6,7 +6,6 @@ import { LITERAL, partsOf, type Piece } from './source-tokens.js'
 
 const OPENS_TEMPLATE = /(?:[=([{,:?+|&>!]|return|sql|gql|html|css|graphql|raw|query)\s*$/i
 
-/** A line of a comment that is code. */
 const CODE = new RegExp([
   String.raw`^(?:const|let|var|export|class|async|function)\s+[\w{[*]|^(?:if|for|while|switch) ?\(|^import\s.*from`,
   String.raw`^[\w$.]{1,99}\(|^(?:await|return|throw)\s.*[.(;]|^[\w$.[\]]{1,99}\s?=\s?(?:await|new|[\w$]{1,99}[.([])`,

@@ -14,7 +14,6 @@ const FIELD = new RegExp('^(?:_?id|uuid|asc|desc|ASC|DESC|name|e?mail|user(?:nam
 const STATEMENT = /^(?:query|sql|statement|name)$/i
 const PARAMETERS = /^(?:params|parameters|bindings|values|args)$/i
 
-/** The functions of a mask for values. */
 interface ValueMask extends Omit<TextMask, 'header'> { mentions: (text: string) => boolean }
 
 /** Turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */

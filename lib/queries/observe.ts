@@ -1,38 +1,19 @@
 import { channel } from 'node:diagnostics_channel'
-import { isKnex, observeKnex } from './clients/knex.js'
-import { isMongo, observeMongo } from './clients/mongodb.js'
-import { isMysql2, observeMysql2 } from './clients/mysql2.js'
-import { isPg, observePg } from './clients/pg.js'
-import { isPostgresJs, observePostgresJs } from './clients/postgres-js.js'
-import { isPrisma, observePrisma } from './clients/prisma.js'
-import { isSequelize, observeSequelize } from './clients/sequelize.js'
-import { isSqlite, observeSqlite } from './clients/sqlite.js'
-import { isTypeorm, observeTypeorm } from './clients/typeorm.js'
+import { knexKind } from './clients/knex.js'
+import { mongoKind } from './clients/mongodb.js'
+import { mysql2Kind } from './clients/mysql2.js'
+import { pgKind } from './clients/pg.js'
+import { postgresJsKind } from './clients/postgres-js.js'
+import { prismaKind } from './clients/prisma.js'
+import { sequelizeKind } from './clients/sequelize.js'
+import { sqliteKind } from './clients/sqlite.js'
+import { typeormKind } from './clients/typeorm.js'
 import { QUERY_CHANNEL } from './channel.js'
 import { beginQuery, endQuery, type QueryEnd, type QueryStart } from './query.js'
-
-interface Kind {
-  /** The name in messages. */
-  name: string
-  is: (client: Record<string, unknown>) => boolean
-  /** Replaces methods of the client; returns an object only where the observed one is another. */
-  observe: (client: any) => object | void
-}
+import type { Kind } from './run.js'
 
 const KINDS: readonly Kind[] = [
-  { name: 'Pool or Client of pg, decorator of @fastify/postgres', is: isPg, observe: observePg },
-  { name: 'sql of postgres', is: isPostgresJs, observe: observePostgresJs },
-  {
-    name: 'DatabaseSync of node:sqlite or @photostructure/sqlite, Database of better-sqlite3',
-    is: isSqlite,
-    observe: observeSqlite
-  },
-  { name: 'Pool of mysql2', is: isMysql2, observe: observeMysql2 },
-  { name: 'instance of knex', is: isKnex, observe: observeKnex },
-  { name: 'PrismaClient', is: isPrisma, observe: observePrisma },
-  { name: 'DataSource of typeorm', is: isTypeorm, observe: observeTypeorm },
-  { name: 'instance of sequelize', is: isSequelize, observe: observeSequelize },
-  { name: 'MongoClient of mongodb', is: isMongo, observe: observeMongo }
+  pgKind, postgresJsKind, sqliteKind, mysql2Kind, knexKind, prismaKind, typeormKind, sequelizeKind, mongoKind
 ]
 
 const kClients = Symbol.for('fastify-hindsight.clients')
@@ -51,11 +32,11 @@ const clients = (globalThis as { [kClients]?: WeakMap<object, object> })[kClient
  * @example export const pool = observe(new pg.Pool({ connectionString }))
  */
 export function observe<T extends object> (client: T): T {
-  const candidate: unknown = client
-  const isObject = (typeof candidate === 'object' || typeof candidate === 'function') && candidate !== null
-  const known = isObject ? clients.get(candidate) : undefined
+  const object = Object(client) as Record<string, unknown>
+  const known = clients.get(object)
   if (known !== undefined) return known as T
-  const kind = isObject ? KINDS.find(({ is }) => is(candidate as Record<string, unknown>)) : undefined
+  const kind = KINDS.find(({ methods, is }) =>
+    methods.every((name) => typeof object[name] === 'function') && is?.(object) !== false)
   if (kind === undefined) {
     throw new TypeError(`observe() needs a database client: ${KINDS.map(({ name }) => name).join('; ')}. ` +
       'For another client use recordQuery().')

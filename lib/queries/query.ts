@@ -14,7 +14,6 @@ export interface Query {
   parameters?: unknown
   /** On the clock of `performance.now()`. */
   startedAt: number
-  /** Undefined: not ended. */
   endedAt?: number | undefined
   /** Milliseconds for which it waited for a connection of its pool, before `startedAt`. */
   wait?: number | undefined
@@ -27,7 +26,6 @@ export interface Query {
   frames?: string | undefined
   /** The query of a driver is a part of that of an ORM, where both are recorded. */
   layer?: 'orm' | 'driver' | undefined
-  /** Called when the query has ended. */
   ended?: ((query: Query) => void) | undefined
   /** As the client returned it, with one row. */
   result?: unknown
@@ -85,7 +83,6 @@ export function beginQuery (start: NewQuery): Query | null {
   return begun
 }
 
-/** Completes a query, once. */
 export function endQuery (query: Query | null | undefined, { rows, error, duration, result }: QueryEnd = {}): void {
   if (query === null || query === undefined || query.endedAt !== undefined) return
   query.endedAt = performance.now()
@@ -139,7 +136,6 @@ export function callSync<T> (query: Query | null, call: () => T, rowsOf: RowsOf<
   }
 }
 
-/** The number of rows of a result. */
 export type RowsOf<T> = (result: T) => number | null | undefined
 
 // The result of a mock may have any shape.

@@ -1,3 +1,14 @@
+/** A kind of client that `observe` accepts. */
+export interface Kind {
+  /** The name in messages. */
+  name: string
+  /** The methods that it has, and whether an object with these is one. */
+  methods: readonly string[]
+  is?: (client: Record<string, unknown>) => boolean
+  /** Replaces methods of the client; returns an object only where the observed one is another. */
+  observe: (client: any) => object | void
+}
+
 /** Runs statements one after the other on one connection, and returns the rows of the last one. */
 export type Run = (statements: readonly string[]) => Promise<unknown[]>
 

@@ -7,6 +7,7 @@ import { queries } from './channel.js'
  * the first: 8 frames take 5 µs, and 20 take 9 µs.
  */
 const FRAMES = [8, 20, 60] as const
+let searched = 0
 
 /**
  * Frames of the stack that may be those of the application, without frames of packages; undefined if no queries are
@@ -16,15 +17,17 @@ export function framesHere (above: object = caller(framesHere)): string | undefi
   if (!queries.hasSubscribers) return undefined
   const { stackTraceLimit, prepareStackTrace } = Error
   const at: { stack?: string } = {}
-  Reflect.set(Error, 'prepareStackTrace', allFramesOf)
+  Reflect.set(Error, 'prepareStackTrace', framesOf)
   try {
     for (const limit of FRAMES) {
+      searched = limit
       Reflect.set(Error, 'stackTraceLimit', limit)
       Error.captureStackTrace(at, above as () => void)
       if (at.stack !== '') break
     }
     return at.stack
   } finally {
+    searched = 0
     Reflect.set(Error, 'prepareStackTrace', prepareStackTrace)
     Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
   }
@@ -46,25 +49,22 @@ export function framesIn (error: Error): string {
   }
 }
 
-/** The same, or '' where further functions of the application may have called these. */
-function allFramesOf (error: unknown, sites: readonly NodeJS.CallSite[]): string {
-  const isPackage = originOf(sites.at(-1)?.getFileName() ?? 'node:') === 'package'
-  const isCut = sites.length === Error.stackTraceLimit && !isPackage && sites.length < FRAMES[2]
-  return isCut ? '' : framesOf(error, sites)
-}
-
 function framesOf (_error: unknown, sites: readonly NodeJS.CallSite[]): string {
   const lines: string[] = []
   let [isNamed, isLast] = [false, false]
   for (const site of sites) {
     const origin = originOf(site.getFileName() ?? 'node:')
-    if (origin !== 'node') isLast = origin === 'application'
     // `Promise.all (index 2)` of a function with a name: it may be one of a list of calls.
     const isListed = isNamed && site.getPromiseIndex() !== null
     if (origin === 'application' || isListed) lines.push(`    at ${String(site)}`)
-    if (origin !== 'node') isNamed = origin === 'application' && site.getFunctionName() !== null
+    if (origin === 'node') continue
+    isLast = origin === 'application'
+    isNamed = isLast && site.getFunctionName() !== null
   }
-  return lines.join('\n') + (isLast && sites.length < FRAMES[2] ? UNKNOWN_CALLER : '')
+  const isCut = sites.length === searched
+  // Further functions of the application may have called these.
+  if (isLast && isCut && sites.length < FRAMES[2]) return ''
+  return lines.join('\n') + (isLast && !isCut ? UNKNOWN_CALLER : '')
 }
 
 /** The end of frames whose last function was resumed: nothing waits for it, or no function of its caller. */
@@ -114,7 +114,6 @@ export function cleanStack (stack: string, limit: number): string {
   return lines.slice(0, first + limit).join('\n')
 }
 
-/** The lines of a stack without the frames of this folder. */
 export function withoutFrames (lines: readonly string[]): string[] {
   return lines.filter((line) => !FOLDERS.some((folder) => line.includes(folder)))
 }

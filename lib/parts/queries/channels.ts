@@ -9,7 +9,6 @@ import { isObject } from '../read.js'
 /** The message of a tracing channel: the same object at the beginning and at the end of an operation. */
 interface Context extends Record<string, unknown> { result?: unknown, error?: unknown }
 
-/** What a client publishes: the query, and its number of rows. */
 interface Client {
   /** Null: its parts are published, too. */
   queryOf: (context: Context) => QueryStart & Pick<Query, 'layer' | 'run'> | null
@@ -128,10 +127,10 @@ const CONNECTIONS = [
 ] as const
 
 // An exception in a subscriber becomes an uncaught exception of the process.
-function quiet (subscriber: (context: Context) => void): (message: unknown) => void {
+export function quiet<T> (subscriber: (message: T) => void): (message: unknown) => void {
   return (message) => {
     try {
-      subscriber(message as Context)
+      subscriber(message as T)
     } catch {
       // The query is not recorded.
     }

@@ -16,7 +16,7 @@ import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
 import { timeOf } from '../read.js'
-import { watchChannels } from './channels.js'
+import { quiet, watchChannels } from './channels.js'
 import { findingsOf } from './findings.js'
 import { driverQueries, groupsOf } from './groups.js'
 import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
@@ -77,16 +77,8 @@ export function watchQueries (): () => void {
   }
 }
 
-function onQuery (message: unknown): void {
-  // An exception in a subscriber becomes an uncaught exception of the process.
-  try {
-    record(message as Query)
-  } catch {
-    // The query is not recorded.
-  }
-}
+const onQuery = quiet(record)
 
-/** Adds a query that has just begun to its request. */
 function record (query: Query): void {
   const context = requestContext.getStore()
   const work = workOf(context)
@@ -172,7 +164,6 @@ function readerOf (mask: Mask): ReturnType<typeof queryReader> {
   return reader
 }
 
-/** The data of the part. */
 function recordedQueries (
   log: QueryLog, sent: readonly Query[], mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number
 ) {
@@ -216,7 +207,6 @@ function recordedQueries (
   }
 }
 
-/** What is stored of a query. */
 function recordedQuery (query: Traced): RecordedQuery {
   const { system, statement, parameters = [], start, duration, rows, source, shape, wait, error } = query
   const recorded: RecordedQuery = { system, statement, parameters, start, duration, rows, source, shape }
@@ -225,10 +215,9 @@ function recordedQuery (query: Traced): RecordedQuery {
   return recorded
 }
 
-/** The application's own calls of a stack. */
 function readCaller (text: string): Caller {
   const frames = stackFrames(text, { isMapped: false }).filter(({ own }) => own)
-    .map(({ file, line, column, function: name }) => ({ source: `${file}:${line}:${column}`, function: name }))
+    .map((frame) => ({ ...frame, source: `${frame.file}:${frame.line}:${frame.column}` }))
   return {
     frames,
     path: frames.map(({ source }) => `${source}\n`).join(''),

@@ -23,7 +23,6 @@ export interface Unit {
 interface Frame {
   kind: 'statement' | 'group' | 'cast' | 'columns' | 'aliases' | 'case'
   unit: Unit
-  /** The unit that it is in. */
   base: Unit
   /** Whether commas separate units: not those between the arguments of a function or the items of `in (…)`. */
   hasItems: boolean
@@ -43,16 +42,13 @@ const CERTAIN = new Set(('select where having set returning group order limit of
   'execute').split(' '))
 const CLAUSES = new Set([...CERTAIN, ...('from using join values union except intersect insert replace delete merge ' +
   'into with do for window identified').split(' ')])
-/** Clauses with numbers of rows. */
 const ROWS = new Set(['limit', 'offset', 'fetch'])
 const KEYWORDS = new Set(('and or xor not null is in like ilike rlike regexp similar between case when then else end ' +
   'all any some exists as by asc desc distinct escape true false default array interval collate ' +
   'duplicate conflict nothing ignore temporary cast').split(' '))
-/** Functions whose arguments are secrets. */
 const SECRET_FUNCTION =
   /^(?:crypt|(?:pgp_\w+_|aes_|des_)?(?:en|de)crypt(?:_iv|_raw)?|md5|sha\d*|digest|hashbytes|\w*_hash|hmac\w*)$/i
 
-/** Characters of a name that may be secret. */
 const MAX_NAME = 256
 
 /** The name of a column or a field: without quotes; of a path, its last segment. */
@@ -108,7 +104,6 @@ export function namedValues (
     return { token, names: namesOf(unit), isCertain, unit }
   })
 
-  /** A unit of the same clause. */
   function after (outer: Unit | null = null): Unit {
     return unitOf(outer, [], frame.unit.isCertain)
   }

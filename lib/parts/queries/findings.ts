@@ -100,7 +100,7 @@ function valuesOf ({ parameters, statement, shape }: Traced): string {
 function follows (run: readonly Traced[], query: Traced): boolean {
   const before = run.at(-1)
   if (before?.index !== query.index - 1 || run.some(({ shape }) => shape === query.shape)) return false
-  return query.start >= endOf(before) && isStraight(callOf(before, [query]).source, callOf(query, [before]).source)
+  return query.start >= endOf(before) && isStraight(callOf(before, [query]), callOf(query, [before]))
 }
 
 /** What follows a call, such as `).rows` or `as Row[]`, and what may be before the next one. */
@@ -109,22 +109,18 @@ const BEGINNING = String.raw`(?:(?:const|let|var)\b[^=()]*=|[\w.$]+\s*=|return\b
 const NEXT_STATEMENT = new RegExp(`^(?:await\\s+)?[\\w.$]+${END}${BEGINNING}$`)
 
 /** Whether the source has no decision between two calls: the first result may decide whether the second one is sent. */
-function isStraight (first: string, second: string): boolean {
-  const [from, to] = [first, second].map((source) => source.split(':').slice(-2).map(Number)) as [Position, Position]
-  const [file = '', other] = [first, second].map((source) => source.replace(/:\d+:\d+$/, ''))
-  const { lines = [] } = excerptAt(file, from[0], 0, to[0] - from[0]) ?? {}
-  if (file !== other || lines.length !== to[0] - from[0] + 1) return false
+function isStraight ({ file, line, column }: OwnFrame, to: OwnFrame): boolean {
+  const { lines = [] } = excerptAt(file, line, 0, to.line - line) ?? {}
+  if (file !== to.file || lines.length !== to.line - line + 1) return false
   const last = lines.length - 1
   // The second statement may be made of the first result.
   if (lines[last]?.includes('${') === true) return false
-  const text = lines.map((line, i) => line.slice(i === 0 ? from[1] - 1 : 0, i === last ? to[1] - 1 : undefined))
+  const text = lines.map((line, i) => line.slice(i === 0 ? column - 1 : 0, i === last ? to.column - 1 : undefined))
   let code = text.join('\n').replace(/'[^'\\\n]*'|"[^"\\\n]*"|`[^`$\\]*`/g, '""').replace(/\/\/.*|\/\*[^]*?\*\//g, ' ')
     .replace(/<[^<>()]*>(?=\()/g, '')
   for (let shorter = ''; shorter !== code; code = shorter.replace(/\([^()]*\)/g, '')) shorter = code
   return NEXT_STATEMENT.test(code)
 }
-
-type Position = [line: number, column: number]
 
 /** The innermost call that other queries do not share: the rest are helpers. */
 function callOf ({ caller: { frames } }: Traced, others: readonly Traced[]): OwnFrame {

@@ -4,20 +4,15 @@ import type { Finding } from './recorded-query.js'
 import { shapeReader } from './sql.js'
 import { identityOf, sumOf, type Traced } from './trace.js'
 
-/** Queries of one shape. */
 export interface QueryGroup {
   shape: string
-  /** One of its statements. */
   statement: string
   system: string
   count: number
   /** How many different lists of parameters and literals they have, without those that are only counted. */
   distinct: number
-  /** The sum, in milliseconds. */
   duration: number
-  /** The lines that sent them. */
   sources: string[]
-  /** What is remarkable about them. */
   kind: 'n+1' | 'duplicates' | null
 }
 

@@ -14,14 +14,10 @@ import { shortShape } from './sql.js'
 import { markOf, runnable } from './statement-text.js'
 import { placeOf } from './trace.js'
 
-/** Characters of a statement of the Markdown. */
 const MAX_STATEMENT = 200
-/** Characters of the name of a bar. */
 const MAX_NAME = 100
-/** The last queries before a failure. */
 const LAST_QUERIES = 5
 
-/** The queries of databases that were sent while the request was handled. */
 export const queries: Part<Data> = {
   name: 'queries',
   start: watchQueries,

@@ -12,8 +12,6 @@ const MIN_LOOP = 5
 const MAX_LIST = 12
 /** Lines that a loop may begin before a call in it. */
 const MAX_BEFORE = 20
-/** Depth of parameters that have the value of a row: `{ where: { id } }`. */
-const MAX_DEPTH = 4
 
 /** Finds loops that send one query in each round: N+1. */
 export function loopsOf (all: readonly Traced[], requestDuration: number): Finding[] {
@@ -76,9 +74,9 @@ function isLoop (group: readonly Traced[], all: readonly Traced[]): boolean {
 function mayBeCalls (group: readonly Traced[]): boolean {
   const isTogether = group.every((query, i) => i === 0 || query.start < endOf(group[i - 1] as Traced))
   const frame = group.find(({ caller }) => caller.isResumed)?.caller.frames.at(-1)
-  const [, file = '', line] = /^(.*):(\d+):\d+$/.exec(frame?.source ?? '') ?? []
-  const { lines = [] } = (isTogether && excerptAt(file, Number(line), MAX_BEFORE, 0)) || {}
-  const name = frame?.function.split(/[ .]/).at(-1) ?? ''
+  if (!isTogether || frame === undefined) return false
+  const { lines = [] } = excerptAt(frame.file, frame.line, MAX_BEFORE, 0) ?? {}
+  const name = frame.function.split(/[ .]/).at(-1) ?? ''
   const body = lines.slice(Math.max(0, lines.findLastIndex((text) => text.includes(name)))).join('\n')
   return body !== '' && !/\b(?:for|while|do|forEach)\b|map/i.test(body)
 }
@@ -111,9 +109,9 @@ function isTree (group: readonly Traced[]): boolean {
 function isChain (group: readonly Traced[]): boolean {
   return group.slice(1).every((query, i) => {
     const before = group[i] as Traced
-    const [given, former] = [query, before].map(({ parameters }) => valuesIn(parameters, MAX_DEPTH))
+    const [given, former] = [query, before].map(({ parameters }) => valuesIn(parameters))
     return endOf(before) <= query.start &&
-      valuesIn(rowOf(before), 1).some((value) => given?.includes(value) === true && former?.includes(value) === false)
+      valuesIn(rowOf(before)).some((value) => given?.includes(value) === true && former?.includes(value) === false)
   })
 }
 
@@ -123,12 +121,9 @@ function rowOf ({ result }: Traced): unknown {
 }
 
 /** Texts and numbers of a row or of parameters, as texts; those of documents and identifiers are in their JSON. */
-function valuesIn (container: unknown, depth: number): string[] {
-  const texts = (value: unknown, depth: number): string[] => {
-    if (typeof value !== 'object') return [String(value)]
-    return depth === 0 ? [] : Object.values(Object(value)).flatMap((item) => texts(item, depth - 1))
-  }
-  return texts(JSON.parse(identityOf(container) || 'null'), depth)
+function valuesIn (container: unknown): string[] {
+  const texts = (identityOf(container) ?? '').match(/"(?:[^"\\]|\\.)*":?|-?\d[\d.e+-]*/g) ?? []
+  return texts.filter((text) => !text.endsWith(':')).map((text) => text.replace(/^"|"$/g, ''))
 }
 
 /** The query whose rows the loop runs over: the last one before it with as many rows as the loop has rounds. */

@@ -1,6 +1,5 @@
 import { MASKED, type Mask } from '../../mask/mask.js'
 
-/** A statement and its parameters. */
 export interface Shown { statement: string, parameters: unknown }
 
 /** Commands of Redis with pairs of names and values, and where the first pair begins. */

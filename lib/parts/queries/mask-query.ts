@@ -64,6 +64,7 @@ function readStatement (mask: Mask, system: string, statement: string) {
       tokens.some((token) => token.kind === 'string'
         ? mask.mentions(token.text)
         : /^(?:word|name|placeholder)$/.test(token.kind) && mask.hides(nameOf(token))),
+    placed: new Set(tokens.map(({ position }) => position)),
     isInsert: /^\s*(?:insert|replace)\b/i.test(statement),
     hasNames: values.some(({ token }) => /^[:@$][a-z_]/i.test(token.text)),
     texts,
@@ -97,7 +98,7 @@ function isSecretPath (mask: Mask, value: unknown): boolean {
 }
 
 function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
-  const { tokens, shape, effect, words, hasNames } = read
+  const { tokens, placed, shape, effect, words, hasNames } = read
   const given = [parameters].flat().flatMap((value: unknown) => isPlain(value) ? Object.values(value) : [value])
   const isOpen = read.mentionsSecret ||
     given.some((value) => isSecretName(mask, value) || isSecretPath(mask, value))
@@ -106,7 +107,6 @@ function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
   const hidden = new Set(placeholders.map(({ position }) => position))
   const sure = new Set([...secret].map(({ position }) => position))
   const hiddenNames = new Set(placeholders.map((token) => token.text.slice(1)))
-  const placed = new Set(tokens.map(({ position }) => position))
   const named = (value: unknown): unknown => isPlain(value)
     ? mask.value(withoutComparands(mask, Object.fromEntries(Object.entries(value).map(([name, item]) =>
       [name, hiddenNames.has(name.replace(/^[:@$]/, '')) ? masked(item) : item] as const))))

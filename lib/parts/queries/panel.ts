@@ -17,7 +17,6 @@ interface Shown {
   count: number
 }
 
-/** The contents of the panel. */
 export function panelOf ({ queries: all, groups, findings, count }: Shown, token: string, view: PanelView): string {
   const { editor } = view
   if (all.length === 0) return note('No query was sent.')

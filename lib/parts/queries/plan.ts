@@ -13,7 +13,6 @@ import { SHORTENED } from './trace.js'
 
 type Explained = Pick<RecordedQuery, 'system' | 'statement' | 'parameters'>
 
-/** The plan of a query. */
 export interface Plan {
   /** Its lines; null: there is none. */
   plan: string | null
@@ -43,7 +42,6 @@ function explainMysql (statement: string): string {
     statement.replace(/\bselect\b/i, (word) => `${word} /*+ max_execution_time(${TIMEOUT}) */`)
 }
 
-/** Asks the database for the plan of a recorded query. */
 export async function explain (query: Explained, run: Run | undefined): Promise<Plan> {
   const reason = refusalOf(query)
   if (reason !== null) return refused(reason)
@@ -200,7 +198,6 @@ export function planButton ({ system, statement }: Explained, i: number, { formT
   return html`<button type="submit" name="query" value="${i + 1}">Explain plan</button>`
 }
 
-/** The statement of a query and its plan, as markup. */
 export function planMarkup ({ system, statement }: Explained, { plan, sentence }: Plan): string {
   return section('Statement', html`<pre class="data sql">!${highlighted({ system, statement })}</pre>`, '', 2) +
     section('Plan', (plan === null ? '' : html`<pre class="data">${plan}</pre>`) + note(sentence), '', 2)

@@ -22,8 +22,6 @@ export interface QueryError { message: string, [property: string]: string | numb
 /** What is remarkable about queries of a request. */
 export interface Finding {
   kind: 'n+1' | 'duplicates' | 'serial' | 'slow' | 'rolled back'
-  /** One sentence. */
   text: string
-  /** Positions in the list of queries. */
   queries: number[]
 }

@@ -1,4 +1,5 @@
 import { cached } from '../../mask/names.js'
+import { CONNECTION_FIELDS } from '../../queries/clients/mongodb.js'
 import { isPlain } from './mask-document.js'
 import { isSql, tokensOf, type Token } from './tokens.js'
 
@@ -6,9 +7,6 @@ const MAX_SHAPE = 1_000
 /** Items of lists, and depth of documents, that are part of a shape. */
 const MAX_DEPTH = 4
 const MAX_FIELDS = 20
-/** Fields of a command of MongoDB that differ with the connection. */
-const CONNECTION_FIELDS =
-  /^(?:lsid|\$db|\$clusterTime|txnNumber|startTransaction|autocommit|readConcern|\$readPreference)$/
 
 /**
  * The statement without what differs between its uses: literals and placeholders are `?`, lists of them `(?)`, comments
@@ -29,10 +27,8 @@ export function shapeReader (): (system: string) => (statement: string) => strin
   return cached((system) => cached((statement) => shapeOf(system, statement)))
 }
 
-/** A token, and whether space or a comment is before it. */
 interface Spaced extends Token { isSpaced: boolean }
 
-/** The shape of a statement of SQL. */
 export function shapeOfTokens (tokens: readonly Token[]): string {
   const parts: Spaced[] = []
   let isSpaced = false
@@ -115,25 +111,15 @@ function outline (value: unknown, depth: number): string {
     return `[${items.join(', ')}]`
   }
   if (!isPlain(value) || depth >= MAX_DEPTH) return '?'
-  const fields = Object.entries(value).filter(([name]) => !CONNECTION_FIELDS.test(name)).slice(0, MAX_FIELDS)
+  const fields = Object.entries(value).filter(([name]) => !CONNECTION_FIELDS.has(name)).slice(0, MAX_FIELDS)
     .map(([name, item]) => `${name}: ${outline(item, depth + 1)}`)
   return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
 }
 
+const COLUMNS = new RegExp(`^(select (?:distinct )?)(?=.{25})(?:[^()]|${ROW})+?(?= from )`, 'i')
+
 /** A shape for a sentence: a long list of columns is `…`. */
 export function shortShape (shape: string): string {
-  const columns = /^(select (?:distinct )?)(?=.{25})/i.exec(shape)?.[1] ?? ''
-  const from = columns === '' ? -1 : fromOf(shape)
-  return short(from > columns.length + 20 ? `${columns}…${shape.slice(from)}` : shape, 200)
-}
-
-/** Where the ` from ` of the first `select` is. */
-function fromOf (shape: string): number {
-  let depth = 0
-  for (const { 0: text, index } of shape.matchAll(/[()]| from /gi)) {
-    if (text === '(') depth++
-    else if (text === ')') depth--
-    else if (depth === 0) return index
-  }
-  return -1
+  const shown = shape.replace(COLUMNS, (all, before: string) => all.length > before.length + 20 ? `${before}…` : all)
+  return short(shown, 200)
 }

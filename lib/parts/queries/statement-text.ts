@@ -6,13 +6,11 @@ const KEYWORDS = new Set(('select from where and or not null is in like ilike be
   'union all distinct as with returning create table index drop alter begin commit rollback asc desc exists primary ' +
   'key references default for explain analyze replace conflict do nothing').split(' '))
 
-/** A query, as far as its text is made of it. */
 export interface Written { system: string, statement: string, parameters?: unknown }
 
 /** A token as it is shown, with the length that it has in the statement. */
 interface Shown extends Token { length: number, isValue: boolean }
 
-/** The value of a placeholder; undefined where it is missing. */
 function valueOf ({ text, position = 0 }: Token, parameters: unknown): unknown {
   if (Array.isArray(parameters)) return parameters[position] as unknown
   const named = Object(parameters) as Record<string, unknown>

@@ -18,7 +18,6 @@ const DEFINITIONS = new Set(['create', 'alter', 'drop', 'truncate', 'rename'])
 const VOLATILE = new RegExp('\\b(?:nextval|setval|random|rand|now|(?:clock|statement)_timestamp|gen_random_uuid|' +
   'uuid|newid|pg_\\w*(?:lock|sleep|notify|terminate|cancel)\\w*|get_lock|release_lock|sleep|changes|set_config|' +
   'last_insert_(?:row)?id|generate_series)\\s*\\(', 'i')
-/** Views of the database's own tables. */
 const CATALOG = new RegExp('\\b(?:information_schema|pg_catalog|pg_(?:class|attribute|type|namespace|indexes|tables|' +
   'stat\\w*)|sqlite_(?:master|schema))\\b|\\bpragma_', 'i')
 const SESSION = new Set('set show pragma use reset begin start commit end savepoint release explain'.split(' '))
@@ -29,13 +28,11 @@ const TRANSACTION: ReadonlyMap<string, 'begin' | 'commit' | 'rollback'> = new Ma
 ])
 const REDIS_TRANSACTION: typeof TRANSACTION = new Map([['MULTI', 'begin'], ['EXEC', 'commit'], ['DISCARD', 'rollback']])
 
-/** What a query does. */
 export interface Effect {
   /** Whether it reads data. It may also be a write: as the call of a function, of which nothing is known. */
   isRead: boolean
   /** Whether it may change what another one returns. */
   isWrite: boolean
-  /** Whether it changes the schema. */
   isDefinition: boolean
   /** What it does with the transaction; `undo`: it goes on. */
   command: 'begin' | 'commit' | 'rollback' | 'undo' | null

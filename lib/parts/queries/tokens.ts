@@ -11,7 +11,6 @@ export interface Token {
 /** Characters of a statement that are read; the rest is one token. */
 const MAX_LENGTH = 20_000
 
-/** What differs between the dialects of SQL. */
 interface Dialect { comment: string, string: string, name: string, placeholder: string }
 
 // No alternative can fail after it has read much: each statement takes linear time.
@@ -102,7 +101,6 @@ function kindOf (text: string, expression: RegExp | undefined): TokenKind {
   }
 }
 
-/** The tokens without space and comments. */
 export function significant (tokens: readonly Token[]): Token[] {
   return tokens.filter(({ kind }) => kind !== 'space' && kind !== 'comment')
 }
@@ -111,7 +109,6 @@ export function isValue (token: Token | undefined): boolean {
   return token !== undefined && (token.kind === 'string' || token.kind === 'number' || token.kind === 'placeholder')
 }
 
-/** Systems whose statements are no SQL. */
 const OTHER_SYSTEMS = new Set(['redis', 'mongodb', 'prisma'])
 
 export function isSql (system: string): boolean {

@@ -1,3 +1,4 @@
+import type { StackFrame } from '../../errors/exception.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { cut, grouped } from '../../view/visible.js'
 import { isPlain } from './mask-document.js'
@@ -5,17 +6,14 @@ import type { RecordedQuery } from './recorded-query.js'
 import type { Effect } from './statement.js'
 import type { Token } from './tokens.js'
 
-export interface OwnFrame {
+export interface OwnFrame extends Pick<StackFrame, 'file' | 'line' | 'column' | 'function'> {
   /** `file:line:column` */
   source: string
-  function: string
 }
 
-/** The code that sent a query. */
 export interface Caller {
   /** The calls in the application's own code, the innermost first. */
   frames: readonly OwnFrame[]
-  /** The sources of the frames. */
   path: string
   /** Whether what has called the outermost one is unknown. */
   isResumed: boolean
@@ -25,7 +23,6 @@ export interface Caller {
 
 /** A query with what is compared of it, and not stored. */
 export interface Traced extends RecordedQuery {
-  /** Its position. */
   index: number
   /** The same for two queries that ask for the same. */
   identity: string
@@ -94,7 +91,7 @@ const MIN_PAUSE = 20
 
 export function isSameFunction (a: OwnFrame, b: OwnFrame): boolean {
   const [name, other] = [a, b].map((frame) => frame.function.replace(/^async /, ''))
-  if (name !== other || fileOf(a) !== fileOf(b)) return false
+  if (name !== other || a.file !== b.file) return false
   return !a.function.includes('<anonymous>') || a.source === b.source
 }
 
@@ -118,10 +115,6 @@ export function endOf ({ start, duration }: RecordedQuery): number {
 
 export function milliseconds (ms: number): string {
   return ms < 10 ? String(Math.round(ms * 10) / 10) : String(Math.round(ms))
-}
-
-function fileOf ({ source }: OwnFrame): string {
-  return source.replace(/:\d+:\d+$/, '')
 }
 
 /** `file:line` of the code that sent a query. */

@@ -1,5 +1,5 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
-import { runner } from '../run.js'
+import { runner, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { rowsOf, systemOf } from './orm.js'
 
@@ -10,14 +10,15 @@ interface Transaction {
   rollback: () => Promise<void>
 }
 
-/** The instance of `knex`. */
-export function isKnex (client: Record<string, unknown>): boolean {
-  return client instanceof Function && typeof client.raw === 'function' && typeof client.emit === 'function' &&
-    typeof client.transaction === 'function'
+export const knexKind: Kind = {
+  name: 'instance of knex',
+  methods: ['raw', 'emit', 'transaction'],
+  is: (client) => client instanceof Function,
+  observe: observeKnex
 }
 
 /** Reads the events of an instance, also those of its transactions, without a listener that others could see. */
-export function observeKnex (knex: Record<string, unknown>): void {
+function observeKnex (knex: Record<string, unknown>): void {
   const system = systemOf(Object(knex.client).dialect)
   const open = new Map<unknown, Query>()
   const run = runner(system, {

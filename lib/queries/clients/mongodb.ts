@@ -1,4 +1,5 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
+import type { Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
 /** An event of the driver; it has removed the commands that authenticate. */
@@ -11,18 +12,20 @@ interface CommandEvent {
   failure?: unknown
 }
 
-/** Fields of each command, which are those of the driver. */
-const DRIVER_FIELDS = new Set([
-  'lsid', '$db', '$clusterTime', '$readPreference', 'txnNumber', 'startTransaction', 'autocommit'
+/** Fields of a command that differ with the connection. */
+export const CONNECTION_FIELDS = new Set([
+  'lsid', '$db', '$clusterTime', '$readPreference', 'txnNumber', 'startTransaction', 'autocommit', 'readConcern'
 ])
 
-/** `MongoClient` of `mongodb`. */
-export function isMongo (client: Record<string, unknown>): boolean {
-  return 'monitorCommands' in client && typeof client.db === 'function' && typeof client.startSession === 'function'
+export const mongoKind: Kind = {
+  name: 'MongoClient of mongodb',
+  methods: ['db', 'startSession'],
+  is: (client) => 'monitorCommands' in client,
+  observe: observeMongo
 }
 
 /** Switches its monitoring of commands on, and reads these events without a listener that others could see. */
-export function observeMongo (client: Record<string, unknown>): void {
+function observeMongo (client: Record<string, unknown>): void {
   const open = new Map<number, Query>()
   client.monitorCommands = true
   wrapMethod(client, 'emit', (self, args, original) => {
@@ -30,7 +33,7 @@ export function observeMongo (client: Record<string, unknown>): void {
     if (event === 'commandStarted') {
       const { commandName, command = {} } = detail
       const { [commandName]: target, ...rest } = command
-      const parameters = Object.fromEntries(Object.entries(rest).filter(([name]) => !DRIVER_FIELDS.has(name)))
+      const parameters = Object.fromEntries(Object.entries(rest).filter(([name]) => !CONNECTION_FIELDS.has(name)))
       // Of `getMore` it is a field of its own.
       const collection = [target, rest.collection].find((name) => typeof name === 'string')
       const statement = collection === undefined ? commandName : `${collection}.${commandName}`

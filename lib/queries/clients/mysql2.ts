@@ -1,4 +1,4 @@
-import { runner, type Run } from '../run.js'
+import { runner, type Run, type Kind } from '../run.js'
 
 interface Connection {
   query: (statement: string) => Promise<[rows: unknown[]]>
@@ -7,9 +7,10 @@ interface Connection {
 interface Pool { getConnection: () => Promise<Connection>, config: { connectionConfig: Address } }
 interface Address { host?: string, port?: number, socketPath?: string, database?: string }
 
-/** Pools of `mysql2`, with callbacks or promises. */
-export function isMysql2 (client: Record<string, unknown>): boolean {
-  return ['getConnection', 'query', 'execute', 'releaseConnection'].every((name) => typeof client[name] === 'function')
+export const mysql2Kind: Kind = {
+  name: 'Pool of mysql2',
+  methods: ['getConnection', 'query', 'execute', 'releaseConnection'],
+  observe: observeMysql2
 }
 
 const kRuns = Symbol.for('fastify-hindsight.mysql2')
@@ -17,7 +18,7 @@ const kRuns = Symbol.for('fastify-hindsight.mysql2')
 const runs = (globalThis as { [kRuns]?: Map<string, Run | undefined> })[kRuns] ??= new Map()
 
 /** Its channels publish the queries of each pool, but not the pool, which runs the statement for a plan. */
-export function observeMysql2 (client: object): void {
+function observeMysql2 (client: object): void {
   const { promise, pool: core } = client as { promise?: () => Pool, pool?: Pool }
   const pool = promise === undefined ? client as Pool : promise.call(client)
   const { host, port, socketPath, database } = (core ?? client as Pool).config.connectionConfig

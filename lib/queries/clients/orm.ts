@@ -7,7 +7,6 @@ const SYSTEMS: Readonly<Record<string, string>> = {
   sqlite3: 'sqlite'
 }
 
-/** The system of a dialect or driver. */
 export function systemOf (dialect: unknown): string {
   return SYSTEMS[String(dialect)] ?? String(dialect)
 }

@@ -1,6 +1,6 @@
 import { performance } from '../../clock.js'
 import { beginQuery, callAsync, callBack, endQuery, endWait, runningQuery, within, type Query } from '../query.js'
-import { runner, type Run } from '../run.js'
+import { runner, type Run, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
 type Client = Record<string, unknown>
@@ -11,17 +11,18 @@ interface Connection {
 }
 type Connect = () => Promise<Connection>
 
-/** `Pool` and `Client` of `pg`, and the decorator of `@fastify/postgres`, which has a pool. */
-export function isPg (client: Client): boolean {
-  return typeof client.query === 'function' && typeof client.connect === 'function' &&
-    (isPool(client) || 'connectionParameters' in client || isPool(Object(client.pool)))
+export const pgKind: Kind = {
+  name: 'Pool or Client of pg, decorator of @fastify/postgres',
+  methods: ['query', 'connect'],
+  is: (client) => isPool(client) || 'connectionParameters' in client || isPool(Object(client.pool)),
+  observe: observePg
 }
 
 function isPool (client: Client): boolean {
   return typeof client.connect === 'function' && typeof client.totalCount === 'number' && 'waitingCount' in client
 }
 
-export function observePg (client: Client): void {
+function observePg (client: Client): void {
   const pool = [client, Object(client.pool) as Client].find(isPool)
   // As it was before it is wrapped.
   const connect = pool?.connect as Connect | undefined

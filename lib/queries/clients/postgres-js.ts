@@ -1,5 +1,5 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
-import { runner, type Run } from '../run.js'
+import { runner, type Run, type Kind } from '../run.js'
 import {
   cleanStack, frameLimit, framesHere, removeOwnFrames, withoutFrames, wrapFunction, wrapMethod
 } from '../stack.js'
@@ -20,16 +20,18 @@ interface Pending extends Promise<unknown> {
   parameters?: unknown[]
 }
 
-/** `sql` of `postgres` (postgres.js). */
-export function isPostgresJs (client: Record<string, unknown>): boolean {
-  return typeof client === 'function' && ['unsafe', 'begin', 'file'].every((name) => typeof client[name] === 'function')
+export const postgresJsKind: Kind = {
+  name: 'sql of postgres',
+  methods: ['unsafe', 'begin', 'file'],
+  is: (client) => client instanceof Function,
+  observe: observePostgresJs
 }
 
 /** What the queries of a client, of a transaction or of a reserved connection have in common. */
 interface Common { connection?: unknown, run: Run | undefined }
 
 /** Returns a proxy: a query is made by a call of the client itself. */
-export function observePostgresJs (sql: Sql, common: Common = { run: runnerOf(sql) }): Sql {
+function observePostgresJs (sql: Sql, common: Common = { run: runnerOf(sql) }): Sql {
   const observed = wrapFunction(sql, (self, args, original) => observePending(original.apply(self, args), common))
   const target = (self: unknown): unknown => self === observed ? sql : self
   for (const name of ['unsafe', 'file']) {
@@ -41,13 +43,7 @@ export function observePostgresJs (sql: Sql, common: Common = { run: runnerOf(sq
       const result = original.apply(target(self), args.map((arg: unknown) => {
         return typeof arg === 'function' ? transaction.observe(arg as (sql: Sql) => unknown) : arg
       })) as Promise<unknown>
-      return result.then((value) => {
-        endQuery(transaction.end)
-        return value
-      }, (error: unknown) => {
-        endQuery(transaction.end)
-        throw error
-      })
+      return result.finally(() => endQuery(transaction.end))
     })
   }
   wrapMethod(sql, 'reserve', (self, args, original) => {

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { beginQuery, callAsync } from '../query.js'
+import type { Kind } from '../run.js'
 import { framesHere, wrapMethod } from '../stack.js'
 
 interface Operation {
@@ -10,13 +11,14 @@ interface Operation {
 }
 interface Raw { text?: string, sql?: string, values?: unknown[] }
 
-/** `PrismaClient`. */
-export function isPrisma (client: Record<string, unknown>): boolean {
-  return typeof client.$extends === 'function' && typeof client.$connect === 'function'
+export const prismaKind: Kind = {
+  name: 'PrismaClient',
+  methods: ['$extends', '$connect'],
+  observe: observePrisma
 }
 
 /** Returns the client with an extension of its queries. */
-export function observePrisma (client: Record<string, unknown>): object {
+function observePrisma (client: Record<string, unknown>): object {
   const sent = new AsyncLocalStorage<string>()
   const $allOperations = ({ model, operation, args, query }: Operation): Promise<unknown> => {
     const [statement, parameters] = statementOf(model, operation, args)

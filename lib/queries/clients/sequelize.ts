@@ -1,5 +1,5 @@
 import { beginQuery, callAsync } from '../query.js'
-import { runner } from '../run.js'
+import { runner, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { rowsOf, systemOf } from './orm.js'
 
@@ -8,13 +8,14 @@ interface Statement extends Options { query?: unknown, values?: unknown }
 interface Transaction { rollback: () => Promise<void> }
 type Send = (statement: string, options: Options) => Promise<[rows: unknown[]]>
 
-/** The instance of Sequelize. */
-export function isSequelize (client: Record<string, unknown>): boolean {
-  return ['query', 'define', 'getDialect'].every((name) => typeof client[name] === 'function')
+export const sequelizeKind: Kind = {
+  name: 'instance of sequelize',
+  methods: ['query', 'define', 'getDialect'],
+  observe: observeSequelize
 }
 
 /** Models and transactions send each query by the method `query` of their instance. */
-export function observeSequelize (sequelize: Record<string, unknown>): void {
+function observeSequelize (sequelize: Record<string, unknown>): void {
   const system = systemOf((sequelize.getDialect as () => unknown)())
   const { query: send, transaction: begin } = sequelize as { query: Send, transaction: () => Promise<Transaction> }
   const run = runner(system, {

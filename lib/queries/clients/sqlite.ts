@@ -1,17 +1,18 @@
 import { beginQuery, callSync, endQuery, type RowsOf } from '../query.js'
-import type { Run } from '../run.js'
+import type { Kind, Run } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
 interface Statement { all: (...parameters: unknown[]) => unknown[] }
 interface Database { prepare: (sql: string) => Statement }
 
-/** `DatabaseSync` of `node:sqlite` and `@photostructure/sqlite`, and `Database` of `better-sqlite3`. */
-export function isSqlite (client: Record<string, unknown>): boolean {
-  return typeof client.prepare === 'function' && typeof client.exec === 'function' &&
-    (typeof client.function === 'function' || typeof client.pragma === 'function')
+export const sqliteKind: Kind = {
+  name: 'DatabaseSync of node:sqlite or @photostructure/sqlite, Database of better-sqlite3',
+  methods: ['prepare', 'exec'],
+  is: (client) => typeof (client.function ?? client.pragma) === 'function',
+  observe: observeSqlite
 }
 
-export function observeSqlite (client: Record<string, unknown>): void {
+function observeSqlite (client: Record<string, unknown>): void {
   const prepare = client.prepare as Database['prepare']
   // Statements before the last one change nothing in SQLite: its plan needs no transaction.
   const run: Run = async (statements) => prepare.call(client, statements.at(-1) ?? '').all()

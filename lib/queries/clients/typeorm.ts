@@ -1,15 +1,16 @@
 import { beginQuery, callAsync, endWait, runningQuery } from '../query.js'
-import { runner } from '../run.js'
+import { runner, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { rowsOf, systemOf } from './orm.js'
 
-/** `DataSource` of TypeORM. */
-export function isTypeorm (client: Record<string, unknown>): boolean {
-  return ['createQueryRunner', 'getRepository'].every((name) => typeof client[name] === 'function')
+export const typeormKind: Kind = {
+  name: 'DataSource of typeorm',
+  methods: ['createQueryRunner', 'getRepository'],
+  observe: observeTypeorm
 }
 
 /** Each query of a data source, its repositories and transactions is sent by one of its query runners. */
-export function observeTypeorm (dataSource: Record<string, unknown>): void {
+function observeTypeorm (dataSource: Record<string, unknown>): void {
   const system = systemOf(Object(dataSource.options).type)
   const create = dataSource.createQueryRunner as () => Runner
   const run = runner(system, {
@@ -31,12 +32,7 @@ export function observeTypeorm (dataSource: Record<string, unknown>): void {
     })
     wrapMethod(runner, 'connect', (self, args, original) => {
       const query = runningQuery()
-      const connection = original.apply(self, args) as unknown
-      if (query === null || !(connection instanceof Promise)) return connection
-      return connection.then((value: unknown) => {
-        endWait(query)
-        return value
-      })
+      return callAsync(null, () => original.apply(self, args) as unknown, () => { if (query !== null) endWait(query) })
     })
     return runner
   })

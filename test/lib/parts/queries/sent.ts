@@ -68,6 +68,8 @@ function framesOf (from: string): Caller['frames'] {
   if (from === '') return []
   return from.split(' < ').map((call) => {
     const [place = '', name = '<anonymous>'] = call.split(' ')
-    return { source: resolve('src', /:\d+:\d+$/.test(place) ? place : `${place}:7`), function: name }
+    const source = resolve('src', /:\d+:\d+$/.test(place) ? place : `${place}:7`)
+    const [, file = '', line, column] = /^(.*):(\d+):(\d+)$/.exec(source) ?? []
+    return { source, file, line: Number(line), column: Number(column), function: name }
   })
 }
