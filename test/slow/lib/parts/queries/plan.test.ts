@@ -89,7 +89,10 @@ if (postgres !== null) {
     t.teardown(() => client.end())
     const app = await build((app) => app.get('/items', async () => (await client.query('select * from item where id = $1', [7])).rows))
     const plan = await planner(app, (await profileOf(app, await app.inject('/items'))).token)
-    t.match(await plan(1), { plan: null, sentence: /^There is no plan: no client of this process can run .* on a connection of its own, of an observed pool of pg/ })
+    t.match(await plan(1), {
+      plan: null,
+      sentence: /^There is no plan: no client of this process can run .* on a connection of its own, of an observed pool of pg/
+    })
   })
 
   t.test('the transaction is read-only, is rolled back and has a time limit', async (t) => {
