@@ -31,8 +31,9 @@ t.test('refusals.md: the record of headers has these keys and no other', async (
   app.get('/plain', async () => 'x')
   app.get('/both', { preHandler: async () => {} }, async (_request, reply) => reply.header('x-mine', '1').send('x'))
   app.get('/broken', async () => { throw new Error('no') })
+  app.setNotFoundHandler(async (_request, reply) => reply.header('x-missing', '1').send('x'))
   const changes: Array<Record<string, unknown>> = []
-  for (const url of ['/', '/plain', '/both', '/broken']) {
+  for (const url of ['/', '/plain', '/both', '/broken', '/missing']) {
     const { collectors: { headers } } = await profileOf(app, await app.inject({ url, headers: { accept: 'text/html' } }))
     t.same(Object.keys(headers as object), ['changes'])
     changes.push(...(headers as { changes: Array<Record<string, unknown>> }).changes)
