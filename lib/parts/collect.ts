@@ -1,4 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../attempt.js'
 import { messageOf } from '../errors/thrown-value.js'
@@ -37,18 +37,19 @@ function failure (error: unknown): { error: string } {
 
 /**
  * Makes the `start` of a part that subscribes to channels; the last application that ends it unsubscribes. What a
- * subscriber throws would become an uncaught exception of the process.
+ * subscriber throws would become an uncaught exception of the process. The channels are kept: Node.js 20 loses the
+ * subscribers of a channel that was collected as garbage and made anew.
  */
 export function watchChannels (
   subscribers: ReadonlyArray<readonly [channel: string, subscriber: (message: never) => void]>
 ): () => () => void {
-  const quiet = subscribers.map(([channel, subscriber]) =>
-    [channel, (message: unknown): void => attempt(() => subscriber(message as never))] as const)
+  const quiet = subscribers.map(([name, subscriber]) =>
+    [channel(name), (message: unknown): void => attempt(() => subscriber(message as never))] as const)
   let watchers = 0
   return () => {
-    if (watchers++ === 0) for (const [channel, subscriber] of quiet) subscribe(channel, subscriber)
+    if (watchers++ === 0) for (const [{ name }, subscriber] of quiet) subscribe(name, subscriber)
     return () => {
-      if (--watchers === 0) for (const [channel, subscriber] of quiet) unsubscribe(channel, subscriber)
+      if (--watchers === 0) for (const [{ name }, subscriber] of quiet) unsubscribe(name, subscriber)
     }
   }
 }

@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { performance } from '../../clock.js'
 import { mysqlRun } from '../../queries/clients/mysql2.js'
 import { endQuery, newQuery, runningQuery, type Query, type QueryStart } from '../../queries/query.js'
@@ -78,9 +77,11 @@ const CLIENTS: Readonly<Record<string, Client>> = {
 
 const running = new WeakMap<object, Query>()
 
-/** Subscribes to the tracing channels that database clients publish; returns the function that ends it. */
-export function watchChannels (record: (query: Query) => void): () => void {
-  const subscriptions = Object.entries(CLIENTS).flatMap(([name, { queryOf, rowsOf }]) => {
+/** The subscribers of the tracing channels that database clients publish. */
+export function clientSubscribers (
+  record: (query: Query) => void
+): Array<readonly [channel: string, subscriber: (context: Context) => void]> {
+  const subscribers = Object.entries(CLIENTS).flatMap(([name, { queryOf, rowsOf }]) => {
     const begin = (context: Context): void => {
       // Of an observed client: it is recorded already.
       const start = runningQuery() === null ? queryOf(context) : null
@@ -101,9 +102,7 @@ export function watchChannels (record: (query: Query) => void): () => void {
     }
     return [[`tracing:${name}:start`, begin], [`tracing:${name}:asyncStart`, end]] as const
   })
-  const quietly = [...subscriptions, ...CONNECTIONS].map(([name, subscriber]) => [name, quiet(subscriber)] as const)
-  for (const [name, subscriber] of quietly) subscribe(name, subscriber)
-  return () => { for (const [name, subscriber] of quietly) unsubscribe(name, subscriber) }
+  return [...subscribers, ...CONNECTIONS]
 }
 
 /** How a pool of mysql2 gives a connection to a query, which it sends in a callback. */
@@ -125,14 +124,3 @@ const CONNECTIONS = [
   }],
   ['tracing:mysql2:pool:connect:asyncEnd', (): void => { connected = null }]
 ] as const
-
-// An exception in a subscriber becomes an uncaught exception of the process.
-export function quiet<T> (subscriber: (message: T) => void): (message: unknown) => void {
-  return (message) => {
-    try {
-      subscriber(message as T)
-    } catch {
-      // The query is not recorded.
-    }
-  }
-}

@@ -1,4 +1,3 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { performance } from '../../clock.js'
 import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
@@ -14,9 +13,9 @@ import type { Query } from '../../queries/query.js'
 import { caller, framesHere, UNKNOWN_CALLER } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
-import { round } from '../collect.js'
+import { round, watchChannels } from '../collect.js'
 import { timeOf } from '../read.js'
-import { quiet, watchChannels } from './channels.js'
+import { clientSubscribers } from './channels.js'
 import { findingsOf } from './findings.js'
 import { driverQueries, groupsOf } from './groups.js'
 import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
@@ -61,23 +60,8 @@ const QUERIES: WorkKind = {
   count: (works) => works.length - driverQueries(works as Query[]).size
 }
 
-let watchers = 0
-let endChannels: (() => void) | null = null
-
 /** Records queries that are sent in the asynchronous context of a request. */
-export function watchQueries (): () => void {
-  if (watchers++ === 0) {
-    subscribe(QUERY_CHANNEL, onQuery)
-    endChannels = watchChannels(record)
-  }
-  return () => {
-    if (--watchers > 0) return
-    unsubscribe(QUERY_CHANNEL, onQuery)
-    endChannels?.()
-  }
-}
-
-const onQuery = quiet(record)
+export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...clientSubscribers(record)])
 
 function record (query: Query): void {
   const context = requestContext.getStore()

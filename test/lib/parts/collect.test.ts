@@ -1,4 +1,9 @@
+import { channel } from 'node:diagnostics_channel'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
+import { watchChannels } from '../../../lib/parts/collect.js'
 import { parts } from '../../../lib/parts/index.js'
 import type { Collector } from '../../../lib/parts/part.js'
 import { newest, refusal } from '../../support/app.js'
@@ -73,4 +78,22 @@ inBothModes('a failing collector affects only its own panel', async (t, build) =
   t.match(await page('render'), /The panel failed:<\/strong> no markup/)
   t.match(await page('fine'), /<span>Fine<\/span><span class="badges"> <span class="count">2</)
   t.equal((await app.inject({ url: `/_profiler/${profile.token}`, headers: { accept: 'text/html' } })).statusCode, 200)
+})
+
+t.test('a library that is loaded between two applications reaches the second one', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const received: unknown[] = []
+  const start = watchChannels([['hindsight-test', (message) => { received.push(message) }]])
+  start()()
+  await sleep(5)
+  collectGarbage()
+  // Node.js 20 would remove this channel after the one before was collected.
+  const library = channel('hindsight-test')
+  await sleep(20)
+  const end = start()
+  library.publish('sent')
+  end()
+  library.publish('sent later')
+  t.same(received, ['sent'])
 })
