@@ -106,7 +106,7 @@ t.test('npm start: SIGTERM to the process group shuts the server down gracefully
 
 t.test('all scripts that start servers are tested', (t) => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
-  const servers = Object.keys(scripts).filter((name) => /server\.ts|app\.(?:ts|cjs)$/.test(scripts[name] ?? ''))
+  const servers = Object.keys(scripts).filter((name) => /(?:server|dev)\.ts|app\.(?:ts|cjs)$/.test(scripts[name] ?? ''))
   t.strictSame(servers.sort(), [...new Set(RUNS.map(([script]) => script))].sort())
   t.end()
 })
