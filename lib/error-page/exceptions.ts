@@ -13,8 +13,6 @@ interface ExceptionsView {
   editor: EditorLink | null
   /** The places, as `file:line`, whose source the page has shown, and the calls that it has listed. */
   shown: Set<string>
-  /** Characters of each stack trace. */
-  maxStack: number
 }
 
 /** Characters; the whole message is in the stack trace. */
@@ -36,21 +34,19 @@ export function renderSource (title: string, frame: StackFrame, editor: EditorLi
 </div>`
 }
 
-/**
- * A chain of exceptions, root cause first, each with its frames and its stack trace as text. `level` is that of the
- * headings; `shown` has the places whose source is on the page.
- */
-export function renderExceptions (
-  chain: readonly FlattenedException[], editor: EditorLink | null, level = 3, shown = new Set<string>()
-): string {
-  const maxStack = Math.max(MIN_STACK, Math.floor(MAX_STACKS / everyException(chain).length))
-  return renderChain(chain, { editor, shown, maxStack }, level)
+/** The section Exceptions: the chain, root cause first, each with its frames. */
+export function renderExceptions (chain: readonly FlattenedException[], view: ExceptionsView): string {
+  return html`<section id="exceptions" aria-labelledby="exceptions-title">
+<h2 id="exceptions-title">Exceptions <span class="count">${chain.length}</span></h2>
+!${renderChain(chain, view)}
+</section>`
 }
 
-function renderChain (chain: readonly FlattenedException[], view: ExceptionsView, level: number): string {
+/** A chain of exceptions, root cause first; `level` is that of the headings. */
+export function renderChain (chain: readonly FlattenedException[], view: ExceptionsView, level = 3): string {
   const heading = `h${Math.min(level, 6)}`
   return chain.map((exception, i) => {
-    const { name, message, code, statusCode, fields, errors = [], note, stack } = exception
+    const { name, message, code, statusCode, fields, errors = [], note } = exception
     return html`<article class="exception card"!${level === 3 ? ` id="exception-${i + 1}"` : ''}>
 <header>
 <!${heading}><span class="position">[${i + 1}/${chain.length}]</span> <span class="name">${name}</span></!${heading}>
@@ -62,8 +58,6 @@ function renderChain (chain: readonly FlattenedException[], view: ExceptionsView
 </header>
 !${renderFrames(exception, view)}
 !${errors.length === 0 ? '' : renderMembers(errors, view, level + 1)}
-<details class="trace"><summary>Stack trace</summary>
-<pre data-copy="Copy">${cut(stack || `${name}: ${message}`, view.maxStack)}</pre></details>
 </article>`
   }).join('')
 }
@@ -159,6 +153,25 @@ function tools (frame: StackFrame, editor: EditorLink | null): string {
 
 function position ({ line, column }: StackFrame): string {
   return line > 0 ? `:${line}${column > 0 ? `:${column}` : ''}` : ''
+}
+
+/** The section Stack Traces; the trace of the error itself is unfolded. */
+export function renderStackTraces (chain: readonly FlattenedException[]): string {
+  return html`<section id="stack-traces" aria-labelledby="stack-traces-title">
+<h2 id="stack-traces-title">Stack Traces <span class="count">${everyException(chain).length}</span></h2>
+!${renderTraces(chain, true)}
+</section>`
+}
+
+/** One plain text for each exception. */
+export function renderTraces (chain: readonly FlattenedException[], isOpen = false): string {
+  const exceptions = everyException(chain)
+  const limit = Math.max(MIN_STACK, Math.floor(MAX_STACKS / exceptions.length))
+  return exceptions.map(({ name, message, stack }, i, all) => html`<details class="trace card"!${
+    isOpen && i === all.length - 1 ? ' open' : ''}>
+<summary><h3><span class="position">[${i + 1}/${all.length}]</span> ${name}</h3></summary>
+<pre data-copy="Copy">${cut(stack || `${name}: ${message}`, limit)}</pre>
+</details>`).join('')
 }
 
 /** The files that are highlighted; `<` begins an element in those that end in `x`. */

@@ -11,9 +11,11 @@ import { table } from '../view/components.js'
 import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
 import {
-  fileLink, renderExceptions, renderFields, renderSource, style as exceptionsStyle
+  fileLink, renderExceptions, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
 } from './exceptions.js'
-import { chainLines, headline, logCounts, mainSource, profileUrl, renderText } from './render-text.js'
+import {
+  chainLines, everyException, headline, logCounts, mainSource, profileUrl, renderText
+} from './render-text.js'
 import { rejectedCard } from './rejected-input.js'
 import { renderRequest } from './render-request.js'
 import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../logs/log-record.js'
@@ -49,6 +51,7 @@ export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLi
 <style nonce="${nonce.style}">!${STYLE}</style>`
   return htmlPage(title, head, html`<a class="skip" href="#main">Skip to the content</a>
 !${band(report, editor)}
+!${navigation(report)}
 <main id="main" class="wrap">
 <div class="lead">
 !${about(report, editor)}
@@ -62,8 +65,9 @@ export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLi
 !${renderRequest(report)}
 </div>
 <div class="rest">
-!${isBare(report) ? '' : exceptionsSection(report, editor, shown)}
+!${isBare(report) ? '' : renderExceptions(report.exceptions, { editor, shown })}
 !${renderLogs(report)}
+!${isBare(report) ? '' : renderStackTraces(report.exceptions)}
 <details class="copies card"><summary><h2>This report as Markdown</h2></summary>
 <pre id="as-markdown" tabindex="-1">${renderText(report)}</pre></details>
 </div>
@@ -76,13 +80,6 @@ export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLi
 function isBare ({ exceptions }: ErrorReport): boolean {
   return exceptions.every(({ frames, errors, message }) =>
     exceptions.length === 1 && frames.length === 0 && errors === undefined && message.length <= MAX_HEADLINE)
-}
-
-function exceptionsSection ({ exceptions }: ErrorReport, editor: EditorLink | null, shown: Set<string>): string {
-  return html`<section id="exceptions" aria-labelledby="exceptions-title">
-<h2 id="exceptions-title">Exceptions <span class="count">${exceptions.length}</span></h2>
-!${renderExceptions(exceptions, editor, 3, shown)}
-</section>`
 }
 
 function band (report: ErrorReport, editor: EditorLink | null): string {
@@ -157,6 +154,19 @@ function differences (report: ErrorReport): string {
   if (url === undefined || report.handler === undefined) return ''
   return html`<div class="differences-of" data-fragment="${url}/differences"><a href="${url}/differences">What changed
 since the last success</a></div>`
+}
+
+function navigation (report: ErrorReport): string {
+  const { lines, failures } = logCounts(report)
+  const traces = everyException(report.exceptions).length
+  return html`<nav class="sections" aria-label="Sections"><ul class="wrap">
+!${isBare(report)
+    ? ''
+    : html`<li><a href="#exceptions">Exceptions <span class="count">${report.exceptions.length}</span></a></li>`}
+<li><a href="#logs">Logs <span class="count!${failures > 0 ? ' bad' : ''}">${grouped(lines)}</span></a></li>
+!${isBare(report) ? '' : html`<li><a href="#stack-traces">Stack Traces <span class="count">${traces}</span></a></li>`}
+<li><a href="#request">Request</a></li>
+</ul></nav>`
 }
 
 function hintCard ({ title, text, code, mark, routes, steps, source }: Hint, editor: EditorLink | null): string {

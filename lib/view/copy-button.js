@@ -1,10 +1,11 @@
-// Buttons that copy texts of the page. Screen readers announce the result.
+// Screen readers announce the result.
 const copyResult = document.createElement('p')
 copyResult.className = 'hidden-visually'
 copyResult.setAttribute('role', 'status')
 document.body.append(copyResult)
 
-/** Makes a button that copies a text; `textOf` returns it, or a promise of it. The script of the page calls it, too. */
+/** Makes a button that copies a text; `textOf` returns it, or a promise of it. */
+// eslint-disable-next-line no-unused-vars -- the script of the page, which follows this one, calls it
 function copyButton (label, textOf) {
   const button = document.createElement('button')
   button.type = 'button'
@@ -22,8 +23,4 @@ function copyButton (label, textOf) {
     setTimeout(function () { button.textContent = label }, 2000)
   })
   return button
-}
-
-for (const source of document.querySelectorAll('[data-copy]:not(a)')) {
-  source.before(copyButton(source.dataset.copy, function () { return source.textContent }))
 }

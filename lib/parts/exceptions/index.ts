@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { attempt } from '../../attempt.js'
-import { renderExceptions, renderExcerpt } from '../../error-page/exceptions.js'
+import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
 import { rejectedCard, rejectedTable } from '../../error-page/rejected-input.js'
 import { exceptionParts, rejectedParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
@@ -136,7 +136,8 @@ function nameAndMessage ({ name, message }: Pick<FlattenedException, 'name' | 'm
 /** A chain of exceptions, root cause first, with their stack traces; `level` is the level of the headings. */
 function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): string {
   const rejected = chain.at(-1)?.rejected
-  return (rejected === undefined ? '' : rejectedCard(rejected)) + renderExceptions(chain, editor, level)
+  return (rejected === undefined ? '' : rejectedCard(rejected)) +
+    renderChain(chain, { editor, shown: new Set() }, level) + section('Stack traces', renderTraces(chain))
 }
 
 function chainBlocks ({ exceptions }: Profile): string[] {

@@ -241,7 +241,7 @@ inBothModes('an AggregateError shows the common cause, or the number of each kin
   const wrapped = parseHtml(body)
   t.equal(wrapped.querySelectorAll('#exceptions details[open] .excerpt').length, 0, 'its source is above')
   t.ok(wrapped.querySelectorAll('.members .above').length >= 6)
-  t.notMatch(texts(wrapped, '.members, #logs pre, .trace pre').join(), '\\n')
+  t.notMatch(texts(wrapped, '.members, #logs pre, #stack-traces pre').join(), '\\n')
   const many = await page(app, { url: '/many' })
   t.same([texts(many, 'h1'), texts(many, '.cause')], [['The batch failed'], ['AggregateError 2 × TypeError: a, 1 × RangeError: b']])
   if (mode === 'full') t.match((await app.inject({ url: '/one', headers: { accept: 'text/markdown' } })).body.match(/^```ts$/gm), { length: 1 })
@@ -378,7 +378,7 @@ inBothModes('404 and 405 show the HTTP error and the routes with their places, a
   const missing = await page(app, { url: '/oders/7' })
   t.match(texts(missing, 'h1'), [/^No route found for "GET .*\/oders\/7"$/])
   t.same(texts(missing, '#exceptions .position'), mode === 'full' ? ['[1/2]', '[2/2]'] : [], 'in `observe` mode nothing was raised')
-  t.equal(missing.querySelector('.trace') === null, mode === 'observe')
+  t.equal(missing.querySelector('#stack-traces') === null, mode === 'observe')
   t.match(texts(missing, '.hint'), [
     /^Similar route/, /^No route for GET/, /^Other routes GET \/health\/live .*diagnostic-page\.test\.ts:\d+GET \/_profiler\/routes /
   ])

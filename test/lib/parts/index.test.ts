@@ -224,7 +224,7 @@ t.test('links, assets, template, attributes, parameters and trace are tables', a
   t.same(texts(shown('attributes', sample()), 'tr'), ['templateplain'])
   t.same(texts(shown('params', sample()), 'tbody tr'), ['idplainintnone: this conversion or one before it failed', 'plain12int12'])
   t.same(texts(shown('trace', sample()), 'tr'), ['trace idplain', 'parent idplain', 'sampledyes'])
-  t.same(texts(shown('otherErrors', sample()), 'h3, h4'), ['Error 1 of 1', '[1/1] plain'])
+  t.same(texts(shown('otherErrors', sample()), 'h3, h4'), ['Error 1 of 1', '[1/1] plain', 'Stack traces', '[1/1] plain'])
 })
 
 t.test('data of other collectors is shown as JSON', async t => {

@@ -33,7 +33,6 @@ t.test('the page works in a browser', async (t) => {
       return String(await page.evaluate('navigator.clipboard.readText()'))
     }
     t.equal(await copied('Copy for an AI assistant'), await page.locator('#as-markdown').textContent())
-    await page.locator('.trace > summary').last().click()
     t.equal(await copied('Copy'), await page.locator('.trace pre').last().textContent())
     t.match(await copied('Copy path'), /^\/.*\/serve\.ts:\d+:\d+$/)
     await context.close()
@@ -126,8 +125,8 @@ t.test('the page works in a browser', async (t) => {
       t.match(await focused(), next)
     }
     t.notSame(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'the focus is visible')
-    for (let presses = 0; presses < 60 && !(await focused()).startsWith('Stack trace'); presses++) await page.keyboard.press('Tab')
-    t.equal(await focused(), 'Stack trace')
+    for (let presses = 0; presses < 60 && !(await focused()).startsWith('[1/'); presses++) await page.keyboard.press('Tab')
+    t.match(await focused(), /^\[1\/\d\] /)
     const trace = page.locator('.trace').first()
     t.equal(await trace.locator('pre').isVisible(), false)
     await page.keyboard.press('Enter')
@@ -144,8 +143,10 @@ t.test('the page works in a browser', async (t) => {
   await t.test('the page works without JavaScript', async (t) => {
     const { page } = await open(browser, url, { javaScriptEnabled: false, viewport: { width: 360, height: 800 } })
     t.equal(await page.locator('#logs tbody tr:visible').count(), 4)
+    await page.getByRole('link', { name: 'Stack Traces' }).click()
+    t.match(page.url(), /#stack-traces$/)
     await page.locator('.trace summary').first().click()
-    t.equal(await page.locator('.trace pre:visible').count(), 1)
+    t.equal(await page.locator('.trace pre:visible').count(), 2)
     t.equal(await page.locator('.where .excerpt mark:visible').count(), 1)
     await page.getByRole('link', { name: 'Copy for an AI assistant' }).click()
     t.ok(await page.locator('#as-markdown').isVisible(), 'the link expands its target')
