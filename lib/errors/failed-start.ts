@@ -109,7 +109,7 @@ function importPlace (error: unknown): string | undefined {
   return line > 0 ? `${file}:${line}` : file
 }
 
-/** The line of a file with the text of a module's name; 0 where none or several have it. */
+/** The first line of a file that names a module in quotes; 0 where none does. */
 function lineWith (file: string, module: string): number {
   const names = (line: string): boolean => [...line.matchAll(/(['"])(.+?)\1/g)]
     .some(([, , name = '']) => name === module || (name.startsWith('.') && resolve(dirname(file), name) === module))

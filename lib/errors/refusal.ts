@@ -26,13 +26,13 @@ interface AccessRecord {
   inheritedRoles: readonly string[]
   rule: { index: number, path: string, roles: readonly string[], granted: boolean } | null
   expression: { expression: string, result: boolean, error?: string } | null
-  decisions: ReadonlyArray<{
-    by: string
-    attribute: string
-    subject: string | null
-    granted: boolean
-    votes: ReadonlyArray<{ voter: string, vote: 'granted' | 'denied', reason: string }>
-  }>
+  decisions: ReadonlyArray<Decision & { by: string, granted: boolean }>
+}
+
+interface Decision {
+  attribute: string
+  subject: string | null
+  votes: ReadonlyArray<{ voter: string, vote: 'granted' | 'denied', reason: string }>
 }
 
 declare module '../lifecycle/request-state.js' {
@@ -110,6 +110,13 @@ function bySecurity (request: FastifyRequest, status: number, record: AccessReco
   return byOption(kind, maskOf(request).redact(`${denial.what}, and ${userOf(record, name)}`), denial.option)
 }
 
+/** What a decision denies, and which voters did: "may not DELETE Article 2: voter article: the author is grace". */
+export function denialText ({ attribute, subject, votes }: Decision): string {
+  if (votes.length === 1 && votes[0]?.voter === 'role') return `does not have the role ${attribute}`
+  const reasons = votes.map(({ voter, reason }) => `voter ${voter}: ${reason}`)
+  return `may not ${attribute}${subject === null ? '' : ` ${subject}`}: ${reasons.join('; ')}`
+}
+
 /** The rule or vote that denied access, and the option that decides; null if none did. */
 function denialOf (
   request: FastifyRequest, { rule, expression, decisions, user }: AccessRecord
@@ -135,7 +142,7 @@ function denialOf (
   if (user !== null && denied.votes.some(({ voter }) => !BUILT_IN.has(voter))) {
     const frame = handlerFrame(request, true)
     const place = frame === null ? '' : ` (${placeOf(frame)})`
-    return { what: `${String(read(recordingOf(request).raised, 'denied'))}${place}`, option }
+    return { what: `${user.identifier} ${denialText(denied)}${place}`, option }
   }
   const needed = isOfRoute ? `config.isGranted ${route}` : by
   const what = `${attribute}${subject === null ? '' : ` of ${subject}`}, which ${needed} requires, was denied ` +

@@ -8,14 +8,11 @@ type UnrecordedCode =
   'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'not-found handler' | 'error handler' |
   'Fastify' | 'diagnostic page' | 'Hindsight'
 
-interface Source {
+/** A header that was changed by code that is not recorded as an event. */
+interface UnrecordedChange extends Change {
+  by: UnrecordedCode
   /** Where the route was declared, `file:line`; of the handler and of hooks of the route. */
   source?: string
-}
-
-/** A header that was changed by code that is not recorded as an event. */
-interface UnrecordedChange extends Change, Source {
-  by: UnrecordedCode
   /** How many events there were before it. */
   after: number
 }
@@ -146,8 +143,8 @@ export class EventRecorder {
   }
 
   /** The code that runs while no recorded function does. */
-  get currentCode (): { readonly by: UnrecordedCode } & Source {
-    return sourceOf(this.#currentCode)
+  get currentCode (): UnrecordedCode {
+    return this.#currentCode.by
   }
 
   /** Whether a listener was reached in a pass. */
@@ -179,8 +176,10 @@ export class EventRecorder {
 
   /** The header changes that belong to none of the events that `events` has returned. */
   unrecordedChanges (): UnrecordedChange[] {
-    return this.#unrecordedChanges.map(({ change, code, after }) =>
-      ({ ...change, ...sourceOf(code), after: this.#runs[after - 1]?.position ?? 0 }))
+    return this.#unrecordedChanges.map(({ change, code: { by, find }, after }) => {
+      const source = find?.() ?? null
+      return { ...change, by, ...source !== null && { source }, after: this.#runs[after - 1]?.position ?? 0 }
+    })
   }
 
   #compare (reply: FastifyReply): void {
@@ -232,11 +231,6 @@ export class EventRecorder {
     }
     return event
   }
-}
-
-function sourceOf ({ by, find }: CurrentCode): { by: UnrecordedCode } & Source {
-  const source = find?.() ?? null
-  return { by, ...source !== null && { source } }
 }
 
 /** Whether a listener follows another one in the same run of a stage. */

@@ -109,7 +109,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
       return
     }
     recordUnserializable(request, reply, error)
-    const isOfNotFound = recording.events?.currentCode.by === 'not-found handler'
+    const isOfNotFound = recording.events?.currentCode === 'not-found handler'
     recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler', isOfNotFound }
     if (read(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') recording.collect('waiting', waitingOf(request, reply))
     if (debug) recording.failure.calls = withStackLimit(MAX_CALLS, () => new Error())

@@ -29,13 +29,6 @@ export interface Decision {
   votes: Array<{ voter: string, vote: 'granted' | 'denied', reason: string }>
 }
 
-/** What a decision denies, and which voters did: "may not DELETE Article 2: voter article: the author is grace". */
-export function denialText ({ attribute, subject, votes }: Decision): string {
-  if (votes.length === 1 && votes[0]?.voter === 'role') return `does not have the role ${attribute}`
-  const reasons = votes.map(({ voter, reason }) => `voter ${voter}: ${reason}`)
-  return `may not ${attribute}${subject === null ? '' : ` ${subject}`}: ${reasons.join('; ')}`
-}
-
 /** Collects the votes of all voters that support an attribute: one that grants is enough. */
 export async function decide (
   voters: readonly Voter[], attribute: string, subject: unknown, context: VoteContext

@@ -83,7 +83,7 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   const code = (name: string, source: string | null = null, time?: number): CurrentCode =>
     ({ name, source, start: time === undefined ? null : round(time - startedAt) })
   const run = events?.current
-  const by = events?.currentCode.by
+  const by = events?.currentCode
   const { options = {}, declaredAt } = servicesOf(request).routeTable.of(request) ?? {}
   const route = declaredAt == null ? null : declaredPlace(declaredAt)?.source ?? null
   const frame = handlerFrame(request)

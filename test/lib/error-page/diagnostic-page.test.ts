@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
+import { AccessDeniedError } from '../../../lib/full/security/errors.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
 import { build as buildFull, profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
@@ -487,6 +488,9 @@ t.test('a refusal by a voter says who may not do what, why, and where that is de
   const app = await buildFull(t, { security } as never, (app) => {
     const subject = (request: { params: unknown }) => new Article((request.params as { id: string }).id)
     app.delete('/articles/:id', { config: { isGranted: { attribute: 'DELETE', subject } } } as never, async () => 'x')
+    app.delete<{ Params: { id: string } }>('/own/:id', async (request) => {
+      if (!await request.isGranted('DELETE', new Article(request.params.id))) throw new AccessDeniedError('Not yours')
+    })
   })
   const headers = { authorization: 'Bearer x' }
   const sentence = 'ada may not DELETE Article 2: voter article: the author is grace'
@@ -498,6 +502,9 @@ t.test('a refusal by a voter says who may not do what, why, and where that is de
   t.match((await app.inject({ url: `/_profiler/${token}.md`, headers })).body, `# ${sentence}\n`)
   t.match((await app.hindsight.profiler.search({ limit: 1 })).profiles, [{ exception: `AccessDeniedError: ${sentence}` }])
   t.match(texts(document, '.hint p'), [new RegExp(`^${sentence} \\(${HERE}:\\d+\\), and ada is logged in with ROLE_USER: the option config\\.isGranted`)])
+  const own = await page(app, { method: 'DELETE', url: '/own/2', headers })
+  t.same(texts(own, 'h1'), ['Not yours'], 'an error of the application')
+  t.match(texts(own, '.hint p'), [new RegExp(`^${sentence} \\(${HERE}:\\d+\\), and ada is logged in`)])
 })
 
 t.test('notifications of listeners are hidden until their box is checked', async (t) => {
