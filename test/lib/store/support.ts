@@ -39,11 +39,12 @@ export async function listed (storage: ProfileStorage): Promise<string[]> {
   return (await storage.search({ limit: 100_000 })).profiles.map(({ token }) => token)
 }
 
-/** Another connection to the file of a store. */
+/** Another connection to the file of a store; it waits for a transaction of the store. */
 export function connection (t: Test, path: string): Database {
   const library = isBuiltin('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite'
   const { DatabaseSync } = createRequire(import.meta.url)(library) as { DatabaseSync: new (path: string) => Database }
   const database = new DatabaseSync(path)
+  database.exec('pragma busy_timeout = 10000')
   t.teardown(() => { if (database.isOpen) database.close() })
   return database
 }
