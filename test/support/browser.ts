@@ -15,6 +15,12 @@ const ARGS = [
   '--disable-sync'
 ]
 
+/**
+ * For a server of Fastify that a browser uses: a browser opens connections in advance, and closes them after minutes.
+ * For Node.js an unused connection is not idle, so `close` would wait for it.
+ */
+export const CLOSING = { forceCloseConnections: true } as const
+
 const MISSING = 'no browser: install Chromium (on Debian: apt-get install chromium), or put its path into CHROMIUM'
 
 /** The path of the browser that `chromium` starts; undefined: there is none on this machine. */

@@ -6,7 +6,7 @@ import fastifyStatic from '@fastify/static'
 import Fastify from 'fastify'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { chromium } from '../../support/browser.js'
+import { chromium, CLOSING } from '../../support/browser.js'
 import { testdir } from '../../support/folder.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
@@ -38,7 +38,7 @@ t.test('the site is built, and each of its links leads to a page or a file of it
 
   const browser = await chromium(t)
   if (browser === undefined) return
-  const server = Fastify().register(fastifyStatic, { root: folder })
+  const server = Fastify(CLOSING).register(fastifyStatic, { root: folder })
   t.teardown(() => server.close())
   const origin = await server.listen({ port: 0 })
   // The pages are rendered by the build.

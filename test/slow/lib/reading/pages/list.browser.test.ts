@@ -3,7 +3,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { Profile } from '../../../../../lib/store/profile.js'
 import { build, listen } from '../../../../support/app.js'
-import { chromium } from '../../../../support/browser.js'
+import { chromium, CLOSING } from '../../../../support/browser.js'
 import { inBothModes } from '../../../../support/modes.js'
 import { axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
 import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
@@ -85,7 +85,7 @@ if (browser !== undefined) {
   })
 
   inBothModes('requests that arrive during a pause appear with Live, and not before', async (t, build) => {
-    const app = await build((app) => app.get('/*', async () => 'fine'))
+    const app = await build((app) => app.get('/*', async () => 'fine'), {}, CLOSING)
     const origin = `http://127.0.0.1:${await listen(app)}`
     const { page, heard } = await watchedPage(browser, origin)
     t.teardown(() => page.close())

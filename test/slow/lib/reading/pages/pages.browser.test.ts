@@ -6,7 +6,7 @@ import { pageAssets } from '../../../../../lib/reading/pages/layout.js'
 import { panelsOf } from '../../../../../lib/parts/read.js'
 import { build, listen } from '../../../../support/app.js'
 import { inBothModes } from '../../../../support/modes.js'
-import { chromium } from '../../../../support/browser.js'
+import { chromium, CLOSING } from '../../../../support/browser.js'
 import { axeViolations, axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
 import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
 import { HOSTILE } from '../../../../lib/parts/hostile.js'
@@ -247,7 +247,9 @@ if (browser !== undefined) {
 
   inBothModes('lists in the panel of an application have their numbers', async (t, build) => {
     const render = (): string => '<ol><li>select 1</li></ol>'
-    const app = await build((app) => app.get('/', async () => 'done'), { profiler: { collectors: [{ name: 'own', collect: () => 1, panel: { render } }] } })
+    const app = await build((app) => app.get('/', async () => 'done'), {
+      profiler: { collectors: [{ name: 'own', collect: () => 1, panel: { render } }] }
+    }, CLOSING)
     const origin = `http://127.0.0.1:${await listen(app)}`
     await fetch(origin)
     const { page } = await watchedPage(browser, origin)
