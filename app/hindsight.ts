@@ -5,12 +5,27 @@ import { listenersOf } from '../lib/check-options.js'
 import type { HindsightOptions } from '../lib/options.js'
 import { checkStorageSetting } from '../lib/store/open.js'
 
-/** The plugin, in `observe` or `full` mode. Rejects for an option that is unknown or wrong, with the option's name. */
+const META = { fastify: '5.x', name: 'fastify-hindsight' }
+/** Where the plugin was registered since it was called, as stacks. */
+const registrations: Error[] = []
+
+/**
+ * The plugin, in `observe` or `full` mode. Rejects for an option that is unknown or wrong, with the option's name and
+ * the calls of its registration.
+ */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
+  const registered = registrations.splice(0)
   await open(app, options).catch(async (error: unknown) => {
-    throw (await import('../lib/errors/failed-start.js')).withoutOwnCalls(error)
+    throw (await import('../lib/errors/failed-start.js')).withRegistration(error, registered)
   })
-}, { fastify: '5.x', name: 'fastify-hindsight' })
+}, META)
+// `register` reads the name of a plugin. The plugin itself is called later, without the calls of the application.
+Object.defineProperty(hindsight, Symbol.for('plugin-meta'), {
+  get () {
+    registrations.push(new Error())
+    return META
+  }
+})
 
 async function open (app: FastifyInstance, options: HindsightOptions): Promise<void> {
   const resolved = begin(app, options)

@@ -16,6 +16,10 @@ const hindsight = fp(async function hindsight (app, options) {
   exported = await import('#index')
   await exported.hindsight(app, options)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
+const meta = Symbol.for('plugin-meta')
+const { [meta]: own } = hindsight
+// The plugin of the package keeps where it is registered.
+Object.defineProperty(hindsight, meta, { get: () => exported.hindsight?.[meta] ?? own })
 
 module.exports = Object.assign(hindsight, { hindsight, default: hindsight })
 for (const name of Object.keys(exported)) {

@@ -176,6 +176,13 @@ for (const [name, file, ...preload] of [
   })
 }
 
+t.test('a wrong option has the place where CommonJS registers the package', async (t) => {
+  const source = "const app = require('fastify')()\napp.register(require('fastify-hindsight'), { profler: 1 })\napp.ready()\n"
+  writeFileSync(join(consumer, 'wrong.cjs'), source)
+  const { stderr } = await run(process.execPath, ['wrong.cjs'], { cwd: consumer }).catch((error: unknown) => error as { stderr: string })
+  t.match(stderr, /Error: Unknown option "profler"; did you mean "profiler"\?\n {4}at .*wrong\.cjs:2:5/)
+})
+
 t.test('the package stores profiles in SQLite, and its command reads them', async (t) => {
   const library = join(consumer, 'node_modules/@photostructure/sqlite')
   mkdirSync(join(library, '..'), { recursive: true })
