@@ -2,7 +2,7 @@ import { types } from 'node:util'
 import { performance } from '../clock.js'
 import { queries } from './channel.js'
 import type { Run } from './run.js'
-import { frameLimit, framesHere, removeOwnFrames } from './stack.js'
+import { caller, frameLimit, framesHere, removeOwnFrames } from './stack.js'
 
 /** A query of a database client, as its wrapper publishes it. The wrapper completes the object when the query ends. */
 export interface Query {
@@ -22,8 +22,11 @@ export interface Query {
   error?: unknown
   /** Whether it ran in the thread of its caller. */
   isSync?: boolean | undefined
-  /** Frames of the code that sent it, or made it where the client sends it later; see `framesHere`. */
-  frames?: string | undefined
+  /**
+   * Frames of the code that sent it, or made it where the client sends it later; see `framesHere`. Null: a subscriber
+   * needs them, see `addFrames`.
+   */
+  frames?: string | null | undefined
   /** The query of a driver is a part of that of an ORM, where both are recorded. */
   layer?: 'orm' | 'driver' | undefined
   ended?: ((query: Query) => void) | undefined
@@ -78,9 +81,15 @@ export function beginQuery (start: NewQuery): Query | null {
   if (!queries.hasSubscribers || running !== null) return null
   const begun = newQuery(start)
   queries.publish(begun)
+  addFrames(begun)
   // Without the time in which it was recorded.
   begun.startedAt = performance.now()
   return begun
+}
+
+/** Captures the frames of a query that was published: the frames of subscribers would double the time of a stack. */
+export function addFrames (query: Query): void {
+  if (query.frames === null) query.frames = framesHere(caller(addFrames)) ?? ''
 }
 
 export function endQuery (query: Query | null | undefined, { rows, error, duration, result }: QueryEnd = {}): void {

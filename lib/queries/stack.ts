@@ -38,8 +38,8 @@ export function caller (other: object): object {
   return entry ?? other
 }
 
-/** The same frames of an error whose stack was not read before. */
-export function framesIn (error: Error): string {
+/** The same frames of an error, or of another object with a stack, which was not read before. */
+export function framesIn (error: { stack?: string }): string {
   const { prepareStackTrace } = Error
   Reflect.set(Error, 'prepareStackTrace', framesOf)
   try {

@@ -10,7 +10,7 @@ import { cached } from '../../mask/names.js'
 import type { Timing } from '../../recording/recording.js'
 import { QUERY_CHANNEL } from '../../queries/channel.js'
 import type { Query } from '../../queries/query.js'
-import { caller, framesHere, UNKNOWN_CALLER } from '../../queries/stack.js'
+import { UNKNOWN_CALLER } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { round, watchChannels } from '../collect.js'
@@ -98,7 +98,7 @@ function add (query: Query, { recording, services }: WorkPlace): void {
   log.count++
   recording.work?.begin(QUERIES, query)
   if (queries.length < MAX_QUERIES) {
-    query.frames ??= framesHere(caller(record)) ?? ''
+    query.frames ??= null
     // The parameters may be changed when the query was sent.
     query.parameters = copyOf(query.parameters)
     queries.push(query)
@@ -153,8 +153,8 @@ function recordedQueries (
 ) {
   const callerOf = cached(readCaller)
   const all = sent.map((query, index): Traced => {
-    const { system, startedAt, endedAt, wait, rows = null, error, frames = '', result, connection, layer } = query
-    const caller = callerOf(frames)
+    const { system, startedAt, endedAt, wait, rows = null, error, frames, result, connection, layer } = query
+    const caller = callerOf(frames ?? '')
     const { statement, parameters, shape, effect, words, texts } = shownOf(log, query)
     // A spread takes ten times as long here.
     const traced: Traced = {

@@ -99,43 +99,47 @@ function isSecretPath (mask: Mask, value: unknown): boolean {
 
 function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
   const { tokens, placed, shape, effect, words, hasNames } = read
-  const given = [parameters].flat().flatMap((value: unknown) => isPlain(value) ? Object.values(value) : [value])
-  const isOpen = read.mentionsSecret ||
-    given.some((value) => isSecretName(mask, value) || isSecretPath(mask, value))
-  const { secret, unsure } = isOpen ? secretTokens(mask, read, parameters) : NONE
+  const isNameOrPath = (value: unknown): boolean => isSecretName(mask, value) || isSecretPath(mask, value)
+  const isOpen = read.mentionsSecret || [parameters].flat().some((value: unknown) =>
+    isPlain(value) ? Object.values(value).some(isNameOrPath) : isNameOrPath(value))
+  if (!isOpen) {
+    const { statement, texts } = read
+    const shown = (value: unknown): unknown => isPlain(value) ? maskedFields(mask, value) : maskedValue(mask, value)
+    return { statement, texts, parameters: eachOf(parameters, shown), shape, effect, words }
+  }
+  const { secret, unsure } = secretTokens(mask, read, parameters)
   const placeholders = [...secret, ...unsure].filter(({ kind }) => kind === 'placeholder')
   const hidden = new Set(placeholders.map(({ position }) => position))
   const sure = new Set([...secret].map(({ position }) => position))
   const hiddenNames = new Set(placeholders.map((token) => token.text.slice(1)))
-  const named = (value: unknown): unknown => isPlain(value)
-    ? mask.value(withoutComparands(mask, Object.fromEntries(Object.entries(value).map(([name, item]) =>
-      [name, hiddenNames.has(name.replace(/^[:@$]/, '')) ? masked(item) : item] as const))))
-    : maskedValue(mask, value)
-  // An object that is no certain secret has names of its own.
-  const isHidden = (value: unknown, i: number): boolean => isPlain(value)
-    ? sure.has(i) && !hasNames
-    : hidden.has(i) || (isOpen && !placed.has(i) && !isSmall(value)) || (isOpen && isSecretPath(mask, value))
-  const isMasked = secret.size + unsure.size > 0
-  const texts = !isMasked
-    ? read.texts
-    : read.texts.map((text, i) => {
-      const token = tokens[i] as Token
-      if (token.kind === 'placeholder' || !(secret.has(token) || unsure.has(token))) return text
-      return token.kind === 'number' ? MASKED : `'${MASKED}'`
-    })
-  return {
-    statement: isMasked ? texts.join('') : read.statement,
-    texts,
-    parameters: !Array.isArray(parameters)
-      ? parameters === undefined ? undefined : named(parameters)
-      : parameters.map((value: unknown, i) => isHidden(value, i) ? masked(value) : named(value)),
-    shape,
-    effect,
-    words
+  const shown = (value: unknown, i?: number): unknown => {
+    if (!isPlain(value)) {
+      const isHidden = i !== undefined &&
+        (hidden.has(i) || (!placed.has(i) && !isSmall(value)) || isSecretPath(mask, value))
+      return isHidden ? masked(value) : maskedValue(mask, value)
+    }
+    // An object that is no certain secret has names of its own.
+    if (i !== undefined && sure.has(i) && !hasNames) return masked(value)
+    return maskedFields(mask, Object.fromEntries(Object.entries(value).map(([name, item]) =>
+      [name, hiddenNames.has(name.replace(/^[:@$]/, '')) ? masked(item) : item])))
   }
+  const texts = read.texts.map((text, i) => {
+    const token = tokens[i] as Token
+    if (token.kind === 'placeholder' || !(secret.has(token) || unsure.has(token))) return text
+    return token.kind === 'number' ? MASKED : `'${MASKED}'`
+  })
+  return { statement: texts.join(''), texts, parameters: eachOf(parameters, shown), shape, effect, words }
 }
 
-const NONE: ReturnType<typeof secretTokens> = { secret: new Set(), unsure: new Set() }
+/** The parameters of a query with `shown` of each; it receives the positions of those of a list. */
+function eachOf (parameters: unknown, shown: (value: unknown, i?: number) => unknown): unknown {
+  if (Array.isArray(parameters)) return parameters.map((value: unknown, i) => shown(value, i))
+  return parameters === undefined ? undefined : shown(parameters)
+}
+
+function maskedFields (mask: Mask, value: object): unknown {
+  return mask.value(withoutComparands(mask, value))
+}
 
 /**
  * The values that are secrets, of a query with a secret name in its statement or parameters, and those that may be:
