@@ -14,10 +14,14 @@ interface Client {
   rowsOf: (result: unknown) => number | undefined
 }
 
+function lengthOf (result: unknown): number | undefined {
+  return Array.isArray(result) ? result.length : undefined
+}
+
 const mysql: Client = {
   queryOf: ({ query, values, ...address }) =>
     ({ system: 'mysql', statement: String(query), parameters: values, run: mysqlRun(address) }),
-  rowsOf: (result) => Array.isArray(result) ? result.length : Object(result).affectedRows as number | undefined
+  rowsOf: (result) => lengthOf(result) ?? Object(result).affectedRows as number | undefined
 }
 
 // Lengths of replies say little: they may be those of a text. Values that are written are question marks.
@@ -28,7 +32,7 @@ const redis: Client = {
     const values = String(first).toUpperCase() === name ? rest : [first, ...rest].filter((value) => value !== undefined)
     return { system: 'redis', statement: name, parameters: values }
   },
-  rowsOf: (result) => result === null ? 0 : Array.isArray(result) ? result.length : undefined
+  rowsOf: (result) => result === null ? 0 : typeof result === 'string' ? 1 : lengthOf(result)
 }
 
 // The commands of a transaction are not published.
@@ -47,7 +51,7 @@ const mongoose: Client = {
     return { system: 'mongodb', statement, parameters, layer: 'orm' }
   },
   rowsOf (result) {
-    if (!isObject(result)) return Array.isArray(result) ? result.length : result === null ? 0 : undefined
+    if (!isObject(result)) return result === null ? 0 : lengthOf(result)
     const { insertedCount, modifiedCount, deletedCount } = result
     const counts = [insertedCount, modifiedCount, deletedCount].filter((count) => typeof count === 'number')
     return counts.length === 0 ? 1 : counts.reduce((sum, count) => sum + count)

@@ -152,10 +152,12 @@ function recordedQueries (
   log: QueryLog, sent: readonly Query[], mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number
 ) {
   const callerOf = cached(readCaller)
+  const clients = [...new Set(sent.map(({ run }) => run))]
   const all = sent.map((query, index): Traced => {
-    const { system, startedAt, endedAt, wait, rows = null, error, frames, result, connection, layer } = query
+    const { system, startedAt, endedAt, wait, rows = null, error, frames, result, connection, layer, run } = query
     const caller = callerOf(frames ?? '')
     const { statement, parameters, shape, effect, words, texts } = shownOf(log, query)
+    const client = clients.indexOf(run)
     // A spread takes ten times as long here.
     const traced: Traced = {
       system,
@@ -169,11 +171,12 @@ function recordedQueries (
       rows,
       source: caller.frames[0]?.source ?? null,
       index,
-      identity: `${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
+      identity: `${client} ${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
       isComplete: system !== 'mongodb' || layer !== 'orm',
       caller,
       result,
-      connection
+      connection,
+      client
     }
     if (wait !== undefined) traced.wait = round(wait)
     if (error !== undefined) traced.error = errorOf(error, mask, query, texts)
