@@ -15,7 +15,7 @@ import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { round, watchChannels } from '../collect.js'
 import { timeOf } from '../read.js'
-import { clientSubscribers } from './channels.js'
+import { CALLBACKS, clientSubscribers, contextIn } from './channels.js'
 import { findingsOf } from './findings.js'
 import { driverQueries, groupsOf } from './groups.js'
 import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
@@ -61,10 +61,11 @@ const QUERIES: WorkKind = {
 }
 
 /** Records queries that are sent in the asynchronous context of a request. */
-export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...clientSubscribers(record)])
+export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...clientSubscribers(record)], CALLBACKS, contextIn)
 
 function record (query: Query): void {
   const context = requestContext.getStore()
+  query.enter = (run) => requestContext.run(context, run)
   const work = workOf(context)
   if (work?.recording.isRecording !== true) return
   add(query, work)
