@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../attempt.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { isStream } from '../http/responses.js'
+import { requestContext, type RequestContext } from '../lifecycle/request-state.js'
 import type { Recording } from '../recording/recording.js'
 import { cut } from '../view/visible.js'
 import type { Collector } from './part.js'
@@ -39,17 +40,26 @@ function failure (error: unknown): { error: string } {
  * Makes the `start` of a part that subscribes to channels; the last application that ends it unsubscribes. What a
  * subscriber throws would become an uncaught exception of the process. The channels are kept: Node.js 20 loses the
  * subscribers of a channel that was collected as garbage and made anew.
+ *
+ * What is called in `callbacks`, the names of channels, has the context of the request that `contextIn` returns.
  */
 export function watchChannels (
-  subscribers: ReadonlyArray<readonly [channel: string, subscriber: (message: never) => void]>
+  subscribers: ReadonlyArray<readonly [channel: string, subscriber: (message: never) => void]>,
+  callbacks: readonly string[] = [], contextIn?: (message: never) => RequestContext | undefined
 ): () => () => void {
   const quiet = subscribers.map(([name, subscriber]) =>
     [channel(name), (message: unknown): void => attempt(() => subscriber(message as never))] as const)
+  const bound = callbacks.map((name) => channel(name))
   let watchers = 0
   return () => {
-    if (watchers++ === 0) for (const [{ name }, subscriber] of quiet) subscribe(name, subscriber)
+    if (watchers++ === 0) {
+      for (const [{ name }, subscriber] of quiet) subscribe(name, subscriber)
+      for (const channel of bound) channel.bindStore(requestContext, contextIn as (message: unknown) => RequestContext)
+    }
     return () => {
-      if (--watchers === 0) for (const [{ name }, subscriber] of quiet) unsubscribe(name, subscriber)
+      if (--watchers > 0) return
+      for (const [{ name }, subscriber] of quiet) unsubscribe(name, subscriber)
+      for (const channel of bound) channel.unbindStore(requestContext)
     }
   }
 }

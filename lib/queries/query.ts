@@ -30,6 +30,8 @@ export interface Query {
   /** The query of a driver is a part of that of an ORM, where both are recorded. */
   layer?: 'orm' | 'driver' | undefined
   ended?: ((query: Query) => void) | undefined
+  /** Calls a function for the request that sent it: clients call back in the context that opened their connection. */
+  enter?: (<T>(run: () => T) => T) | undefined
   /** As the client returned it, with one row. */
   result?: unknown
   /** What is the same for queries of one connection, where that is known: a transaction has one. */
@@ -60,7 +62,8 @@ export function newQuery ({ system, statement, parameters, frames, layer, connec
     result: undefined,
     error: undefined,
     isSync: undefined,
-    ended: undefined
+    ended: undefined,
+    enter: undefined
   }
 }
 
@@ -197,7 +200,8 @@ export function callBack<T> (
     removeOwnFrames(error, limit)
     const end = endOf(rowsOf, result as never)
     endQuery(query, error ? { error } : end)
-    return runFor(outer, () => callback.apply(this, results))
+    const run = (): unknown => callback.apply(this, results)
+    return runFor(outer, () => query?.enter === undefined ? run() : query.enter(run))
   }
   return within(query, () => call([...args.slice(0, -1), observed]))
 }

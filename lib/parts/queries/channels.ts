@@ -1,5 +1,5 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { performance } from '../../clock.js'
+import { requestContext, type RequestContext } from '../../lifecycle/request-state.js'
 import { mysqlRun } from '../../queries/clients/mysql2.js'
 import { addFrames, endQuery, newQuery, runningQuery, type Query, type QueryStart } from '../../queries/query.js'
 import { framesHere } from '../../queries/stack.js'
@@ -14,10 +14,14 @@ interface Client {
   rowsOf: (result: unknown) => number | undefined
 }
 
+function lengthOf (result: unknown): number | undefined {
+  return Array.isArray(result) ? result.length : undefined
+}
+
 const mysql: Client = {
   queryOf: ({ query, values, ...address }) =>
     ({ system: 'mysql', statement: String(query), parameters: values, run: mysqlRun(address) }),
-  rowsOf: (result) => Array.isArray(result) ? result.length : Object(result).affectedRows as number | undefined
+  rowsOf: (result) => lengthOf(result) ?? Object(result).affectedRows as number | undefined
 }
 
 // Lengths of replies say little: they may be those of a text. Values that are written are question marks.
@@ -28,7 +32,7 @@ const redis: Client = {
     const values = String(first).toUpperCase() === name ? rest : [first, ...rest].filter((value) => value !== undefined)
     return { system: 'redis', statement: name, parameters: values }
   },
-  rowsOf: (result) => result === null ? 0 : Array.isArray(result) ? result.length : undefined
+  rowsOf: (result) => result === null ? 0 : typeof result === 'string' ? 1 : lengthOf(result)
 }
 
 // The commands of a transaction are not published.
@@ -47,7 +51,7 @@ const mongoose: Client = {
     return { system: 'mongodb', statement, parameters, layer: 'orm' }
   },
   rowsOf (result) {
-    if (!isObject(result)) return Array.isArray(result) ? result.length : result === null ? 0 : undefined
+    if (!isObject(result)) return result === null ? 0 : lengthOf(result)
     const { insertedCount, modifiedCount, deletedCount } = result
     const counts = [insertedCount, modifiedCount, deletedCount].filter((count) => typeof count === 'number')
     return counts.length === 0 ? 1 : counts.reduce((sum, count) => sum + count)
@@ -96,7 +100,7 @@ export function clientSubscribers (
       }
       // In the callback the stack has the caller only where the application itself has asked for the connection.
       const frames = `${framesHere() ?? ''}\n${connection.frames}`
-      connection.enter(() => record(Object.assign(query, { frames, wait: connection.wait })))
+      record(Object.assign(query, { frames, wait: connection.wait }))
     }
     const end = (context: Context): void => {
       const query = running.get(context)
@@ -109,17 +113,28 @@ export function clientSubscribers (
 }
 
 /** How a pool of mysql2 gives a connection to a query, which it sends in a callback. */
-interface Connecting { since: number, wait: number, frames: string, enter: Enter }
-type Enter = <T>(run: () => T) => T
+interface Connecting { since: number, wait: number, frames: string }
 
 const connecting = new WeakMap<object, Connecting>()
 /** The one whose callback is running. */
 let connected: Connecting | null = null
 
+const contexts = new WeakMap<Context, RequestContext | undefined>()
+const CHANNELS = ['mysql2:query', 'mysql2:execute', 'mysql2:pool:connect']
+/** The channels of callbacks, which mysql2 calls in the context of the request that opened the connection. */
+export const CALLBACKS = CHANNELS.map((name) => `tracing:${name}:asyncStart`)
+
+/** The context in which an operation began. */
+export function contextIn (context: Context): RequestContext | undefined {
+  return contexts.get(context)
+}
+
 const CONNECTIONS = [
+  ...CHANNELS.map((name) => [`tracing:${name}:start`, (context: Context): void => {
+    contexts.set(context, requestContext.getStore())
+  }] as const),
   ['tracing:mysql2:pool:connect:start', (context: Context): void => {
-    const enter = AsyncLocalStorage.snapshot() as Enter
-    connecting.set(context, { since: performance.now(), wait: 0, frames: framesHere() ?? '', enter })
+    connecting.set(context, { since: performance.now(), wait: 0, frames: framesHere() ?? '' })
   }],
   ['tracing:mysql2:pool:connect:asyncStart', (context: Context): void => {
     connected = connecting.get(context) ?? null

@@ -15,7 +15,7 @@ import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { round, watchChannels } from '../collect.js'
 import { timeOf } from '../read.js'
-import { clientSubscribers } from './channels.js'
+import { CALLBACKS, clientSubscribers, contextIn } from './channels.js'
 import { findingsOf } from './findings.js'
 import { driverQueries, groupsOf } from './groups.js'
 import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
@@ -61,10 +61,11 @@ const QUERIES: WorkKind = {
 }
 
 /** Records queries that are sent in the asynchronous context of a request. */
-export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...clientSubscribers(record)])
+export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...clientSubscribers(record)], CALLBACKS, contextIn)
 
 function record (query: Query): void {
   const context = requestContext.getStore()
+  query.enter = (run) => requestContext.run(context, run)
   const work = workOf(context)
   if (work?.recording.isRecording !== true) return
   add(query, work)
@@ -152,10 +153,12 @@ function recordedQueries (
   log: QueryLog, sent: readonly Query[], mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number
 ) {
   const callerOf = cached(readCaller)
+  const clients = [...new Set(sent.map(({ run }) => run))]
   const all = sent.map((query, index): Traced => {
-    const { system, startedAt, endedAt, wait, rows = null, error, frames, result, connection, layer } = query
+    const { system, startedAt, endedAt, wait, rows = null, error, frames, result, connection, layer, run } = query
     const caller = callerOf(frames ?? '')
     const { statement, parameters, shape, effect, words, texts } = shownOf(log, query)
+    const client = clients.indexOf(run)
     // A spread takes ten times as long here.
     const traced: Traced = {
       system,
@@ -169,11 +172,12 @@ function recordedQueries (
       rows,
       source: caller.frames[0]?.source ?? null,
       index,
-      identity: `${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
+      identity: `${client} ${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
       isComplete: system !== 'mongodb' || layer !== 'orm',
       caller,
       result,
-      connection
+      connection,
+      client
     }
     if (wait !== undefined) traced.wait = round(wait)
     if (error !== undefined) traced.error = errorOf(error, mask, query, texts)

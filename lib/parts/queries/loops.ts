@@ -16,7 +16,7 @@ const MAX_BEFORE = 20
 /** Finds loops that send one query in each round: N+1. */
 export function loopsOf (all: readonly Traced[], requestDuration: number): Finding[] {
   const reads = all.filter(({ source, effect, error }) => source !== null && effect.isRead && error === undefined)
-  return grouped(reads, ({ system, shape, source }) => `${system} ${shape} ${source}`)
+  return grouped(reads, ({ client, system, shape, source }) => `${client} ${system} ${shape} ${source}`)
     .filter(({ length }) => length >= MIN_LOOP).flatMap(byPath)
     .filter((group) => isLoop(group, all))
     .map((group): Finding => {
@@ -59,7 +59,7 @@ function isLoop (group: readonly Traced[], all: readonly Traced[]): boolean {
   const positions = new Set(group.map(({ caller }) => caller.position))
   const isListed = positions.size === group.length && !positions.has('')
   const mayBeList = group.length <= MAX_LIST && (isListed || mayBeCalls(group))
-  if (mayBeList && rowsOfLoop(all, group) === null) return false
+  if ((mayBeList || isSearch(group)) && rowsOfLoop(all, group) === null) return false
   const between = all.slice(first.index, last.index)
   // What is sent together of these is one round trip.
   const isBatched = first.system === 'redis' || (first.system === 'prisma' && first.shape.includes('.findUnique'))
@@ -105,6 +105,15 @@ function isTree (group: readonly Traced[]): boolean {
   return isRecursive || (/parent|ancestor/i.test(where) && rows + 1 === group.length)
 }
 
+/** Whether the loop may have ended with what the last one found, or did not: a free name, the first translation. */
+function isSearch (group: readonly Traced[]): boolean {
+  const found = group.map(({ rows }) => rows !== 0)
+  const outcomes = group.map((query, i) => query.rows === 0 ? '' : query.rows === 1 ? identityOf(rowOf(query)) : i)
+  return [found, outcomes].some((list: unknown[]) =>
+    new Set(list.slice(0, -1)).size === 1 && list[0] !== list.at(-1)) &&
+    group.every((query, i) => i === 0 || query.start >= endOf(group[i - 1] as Traced))
+}
+
 /** Whether each query has a value of the row before it: `parent_id` of a category, until there is none. */
 function isChain (group: readonly Traced[]): boolean {
   return group.slice(1).every((query, i) => {
@@ -120,10 +129,10 @@ function rowOf ({ result }: Traced): unknown {
   return [Object(result).rows ?? result].flat(2)[0] as unknown
 }
 
-/** Texts and numbers of a row or of parameters, as texts; those of documents and identifiers are in their JSON. */
+/** Words and numbers of a row or of parameters; those of documents, identifiers and keys are in their JSON. */
 function valuesIn (container: unknown): string[] {
   const texts = (identityOf(container) ?? '').match(/"(?:[^"\\]|\\.)*":?|-?\d[\d.e+-]*/g) ?? []
-  return texts.filter((text) => !text.endsWith(':')).map((text) => text.replace(/^"|"$/g, ''))
+  return texts.filter((text) => !text.endsWith(':')).flatMap((text) => text.match(/[^\s"\\:{},]+/g) ?? [])
 }
 
 /** The query whose rows the loop runs over: the last one before it with as many rows as the loop has rounds. */

@@ -29,7 +29,10 @@ export function queryReader (mask: Mask): Reader {
       ? maskCommand(mask, statement, parameters)
       : { statement: mask.text(statement), parameters: mask.value(withoutComparands(mask, parameters)) }
     const shape = shapeOf(system, shown.statement, shown.parameters)
-    return { ...shown, shape, effect: effectOf(system, shown.statement, []), words: [] }
+    const effect = effectOf(system, shown.statement, [])
+    // ioredis and node-redis hide the keys of `HGETALL` and others: nothing is found in what cannot be compared.
+    const isHidden = system === 'redis' && [parameters].flat().includes('?')
+    return { ...shown, shape, effect: { ...effect, isRead: effect.isRead && !isHidden }, words: [] }
   }
 }
 

@@ -32,6 +32,8 @@ export interface Traced extends RecordedQuery {
   effect: Effect
   result?: unknown
   connection?: unknown
+  /** The same for queries of one database. */
+  client: number
   /** Of a statement of SQL, without space and comments. */
   words: readonly Token[]
 }
@@ -99,7 +101,7 @@ export function isPaused (before: Traced, query: Traced, all: readonly Traced[])
   const others = all.slice(before.index + 1, query.index)
   let until = endOf(before)
   for (const other of [...others, query]) {
-    if (other.start - until >= MIN_PAUSE) return true
+    if (other.start - (other.wait ?? 0) - until >= MIN_PAUSE) return true
     until = Math.max(until, endOf(other))
   }
   return false

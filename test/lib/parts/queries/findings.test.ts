@@ -273,6 +273,23 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
   'a failure on an unknown connection': [
     begin, { from: 'a.js:4 save', sql: 'insert into b (id) values (1)', error: 'duplicate key', connection: null }, rollback
   ].map((query): Sent => ({ ...query, connection: null })),
+  'the same at the database of each tenant': times(6, (i): Sent => ({ from: 'admin.js:3 count', sql: 'select count(*) from users', client: i })),
+  'the same at a database and its replica': times(2, (i): Sent => ({ from: `a.js:${i + 3} load`, sql: item, parameters: [1], client: i, together: i > 0 })),
+  'a customer at each shard until one has it': times(6, (i): Sent =>
+    ({ from: 'shard.js:3 find', sql: 'select * from users where email = $1', parameters: ['ann'], client: i, rows: i === 5 ? 1 : 0 })),
+  'a name that is free': times(6, (i): Sent =>
+    ({ from: 'slug.js:3 free', sql: 'select 1 from post where slug = $1', parameters: [`title-${i}`], rows: i === 5 ? 0 : 1, row: { id: i } })),
+  'a name that is free, by a total': times(6, (i): Sent =>
+    ({ from: 'slug.js:3 free', sql: 'select count(*) as n from post where slug = $1', parameters: [`title-${i}`], row: { n: i === 5 ? 0 : 1 } })),
+  'the first translation': times(5, (i): Sent =>
+    ({ from: 'text.js:3 find', sql: 'select value from text where locale = $1', parameters: ['abcde'.charAt(i)], rows: i === 4 ? 1 : 0, row: { value: 'x' } })),
+  'a list of Redis in which each node has the key of the next one': times(6, (i): Sent =>
+    ({ from: 'list.js:3 read', sql: 'GET', parameters: [`node:a${i}`], ...redis, row: JSON.stringify({ name: 'x', next: `a${i + 1}` }) })),
+  'a list of Redis in which each value is the key of the next one': times(6, (i): Sent =>
+    ({ from: 'list.js:3 read', sql: 'GET', parameters: [`node:a${i}`], ...redis, row: `node:a${i + 1}` })),
+  'commands of Redis whose keys the client hides': times(6, (): Sent => ({ from: 'a.js:3 load', sql: 'HGETALL', parameters: ['?'], ...redis })),
+  'keys of MGET that the client hides': times(6, (i): Sent =>
+    ({ from: 'a.js:3 load', sql: 'MGET', parameters: Array(1 + i % 2).fill('?'), ...redis })),
   'queries without a known line': times(9, (i): Sent => ({ from: '', sql: item, parameters: [i] }))
 }
 
@@ -354,6 +371,23 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
   'duplicates with functions that only compute': [
     times(2, (i): Sent => ({ from: `a.js:${i + 5} user`, sql: "select count(*), max(price)::numeric(10, 2) from item where lower(name) = 'a'" })),
     /was sent 2 times/
+  ],
+  'a loop whose first round found nothing': [
+    times(6, (i): Sent => ({ ...inLoop(i), rows: i === 0 ? 0 : 1, row: { id: i } })), /^N\+1: .* 6 times/
+  ],
+  'a loop of which the last round has one row': [times(6, (i): Sent => ({ ...inLoop(i), rows: i === 5 ? 1 : 3 })), /^N\+1: .* 6 times/],
+  'a loop over rows of which the last one has nothing': [
+    [{ ...list, rows: 6 }, ...times(6, (i): Sent => ({ ...inLoop(i), rows: i === 5 ? 0 : 1, row: { n: 1 } }))],
+    /^N\+1: .* 6 times from .* over the 6 rows/
+  ],
+  'a loop in parallel of which the last one has nothing': [
+    times(6, (i): Sent => ({ ...inLoop(i), rows: i === 5 ? 0 : 1, row: { n: 1 }, together: i > 0 })), /^N\+1: .* 6 times/
+  ],
+  'few values of many rows, of which some wait for a connection': [
+    times(9, (i): Sent => ({ ...inLoop(i % 3), together: i % 3 > 0, pause: i > 0 ? 40 : 1, wait: i > 0 ? 40 : 0 })), /^N\+1: .* 9 times/
+  ],
+  'duplicates at one of two databases': [
+    times(4, (i): Sent => ({ from: `a.js:${i + 3} load`, sql: item, parameters: [i < 2 ? 1 : i], client: i < 2 ? 1 : i })), /was sent 2 times/
   ],
   'a total for each row': [times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'select count(*) from comment where post_id = $1', parameters: [i] })), /^N\+1/],
   'a check for each row': [
@@ -650,7 +684,9 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
       await send('select * from currency', undefined, { ms: 15 })
       return 'x'
     })
-  })
+    const tenants = [categories(), categories(), categories(), categories(), categories()]
+    app.get('/tenants', () => tenants.map((tenant) => tenant.prepare('select count(*) from category where id > ?').get(2)))
+  }, { profiler: { slowQuery: 60_000 } })
   const findingsAt = async (path: string): Promise<Array<{ kind: string, text: string }>> =>
     (Object((await profileOf(app, await app.inject(path))).collectors.queries) as { findings: Array<{ kind: string, text: string }> }).findings
   const line = String.raw`test/lib/parts/queries/findings\.test\.ts:\d+`
@@ -671,6 +707,7 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   t.same(await findingsAt('/rollback?failing=two'), [])
   t.match(await findingsAt('/serial'), [{ kind: 'serial', text: new RegExp(`^2 independent queries ran one after another, from ${line}, ${line}: `) }])
   t.same(await findingsAt('/hook'), [])
+  t.same(await findingsAt('/tenants'), [])
 })
 
 inBothModes('profiler.slowQuery sets from when a query is slow', async (t, build) => {

@@ -19,9 +19,13 @@ export interface Sent {
   together?: boolean
   error?: string
   /** The row that was returned. */
-  row?: Readonly<Record<string, unknown>>
+  row?: unknown
+  /** Milliseconds until it had a connection, before it began. */
+  wait?: number
   /** Its connection; null: unknown. */
   connection?: string | null
+  /** Its database. */
+  client?: number
   /** The position of the call of the outermost function in a list of `Promise.all`. */
   position?: number
 }
@@ -37,7 +41,7 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
   let [last, until] = [0, 0]
   return sent.map((query, index): Traced => {
     const { from, sql, parameters, system = 'postgresql', rows, ms = 4, pause = 0.2, together = false, error } = query
-    const { row, connection = 'one', position } = query
+    const { row, connection = 'one', position, client = 0, wait } = query
     if (!together) last = until + pause
     until = Math.max(until, last + ms)
     const frames = framesOf(from)
@@ -48,9 +52,10 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       duration: ms,
       rows: rows ?? 1,
       source: frames[0]?.source ?? null,
+      ...(wait !== undefined && { wait }),
       ...(error !== undefined && { error: { message: error } }),
       index,
-      identity: `${system} ${sql} ${identityOf(parameters)}`,
+      identity: `${client} ${system} ${sql} ${identityOf(parameters)}`,
       isComplete: true,
       caller: {
         frames,
@@ -59,7 +64,8 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
         isResumed: false
       },
       result: row,
-      connection: connection ?? undefined
+      connection: connection ?? undefined,
+      client
     }
   })
 }

@@ -64,4 +64,24 @@ t.test('mysql2, by its channels', async (t) => {
       t.match(collectors.queries, { count: 1, queries: [{ statement: `select sleep(0.05), ${i + 1}, '${mode}'`, source: SOURCE, wait: Number }] })
     }
   }, t)
+
+  inBothModes('a query of a callback is one of the request that sent the first one', async (t, build) => {
+    const callbacks = mysql.createPool({ ...server, connectionLimit: 1 })
+    t.teardown(() => new Promise<void>((resolve) => callbacks.end(() => resolve())))
+    const app = await build((app) => app.get<{ Params: { n: string } }>('/:n', ({ params: { n } }, reply) => {
+      callbacks.query(`select ${n}`, () => {
+        callbacks.getConnection((_error, connection) => connection.execute('select ?', [n], () => {
+          connection.release()
+          connection.query(`select 'last', ${n}`, () => { reply.send('x') })
+        }))
+      })
+    }))
+    const first = await app.inject('/1')
+    const responses = await Promise.all([2, 3].map((n) => app.inject(`/${n}`)))
+    for (const [i, response] of [first, ...responses].entries()) {
+      const { collectors } = await profileOf(app, response)
+      const n = String(i + 1)
+      t.match(collectors.queries, { count: 3, queries: [{ statement: `select ${n}` }, { parameters: [n] }, { statement: `select 'last', ${n}` }] })
+    }
+  }, t)
 })

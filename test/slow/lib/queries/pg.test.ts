@@ -200,6 +200,22 @@ t.test('pg', async (t) => {
   })
 })
 
+inBothModes('a query of a callback is one of the request that sent the first one', async (t, build) => {
+  const postgres = await postgresServer(t)
+  if (!postgres) return
+  const pool = observe(new pg.Pool({ connectionString: postgres.url, max: 1 }))
+  t.teardown(() => pool.end())
+  const app = await build((app) => app.get<{ Params: { n: string } }>('/:n', ({ params: { n } }, reply) => {
+    pool.query('select $1', [n], () => {
+      pool.query('select $1, 2', [n], () => { reply.send('x') })
+    })
+  }))
+  for (const n of ['1', '2']) {
+    const { collectors } = await profileOf(app, await app.inject(`/${n}`))
+    t.match(collectors.queries, { count: 2, queries: [{ parameters: [n] }, { statement: 'select $1, 2', parameters: [n] }] })
+  }
+})
+
 inBothModes('a pool whose connections are taken: the time of waiting is separate', async (t, build) => {
   const postgres = await server(t)
   if (!postgres) return
