@@ -15,9 +15,8 @@ import { openConfiguration } from '../parts/config/index.js'
 import { doOwnWork } from '../parts/performance/event-loop.js'
 import { newToken, type Profile } from '../store/profile.js'
 import { buildProfile } from './build-profile.js'
-import { linkCalled } from './called-servers.js'
+import { linkCalled, flushLate, LateRecording } from './late.js'
 import { collectPolicy } from './collect-policy.js'
-import { flushLate, LateRecording } from './late.js'
 import { Recording, type Timing } from './recording.js'
 
 declare module './recording.js' {
