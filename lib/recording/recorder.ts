@@ -221,6 +221,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     fail,
     respond,
     addError,
+    link: (request: FastifyRequest, reply: FastifyReply): string | null => profiles?.link(request, reply) ?? null,
     /** The address of the request's profile; null: it is not profiled. */
     profileOf: (request: FastifyRequest): ProfileAddress | null => profiles?.profileOf(request) ?? null,
     /** The token that the profile of the request will have; null where it has none in any case. */
