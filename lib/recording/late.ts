@@ -8,7 +8,7 @@ import { ownSource } from '../errors/stack-frame.js'
 import { maskLogRecord, RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
-import { dataOf, isObject } from '../parts/read.js'
+import { dataOf, isObject, listOf } from '../parts/read.js'
 import { framesIn } from '../queries/stack.js'
 import type { Profile } from '../store/profile.js'
 import type { Recording, Timing } from './recording.js'
@@ -21,6 +21,7 @@ const MAX_DELAY = 4_000
 const MAX_ERRORS = 25
 const MAX_LINES = 500
 
+/** That of this thread: tests of an application may replace the global one. */
 const { setTimeout } = globalThis
 
 /** Those with a batch that is not written yet. */
@@ -139,4 +140,28 @@ function withError (profile: Profile, chain: FlattenedException[]): Profile {
   if (exceptions.length === 0) return { ...profile, exceptions: chain }
   const { otherErrors = [] } = collectors as { otherErrors?: unknown[] }
   return { ...profile, collectors: { ...collectors, otherErrors: [...otherErrors, chain] } }
+}
+
+/** Milliseconds until the profiles of called servers are stored: they end when the call does. */
+const CALLED_DELAY = 1_000
+/** Milliseconds by which the clocks of two machines may differ. */
+const MAX_DIFFERENCE = 5_000
+
+/**
+ * Makes a profile the parent of those of its called servers, where these are in the same store. A profile of another
+ * store may have the token of one in this store: it is another request.
+ */
+export function linkCalled (profile: Profile, { profiler, warn }: Services): void {
+  const calls = listOf(dataOf(profile, 'http-client').calls).filter((call) => call.profile !== undefined)
+  if (calls.length === 0) return
+  const { token, time } = profile
+  setTimeout(() => {
+    for (const { profile: address, method, start } of calls) {
+      const began = Date.parse(time) + Number(start)
+      profiler.amend(String(address).slice(-token.length), (called) => {
+        const isCalled = called.method === method && Math.abs(Date.parse(called.time) - began) <= MAX_DIFFERENCE
+        return called.parent === undefined && called.token !== token && isCalled ? { ...called, parent: token } : called
+      }, true).catch((reason: unknown) => warn('A profile was not linked', reason))
+    }
+  }, CALLED_DELAY).unref()
 }

@@ -15,9 +15,8 @@ import { openConfiguration } from '../parts/config/index.js'
 import { doOwnWork } from '../parts/performance/event-loop.js'
 import { newToken, type Profile } from '../store/profile.js'
 import { buildProfile } from './build-profile.js'
-import { linkCalled } from './called-servers.js'
+import { linkCalled, flushLate, LateRecording } from './late.js'
 import { collectPolicy } from './collect-policy.js'
-import { flushLate, LateRecording } from './late.js'
 import { Recording, type Timing } from './recording.js'
 
 declare module './recording.js' {
@@ -112,6 +111,13 @@ export function openProfiles (
     if (!isDeferred) release(request)
   }
 
+  /** The address of the request's profile; null: it is not profiled, or the store loses profiles. */
+  function profileOf (request: FastifyRequest): ProfileAddress | null {
+    if (profiler.isFailing || !isProfiled(request)) return null
+    const token = tokenOf(request)
+    return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
+  }
+
   // An exception in a listener of the response or of the process would end the process.
   function queue (request: FastifyRequest, reply: FastifyReply): void {
     try {
@@ -147,11 +153,16 @@ export function openProfiles (
     isProfiled,
     isProfiledOnSuccess,
     queue,
-    /** The address of the request's profile; null: it is not profiled, or the store loses profiles. */
-    profileOf (request: FastifyRequest): ProfileAddress | null {
-      if (profiler.isFailing || !isProfiled(request)) return null
-      const token = tokenOf(request)
-      return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
+    profileOf,
+    /**
+     * Sets `X-Debug-Token-Link`, the URL of the request's profile, and returns it; null: the request has no profile, or
+     * its client may not see the debug surface.
+     */
+    link (request: FastifyRequest, reply: FastifyReply): string | null {
+      const profile = profileOf(request)
+      if (profile === null || !app.hindsight.isDebugClient(request)) return null
+      reply.header('x-debug-token-link', profile.url)
+      return profile.url
     },
     /** The token that the profile of the request will have; null where its path or its route excludes it. */
     tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? tokenOf(request) : null,

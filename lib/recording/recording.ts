@@ -91,6 +91,11 @@ export class Recording {
     return this.failure?.error
   }
 
+  /** Milliseconds since the request arrived. */
+  get age (): number {
+    return performance.now() - this.timing.startedAt
+  }
+
   /** Whether events, headers and log lines are recorded: at once, or since the request has failed. */
   get isRecording (): boolean {
     return this.events !== null || this.isLate

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { attempt } from '../attempt.js'
 import type { Profile, ProfileSummary } from './profile.js'
 import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
@@ -70,12 +71,8 @@ export class SqlStorage implements ProfileStorage {
   async get (token: string): Promise<Profile | undefined> {
     const sql = `select json from ${this.#profiles} where token = ?`
     const [row] = await this.#database.read(async (query) => await query(sql, [token]))
-    try {
-      return row && JSON.parse(String(row.json)) as Profile
-    } catch {
-      // Damage within a text, which the database does not detect.
-      return undefined
-    }
+    // Undefined, too, for damage within a text, which the database does not detect.
+    return attempt(() => row && JSON.parse(String(row.json)) as Profile)
   }
 
   async search (options: SearchOptions): Promise<ProfilePage> {
