@@ -12,8 +12,11 @@ try {
   if (process.versions.pnp === undefined) throw error
 }
 
+let importing
 const hindsight = fp(async function hindsight (app, options) {
-  exported = await import('#index')
+  // Each application of a test suite would resolve it again, in half a millisecond.
+  importing ??= import('#index')
+  exported = await importing
   await exported.hindsight(app, options)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 const meta = Symbol.for('plugin-meta')

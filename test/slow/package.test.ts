@@ -85,7 +85,7 @@ t.test('frames of the package lead to readable code, with the names and comments
   const code = readFileSync(join(installed, file), 'utf8').split('\n')
   t.match(code[Number(line) - 1], /throw new Error\(/)
   const before = code.slice(0, Number(line)).findLast((text) => text.startsWith('/**'))
-  t.ok(readFileSync(join(ROOT, 'lib/check-options.ts'), 'utf8').includes(before ?? 'none'), String(before))
+  t.ok(readFileSync(join(ROOT, 'lib/check-options.ts'), 'utf8').includes(before ?? 'none'), `${before ?? ''}`)
 })
 
 t.test('a start with the plugin loads few files of the package', async (t) => {
