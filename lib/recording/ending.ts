@@ -7,6 +7,7 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { read } from '../errors/thrown-value.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
+import { withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 
 /**
@@ -74,8 +75,8 @@ export function watchEnding (
   if (socket !== null) watchTimeout(socket)
   // With HTTP/2, `finish` is also emitted for a response that was cut off.
   raw.once('finish', () => { if (raw.writableEnded) end({ kind: 'sent', begun: true }) })
-  // An error has a stack: most responses have ended before.
-  raw.once('close', () => { if (!isOver) end(endingOf(request, reply, facts)) })
+  // The calls of this event are those of Node.js and Hindsight: they have no reason for its errors.
+  raw.once('close', () => { if (!isOver) end(withStackLimit(0, () => endingOf(request, reply, facts))) })
   const noteError = (error: unknown): void => { facts.error ??= error }
   raw.once(errorMonitor, noteError)
   // Before the headers, Fastify sends an error instead.
