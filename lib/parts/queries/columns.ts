@@ -65,10 +65,7 @@ export function unquoted (text: string): string {
   return text.replace(/^\w*['"]|['"]$|^(\$\w*\$)|\$\w*\$$/g, '')
 }
 
-/**
- * The values of a statement in their order; `hides` says whether a name is secret. `"a"` of SQLite may be a string: it
- * becomes one where it is the value of a column with a secret name.
- */
+/** The values of a statement in their order; `hides`: whether a name is secret. A name that is a text becomes one. */
 export function namedValues (
   tokens: readonly Token[], hides: (name: string) => boolean, system: string
 ): NamedValue[] {
@@ -219,9 +216,8 @@ export function namedValues (
     else if (!isOther || hides(name)) {
       const isAfter = before !== undefined && (before.kind !== 'sign' || before.text === ')')
       const isOfValue = hasValue === true && names.length === 0 && frames.length > 1
-      // `json_each(tokens)` has a column of this name.
+      // `json_each(tokens)` has a column `value`, and parameters of `change_password` have names such as `@new`.
       if (frame.kind === 'aliases' && hides(name)) aliases.add('value')
-      // The parameters of `change_password` have names such as `@new`.
       if (hides(name)) isCall = false
       if (frame.kind === 'aliases' || name.startsWith('@') || (isAfter && (isOfValue || names.some(hides)))) {
         aliases.add(name)
