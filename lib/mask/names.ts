@@ -16,7 +16,8 @@ const WHOLE = /^(?:_hash|_profile|x-hindsight-profile)$/i
 const ANYWHERE = new RegExp(anyOf(String.raw`
   pass(?:wor[dt]|wd|phrase|code|key)(?!less) pwd secret(?!ar[iy]|ion|lint) token(?!i[sz]) credential authorization
   session(?!-?(?:storage|replay)) sessid [cx]srf signature
-  jwt hmac mnemonic otp-?code connection-?strings?(?![a-z]) conn-?str(?![a-z]) saml-?(?:response|request|art)
+  jwt hmac mnemonic otp-?code (?:connection|authentication)-?strings?(?![a-z]) conn-?str(?![a-z])
+  saml-?(?:response|request|art)
   (?:seed|recovery|backup)-?(?:phrase|words) security-?answer (?:code|oauth)-?verifier (?:credit|debit|bank)-?card
   (?:card|cc|account|passport)-?(?:number|num|no)(?![a-z]) social-?security tax-?id
   (?:mfa|[2t]fa|factor|recover|recovery|backup|verification|one-?time|sms|log-?in|auth|authorization)-?codes?(?![a-z])

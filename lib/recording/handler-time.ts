@@ -15,6 +15,8 @@ declare module './recording.js' {
     sentAgain?: Error
     /** A stack of the call that sent the first response. */
     sentFrom?: Error
+    /** An error handler has failed: that of an instance around its own follows. */
+    isRethrown?: boolean
   }
 }
 
@@ -181,6 +183,7 @@ export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply
   const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
     const [payload] = args
     if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) {
+      recordingOf(request).isRethrown = true
       servicesOf(request).recorder?.fail(request, reply, payload)
     }
     pending.push(payload)

@@ -46,8 +46,10 @@ const ROWS = new Set(['limit', 'offset', 'fetch'])
 const KEYWORDS = new Set(('and or xor not null is in like ilike rlike regexp similar between case when then else end ' +
   'all any some exists as by asc desc distinct escape true false default array interval collate ' +
   'duplicate conflict nothing ignore temporary cast').split(' '))
-const SECRET_FUNCTION =
-  /^(?:crypt|(?:pgp_\w+_|aes_|des_)?(?:en|de)crypt(?:_iv|_raw)?|md5|sha\d*|digest|hashbytes|\w*_hash|hmac\w*)$/i
+const SECRET_FUNCTION = new RegExp('^(?:[bs]?crypt|argon2\\w*|(?:pgp_\\w+_|aes_|des_)?(?:en|de)crypt(?:_iv|_raw)?|' +
+  'md5|sha\\d*|digest|hashbytes|\\w*_hash|hmac\\w*)$', 'i')
+
+const PHRASES = /^(?:password for|identified with|by values|distinct from|(?:system|user) value|= values)$/
 
 const MAX_NAME = 256
 
@@ -63,10 +65,7 @@ export function unquoted (text: string): string {
   return text.replace(/^\w*['"]|['"]$|^(\$\w*\$)|\$\w*\$$/g, '')
 }
 
-/**
- * The values of a statement in their order; `hides` says whether a name is secret. `"a"` of SQLite may be a string: it
- * becomes one where it is the value of a column with a secret name.
- */
+/** The values of a statement in their order; `hides`: whether a name is secret. A name that is a text becomes one. */
 export function namedValues (
   tokens: readonly Token[], hides: (name: string) => boolean, system: string
 ): NamedValue[] {
@@ -77,7 +76,7 @@ export function namedValues (
   const aliases = new Set<string>()
   let frames: Frame[] = []
   let frame = open('statement', unitOf())
-  let isCall = false
+  let [isCall, isIdentified] = [false, false]
   // The columns of `insert into t (…)`; null outside of one.
   let inserted: string[] | null = null
 
@@ -85,7 +84,7 @@ export function namedValues (
     const { kind, text } = token
     if (kind === 'sign') sign(text, words[i - 1], words[i + 1])
     else if (kind === 'word' && isKeyword(text.toLowerCase(), words[i - 1], words[i + 1])) continue
-    else if (kind === 'word' || (kind === 'name' && !isText(token, words[i - 1], words[i + 1]))) {
+    else if ((kind === 'word' || kind === 'name') && !isText(token, words[i - 1], words[i + 1])) {
       name(token, words[i - 1], words[i + 1])
     } else if (kind === 'string' && isField(words[i - 1], words[i - 2])) frame.unit.names.push(nameOf(token))
     else {
@@ -163,7 +162,7 @@ export function namedValues (
     if ((word === 'from' || word === 'for') && !frame.hasItems) return true
     // `is distinct from`, `overriding system value`, `identified with … by`, `on duplicate key update a = values(a)`
     const phrase = `${before?.text.toLowerCase()} ${word}`
-    if (/^(?:password for|identified with|distinct from|(?:system|user) value|= values)$/.test(phrase)) return true
+    if (PHRASES.test(phrase)) return true
     if (word === 'and' || word === 'or' || word === 'xor') {
       if (!frame.isBetween) frame.unit = after()
       frame.isBetween = false
@@ -196,6 +195,7 @@ export function namedValues (
     frame.isBetween = false
     // A value of a subquery belongs to the columns that it is compared with.
     const outer = word === 'select' && frame.kind === 'group' ? frame.base : null
+    isIdentified ||= word === 'identified'
     const names = word === 'identified' ? ['password'] : ROWS.has(word) ? [word] : []
     frame.unit = unitOf(outer, names, CERTAIN.has(word))
     if (word === 'select' && inserted !== null && inserted.length > 0) startRow(inserted)
@@ -207,7 +207,7 @@ export function namedValues (
     const { names, hasValue } = frame.unit
     const isFunction = next?.text === '(' && inserted === null
     // The table of a column, or the type of a cast.
-    if (next?.text === '.' || (frame.kind !== 'columns' && before?.text === ':')) return
+    if (next?.text === '.' || (frame.kind !== 'columns' && before?.text === ':' && !hides(name))) return
     if (frame.kind === 'cast' && before?.text.toLowerCase() === 'as') return
     const isOther = isFunction || /^exec/i.test(before?.text ?? '')
     if (frame.kind === 'columns') inserted?.push(name)
@@ -216,6 +216,9 @@ export function namedValues (
     else if (!isOther || hides(name)) {
       const isAfter = before !== undefined && (before.kind !== 'sign' || before.text === ')')
       const isOfValue = hasValue === true && names.length === 0 && frames.length > 1
+      // `json_each(tokens)` has a column `value`, and parameters of `change_password` have names such as `@new`.
+      if (frame.kind === 'aliases' && hides(name)) aliases.add('value')
+      if (hides(name)) isCall = false
       if (frame.kind === 'aliases' || name.startsWith('@') || (isAfter && (isOfValue || names.some(hides)))) {
         aliases.add(name)
       }
@@ -225,12 +228,15 @@ export function namedValues (
     }
   }
 
-  /** Whether a quoted name is the value of a column with a secret name: SQLite reads it as a string then. */
+  /** Whether a name is the value of a column with a secret name: `= "a"`, which is a string in SQLite; `by "a"`. */
   function isText (token: Token, before: Token | undefined, next: Token | undefined): boolean {
-    const isCompared = /^(?:[=<>]|like|by|key)$/i.test(before?.text ?? '') ||
-      (frame.rows === null && frame.columns !== null && /^[(,]$/.test(before?.text ?? ''))
-    if (system !== 'sqlite' || !token.text.startsWith('"') || next?.text === '.') return false
-    if (!isCompared || !frame.unit.names.some(hides)) return false
+    const word = before?.text.toLowerCase() ?? ''
+    const isPassword = isIdentified && word === 'by'
+    const isCompared = isPassword || /^(?:[=<>:]|like|key)$/.test(word) ||
+      (frame.rows === null && frame.columns !== null && /^[(,]$/.test(word))
+    // Strings of the others have quotes of their own.
+    if (/^(?:postgresql|cockroachdb|mysql|mariadb)$/.test(system) || next?.text === '.') return false
+    if (!(isPassword || token.text.startsWith('"')) || !isCompared || !frame.unit.names.some(hides)) return false
     token.kind = 'string'
     return true
   }

@@ -38,7 +38,8 @@ export function maskCommand (mask: Mask, statement: string, parameters: unknown)
   const shown = args.map((value, i): unknown => {
     if (secret.has(i)) return MASKED
     if (typeof value !== 'string') return mask.value(value)
-    const text = i === 0 && SCRIPT.test(command) && mask.mentions(value)
+    const isScript = i === 0 ? SCRIPT.test(command) : i === 1 && args[0] === 'LOAD'
+    const text = isScript && mask.mentions(value)
       ? value.replace(LITERAL, (all, call?: string) => call !== undefined || mask.mentions(all) ? all : `'${MASKED}'`)
       : value
     return mask.text(text).replace(SESSION_KEY, `$1${MASKED}`)

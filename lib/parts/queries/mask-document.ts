@@ -8,7 +8,7 @@ const SEPARATE = new RegExp('^\\$(?:and|or|nor|not|expr|match|project|addFields|
 /** Operators with code or with the name of a field that is no reference. */
 const HAS_NAMES = /^\$(?:where|function|accumulator|getField|setField|unsetField|arrayToObject|let|map|filter|reduce)$/
 /** Fields with the path of a field, of Prisma and of searches in MongoDB: `{ path: ['password'], equals: '…' }`. */
-const PATH = /^(?:path|field|defaultPath)$/i
+const PATH = /^(?:path|fields?|defaultPath)$/i
 
 /**
  * A copy of a document of MongoDB or of an ORM without values that are compared with a secret field:
@@ -22,6 +22,9 @@ export function withoutComparands (mask: Mask, root: unknown): unknown {
     const [operator = '', ...others] = isPlain(item) ? Object.keys(item) : []
     const isExpression = operator.startsWith('$') && others.length === 0 && !SEPARATE.test(operator)
     if (!name.startsWith('$') && (typeof item === 'string' || isExpression) && refersToSecret(item)) aliases.add(name)
+    // Variables that are compared with a secret field: `{ $eq: ['$pin', '$$given'] }`.
+    const compared = isExpression && refersToSecret(item) ? Object.values(item as object).flat() : []
+    for (const value of compared) if (typeof value === 'string' && value.startsWith('$$')) aliases.add(value.slice(2))
     return false
   })
   return copy(root, 0, false)

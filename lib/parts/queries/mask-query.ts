@@ -53,7 +53,8 @@ function readStatement (mask: Mask, system: string, statement: string) {
   const named = values.map((value) => {
     const { token, names } = value
     const own = /^[:@$][a-z_]/i.test(token.text) ? secretsOf([token.text.slice(1)]) : []
-    return { ...value, last: names.at(-1) ?? '', secrets: [...secretsOf(names), ...own] }
+    const last = value.unit.names.at(-1) ?? names.at(-1) ?? ''
+    return { ...value, last, secrets: [...secretsOf(names), ...own] }
   })
   const shown = tokens.map((token): Token => token.kind === 'string' || token.kind === 'comment'
     ? { kind: token.kind, text: mask.text(token.text) }
@@ -94,9 +95,9 @@ function isSecretName (mask: Mask, value: unknown): boolean {
     mask.mentions(value)
 }
 
-/** Whether a value is a path with a condition for a secret: `$.password ? (@ == "…")`. */
+/** Whether a value is a path with a condition for a secret: `$.password ? (@ == "…")`, `//a[@password="…"]`. */
 function isSecretPath (mask: Mask, value: unknown): boolean {
-  return typeof value === 'string' && /^\s*(?:(?:strict|lax)\s+)?\$[^]*[=<>~?]/.test(value) &&
+  return typeof value === 'string' && /^\s*(?:(?:(?:strict|lax)\s+)?\$[^]*[=<>~?]|\/[^[?]*\[[^\]]*[=(])/.test(value) &&
     mask.mentions(value)
 }
 

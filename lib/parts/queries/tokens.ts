@@ -42,7 +42,9 @@ const OTHER: Dialect = {
   placeholder: String.raw`\?\d*|\$\w+|(?<!@)@[a-z_]\w*|${NAMED}`
 }
 
-const [postgresql, mysql, other] = [POSTGRESQL, MYSQL, OTHER].map((dialect) => new RegExp([
+const ESCAPING: Dialect = { ...OTHER, string: `[NXBR]?${ESCAPED}` }
+
+const [postgresql, mysql, other, escaping] = [POSTGRESQL, MYSQL, OTHER, ESCAPING].map((dialect) => new RegExp([
   String.raw`\s+|${dialect.comment}|\/\*[^]*?(?:\*\/|$)`,
   dialect.string,
   dialect.name,
@@ -51,8 +53,15 @@ const [postgresql, mysql, other] = [POSTGRESQL, MYSQL, OTHER].map((dialect) => n
   // With the variables of MySQL and of SQL Server.
   String.raw`@{0,2}[\p{L}_][\p{L}\p{M}\w$]*|[^]`
 ].join('|'), 'giu'))
-const EXPRESSIONS: Readonly<Record<string, RegExp | undefined>> =
-  { postgresql, cockroachdb: postgresql, mysql, mariadb: mysql }
+const EXPRESSIONS: Readonly<Record<string, RegExp | undefined>> = {
+  postgresql,
+  cockroachdb: postgresql,
+  mysql,
+  mariadb: mysql,
+  ...Object.fromEntries(
+    'clickhouse bigquery gcp.bigquery spanner gcp.spanner snowflake databricks hive neo4j'.split(' ')
+      .map((system) => [system, escaping]))
+}
 
 /** The tokens of a statement of SQL: systems differ in quotation, comments and placeholders. */
 export function tokensOf (statement: string, system = ''): Token[] {

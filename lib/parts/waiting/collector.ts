@@ -154,7 +154,8 @@ function beforeHandler (request: FastifyRequest, route: string | null) {
 }
 
 /** The error handler of a request, or a hook before it. `route`: where the route was declared. */
-function errorCode ({ server }: FastifyRequest, options: DeclaredRoute['options'], route: string | null): CurrentCode {
+function errorCode (request: FastifyRequest, options: DeclaredRoute['options'], route: string | null): CurrentCode {
+  const { server } = request
   const handlers = new Set([options.errorHandler])
   // A handler that throws is followed by that of an instance around its own.
   for (let scope = server; 'errorHandler' in scope; scope = Object.getPrototypeOf(scope) as typeof server) {
@@ -163,7 +164,7 @@ function errorCode ({ server }: FastifyRequest, options: DeclaredRoute['options'
   // The handlers of Fastify and of `full` mode wait for nothing.
   const places = [...handlers].map((handler) => handler === undefined ? null : functionPlace(handler))
     .filter((place) => place !== null && frameAt(place, '').own)
-  const [source = null] = places.length > 1 ? [] : places
+  const [source = null] = places.length > 1 && recordingOf(request).isRethrown === true ? [] : places
   if (options.onError === undefined) return { name: 'the error handler', source, start: null }
   const hook = { name: 'the onError hook of the route', source: route, start: null }
   return places.length === 0 ? hook : { ...hook, name: 'the error handler or an onError hook of the route' }

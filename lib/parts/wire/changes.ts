@@ -88,7 +88,7 @@ export function pathOf (
 export function isOther (value: unknown): boolean {
   if (typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return false
   if (!isObject(value)) return value !== null
-  return 'toJSON' in value || (!isPlain(value) && Object.keys(value).length === 0)
+  return 'toJSON' in value || ArrayBuffer.isView(value) || (!isPlain(value) && Object.keys(value).length === 0)
 }
 
 /** Whether `JSON.stringify` throws for a value. */
@@ -111,7 +111,9 @@ export function changesOf (before: unknown, after: unknown, isMade = false): Cha
   let left = MAX_VALUES
 
   function add (kind: Change['kind'], one: unknown, other: unknown, near: object): void {
-    const [from, to] = [sideOf(one, isMade), sideOf(other)]
+    // A number that was parsed has fewer digits than a BigInt.
+    const isLong = typeof one === 'bigint' && !Number.isSafeInteger(other)
+    const [from, to] = [sideOf(one, isMade), isLong ? { type: typeOf(other) } : sideOf(other)]
     const kinds = [kind, from.type, to.type].map((type) => type === 'integer' ? 'number' : type)
     const key = [...kinds, ...path.map((name) => typeof name === 'number' ? '[]' : name)].join('\n')
     const known = changes.get(key)
@@ -122,7 +124,7 @@ export function changesOf (before: unknown, after: unknown, isMade = false): Cha
   function compare (from: unknown, to: unknown, near: object): void {
     if (from === to || from === UNREAD || left-- <= 0 || path.length > MAX_DEPTH || Object.is(from, to)) return
     if (types.isProxy(from) || types.isProxy(to)) return
-    if (!isObject(from) || !isObject(to)) return add('changed', from, to, near)
+    if (!isObject(from) || !isObject(to) || ArrayBuffer.isView(from)) return add('changed', from, to, near)
     // The application makes what is sent for it.
     if ('toJSON' in from || 'toJSON' in to) return
     const isList = Array.isArray(from)

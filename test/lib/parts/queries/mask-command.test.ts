@@ -8,6 +8,7 @@ const commands: readonly Row[] = [
   ['redis', 'SENTINEL', ['SET', 'm', 'auth-pass', S], [S], ['m']],
   ['redis', 'SENTINEL SET', ['m', 'auth-pass', S], [S], ['m']],
   ['redis', 'EVAL', ["redis.call('set', 'token', ARGV[1])", '1', 'user:5', S], [S], ['user:5']],
+  ['redis', 'SCRIPT', ['LOAD', `redis.call('set', 'token', '${S}')`], [S], ['LOAD', 'token']],
   ['redis', 'EVALSHA', ['abc', '1', 'token:5', S], [S], ['token:']],
   ['redis', 'EVALSHA', ['abc', '1', 'user:5', 'password', S], [S], ['user:5']],
   ['redis', 'EVALSHA', ['abc', '1', 'rate:5', '100', '60'], [], ['abc', 'rate:5', '100', '60']],

@@ -10,6 +10,7 @@ const documents: readonly Row[] = [
   ['mongodb', 'u.aggregate', [[{ $match: { name: 'ann' } }, { $project: { p: '$password', name: 1 } }, { $match: { p: S } }]], [S], ['ann']],
   ['mongodb', 'u.aggregate',
     [[{ $lookup: { from: 'users', let: { p: '$password' }, pipeline: [{ $match: { $expr: { $eq: ['$$p', S] } } }], as: 'u' } }]], [S], ['users']],
+  ['mongodb', 'u.aggregate', { pipeline: [{ $match: { $expr: { $eq: ['$token', '$$given'] } } }], let: { given: S, name: 'ann' } }, [S], ['ann']],
   ['mongodb', 'u.find', [{ $where: "this.password == 'Hidd3n'" }], [S], []],
   ['mongodb', 'u.find', [{ $expr: { $eq: [{ $getField: 'password' }, S] } }], [S], []],
   ['mongodb', 'u.aggregate', [[{ $search: { text: { path: 'password', query: S } } }]], [S], []],

@@ -232,6 +232,27 @@ export const HANGS: readonly Hang[] = [
     at: 'error-handler-route'
   },
   {
+    name: 'an error handler within another one',
+    declare (app) {
+      app.setErrorHandler((_error, _request, reply) => reply.send('failed'))
+      app.register(async (inner) => {
+        inner.setErrorHandler((_error, _request, _reply) => {}) // error-handler-inner
+        inner.get('/', () => { throw new Error('no') })
+      })
+    },
+    in: 'the error handler',
+    at: 'error-handler-inner'
+  },
+  {
+    name: 'an error handler of a route before those of its instances',
+    declare (app) {
+      app.setErrorHandler((_error, _request, reply) => reply.send('failed'))
+      app.get('/', { errorHandler: async () => await new Promise(() => {}) }, () => { throw new Error('no') }) // error-handler-first
+    },
+    in: 'the error handler',
+    at: 'error-handler-first'
+  },
+  {
     name: 'an error handler around one that throws',
     declare (app) {
       app.setErrorHandler((_error, _request, _reply) => {})

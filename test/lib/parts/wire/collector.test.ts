@@ -141,6 +141,21 @@ const CASES: Case[] = [
     answer: () => ({ id: 10n }),
     sentences: ['response.id: BigInt became 10 (type: integer)']
   },
+  {
+    name: 'a BigInt with more digits than a number',
+    options: response(object({ id: { type: 'integer' } })),
+    answer: () => ({ id: 12345678901234567890n }),
+    sentences: ['response.id: BigInt became integer (type: integer)']
+  },
+  {
+    name: 'binary values',
+    options: {},
+    answer: () => ({ buffer: Buffer.from('hi'), list: new Uint8Array([1, 2]), none: new Uint8Array() }),
+    sentences: [
+      'response.buffer: Buffer became {"type":"Buffer","data":[104,105]} (JSON has no Buffer)',
+      'response.list: Uint8Array became {"0":1,"1":2} (JSON has no Uint8Array)', 'response.none: Uint8Array became {} (JSON has no Uint8Array)'
+    ]
+  },
   { name: 'a BigInt', options: {}, answer: () => ({ list: [{ id: 10n }] }), sentences: ['response.list[0].id could not be serialized (JSON has no BigInt)'] },
   {
     name: 'a circular value',
