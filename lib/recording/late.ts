@@ -11,7 +11,7 @@ import { collectedBy, plainCopy } from '../parts/collect.js'
 import { dataOf, isObject, listOf } from '../parts/read.js'
 import { framesIn } from '../queries/stack.js'
 import type { Profile } from '../store/profile.js'
-import type { Recording, Timing } from './recording.js'
+import { Recording, type Timing } from './recording.js'
 
 /** Milliseconds after the response for which its profile is completed. */
 const LIFETIME = 30_000
@@ -38,7 +38,6 @@ export function flushLate (services: Services): void {
  */
 export class LateRecording {
   readonly services: Services
-  readonly #create: (timing: Timing) => Recording
   readonly #token: string
   readonly #timing: Timing
   readonly #mask: Mask
@@ -50,12 +49,8 @@ export class LateRecording {
   #errorsLeft = MAX_ERRORS
   #linesLeft = MAX_LINES
 
-  /** `mask` hides the path parameters of the request, too; `create` makes a recording. */
-  constructor (
-    token: string, { timing, raised, otherErrors }: Recording, mask: Mask, services: Services,
-    create: (timing: Timing) => Recording
-  ) {
-    this.#create = create
+  /** `mask` hides the path parameters of the request, too. */
+  constructor (token: string, { timing, raised, otherErrors }: Recording, mask: Mask, services: Services) {
     this.#errors = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
     this.#token = token
@@ -75,7 +70,7 @@ export class LateRecording {
   get recording (): Recording | undefined {
     if (this.#isOver()) return undefined
     if (this.#batch === null) {
-      this.#batch = this.#create(this.#timing)
+      this.#batch = new Recording(this.#timing)
       this.#batch.log = new RequestLog(this.#batch, (_, error) => {
         if (isLoggedByFastify()) this.addError(error)
       })
