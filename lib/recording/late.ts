@@ -11,7 +11,7 @@ import { collectedBy, plainCopy } from '../parts/collect.js'
 import { dataOf, isObject, listOf } from '../parts/read.js'
 import { framesIn } from '../queries/stack.js'
 import type { Profile } from '../store/profile.js'
-import { Recording, type Timing } from './recording.js'
+import type { Recording } from './recording.js'
 
 /** Milliseconds after the response for which its profile is completed. */
 const LIFETIME = 30_000
@@ -39,7 +39,8 @@ export function flushLate (services: Services): void {
 export class LateRecording {
   readonly services: Services
   readonly #token: string
-  readonly #timing: Timing
+  /** What each batch begins with. */
+  readonly #empty: Recording
   readonly #mask: Mask
   readonly #until = performance.now() + LIFETIME
   #batch: Recording | null = null
@@ -50,11 +51,12 @@ export class LateRecording {
   #linesLeft = MAX_LINES
 
   /** `mask` hides the path parameters of the request, too. */
-  constructor (token: string, { timing, raised, otherErrors }: Recording, mask: Mask, services: Services) {
+  constructor (token: string, recording: Recording, mask: Mask, services: Services) {
+    const { raised, otherErrors } = recording
     this.#errors = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
     this.#token = token
-    this.#timing = { ...timing }
+    this.#empty = recording.afterResponse()
     this.#mask = mask
   }
 
@@ -70,7 +72,7 @@ export class LateRecording {
   get recording (): Recording | undefined {
     if (this.#isOver()) return undefined
     if (this.#batch === null) {
-      this.#batch = new Recording(this.#timing)
+      this.#batch = this.#empty.afterResponse()
       this.#batch.log = new RequestLog(this.#batch, (_, error) => {
         if (isLoggedByFastify()) this.addError(error)
       })
