@@ -16,8 +16,7 @@ import {
 import {
   chainLines, everyException, headline, logCounts, mainSource, profileUrl, renderText
 } from './render-text.js'
-import { rejectedCard } from './rejected-input.js'
-import { renderRequest } from './render-request.js'
+import { rejectedCard, renderRequest } from './render-request.js'
 import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { safeJson } from '../view/json.js'
 

@@ -11,7 +11,7 @@ import { collectedBy, plainCopy } from '../parts/collect.js'
 import { dataOf, isObject, listOf } from '../parts/read.js'
 import { framesIn } from '../queries/stack.js'
 import type { Profile } from '../store/profile.js'
-import type { Recording, Timing } from './recording.js'
+import type { Recording } from './recording.js'
 
 /** Milliseconds after the response for which its profile is completed. */
 const LIFETIME = 30_000
@@ -38,9 +38,9 @@ export function flushLate (services: Services): void {
  */
 export class LateRecording {
   readonly services: Services
-  readonly #create: (timing: Timing) => Recording
   readonly #token: string
-  readonly #timing: Timing
+  /** What each batch begins with. */
+  readonly #empty: Recording
   readonly #mask: Mask
   readonly #until = performance.now() + LIFETIME
   #batch: Recording | null = null
@@ -50,16 +50,13 @@ export class LateRecording {
   #errorsLeft = MAX_ERRORS
   #linesLeft = MAX_LINES
 
-  /** `mask` hides the path parameters of the request, too; `create` makes a recording. */
-  constructor (
-    token: string, { timing, raised, otherErrors }: Recording, mask: Mask, services: Services,
-    create: (timing: Timing) => Recording
-  ) {
-    this.#create = create
+  /** `mask` hides the path parameters of the request, too. */
+  constructor (token: string, recording: Recording, mask: Mask, services: Services) {
+    const { raised, otherErrors } = recording
     this.#errors = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
     this.#token = token
-    this.#timing = { ...timing }
+    this.#empty = recording.afterResponse()
     this.#mask = mask
   }
 
@@ -75,7 +72,7 @@ export class LateRecording {
   get recording (): Recording | undefined {
     if (this.#isOver()) return undefined
     if (this.#batch === null) {
-      this.#batch = this.#create(this.#timing)
+      this.#batch = this.#empty.afterResponse()
       this.#batch.log = new RequestLog(this.#batch, (_, error) => {
         if (isLoggedByFastify()) this.addError(error)
       })

@@ -17,7 +17,6 @@ import { newToken, type Profile } from '../store/profile.js'
 import { buildProfile } from './build-profile.js'
 import { linkCalled, flushLate, LateRecording } from './late.js'
 import { collectPolicy } from './collect-policy.js'
-import { Recording, type Timing } from './recording.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -76,6 +75,10 @@ export function openProfiles (
     return isCollected(request, reply) && mayBeProfiled(request)
   }
 
+  function build (request: FastifyRequest, reply: FastifyReply, collected: Record<string, unknown>): Profile {
+    return buildProfile(request, reply, { maxBytes: profiler.maxProfileBytes, collected, config: configuration() })
+  }
+
   /** Queues the profile of a request, or again after a late error. */
   function queueProfile (request: FastifyRequest, reply: FastifyReply): void {
     if (!isProfiled(request, reply)) return release(request)
@@ -94,15 +97,12 @@ export function openProfiles (
     const token = tokenOf(request)
     const isDeferred = profiler.defer(token, () => {
       try {
-        const { maxProfileBytes: maxBytes } = profiler
-        const profile = doOwnWork(() =>
-          buildProfile(request, reply, { maxBytes, collected, config: configuration() }))
+        const profile = doOwnWork(() => build(request, reply, collected))
         if (isFirst) {
           profiler.trace?.(profile)
           linkCalled(profile, app.hindsight)
         }
-        contextOf(request).late ??= new LateRecording(
-          token, recording, maskOf(request), app.hindsight, lateRecording)
+        contextOf(request).late ??= new LateRecording(token, recording, maskOf(request), app.hindsight)
         return profile
       } finally {
         release(request)
@@ -167,19 +167,13 @@ export function openProfiles (
     /** The token that the profile of the request will have; null where its path or its route excludes it. */
     tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? tokenOf(request) : null,
     /** The profile until now of a request that has not ended. Collectors of the application have not run. */
-    unfinished: (request: FastifyRequest, reply: FastifyReply, collected: Record<string, unknown>): Profile =>
-      buildProfile(request, reply, { maxBytes: profiler.maxProfileBytes, collected, config: configuration() }),
+    unfinished: build,
     /** To be called when a response begins: the request that follows a redirect is its child. */
     rememberRedirect (request: FastifyRequest, reply: FastifyReply): void {
       const location = reply.getHeader('location')
       if (isRedirect(reply) && typeof location === 'string') redirects.remember(request, location, tokenOf(request))
     }
   }
-}
-
-// It must not reference the request.
-function lateRecording (timing: Timing): Recording {
-  return new Recording(timing)
 }
 
 function tokenOf (request: FastifyRequest): string {

@@ -179,7 +179,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.ending = ending
     recording.timing.endedAt = performance.now()
     recording.work?.end()
-    releaseWaits(recording)
+    if (recording.waits !== undefined) releaseWaits(recording)
     const error = 'error' in ending ? ending.error : undefined
     const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
     if (mode === 'full' && recording.isRecording && isClosed) request.log.info({ channel: 'request' }, error.message)

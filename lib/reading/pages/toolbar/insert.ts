@@ -3,6 +3,7 @@ import { ReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { attempt } from '../../../attempt.js'
 import { generateNonce, type Nonces } from '../../../http/content-policy.js'
 import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
@@ -69,15 +70,13 @@ export function insertToolbar ({ hindsight }: FastifyInstance): (
     // Fastify handles the error of a stream that has failed.
     const page = await buffer(file).catch(() => null)
     if (page === null) return file
-    try {
-      const whole = insert(request, reply, page, url)
-      // With the validators of a file the browser would show the toolbar of an earlier request.
-      if (whole !== undefined) removeValidators(reply)
-      return whole ?? Readable.from([page])
-    } catch (error) {
+    const whole = attempt(() => insert(request, reply, page, url), (error) => {
       warn('A page is sent without the toolbar', error)
-      return Readable.from([page])
-    }
+    })
+    if (whole === undefined) return Readable.from([page])
+    // With the validators of a file the browser would show the toolbar of an earlier request.
+    removeValidators(reply)
+    return whole
   }
 
   return (request, reply, payload, url) => {
