@@ -1,7 +1,7 @@
 import { performance } from '../clock.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import type { FastifyBaseLogger } from 'fastify'
-import { withStackLimit } from '../lifecycle/hooks.js'
+import { framesHere } from '../queries/stack.js'
 import type { Recording } from '../recording/recording.js'
 import { cutLine, fieldsOf, MAX_LINE, messageKey, parsed, type OwnLine, type PinoLine } from './pino-line.js'
 
@@ -106,24 +106,19 @@ declare module '../recording/recording.js' {
 const MAX_LINES = 10_000
 /** Characters of all lines together. */
 const MAX_LENGTH = 4 * 1024 * 1024
-/** Calls of a stack, and lines that have one: 8 are of pino and Node.js, and nestjs-pino has 6 before the application. */
+/** Frames of a stack, and lines that have one. 8 are of pino and Node.js, and nestjs-pino has 6 before the caller. */
 const MAX_CALLS = 15
 const MAX_STACKS = 200
 
 /**
  * A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`; `calls`: the
- * stack that led to it, or null: see `addCalls`.
+ * frames that led to it, or null: see `addCalls`.
  */
-export interface KeptLine { at: number, level: LogLevel, line: OwnLine | PinoLine, calls?: Calls | null }
+export interface KeptLine { at: number, level: LogLevel, line: OwnLine | PinoLine, calls?: string | null }
 
-/** The stack becomes text when it is read: that would take longer than to write the line. */
-interface Calls { stack?: string }
-
-/** Captures the stack that led to a line that was added: the calls that add it would double its time. */
+/** Captures the frames that led to a line that was added: the calls that add it would double their time. */
 export function addCalls (kept: KeptLine): void {
-  if (kept.calls !== null) return
-  const calls = kept.calls = {}
-  withStackLimit(MAX_CALLS, () => Error.captureStackTrace(calls, addCalls))
+  if (kept.calls === null) kept.calls = framesHere(addCalls, [MAX_CALLS]) ?? ''
 }
 
 /** Receives the error of a line that is written after the response; it is called by the logger. */
@@ -186,9 +181,9 @@ export class RequestLog {
 
   /**
    * All lines, parsed and in the order in which they were written, and a last line that counts those dropped. The
-   * function finds the line of the application in a stack.
+   * function finds the line of the application in frames.
    */
-  records (sourceOf: (calls: Calls) => string | null = () => null): LogRecord[] {
+  records (sourceOf: (frames: string) => string | null = () => null): LogRecord[] {
     // The message of a line may be one of its fields: lines with a message of their own have the key.
     const example = this.#lines.find(({ line }) => 'text' in line && line.message !== undefined)?.line as PinoLine
     this.#messageKey ??= example && messageKey(fieldsOf(example), example)

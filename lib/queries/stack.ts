@@ -6,21 +6,23 @@ import { queries } from './channel.js'
  * Frames that are searched for the caller: an ORM may have dozens between it and its driver. Without one it is among
  * the first: 6 frames of a deep stack take 10 µs, and each further one 0.5.
  */
-const FRAMES = [6, 20, 60] as const
+const FRAMES = [6, 20, 60]
 let searched = 0
+let isFinal = false
 
 /**
  * Frames of the stack that may be those of the application, without frames of packages; undefined if no queries are
  * recorded. Source maps are applied later, to distinct frames: for each frame of each query they would take too long.
  */
-export function framesHere (above: object = caller(framesHere)): string | undefined {
+export function framesHere (above: object = caller(framesHere), limits = FRAMES): string | undefined {
   if (!queries.hasSubscribers) return undefined
   const { stackTraceLimit, prepareStackTrace } = Error
   const at: { stack?: string } = {}
   Reflect.set(Error, 'prepareStackTrace', framesOf)
   try {
-    for (const limit of FRAMES) {
+    for (const limit of limits) {
       searched = limit
+      isFinal = limit === limits.at(-1)
       Reflect.set(Error, 'stackTraceLimit', limit)
       Error.captureStackTrace(at, above as () => void)
       if (at.stack !== '') break
@@ -38,17 +40,6 @@ export function caller (other: object): object {
   return entry ?? other
 }
 
-/** The same frames of an error, or of another object with a stack, which was not read before. */
-export function framesIn (error: { stack?: string }): string {
-  const { prepareStackTrace } = Error
-  Reflect.set(Error, 'prepareStackTrace', framesOf)
-  try {
-    return String(error.stack)
-  } finally {
-    Reflect.set(Error, 'prepareStackTrace', prepareStackTrace)
-  }
-}
-
 function framesOf (_error: unknown, sites: readonly NodeJS.CallSite[]): string {
   const lines: string[] = []
   let [isNamed, isLast] = [false, false]
@@ -63,7 +54,7 @@ function framesOf (_error: unknown, sites: readonly NodeJS.CallSite[]): string {
   }
   const isCut = sites.length === searched
   // Further functions of the application may have called these.
-  if (isLast && isCut && sites.length < FRAMES[2]) return ''
+  if (isLast && isCut && !isFinal) return ''
   return lines.join('\n') + (isLast && !isCut ? UNKNOWN_CALLER : '')
 }
 

@@ -16,7 +16,6 @@ import type { Mask } from '../mask/mask.js'
 import { blockedBy } from '../parts/blocked/index.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
 import { unrecordedChanges } from '../parts/events/index.js'
-import { framesIn } from '../queries/stack.js'
 import { fittingLogs } from '../store/summary.js'
 import { newToken, PROFILE_VERSION, type Profile, type ProfiledRoute } from '../store/profile.js'
 import type {} from '../store/profiler.js'
@@ -105,7 +104,7 @@ function errorsOf (
 // Masking is slower than parsing: lines for which there is no space are not masked.
 function logsOf ({ log }: Recording, mask: Mask, maxBytes: number): LogRecord[] {
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
-  const lines = log?.records((calls) => ownSource(framesIn(calls))) ?? []
+  const lines = log?.records(ownSource) ?? []
   return fittingLogs(lines, maxBytes, reason).map((line) => maskLogRecord(line, mask))
 }
 

@@ -110,7 +110,9 @@ function endingOf (request: FastifyRequest, reply: FastifyReply, { error }: Fact
   const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error })
   const cause = error ?? raw.errored ?? streamOf(request)?.errored
   if (cause != null && !isConnectionError(cause)) return failed(cause)
-  if (socket !== null && timedOut.get(socket) === true) return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))
+  if (socket !== null && timedOut.get(socket) === true) {
+    return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))
+  }
   if (!isClosedByClient(request)) return failed(new NoResponseError(`The server closed the connection ${when(begun)}`))
   if (isEndless(reply)) return { kind: 'sent', begun: true }
   return { kind: 'gone', begun, error: new ClientGoneError(`The client closed the connection ${when(begun)}`) }

@@ -9,7 +9,6 @@ import { maskLogRecord, RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
 import { dataOf, isObject, listOf } from '../parts/read.js'
-import { framesIn } from '../queries/stack.js'
 import type { Profile } from '../store/profile.js'
 import type { Recording } from './recording.js'
 
@@ -98,7 +97,7 @@ export class LateRecording {
     this.#batch = null
     waiting.delete(this)
     if (batch === null) return
-    const all = batch.log?.records((calls) => ownSource(framesIn(calls))) ?? []
+    const all = batch.log?.records(ownSource) ?? []
     const records = all.slice(0, Math.max(0, this.#linesLeft))
     this.#linesLeft -= records.length
     const mask = this.#maskOf(batch)

@@ -1,5 +1,7 @@
 import { hasSubscribers, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Agent, get } from 'node:http'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -15,6 +17,7 @@ import { capturing, output } from './capturing.js'
 import { Writable } from 'node:stream'
 import type { Profile } from '../../../lib/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
+import { testdir } from '../../support/folder.js'
 import { inBothModes, MODES } from '../../support/modes.js'
 
 interface Line { level: number, msg: string, reqId?: string, [field: string]: unknown }
@@ -28,6 +31,28 @@ function sink (): { stream: Writable, lines: Line[] } {
 
 const messages = ({ logs }: Profile): string[] => logs.filter(({ channel }) => channel === 'app').map(({ message }) => message)
 const withLogger = (level: string, stream: Writable, more = {}) => ({ logger: { level, stream, ...more } }) as FastifyServerOptions
+
+inBothModes('a line has the place that wrote it, also below the six calls of nestjs-pino and the logger of NestJS', async (t, build) => {
+  const code = 'exports.write = function write (log, text, calls) { return calls > 1 ? write(log, text, calls - 1) : log.info(text) }'
+  const file = join(testdir(t, { node_modules: { wrapper: { 'index.cjs': code } } }), 'node_modules/wrapper/index.cjs')
+  const { write } = createRequire(file)(file) as { write: (log: FastifyBaseLogger, text: string, calls: number) => void }
+  const app = await build((app) => {
+    const add = (text: string) => write(app.log, text, 6)
+    app.get('/', async (request) => {
+      request.log.info('direct')
+      write(request.log, 'wrapped', 6)
+      await sleep(1)
+      request.log.child({ a: 1 }).warn('after a wait')
+      add('of the application')
+      return {}
+    })
+  })
+  const { logs } = await profileOf(app, await app.inject('/'))
+  const written = logs.filter(({ channel }) => channel === 'app').map(({ message, source }) => [message, source?.replace(/:\d+$/, '')])
+  const first = Number(/:(\d+)$/.exec(String(written[0]?.[1]))?.[1])
+  const lines = [['direct', 0], ['wrapped', 1], ['after a wait', 3], ['of the application', -2]] as const
+  t.same(written, lines.map(([text, offset]) => [text, `${import.meta.filename}:${first + offset}`]))
+})
 
 function routes (app: FastifyInstance): void {
   app.get('/', request => {
