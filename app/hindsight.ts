@@ -5,7 +5,7 @@ import { listenersOf } from '../lib/check-options.js'
 import type { HindsightOptions } from '../lib/options.js'
 import { checkStorageSetting } from '../lib/store/open.js'
 
-const META = { fastify: '5.x', name: 'fastify-hindsight' }
+let meta = { fastify: '5.x', name: 'fastify-hindsight' }
 /** Where the plugin was registered since it was called, as stacks. */
 const registrations: Error[] = []
 
@@ -18,13 +18,15 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   await open(app, options).catch(async (error: unknown) => {
     throw (await import('../lib/errors/failed-start.js')).withRegistration(error, registered)
   })
-}, META)
+}, meta)
 // `register` reads the name of a plugin. The plugin itself is called later, without the calls of the application.
 Object.defineProperty(hindsight, Symbol.for('plugin-meta'), {
   get () {
     registrations.push(new Error())
-    return META
-  }
+    return meta
+  },
+  // An application may wrap the plugin by fastify-plugin once more.
+  set (given: typeof meta) { meta = given }
 })
 
 async function open (app: FastifyInstance, options: HindsightOptions): Promise<void> {

@@ -20,9 +20,15 @@ const hindsight = fp(async function hindsight (app, options) {
   await exported.hindsight(app, options)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 const meta = Symbol.for('plugin-meta')
-const { [meta]: own } = hindsight
-// The plugin of the package keeps where it is registered.
-Object.defineProperty(hindsight, meta, { get: () => exported.hindsight?.[meta] ?? own })
+let { [meta]: own } = hindsight
+Object.defineProperty(hindsight, meta, {
+  get () {
+    // The plugin of the package keeps where it is registered.
+    Reflect.get(exported.hindsight ?? {}, meta)
+    return own
+  },
+  set (given) { own = given }
+})
 
 module.exports = Object.assign(hindsight, { hindsight, default: hindsight })
 for (const name of Object.keys(exported)) {

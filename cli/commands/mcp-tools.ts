@@ -5,7 +5,7 @@ import { successOf } from '../../lib/reading/compare/last-success.js'
 import { partMarkdown, profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { follow } from '../../lib/store/follow.js'
 import { TOKEN_PATTERN, type ProfileSummary } from '../../lib/store/profile.js'
-import { readSearch, type SearchQuery } from '../../lib/store/search-query.js'
+import { factsOf, readSearch, type SearchQuery } from '../../lib/store/search-query.js'
 import { SORTS, type ProfilePage, type ProfileStorage } from '../../lib/store/storage.js'
 import { recordOf } from '../../lib/store/summary.js'
 import { cut, fence, visibleLine } from '../../lib/view/visible.js'
@@ -65,11 +65,11 @@ const nullable = { type: ['string', 'null'] }
 const token = {
   type: 'string', pattern: `${TOKEN_PATTERN.source}|^latest$`, description: 'Six hexadecimal digits, or "latest".'
 }
+const strings = { type: 'array', items: string }
 const SUMMARY = {
   ...{ token: string, time: string, method: string, url: string, status: integer, duration: { type: 'number' } },
-  ...{ error: boolean, route: nullable, exception: nullable, warnings: integer }
+  ...{ error: boolean, route: nullable, exception: nullable, warnings: integer, facts: strings }
 }
-const strings = { type: 'array', items: string }
 const listOf = (properties: Schemas): object =>
   ({ type: 'array', items: { type: 'object', properties, required: Object.keys(properties) } })
 const DIFFERENCES = {
@@ -198,8 +198,9 @@ function textsOf (fields: Arguments): Record<string, string> {
 }
 
 function shownSummary (summary: ProfileSummary): Record<string, unknown> {
-  const names = Object.keys(SUMMARY) as Array<keyof ProfileSummary>
-  return Object.fromEntries(names.map((name) => [name, shortValue(summary[name])]))
+  const facts = factsOf(summary).map(shortValue)
+  const all: Record<string, unknown> = { ...summary }
+  return { ...Object.fromEntries(Object.keys(SUMMARY).map((name) => [name, shortValue(all[name])])), facts }
 }
 
 /** A page of a search, or with `wait` (seconds) the next profiles that match. `file`: only those that name it. */

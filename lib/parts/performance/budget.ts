@@ -166,7 +166,8 @@ export function budgetSentence (budget: TimeBudget, total: number): string {
   ]
   const parts: Array<[time: number, text: string]> = [
     ...work.map(({ count, duration, one, many }): [number, string] => [duration, `in ${counted(count, one, many)}`]),
-    [javascript, `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
+    // Since the total was measured, Hindsight may have begun its page.
+    [Math.min(javascript, total), `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
     [sending, 'sending or streaming the response'],
     [waiting, 'waiting for something that was not recorded']
   ]

@@ -46,6 +46,8 @@ t.test('profiles are searched by typed criteria, with names that models accept',
   const all = await call('search_profiles', store)
   t.match(all.data, { store: 'this process', origins: ['http://127.0.0.1:3000', 'http://127.0.0.1:4000'], next: null })
   t.match(all.text, /```text\nStore: this process\nSeveral services: http:\/\/127\.0\.0\.1:3000, http:\/\/127\.0\.0\.1:4000\n▲ 000004 /)
+  t.same((all.data.profiles as Array<{ facts: string[] }>).map(({ facts }) => facts), [[], [], ['n+1: yes'], []])
+  t.match(all.text, /000002 .*\n {2}n\+1: yes\n/)
   const names = TOOLS.flatMap(({ input }) => Object.keys(input))
   t.same(names.filter((name) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name)), [])
   t.same(TOOLS.map(({ name }) => name), ['search_profiles', 'read_profile', 'compare_profiles', 'replay_request', 'list_routes'])

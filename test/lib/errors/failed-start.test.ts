@@ -97,6 +97,7 @@ t.test('errors of Hindsight for the application lose their calls, and no others'
 })
 
 t.test('what Hindsight refuses has the place where it is registered', async (t) => {
+  t.equal(fp(hindsight, { fastify: '5.x', name: 'fastify-hindsight' }), hindsight, 'it may be wrapped once more')
   for (const lifecycle of MODES) {
     const [app, first, second] = [Fastify(), Fastify(), Fastify()]
     const error = await raised(async () => { await app.register(hindsight, { lifecycle, trustedHosts: 3 } as never) })
