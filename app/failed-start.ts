@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { resolve } from 'node:path'
 import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
+import { FAILED_START } from '../lib/error-page/render-html.js'
 import { declaredPlace } from '../lib/errors/declared-place.js'
 import { placeOfFailedStart, sourceOfFailedStart } from '../lib/errors/failed-start.js'
 import { messageOf, read } from '../lib/errors/thrown-value.js'
@@ -28,7 +29,7 @@ function routesOf (app: FastifyInstance | undefined): readonly DeclaredRoute[] {
   return app?.hasDecorator('hindsight') === true ? app.hindsight.routeTable?.routes ?? [] : []
 }
 
-/** Answers all requests with the diagnostic page of a failed start, until the process is ended. */
+/** Answers all requests with the diagnostic page of a failed start, until the process is ended: it reloads itself. */
 export async function serveFailure (error: unknown, at: FastifyListenOptions, failed?: FastifyInstance): Promise<void> {
   const { default: Fastify } = await import('fastify')
   const { hindsight } = await import('./hindsight.js')
@@ -37,7 +38,8 @@ export async function serveFailure (error: unknown, at: FastifyListenOptions, fa
   if (error instanceof Error && !error.stack?.includes(place)) error.stack += `\n    at ${resolve(place)}:1`
   const app = Fastify()
   await app.register(hindsight, { profiler: false })
-  app.setNotFoundHandler(async (request) => {
+  app.setNotFoundHandler(async (request, reply) => {
+    reply.header(FAILED_START, process.pid)
     recordingOf(request).raisedBy = { stage: 'start', listener: '' }
     throw error
   })

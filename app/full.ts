@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../lib/clock.js'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
+import { observeRoutes } from './observe.js'
 import { pageServer, registerPages } from './page-server.js'
 import { openRecorder, prepare, type ResolvedOptions } from './prepare.js'
 import { ownHook, withStackLimit } from '../lib/lifecycle/hooks.js'
@@ -17,6 +18,7 @@ import type { HindsightOptions } from '../lib/options.js'
 export async function openFull (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {
   const { options, settings } = resolved
   const { debug, recording } = app.hindsight
+  observeRoutes(app, resolved)
   prepare(app, resolved)
   checkConflicts(app, options)
   // Stacks show the source that was written.
@@ -88,7 +90,10 @@ export async function registerListeners (
   app: FastifyInstance, resolved: ResolvedOptions, names: ReadonlySet<string>
 ): Promise<void> {
   // Where requests are recorded, this is done already.
-  if (app.hindsight.recording === 'none') prepare(app, resolved)
+  if (app.hindsight.recording === 'none') {
+    observeRoutes(app, resolved)
+    prepare(app, resolved)
+  }
   await prepareListeners(app, resolved)
   const listeners = Object.values(lifecycle).flat().filter(({ listener }) => names.has(listener))
   for (const { plugin } of listeners) await app.register(plugin, resolved.options)

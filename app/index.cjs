@@ -12,10 +12,17 @@ try {
   if (process.versions.pnp === undefined) throw error
 }
 
+let importing
 const hindsight = fp(async function hindsight (app, options) {
-  exported = await import('#index')
+  // Each application of a test suite would resolve it again, in half a millisecond.
+  importing ??= import('#index')
+  exported = await importing
   await exported.hindsight(app, options)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
+const meta = Symbol.for('plugin-meta')
+const { [meta]: own } = hindsight
+// The plugin of the package keeps where it is registered.
+Object.defineProperty(hindsight, meta, { get: () => exported.hindsight?.[meta] ?? own })
 
 module.exports = Object.assign(hindsight, { hindsight, default: hindsight })
 for (const name of Object.keys(exported)) {

@@ -1,14 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { begin } from './begin.js'
 import type { Observer } from './observer.js'
 import type { ResolvedOptions } from './prepare.js'
 import { OWN_SEGMENTS } from '../lib/http/request-target.js'
 import { ownHook } from '../lib/lifecycle/hooks.js'
 import { contextOf, requestContext, type RequestContext } from '../lib/lifecycle/request-state.js'
 import { addStartMessage } from './start-message.js'
+import type { HindsightOptions } from '../lib/options.js'
+import { checkBudgets } from '../lib/parts/queries/budget.js'
 import { recordHooks } from '../lib/recording/application-hooks.js'
 import { compareMessages, LastHook, timeHandlers } from '../lib/recording/handler-time.js'
-
-export type Observation = ReturnType<typeof beginObservation>
+import { openRouteTable } from '../lib/routing/route-table.js'
+import { checkStorageSetting } from '../lib/store/open.js'
 
 /** Milliseconds. */
 const MIN_PLUGIN_TIMEOUT = 5_000
@@ -17,9 +20,30 @@ const OWN_PATHS = OWN_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}
 
 type Sent = (error: null, payload: unknown) => void
 
+/** Records the routes of an application, and in debug mode checks their budgets of queries. */
+export function observeRoutes (app: FastifyInstance, { options }: ResolvedOptions): void {
+  Object.assign(app.hindsight, { routeTable: openRouteTable(app, options.debug) })
+  if (options.debug) checkBudgets(app, options.queryBudget)
+}
+
+/**
+ * Observes an application from its creation, before its hooks and routes: the preload, which switches no listener on.
+ * It registers no plugin: `pluginName` of the application would have its name.
+ */
+export function preload (app: FastifyInstance, options: HindsightOptions): void {
+  const resolved = begin(app, options)
+  if (app.hindsight.recording === 'none') return
+  const observation = beginObservation(app, resolved)
+  app.addHook('onReady', async function hindsightReady () {
+    checkStorageSetting(resolved.settings?.storage)
+    await observation.ready
+  })
+}
+
 /** Starts `observe` mode: adds the hooks, and loads `observer.ts`, which has the functions that they call. */
 export function beginObservation (app: FastifyInstance, resolved: ResolvedOptions) {
   const { debug, recording: setting, base, warn } = app.hindsight
+  observeRoutes(app, resolved)
   /** Undefined while it is loaded, null where that has failed. */
   let observer: Observer | null | undefined
 

@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../lib/clock.js'
 import { pageServer } from './page-server.js'
 import { openRecorder, type ResolvedOptions } from './prepare.js'
-import { diagnosticAnswer } from '../lib/error-page/observed-answer.js'
+import { diagnosticAnswer } from '../lib/error-page/diagnostic-page.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
 import { factsOfParts } from '../lib/parts/unfinished.js'
-import { insertToolbar, setProfileLink } from '../lib/reading/pages/toolbar/insert.js'
+import { insertToolbar } from '../lib/reading/pages/toolbar/insert.js'
 import { addServerTiming } from '../lib/recording/server-timing.js'
 import { endHandler, setCurrentCode, watchErrorHandlers } from '../lib/recording/handler-time.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
@@ -38,9 +38,10 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
       ? recording.measureOwn(() => diagnosticAnswer(request, reply, payload, factsOfParts))
       : null
     if (page === null) recording.events?.setCurrentCode(reply, 'Hindsight')
-    const hasLink = profile !== null && setProfileLink(app, request, reply)
-    const mayInsert = hasLink && page === null && request.method !== 'HEAD'
-    const inserted = mayInsert ? recording.measureOwn(() => insert?.(request, reply, payload)) : undefined
+    const url = profile === null ? null : recorder.link(request, reply)
+    const inserted = url !== null && page === null && request.method !== 'HEAD'
+      ? recording.measureOwn(() => insert?.(request, reply, payload, url))
+      : undefined
     const finishResponse = (sent: unknown): unknown => {
       if (serverTiming && mayReceiveDetails(request)) addServerTiming(request, reply)
       recorder.collectResponse(request, reply, sent, payload)

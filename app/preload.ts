@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance } from 'fastify'
-import { preload } from './hindsight.js'
+import { preload } from './observe.js'
 import { isPageServer } from './page-server.js'
 import { preloadOptions } from './environment.js'
 import { withStackLimit } from '../lib/lifecycle/hooks.js'

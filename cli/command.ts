@@ -5,12 +5,11 @@ import { newestOf } from '../lib/store/follow.js'
 import {
   checkStorageSetting, DEFAULT_DATA_DIR, NO_SQLITE, PRODUCTION_DATA_DIR, STORE_FILE
 } from '../lib/store/open.js'
-import { TOKEN_PATTERN, type Profile } from '../lib/store/profile.js'
+import { TOKEN_PATTERN, readProfile, type Profile } from '../lib/store/profile.js'
 import { CRITERIA as FIELDS, readSearch, type SearchQuery } from '../lib/store/search-query.js'
 import type { Criteria } from '../lib/store/criteria.js'
 import { findLibrary } from '../lib/store/sqlite/availability.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
-import { readProfile } from '../lib/store/read-profile.js'
 import { similarName } from '../lib/similar-name.js'
 import type { Terminal } from './terminal.js'
 

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 // Another name, as bundles to ES modules often begin with a declaration of `createRequire`.
 import { createRequire as requireFrom } from 'node:module'
 
-/** The place of this module; a bundle in CommonJS has no `import.meta.url`. */
-const place: string = (import.meta.url as string | undefined) ?? __filename
+/** The place of this module, in the sources and in the package; a bundle in CommonJS has no `import.meta.url`. */
+export const place: string = (import.meta.url as string | undefined) ?? __filename
 
 const [, found] = /\/lib\/require(\.[jt]s)(?:\?|$)/.exec(place) ?? []
 

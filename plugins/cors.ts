@@ -31,9 +31,8 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
   const delegator = (request: FastifyRequest, done: (error: null, options: FastifyCorsOptions) => void): void => {
     done(null, packageOptions(ruleOf(request) as CorsRule, isPreflight(request)))
   }
-  const { onRequest = [] } = Object.fromEntries(await collectHooks(
-    app, fastifyCors as never, { delegator }, { name: 'hindsight/cors', ownDecorators: ['corsPreflightEnabled'] }
-  ))
+  const { onRequest = [] } = await collectHooks(
+    app, fastifyCors as never, { delegator }, { name: 'hindsight/cors', ownDecorators: ['corsPreflightEnabled'] })
 
   async function setHeaders (request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
     const vary = reply.getHeader('vary')

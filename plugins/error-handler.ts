@@ -122,7 +122,6 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   function bodyOf (request: FastifyRequest, reply: FastifyReply): string {
     const state = stateOf(request)
     const { mayReceiveDetails, recorder } = servicesOf(request)
-    const reason = STATUS_CODES[reply.statusCode] ?? 'Error'
     const { type, contentType } = representation(request.headers.accept)
     state.recording.events?.setCurrentCode(reply, 'diagnostic page')
     reply.header('content-type', contentType)
@@ -133,8 +132,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const profile = recorder?.profileOf(request) ?? null
     if (profile !== null) state.recording.profile = profile
     const { diagnosticPage, factsOfParts } = pages
-    const { body, exception } = state.recording.measureOwn(() =>
-      diagnosticPage(request, reply, type, reason, factsOfParts))
+    const { body, exception } = state.recording.measureOwn(() => diagnosticPage(request, reply, type, factsOfParts))
     preventCaching(reply)
     if (exception === undefined) return body
     const frame = ownFrame(request)

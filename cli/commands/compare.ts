@@ -4,16 +4,21 @@ import { lastSuccess } from '../../lib/reading/compare/last-success.js'
 import { FORMATS, writeAs } from '../../lib/reading/formats/formats.js'
 import type { ReplayView } from '../../lib/reading/pages/replay.js'
 import { counted } from '../../lib/view/visible.js'
-import { CRITERIA, findProfile, FOUND, searchOf, type Command, type CommandOptions, type Flags } from '../command.js'
+import {
+  CRITERIA, findProfile, FOUND, searchOf, type Command, type CommandContext, type CommandOptions
+} from '../command.js'
 import { requestLines, shorten, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
 const MAX_SHOWN = 20
 const DEFAULT_URL = 'http://127.0.0.1:3000'
+/** The address of a request on this machine. Injected ones have the port 80. */
+const LOCAL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\]):(?!80\/)\d+(?=\/)/
+const MAX_RECENT = 50
 const TIMEOUT = 60_000
 
 export const URL_OPTION: CommandOptions = {
-  url: { type: 'string', help: `the address of the service; ${DEFAULT_URL} by default` }
+  url: { type: 'string', help: 'address of the service; that of its newest request by default' }
 }
 
 export const compare: Command = {
@@ -85,12 +90,13 @@ export const replay: Command = {
     set: { type: 'string', multiple: true, help: 'name=value for a masked value; others are not sent' },
     yes: { type: 'boolean', help: 'replay a POST, PUT, PATCH or DELETE: it may repeat side effects' }
   },
-  run: async ({ args: [token = ''], flags, terminal, print }) => {
+  run: async ({ args: [token = ''], flags, terminal, print, open }) => {
     const values = Object.fromEntries([flags.set ?? []].flat().map((pair) => {
       const [name = '', ...value] = String(pair).split('=')
       return [name, value.join('=')]
     }))
-    const { unset, ...answer } = await replayed(flags.url, token, values, flags.yes === true ? undefined : '--yes')
+    const confirmation = flags.yes === true ? undefined : '--yes'
+    const { unset, ...answer } = await replayed(await serviceOf({ flags, open }), token, values, confirmation)
     await print(answer, () => [
       ...comparisonLines(answer.comparison, terminal),
       ...unset.map((name) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
@@ -106,7 +112,7 @@ interface Replay { token: string, replayOf: string, status: number, comparison: 
  * for a method that is not safe; undefined: it was given.
  */
 export async function replayed (
-  url: Flags[string], wanted: string, values: Readonly<Record<string, string>>, confirmation: string | undefined
+  url: string, wanted: string, values: Readonly<Record<string, string>>, confirmation: string | undefined
 ): Promise<Replay> {
   const path = `${encodeURIComponent(wanted)}/replay`
   const { token, request, safe, masked, formToken } = await fetchJson<ReplayView>(url, path)
@@ -119,9 +125,16 @@ export async function replayed (
   return { ...answer, unset: masked.map(({ name }) => name).filter((name) => !Object.hasOwn(values, name)) }
 }
 
+/** The address of the service: the option, or that of the newest stored request on this machine. */
+export async function serviceOf ({ flags: { url }, open }: Pick<CommandContext, 'flags' | 'open'>): Promise<string> {
+  if (url !== undefined) return String(url)
+  const recent = await open().then((store) => store.search({ limit: MAX_RECENT })).catch(() => null)
+  const addresses = recent?.profiles.map((profile) => LOCAL.exec(profile.url)?.[0]) ?? []
+  return addresses.find((address) => address !== undefined) ?? DEFAULT_URL
+}
+
 /** Sends a GET, or with a body a POST, to the profiler of a service; returns its JSON. Throws for an error. */
-export async function fetchJson<T> (url: Flags[string], path: string, body?: URLSearchParams): Promise<T> {
-  const service = String(url ?? DEFAULT_URL)
+export async function fetchJson<T> (service: string, path: string, body?: URLSearchParams): Promise<T> {
   const { protocol = '', username, password } = URL.canParse(service) ? new URL(service) : {}
   if (!/^https?:$/.test(protocol) || username || password) {
     // It is not shown, as it may have a password.

@@ -11,7 +11,7 @@ import { recordOf } from '../../lib/store/summary.js'
 import { cut, fence, visibleLine } from '../../lib/view/visible.js'
 import { findProfile, SEARCH, type Flags } from '../command.js'
 import type { Formatter } from '../terminal.js'
-import { comparisonLines, differencesOf, replayed } from './compare.js'
+import { comparisonLines, differencesOf, replayed, serviceOf } from './compare.js'
 import type { RouteData } from './lifecycle.js'
 import { listLines } from './profiles.js'
 
@@ -153,10 +153,11 @@ export const TOOLS: readonly ProfileTool[] = [
     output: { token: string, status: integer, failed: boolean, unset: strings, ...DIFFERENCES },
     option: 'replay',
     runsCode: true,
-    run: async ({ flags: { url } }, { token: given, values = {}, confirm }) => {
+    run: async ({ flags, open }, { token: given, values = {}, confirm }) => {
       const confirmation = confirm === true ? undefined : '"confirm": true'
-      const { token, status, comparison, unset } =
-        await replayed(url, String(given), values as Record<string, string>, confirmation)
+      const service = await serviceOf({ flags, open })
+      const answer = await replayed(service, String(given), values as Record<string, string>, confirmation)
+      const { token, status, comparison, unset } = answer
       const { text, data } = compared(comparison)
       const failed = status >= 400 || comparison.b.exception !== null
       const sentence = `The replay ${failed ? 'failed' : 'succeeded'}: ${status}, profile ${token}.`

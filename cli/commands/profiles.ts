@@ -7,6 +7,7 @@ import { milliseconds } from '../../lib/view/components.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/index.js'
 import { isNoise, type Profile, type ProfileSummary } from '../../lib/store/profile.js'
 import type { ProfilePage } from '../../lib/store/storage.js'
+import { factsOf } from '../../lib/store/search-query.js'
 import { recordOf } from '../../lib/store/summary.js'
 import {
   CRITERIA, findProfile, FOUND, NOTHING_FOUND, SEARCH, searchOf, type Command, type CommandContext
@@ -41,7 +42,7 @@ export const tail: Command = {
     for await (const profiles of follow(store, { criteria, after: head, signal })) {
       for (const summary of profiles) {
         if (flags.json === true) await terminal.json(summary)
-        else await terminal.lines(summaryLines(summary, terminal))
+        else await terminal.lines(listedLines(summary, terminal))
       }
     }
   }
@@ -53,9 +54,15 @@ export function listLines (
 ): string[] {
   if (profiles.length === 0) return [NOTHING_FOUND]
   return [
-    ...profiles.flatMap((summary) => summaryLines(summary, format)),
+    ...profiles.flatMap((summary) => listedLines(summary, format)),
     ...next === null ? [] : [format.style('dim', `More profiles: ${option} ${next}`)]
   ]
+}
+
+function listedLines (summary: ProfileSummary, format: Formatter): string[] {
+  const facts = isNoise(summary) ? '' : factsOf(summary).join(', ')
+  const shown = facts === '' ? [] : [`  ${format.style('yellow', shorten(facts, format.columns - 2))}`]
+  return [...summaryLines(summary, format), ...shown]
 }
 
 function summaryLines (summary: ProfileSummary, format: Formatter): string[] {

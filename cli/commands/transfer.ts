@@ -1,7 +1,6 @@
 import { open as openFile } from 'node:fs/promises'
-import { boundedRecord } from '../../lib/store/bounds.js'
-import { PROFILE_VERSION, TOKEN_PATTERN, type Profile } from '../../lib/store/profile.js'
-import { readProfile } from '../../lib/store/read-profile.js'
+import { boundedRecord } from '../../lib/store/summary.js'
+import { PROFILE_VERSION, TOKEN_PATTERN, readProfile, type Profile } from '../../lib/store/profile.js'
 import { MAX_LIMIT, SEARCH, searchOf, type Command } from '../command.js'
 
 /** Bytes of a stored profile. */

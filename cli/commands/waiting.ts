@@ -1,7 +1,7 @@
 import type { WaitingView } from '../../routes/_profiler/waiting.js'
 import { FOUND, type Command } from '../command.js'
 import { requestLines, shorten } from '../terminal.js'
-import { fetchJson, URL_OPTION } from './compare.js'
+import { fetchJson, serviceOf, URL_OPTION } from './compare.js'
 
 export const waiting: Command = {
   args: '',
@@ -10,11 +10,12 @@ export const waiting: Command = {
     ...URL_OPTION,
     trace: { type: 'boolean', help: 'trace which timers and promises new requests wait for' }
   },
-  run: async ({ flags, terminal, print }) => {
-    let view = await fetchJson<WaitingView>(flags.url, 'waiting.json')
+  run: async ({ flags, terminal, print, open }) => {
+    const url = await serviceOf({ flags, open })
+    let view = await fetchJson<WaitingView>(url, 'waiting.json')
     if (flags.trace === true && !view.tracing) {
       const form = new URLSearchParams({ form_token: view.formToken, trace: '1' })
-      view = await fetchJson<WaitingView>(flags.url, 'waiting', form)
+      view = await fetchJson<WaitingView>(url, 'waiting', form)
     }
     const { formToken: _, ...shown } = view
     await print(shown, () => shown.waiting.length === 0

@@ -1,11 +1,15 @@
 import { setImmediate } from 'node:timers'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
+import { attempt } from '../attempt.js'
 import type { FlattenedException } from '../errors/exception.js'
-import type { Representation } from '../http/header-text.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { type ErrorReport, type FactsOfParts, reportOf } from '../errors/report.js'
+import { read } from '../errors/thrown-value.js'
 import { noncesOf, type Nonces } from '../http/content-policy.js'
+import { prefersHtml, type Representation } from '../http/header-text.js'
+import { STATUS_CODES } from '../http/node-http.js'
+import { addVary, dropReplaced, preventCaching } from '../http/responses.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { EditorLink } from '../view/editor.js'
@@ -14,20 +18,29 @@ import { plainStack, renderShortError } from './plain-pages.js'
 import { renderHtml } from './render-html.js'
 import { detail, renderText } from './render-text.js'
 
+declare module '../recording/recording.js' {
+  interface Recording {
+    /** Bodies of a framework's default responses to the error, which the diagnostic page may replace. */
+    defaultAnswers?: readonly string[]
+  }
+}
+
 /** Milliseconds for complete pages in one turn of the event loop; one takes about 2 ms. */
 const MAX_TURN = 200
 
 let spent = 0
 
+/** Returns what the parts say. */
+type FactsOf = (request: FastifyRequest, reply: FastifyReply) => FactsOfParts
+
 /**
  * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state.
  * Where pages have taken `MAX_TURN` in this turn of the event loop, the page is short: the error, and the link to the
  * profile. Injected requests, which may all run in one turn, have complete pages. The exception is that of a complete
- * page. `factsOfParts` returns what the parts say.
+ * page.
  */
 export function diagnosticPage (
-  request: FastifyRequest, reply: FastifyReply, type: Representation['type'], reason: string,
-  factsOfParts: (request: FastifyRequest, reply: FastifyReply) => FactsOfParts
+  request: FastifyRequest, reply: FastifyReply, type: Representation['type'], factsOfParts: FactsOf
 ): { body: string, exception?: FlattenedException | undefined } {
   const state = stateOf(request)
   const nonce = noncesOf(state)
@@ -36,6 +49,7 @@ export function diagnosticPage (
   if (spent > MAX_TURN && !isInjection(request.raw)) return { body: shortPage(request, reply.statusCode, type) }
   if (spent === 0) setImmediate(() => { spent = 0 })
   const start = performance.now()
+  const reason = STATUS_CODES[reply.statusCode] ?? 'Error'
   const report = reportOf(request, reply.statusCode, reason, factsOfParts(request, reply))
   const body = renderReport(report, type, nonce, servicesOf(request).editor)
   spent += performance.now() - start
@@ -70,4 +84,54 @@ function renderJson (report: ErrorReport): string {
     // Each context by itself: one that cannot be serialized must not replace the document.
     logs: logs.map((record) => ({ ...record, context: JSON.parse(safeJson(record.context)) as unknown }))
   }, 2).replaceAll('<', '\\u003c')
+}
+
+/**
+ * The diagnostic page in place of Fastify's default error, for a request that prefers HTML and may see it; null for any
+ * other response. A body that the application made is never replaced.
+ */
+export function diagnosticAnswer (
+  request: FastifyRequest, reply: FastifyReply, payload: unknown, factsOfParts: FactsOf
+): string | null {
+  const { statusCode } = reply
+  if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept)) return null
+  if (!servicesOf(request).mayReceiveDetails(request) || !isDefaultAnswer(request, reply, payload)) return null
+  const state = stateOf(request)
+  state.recording.events?.setCurrentCode(reply, 'diagnostic page')
+  const { body } = diagnosticPage(request, reply, 'html', factsOfParts)
+  dropReplaced(reply)
+  preventCaching(reply)
+  addVary(reply, 'Accept')
+  reply.headers({
+    'content-type': 'text/html; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    'content-security-policy': state.ownPolicy
+  })
+  return body
+}
+
+function isDefaultAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): boolean {
+  const { failure, raised, defaultAnswers = [] } = recordingOf(request)
+  if (typeof payload !== 'string') return false
+  if (defaultAnswers.includes(payload)) return true
+  // Also an error handler may call `reply.callNotFound()`.
+  if (request.is404 && payload === defaultNotFound(request)) return true
+  if (failure === null) return false
+  if (raised instanceof Error) return isDefaultError(raised, reply, payload)
+  // Fastify sends a raised value that is no error as it is.
+  if (raised === null || raised === undefined) return false
+  return payload === (typeof raised === 'string' ? raised : JSON.stringify(raised))
+}
+
+function defaultNotFound ({ raw: { method, url } }: FastifyRequest): string {
+  return JSON.stringify({ message: `Route ${method}:${url} not found`, error: 'Not Found', statusCode: 404 })
+}
+
+// `{"statusCode":500,"code":"…","error":"Internal Server Error","message":"…"}`; `code` only if the error has one.
+function isDefaultError (error: Error, { statusCode }: FastifyReply, payload: string): boolean {
+  const [code, message] = [read(error, 'code'), read(error, 'message')]
+  const expected = { ...(code !== undefined && { code }), error: STATUS_CODES[statusCode], message, statusCode }
+  const body = attempt(() => Object(JSON.parse(payload)) as Record<string, unknown>) ?? {}
+  return Object.keys(body).sort().join() === Object.keys(expected).join() &&
+    Object.entries(expected).every(([name, value]) => String(body[name]) === String(value))
 }

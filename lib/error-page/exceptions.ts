@@ -1,4 +1,5 @@
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
+import { attempt } from '../attempt.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from '../errors/exception.js'
 import { placeOf, shortFile, sourceCache } from '../errors/stack-frame.js'
 import { counted, cut, visibleLine } from '../view/visible.js'
@@ -214,12 +215,9 @@ interface Mark { line: number, column: number }
 export function highlight (lines: readonly string[], file: string, mark: Mark | null): string[] {
   const source = lines.join('\n')
   if (!SOURCE.test(file)) return lines.map(text)
-  try {
-    // The types of the package have an overload for `true` only.
-    return highlightTokens(jsTokens(source, { jsx: /x$/i.test(file) } as { jsx: true }), mark)
-  } catch {
-    return lines.map(text)
-  }
+  // The types of the package have an overload for `true` only.
+  const options = { jsx: /x$/i.test(file) } as { jsx: true }
+  return attempt(() => highlightTokens(jsTokens(source, options), mark), () => lines.map(text))
 }
 
 type AnyToken = Token | JSXToken

@@ -1,3 +1,4 @@
+import { attempt } from '../attempt.js'
 import type { Representation } from '../http/header-text.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { html, htmlPage } from '../view/html.js'
@@ -62,10 +63,8 @@ function render (status: number, type: Representation['type'], { token, detail, 
 
 /** The stack of a raised value, or the value as text; for errors of `flattenError` and `inspect`. Never throws. */
 export function plainStack (error: unknown): string {
-  try {
+  return attempt(() => {
     const stack: unknown = Object(error).stack
     return cut(typeof stack === 'string' && stack !== '' ? stack : String(error), MAX_STACK)
-  } catch {
-    return 'A value that cannot be shown.'
-  }
+  }, () => 'A value that cannot be shown.')
 }

@@ -16,8 +16,7 @@ import {
 import {
   chainLines, everyException, headline, logCounts, mainSource, profileUrl, renderText
 } from './render-text.js'
-import { rejectedCard } from './rejected-input.js'
-import { renderRequest } from './render-request.js'
+import { rejectedCard, renderRequest } from './render-request.js'
 import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { safeJson } from '../view/json.js'
 
@@ -48,7 +47,8 @@ export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLi
   const head = html`<meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
 <script nonce="${nonce.script}">!${theme.boot}</script>
-<style nonce="${nonce.style}">!${STYLE}</style>`
+<style nonce="${nonce.style}">!${STYLE}</style>
+!${report.raisedBy?.stage === 'start' ? reload(nonce) : ''}`
   return htmlPage(title, head, html`<a class="skip" href="#main">Skip to the content</a>
 !${band(report, editor)}
 !${navigation(report)}
@@ -74,6 +74,17 @@ export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLi
 </main>
 <footer><div class="wrap">Hindsight shows this page in debug mode only.</div></footer>
 <script nonce="${nonce.script}">!${SCRIPT}</script>`)
+}
+
+/** The header of the answers of a start that has failed: its process. */
+export const FAILED_START = 'x-failed-start'
+
+/** Loads the page again when another process answers: a reload before that would show an error of the browser. */
+function reload (nonce: Nonces): string {
+  return html`<noscript><meta http-equiv="refresh" content="2"></noscript>
+<script nonce="${nonce.script}">!${`setInterval(() => fetch('/_profiler/', { method: 'HEAD' }).then(({ headers }) => {
+  if (headers.get('${FAILED_START}') !== '${process.pid}') location.reload()
+}, () => {}), 500)`}</script>`
 }
 
 /** Whether the exceptions have nothing besides the headline, such as the error of a request without a route. */

@@ -1,7 +1,11 @@
+import type { RejectedInput } from '../errors/exception.js'
 import type { ErrorReport } from '../errors/report.js'
+import { rejectionText } from '../errors/root-cause.js'
 import { isClientHeader } from '../http/header-text.js'
+import { table } from '../view/components.js'
 import { html } from '../view/html.js'
 import { counted, cut, visibleLine } from '../view/visible.js'
+import { renderExcerpt } from './exceptions.js'
 import { bodyText, fieldText } from './render-text.js'
 
 /** Characters. */
@@ -29,4 +33,24 @@ export function renderRequest ({ request, sentences = [] }: ErrorReport): string
 <dl>!${rows(ofClient)}</dl></details>`}
 </div>
 </section>`
+}
+
+/** What a schema rejected, as a table; empty for a body that is no JSON. */
+export function rejectedTable ({ fields = [] }: RejectedInput): string {
+  const rows = fields.map(({ field, received, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
+<td>!${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td>${expected}</td></tr>`)
+  return rows.length === 0 ? '' : table('Rejected fields', ['Field', 'Received', 'Expected'], rows, 'rejected')
+}
+
+/** The same as a card, or the place at which a body is no JSON, with its text. */
+export function rejectedCard (input: RejectedInput): string {
+  const { part, malformed } = input
+  if (malformed === undefined) {
+    return html`<div class="hints"><div class="hint wide card"><h2>Validation failed: ${part}</h2>
+!${rejectedTable(input)}</div></div>`
+  }
+  const { line, excerpt: lines } = malformed
+  const frame = { file: 'body.json', line, column: lines?.column ?? 0, function: '', own: false }
+  return html`<div class="where card"><h2>${rejectionText(input)}</h2>
+!${lines === undefined ? '' : renderExcerpt({ ...frame, excerpt: lines })}</div>`
 }

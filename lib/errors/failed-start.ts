@@ -7,7 +7,7 @@ import { visible } from '../view/visible.js'
 import { declaredPlace, functionPlace } from './declared-place.js'
 import { flattenError } from './masked-exceptions.js'
 import { inspect, post, toPath } from './scripts.js'
-import { excerptAt, firstOwnFrame, frameAt, isOwn, numbered, placeOf } from './stack-frame.js'
+import { excerptAt, firstOwnFrame, frameAt, isOwn, numbered, placeOf, stackFrames, textOfStack } from './stack-frame.js'
 import { messageOf, read } from './thrown-value.js'
 
 /**
@@ -33,13 +33,24 @@ export function sourceOfFailedStart (error: unknown, routes?: readonly DeclaredR
 }
 
 /**
- * An error without its calls, if those are of Hindsight and Fastify alone: Node.js shows the first one of an error that
- * ends the process, and the reason is in the message. Errors of other classes are no messages to the application.
+ * An error whose calls are of Hindsight and Fastify alone, with those of the application in the stacks of registrations
+ * instead, if these are the same: Node.js shows the first call of an error that ends the process, and the reason is in
+ * the message. Errors of other classes are no messages to the application.
  */
-export function withoutOwnCalls (error: unknown): unknown {
+export function withRegistration (error: unknown, registrations: readonly Error[]): unknown {
   if (!(error instanceof Error) || error.constructor !== Error || declaredPlace(error) !== null) return error
   const { cause, message } = error
-  return withStackLimit(0, () => new Error(message, cause === undefined ? {} : { cause }))
+  const shown = withStackLimit(0, () => new Error(message, cause === undefined ? {} : { cause }))
+  const calls = new Set(registrations.map(ownCalls).filter((lines) => lines !== ''))
+  if (calls.size === 1) shown.stack += `\n${[...calls][0]}`
+  return shown
+}
+
+/** The lines of a stack from the first call of the application on. */
+function ownCalls (error: Error): string {
+  const lines = textOfStack(error).split('\n')
+  const first = lines.findIndex((line) => stackFrames(line).some(({ own }) => own))
+  return first === -1 ? '' : lines.slice(first).join('\n')
 }
 
 /** The messages of Fastify about a plugin with its name, or the file of its module. */

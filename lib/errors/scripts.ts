@@ -56,6 +56,20 @@ function listScripts (session: Session): void {
   session.off('Debugger.scriptParsed', add)
 }
 
+const { queueMicrotask } = globalThis
+let isListed = false
+
+/** What `find` returns, of all scripts: they are listed at most once while no code of the application can run. */
+function findListed<T> (session: Session, find: () => T | undefined): T | undefined {
+  const found = find()
+  // Frames of another process are in no script of this one.
+  if (found !== undefined || isListed) return found
+  isListed = true
+  queueMicrotask(() => { isListed = false })
+  listScripts(session)
+  return find()
+}
+
 /** The source of a position in a script, which is 0-based; null where it cannot be found. */
 export function sourceOf ({ scriptId, lineNumber, columnNumber = 0 }: Debugger.Location, given?: string): Place | null {
   return inspect((session) => {
@@ -123,8 +137,7 @@ function sourceBy (session: Session, place: Place, isMapped: boolean): Place {
   const { file, line, column } = place
   // To resolve the links of all packages takes 10 ms.
   const find = () => [...scripts].findLast(([, script]) => (script.file ??= toPath(script.url)) === file)
-  if (find() === undefined) listScripts(session)
-  const [scriptId, { url }] = find() ?? ['', { url: '' }]
+  const [scriptId, { url }] = findListed(session, find) ?? ['', { url: '' }]
   const ofNode = attempt(() => findSourceMap(url))
   const relation = ofNode ?? relationOf(session, scriptId, url)
   if (relation === 'same') return place
@@ -180,14 +193,10 @@ interface MappedSource { file: string, text: string | undefined }
 
 /** The source that a source map of the process names so; its file is the name where it is not found. */
 export function mappedSource (name: string): MappedSource | null {
-  return attempt(() => inspect((session) => {
-    const found = searchMaps(name)
-    if (found === null) listScripts(session)
-    return found ?? searchMaps(name)
-  })) ?? null
+  return attempt(() => inspect((session) => findListed(session, () => searchMaps(name)))) ?? null
 }
 
-function searchMaps (name: string): MappedSource | null {
+function searchMaps (name: string): MappedSource | undefined {
   for (const { url, hasMap } of scripts.values()) {
     if (!hasMap || IN_PACKAGE.test(url)) continue
     const { sources = [], sourcesContent } = findSourceMap(url)?.payload ?? {}
@@ -199,7 +208,6 @@ function searchMaps (name: string): MappedSource | null {
     const found = files.filter((file) => text === undefined ? files.length === 1 : textOf(file) === text)
     return { file: found[0] ?? name, text }
   }
-  return null
 }
 
 // Bundlers name a source relative to a folder that is above the bundle, and is not in the map.

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 export type CollectedHook = (...args: unknown[]) => unknown
 
 /** The hooks that a plugin of the ecosystem adds, by the name of the hook. */
-export type CollectedHooks = Map<string, CollectedHook[]>
+export type CollectedHooks = Record<string, CollectedHook[]>
 
 type HostedPlugin<Options> = (app: FastifyInstance, options: Options, done: (error?: Error) => void) => unknown
 
@@ -17,7 +17,7 @@ export async function collectHooks<Options extends object> (
   app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options,
   { name, ownDecorators = [] }: { name: string, ownDecorators?: readonly string[] }
 ): Promise<CollectedHooks> {
-  const hooks: CollectedHooks = new Map()
+  const hooks: CollectedHooks = {}
   await app.register(fp(async function hosted (instance: FastifyInstance) {
     const facade: FastifyInstance = new Proxy(instance, {
       get (target, key) {
@@ -25,7 +25,7 @@ export async function collectHooks<Options extends object> (
         if (typeof value !== 'function') return value
         return (...args: unknown[]) => {
           const [first, second] = args as [string, CollectedHook]
-          if (key === 'addHook') hooks.set(first, [...hooks.get(first) ?? [], second])
+          if (key === 'addHook') hooks[first] = [...hooks[first] ?? [], second]
           const isIgnored = key === 'addHook' || key === 'route' || key === 'options' ||
             (String(key).startsWith('decorate') && ownDecorators.includes(first))
           const result: unknown = isIgnored ? facade : value.apply(target, args)

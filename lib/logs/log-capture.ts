@@ -7,7 +7,7 @@ import {
   contextOf, knownStateOf, recordingOf, requestContext, type RequestContext
 } from '../lifecycle/request-state.js'
 import { workOf } from '../lifecycle/services.js'
-import { levelName, RequestLog, type KeptLine, type LateErrorListener } from './log-record.js'
+import { addCalls, levelName, RequestLog, type KeptLine, type LateErrorListener } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
 export const LINES = 'tracing:pino_asJson:end'
@@ -99,24 +99,27 @@ export class LogCapture {
 
 // The fields and the logger of a line may throw when they are read. What a subscriber throws would end the process.
 function onLine (message: unknown): void {
-  attempt(() => attribute(message as PublishedLine))
+  const kept = attempt(() => attribute(message as PublishedLine))
+  if (kept !== undefined) addCalls(kept)
 }
 
-function attribute ({ instance, arguments: [fields, message, level], result: text }: PublishedLine): void {
+/** Adds a line to the log of its request, and returns it. */
+function attribute (
+  { instance, arguments: [fields, message, level], result: text }: PublishedLine
+): KeptLine | undefined {
   if (typeof text !== 'string') return
   const owner = (instance as { [kOwner]?: Owner })[kOwner] ?? null
   noteError(owner, fields)
   const [field] = Object.keys(fields)
   const line = { text, message, field }
   const kept: KeptLine = { at: performance.now(), level: levelName(level, instance.levels.values), line }
-  if (owner !== null) return logOf(owner)?.add(kept)
   const { req } = fields as { req?: unknown }
   const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
   const known = request?.log === instance ? knownStateOf(request)?.recording.log : undefined
-  if (known !== undefined) return known.add(kept)
   // When Fastify writes the first line, a kept connection may have the context of its last request.
-  const log = logOfContext()
+  const log = owner !== null ? logOf(owner) : known ?? logOfContext()
   log?.add(kept)
+  if (owner !== null || known !== undefined) return kept
   if (!firstLines.has(instance)) setImmediate(() => { firstLines.delete(instance) })
   const first = { kept, log }
   for (const key of [instance, ...(request === null ? [] : [request])]) {
@@ -124,6 +127,7 @@ function attribute ({ instance, arguments: [fields, message, level], result: tex
     if (lines.length < MAX_FIRST_LINES) lines.push(first)
     firstLines.set(key, lines)
   }
+  return kept
 }
 
 /** Reports the error of a line that is written after the response. */

@@ -106,15 +106,25 @@ declare module '../recording/recording.js' {
 const MAX_LINES = 10_000
 /** Characters of all lines together. */
 const MAX_LENGTH = 4 * 1024 * 1024
-/** Calls of a stack, and lines that have one. */
-const MAX_CALLS = 20
+/** Calls of a stack, and lines that have one: 8 are of pino and Node.js, and nestjs-pino has 6 before the application. */
+const MAX_CALLS = 15
 const MAX_STACKS = 200
 
 /**
- * A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`; `calls`: an
- * error whose stack led to it.
+ * A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`; `calls`: the
+ * stack that led to it, or null: see `addCalls`.
  */
-export interface KeptLine { at: number, level: LogLevel, line: OwnLine | PinoLine, calls?: Error }
+export interface KeptLine { at: number, level: LogLevel, line: OwnLine | PinoLine, calls?: Calls | null }
+
+/** The stack becomes text when it is read: that would take longer than to write the line. */
+interface Calls { stack?: string }
+
+/** Captures the stack that led to a line that was added: the calls that add it would double its time. */
+export function addCalls (kept: KeptLine): void {
+  if (kept.calls !== null) return
+  const calls = kept.calls = {}
+  withStackLimit(MAX_CALLS, () => Error.captureStackTrace(calls, addCalls))
+}
 
 /** Receives the error of a line that is written after the response; it is called by the logger. */
 export type LateErrorListener = (recording: Recording, error: unknown) => void
@@ -157,7 +167,10 @@ export class RequestLog {
 
   /** Adds a line that no logger writes, such as a warning of the process. */
   note (level: LogLevel, line: OwnLine): void {
-    if (this.#hasSpace()) this.#push({ at: performance.now(), level, line })
+    if (!this.#hasSpace()) return
+    const kept = { at: performance.now(), level, line }
+    this.#push(kept)
+    addCalls(kept)
   }
 
   /** Adds a debug line of Hindsight: through the logger, from which it is captured, if that writes debug lines. */
@@ -175,14 +188,14 @@ export class RequestLog {
    * All lines, parsed and in the order in which they were written, and a last line that counts those dropped. The
    * function finds the line of the application in a stack.
    */
-  records (sourceOf: (calls: Error) => string | null = () => null): LogRecord[] {
+  records (sourceOf: (calls: Calls) => string | null = () => null): LogRecord[] {
     // The message of a line may be one of its fields: lines with a message of their own have the key.
     const example = this.#lines.find(({ line }) => 'text' in line && line.message !== undefined)?.line as PinoLine
     this.#messageKey ??= example && messageKey(fieldsOf(example), example)
     const records = this.#lines.toSorted((a, b) => a.at - b.at).map((kept) => {
       // The page and the profile show the same line.
       if ('text' in kept.line) kept.line = parsed(kept.line, this.#messageKey)
-      const source = kept.calls === undefined ? null : sourceOf(kept.calls)
+      const source = kept.calls ? sourceOf(kept.calls) : null
       return { ...this.#record(kept.at, kept.level, kept.line), ...source !== null && { source } }
     })
     if (this.#dropped > 0) {
@@ -201,10 +214,8 @@ export class RequestLog {
     return { time, offset, level, channel, message, context }
   }
 
-  // A stack becomes text when it is read: that would take longer than to write the line.
   #push (kept: KeptLine): void {
-    const hasStack = this.recording.isRecording && this.#lines.length < MAX_STACKS
-    if (hasStack) kept.calls = withStackLimit(MAX_CALLS, () => new Error())
+    if (this.recording.isRecording && this.#lines.length < MAX_STACKS) kept.calls ??= null
     this.#lines.push(kept)
   }
 

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { performance } from '../clock.js'
 import type { Hint } from '../errors/hints.js'
 import type { FactsOfParts } from '../errors/report.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
@@ -29,7 +28,7 @@ export function unfinishedProfile (
     status: reply.statusCode,
     method: request.method,
     route: routeIn(stateOf(request)),
-    duration: performance.now() - timing.startedAt - timing.own,
+    duration: recording.age - timing.own,
     exceptions: hasFailed
       ? exceptionsOf(request)
       : otherErrors.slice(0, 1).flatMap((error) => maskExceptions(flattenError(error), mask)),

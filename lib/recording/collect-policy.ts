@@ -1,31 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pathMatches, pathnameOf } from '../http/request-target.js'
 import { recordingOf } from '../lifecycle/request-state.js'
-import { servicesOf, type Services } from '../lifecycle/services.js'
-import type { HindsightOptions, ProfilerSettings } from '../options.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { ProfilerSettings } from '../options.js'
 
 declare module './recording.js' {
   interface Recording {
     /** The random value in 0..1 that decides whether a sampled request is profiled. */
     sample?: number
   }
-}
-
-const ONLY_ERRORS: ProfilerSettings = { onlyExceptions: true, minStatus: 500, production: true }
-
-/** The settings of the option `profiler`; null: nothing is profiled. */
-export function profilerSettings (option: HindsightOptions['profiler'] = 'all'): ProfilerSettings | null {
-  if (option === false) return null
-  if (option === 'all') return {}
-  return option === 'errors' ? ONLY_ERRORS : option
-}
-
-/** The setting of an application in debug mode, or in production. */
-export function recordingSetting (debug: boolean, settings: ProfilerSettings | null): Services['recording'] {
-  if (debug) return 'always'
-  if (settings?.production !== true) return 'none'
-  const { collect = true, collectParameter, onlyExceptions = false } = settings
-  return !onlyExceptions && (collect || collectParameter !== undefined) ? 'always' : 'on-failure'
 }
 
 /** Makes the functions that decide whether a request is profiled. */

@@ -1,11 +1,13 @@
 import { errorMonitor } from 'node:events'
 import type { ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
 import { finished, Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { read } from '../errors/thrown-value.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
+import { withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 
 /**
@@ -34,8 +36,18 @@ declare module './recording.js' {
 interface Facts {
   /** The error of the body, where it is a stream that failed, or of the response itself. */
   error?: unknown
-  /** Whether the connection was idle for longer than the server permits: Node.js closes it then. */
-  timedOut?: boolean
+}
+
+/**
+ * Whether a connection was idle for longer than the server permits, when Node.js closes it. One listener serves all
+ * requests of a connection: a client may send many at once.
+ */
+const timedOut = new WeakMap<Socket, boolean>()
+
+function watchTimeout (socket: Socket): void {
+  // A listener of the socket itself does not keep Node.js from closing it (`server.timeout`).
+  if (!timedOut.has(socket)) socket.once('timeout', () => timedOut.set(socket, true))
+  timedOut.set(socket, false)
 }
 
 /**
@@ -51,22 +63,20 @@ export function watchEnding (
   const end = (ending: Ending): void => {
     if (isOver) return
     isOver = true
-    socketOf(request)?.off('timeout', onTimeout)
     onEnd(ending)
   }
-  const onTimeout = (): void => { facts.timedOut = true }
   // With headers that were set before, Node.js returns those of `writeHead`, too, which hijacked replies call.
   // The raw response of the application's own server may lack the functions.
   if (!raw.headersSent && typeof raw.setHeader === 'function') {
     raw.setHeader('x-hindsight', '')
     raw.removeHeader('x-hindsight')
   }
-  // A listener of the socket itself does not keep Node.js from closing it (`server.timeout`).
-  socketOf(request)?.once('timeout', onTimeout)
+  const socket = socketOf(request)
+  if (socket !== null) watchTimeout(socket)
   // With HTTP/2, `finish` is also emitted for a response that was cut off.
   raw.once('finish', () => { if (raw.writableEnded) end({ kind: 'sent', begun: true }) })
-  // An error has a stack: most responses have ended before.
-  raw.once('close', () => { if (!isOver) end(endingOf(request, reply, facts)) })
+  // The calls of this event are those of Node.js and Hindsight: they have no reason for its errors.
+  raw.once('close', () => { if (!isOver) end(withStackLimit(0, () => endingOf(request, reply, facts))) })
   const noteError = (error: unknown): void => { facts.error ??= error }
   raw.once(errorMonitor, noteError)
   // Before the headers, Fastify sends an error instead.
@@ -92,14 +102,15 @@ function sentStatus ({ raw, request }: FastifyReply): number {
   return Number(sent ?? ofMessage ?? statusCode)
 }
 
-function endingOf (request: FastifyRequest, reply: FastifyReply, { error, timedOut = false }: Facts): Ending {
+function endingOf (request: FastifyRequest, reply: FastifyReply, { error }: Facts): Ending {
   const { raw } = reply
+  const socket = socketOf(request)
   const begun = raw.headersSent
   if (isUpgraded(request, reply)) return { kind: 'upgraded', begun: false }
   const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error })
   const cause = error ?? raw.errored ?? streamOf(request)?.errored
   if (cause != null && !isConnectionError(cause)) return failed(cause)
-  if (timedOut) return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))
+  if (socket !== null && timedOut.get(socket) === true) return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))
   if (!isClosedByClient(request)) return failed(new NoResponseError(`The server closed the connection ${when(begun)}`))
   if (isEndless(reply)) return { kind: 'sent', begun: true }
   return { kind: 'gone', begun, error: new ClientGoneError(`The client closed the connection ${when(begun)}`) }
@@ -134,7 +145,7 @@ function streamOf ({ raw }: FastifyRequest): ServerHttp2Stream | undefined {
 }
 
 /** The socket of a request of HTTP/1; null for HTTP/2, and where a request was injected. */
-function socketOf (request: FastifyRequest): FastifyRequest['raw']['socket'] | null {
+function socketOf (request: FastifyRequest): Socket | null {
   const { socket } = request.raw
   return streamOf(request) === undefined && typeof socket?.off === 'function' ? socket : null
 }

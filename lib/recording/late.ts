@@ -8,10 +8,10 @@ import { ownSource } from '../errors/stack-frame.js'
 import { maskLogRecord, RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
-import { dataOf, isObject } from '../parts/read.js'
+import { dataOf, isObject, listOf } from '../parts/read.js'
 import { framesIn } from '../queries/stack.js'
 import type { Profile } from '../store/profile.js'
-import type { Recording, Timing } from './recording.js'
+import type { Recording } from './recording.js'
 
 /** Milliseconds after the response for which its profile is completed. */
 const LIFETIME = 30_000
@@ -21,6 +21,7 @@ const MAX_DELAY = 4_000
 const MAX_ERRORS = 25
 const MAX_LINES = 500
 
+/** That of this thread: tests of an application may replace the global one. */
 const { setTimeout } = globalThis
 
 /** Those with a batch that is not written yet. */
@@ -37,9 +38,9 @@ export function flushLate (services: Services): void {
  */
 export class LateRecording {
   readonly services: Services
-  readonly #create: (timing: Timing) => Recording
   readonly #token: string
-  readonly #timing: Timing
+  /** What each batch begins with. */
+  readonly #empty: Recording
   readonly #mask: Mask
   readonly #until = performance.now() + LIFETIME
   #batch: Recording | null = null
@@ -49,16 +50,13 @@ export class LateRecording {
   #errorsLeft = MAX_ERRORS
   #linesLeft = MAX_LINES
 
-  /** `mask` hides the path parameters of the request, too; `create` makes a recording. */
-  constructor (
-    token: string, { timing, raised, otherErrors }: Recording, mask: Mask, services: Services,
-    create: (timing: Timing) => Recording
-  ) {
-    this.#create = create
+  /** `mask` hides the path parameters of the request, too. */
+  constructor (token: string, recording: Recording, mask: Mask, services: Services) {
+    const { raised, otherErrors } = recording
     this.#errors = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
     this.#token = token
-    this.#timing = { ...timing }
+    this.#empty = recording.afterResponse()
     this.#mask = mask
   }
 
@@ -74,7 +72,7 @@ export class LateRecording {
   get recording (): Recording | undefined {
     if (this.#isOver()) return undefined
     if (this.#batch === null) {
-      this.#batch = this.#create(this.#timing)
+      this.#batch = this.#empty.afterResponse()
       this.#batch.log = new RequestLog(this.#batch, (_, error) => {
         if (isLoggedByFastify()) this.addError(error)
       })
@@ -139,4 +137,28 @@ function withError (profile: Profile, chain: FlattenedException[]): Profile {
   if (exceptions.length === 0) return { ...profile, exceptions: chain }
   const { otherErrors = [] } = collectors as { otherErrors?: unknown[] }
   return { ...profile, collectors: { ...collectors, otherErrors: [...otherErrors, chain] } }
+}
+
+/** Milliseconds until the profiles of called servers are stored: they end when the call does. */
+const CALLED_DELAY = 1_000
+/** Milliseconds by which the clocks of two machines may differ. */
+const MAX_DIFFERENCE = 5_000
+
+/**
+ * Makes a profile the parent of those of its called servers, where these are in the same store. A profile of another
+ * store may have the token of one in this store: it is another request.
+ */
+export function linkCalled (profile: Profile, { profiler, warn }: Services): void {
+  const calls = listOf(dataOf(profile, 'http-client').calls).filter((call) => call.profile !== undefined)
+  if (calls.length === 0) return
+  const { token, time } = profile
+  setTimeout(() => {
+    for (const { profile: address, method, start } of calls) {
+      const began = Date.parse(time) + Number(start)
+      profiler.amend(String(address).slice(-token.length), (called) => {
+        const isCalled = called.method === method && Math.abs(Date.parse(called.time) - began) <= MAX_DIFFERENCE
+        return called.parent === undefined && called.token !== token && isCalled ? { ...called, parent: token } : called
+      }, true).catch((reason: unknown) => warn('A profile was not linked', reason))
+    }
+  }, CALLED_DELAY).unref()
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { attempt } from '../attempt.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import { textOfStack } from '../errors/stack-frame.js'
 import { recordingOf, requestContext } from '../lifecycle/request-state.js'
@@ -113,11 +114,8 @@ function note (level: LogLevel, message: string, stack: string | undefined): voi
 }
 
 function onUncaught (raised: unknown, origin: string): void {
-  try {
-    recordUncaught(raised, origin)
-  } catch {
-    // An error thrown here would replace the exception.
-  }
+  // An error thrown here would replace the exception.
+  attempt(() => recordUncaught(raised, origin))
 }
 
 function recordUncaught (raised: unknown, origin: string): void {

@@ -15,10 +15,8 @@ import { openConfiguration } from '../parts/config/index.js'
 import { doOwnWork } from '../parts/performance/event-loop.js'
 import { newToken, type Profile } from '../store/profile.js'
 import { buildProfile } from './build-profile.js'
-import { linkCalled } from './called-servers.js'
+import { linkCalled, flushLate, LateRecording } from './late.js'
 import { collectPolicy } from './collect-policy.js'
-import { flushLate, LateRecording } from './late.js'
-import { Recording, type Timing } from './recording.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -77,6 +75,10 @@ export function openProfiles (
     return isCollected(request, reply) && mayBeProfiled(request)
   }
 
+  function build (request: FastifyRequest, reply: FastifyReply, collected: Record<string, unknown>): Profile {
+    return buildProfile(request, reply, { maxBytes: profiler.maxProfileBytes, collected, config: configuration() })
+  }
+
   /** Queues the profile of a request, or again after a late error. */
   function queueProfile (request: FastifyRequest, reply: FastifyReply): void {
     if (!isProfiled(request, reply)) return release(request)
@@ -95,21 +97,25 @@ export function openProfiles (
     const token = tokenOf(request)
     const isDeferred = profiler.defer(token, () => {
       try {
-        const { maxProfileBytes: maxBytes } = profiler
-        const profile = doOwnWork(() =>
-          buildProfile(request, reply, { maxBytes, collected, config: configuration() }))
+        const profile = doOwnWork(() => build(request, reply, collected))
         if (isFirst) {
           profiler.trace?.(profile)
           linkCalled(profile, app.hindsight)
         }
-        contextOf(request).late ??= new LateRecording(
-          token, recording, maskOf(request), app.hindsight, lateRecording)
+        contextOf(request).late ??= new LateRecording(token, recording, maskOf(request), app.hindsight)
         return profile
       } finally {
         release(request)
       }
     })
     if (!isDeferred) release(request)
+  }
+
+  /** The address of the request's profile; null: it is not profiled, or the store loses profiles. */
+  function profileOf (request: FastifyRequest): ProfileAddress | null {
+    if (profiler.isFailing || !isProfiled(request)) return null
+    const token = tokenOf(request)
+    return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
   }
 
   // An exception in a listener of the response or of the process would end the process.
@@ -147,28 +153,27 @@ export function openProfiles (
     isProfiled,
     isProfiledOnSuccess,
     queue,
-    /** The address of the request's profile; null: it is not profiled, or the store loses profiles. */
-    profileOf (request: FastifyRequest): ProfileAddress | null {
-      if (profiler.isFailing || !isProfiled(request)) return null
-      const token = tokenOf(request)
-      return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
+    profileOf,
+    /**
+     * Sets `X-Debug-Token-Link`, the URL of the request's profile, and returns it; null: the request has no profile, or
+     * its client may not see the debug surface.
+     */
+    link (request: FastifyRequest, reply: FastifyReply): string | null {
+      const profile = profileOf(request)
+      if (profile === null || !app.hindsight.isDebugClient(request)) return null
+      reply.header('x-debug-token-link', profile.url)
+      return profile.url
     },
     /** The token that the profile of the request will have; null where its path or its route excludes it. */
     tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? tokenOf(request) : null,
     /** The profile until now of a request that has not ended. Collectors of the application have not run. */
-    unfinished: (request: FastifyRequest, reply: FastifyReply, collected: Record<string, unknown>): Profile =>
-      buildProfile(request, reply, { maxBytes: profiler.maxProfileBytes, collected, config: configuration() }),
+    unfinished: build,
     /** To be called when a response begins: the request that follows a redirect is its child. */
     rememberRedirect (request: FastifyRequest, reply: FastifyReply): void {
       const location = reply.getHeader('location')
       if (isRedirect(reply) && typeof location === 'string') redirects.remember(request, location, tokenOf(request))
     }
   }
-}
-
-// It must not reference the request.
-function lateRecording (timing: Timing): Recording {
-  return new Recording(timing)
 }
 
 function tokenOf (request: FastifyRequest): string {

@@ -25,7 +25,7 @@ import { alreadySent, endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
 import { openProfiles, release, type ProfileAddress } from './profiles.js'
 import type { Recording } from './recording.js'
-import { ageOf, MIN_AGE, oldRequests, waitingRequest, type WaitingRequest } from './waiting.js'
+import { MIN_AGE, oldRequests, waitingRequest, type WaitingRequest } from './waiting.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -85,7 +85,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (recording.isRecording) return
     const { timing } = recording
     recording.reply = reply
-    timing.startedTime = Math.round(Date.now() - (performance.now() - timing.startedAt))
+    timing.startedTime = Math.round(Date.now() - recording.age)
     recording.events = new EventRecorder(app.hindsight.lifecycle.slots, timing.startedAt, maskOf(request).header)
     recording.collect('performance', () => performanceRecord(recording))
     setCurrentCode(request, reply, 'route')
@@ -174,12 +174,12 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
 
   function end (request: FastifyRequest, reply: FastifyReply, ending: Ending): void {
     const recording = recordingOf(request)
-    const isOld = ageOf(recording) >= MIN_AGE
+    const isOld = recording.age >= MIN_AGE
     if (open.delete(request) && isOld && 'error' in ending) recording.collect('waiting', waitingOf(request, reply))
     recording.ending = ending
     recording.timing.endedAt = performance.now()
     recording.work?.end()
-    releaseWaits(recording)
+    if (recording.waits !== undefined) releaseWaits(recording)
     const error = 'error' in ending ? ending.error : undefined
     const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
     if (mode === 'full' && recording.isRecording && isClosed) request.log.info({ channel: 'request' }, error.message)
@@ -221,6 +221,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     fail,
     respond,
     addError,
+    link: (request: FastifyRequest, reply: FastifyReply): string | null => profiles?.link(request, reply) ?? null,
     /** The address of the request's profile; null: it is not profiled. */
     profileOf: (request: FastifyRequest): ProfileAddress | null => profiles?.profileOf(request) ?? null,
     /** The token that the profile of the request will have; null where it has none in any case. */

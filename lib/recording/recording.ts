@@ -87,8 +87,18 @@ export class Recording {
     this.isLate = ended !== undefined
   }
 
+  /** An empty recording of what happens after the response, which does not reference this one. */
+  afterResponse (): Recording {
+    return new Recording(this.timing)
+  }
+
   get raised (): unknown {
     return this.failure?.error
+  }
+
+  /** Milliseconds since the request arrived. */
+  get age (): number {
+    return performance.now() - this.timing.startedAt
   }
 
   /** Whether events, headers and log lines are recorded: at once, or since the request has failed. */

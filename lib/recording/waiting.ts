@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/request-target.js'
@@ -8,7 +7,6 @@ import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { sentencesOf, waitingOf, type Waiting } from '../parts/waiting/collector.js'
 import type { ProfileSummary } from '../store/profile.js'
-import type { Recording } from './recording.js'
 
 /** A request whose response has not ended, masked; `duration` is that until now. */
 export interface WaitingRequest
@@ -23,10 +21,6 @@ interface OldRequest { token: string, request: FastifyRequest, reply: FastifyRep
 export const MIN_AGE = 1_000
 const MAX_REQUESTS = 50
 
-export function ageOf ({ timing: { startedAt } }: Recording): number {
-  return performance.now() - startedAt
-}
-
 /** The old requests of a set. Event streams and other protocols are no requests that wait. */
 export function oldRequests (
   open: Iterable<FastifyRequest>, tokenOf: (request: FastifyRequest) => string | null
@@ -36,7 +30,7 @@ export function oldRequests (
     const recording = recordingOf(request)
     const { reply } = recording
     // They are in the order of their arrival.
-    if (ageOf(recording) < MIN_AGE || found.length >= MAX_REQUESTS) break
+    if (recording.age < MIN_AGE || found.length >= MAX_REQUESTS) break
     if (reply === null || isEndless(reply) || isUpgraded(request, reply)) continue
     const token = tokenOf(request)
     if (token !== null) found.push({ token, request, reply })
@@ -47,7 +41,7 @@ export function oldRequests (
 export function waitingRequest ({ token, request, reply }: OldRequest): WaitingRequest {
   const recording = recordingOf(request)
   const waiting = waitingOf(request, reply)
-  const duration = Math.round(ageOf(recording))
+  const duration = Math.round(recording.age)
   return {
     token,
     time: new Date(recording.timing.startedTime).toISOString(),

@@ -16,8 +16,10 @@ declare module '../recording/recording.js' {
   }
 }
 
-/** Calls of a stack. */
+/** Calls of a stack that begins with those of the application. */
 const MAX_CALLS = 50
+/** Calls of other stacks, which are those of Hindsight and Fastify: hooks have up to 50, and their text is long. */
+const MAX_OWN_CALLS = 10
 
 /** Why no route matched a request: an error to throw, or a redirect. */
 export type NoMatch = { error: Error } | { redirect: string }
@@ -108,5 +110,5 @@ function withSlash (path: string): string {
 }
 
 function create<E extends Error> (request: FastifyRequest, make: () => E): E {
-  return servicesOf(request).recording === 'none' ? withStackLimit(0, make) : make()
+  return withStackLimit(servicesOf(request).recording === 'none' ? 0 : MAX_OWN_CALLS, make)
 }

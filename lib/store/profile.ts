@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto'
+import createError from '@fastify/error'
+import { attempt } from '../attempt.js'
 import type { FlattenedException } from '../errors/exception.js'
-import type { LogRecord } from '../logs/log-record.js'
+import { withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 
 export const PROFILE_VERSION = 1
@@ -102,4 +104,44 @@ export function isNoise ({ values }: ProfileSummary): boolean {
 /** A random token. With 10,000 stored profiles, about one request in 1,700 replaces an older profile. */
 export function newToken (): string {
   return randomInt(0x1000000).toString(16).padStart(6, '0')
+}
+
+const InvalidProfileError = createError('HINDSIGHT_INVALID_PROFILE',
+  'The stored profile is not in the format of this version: "%s" must be %s.', 400)
+
+const TYPES = {
+  'a string': ['token', 'time', 'method', 'url', 'ip'],
+  'a number': ['duration', 'status'],
+  'an object': ['collectors'],
+  'a list of objects': ['exceptions', 'logs']
+} as const
+
+/**
+ * A stored profile, with a debug line for each listener that ran. Throws for data that are no profile: a store of the
+ * application may hold anything.
+ */
+export function readProfile (stored: Profile): Profile {
+  for (const [type, names] of Object.entries(TYPES)) {
+    const invalid = names.find((name) => typeNameOf(stored[name]) !== type)
+    if (invalid !== undefined) throw new InvalidProfileError(invalid, type)
+  }
+  makeConvertible(stored)
+  const logs = attempt(() => withNotifications(stored.logs, stored.events, Date.parse(stored.time)))
+  return logs === undefined ? stored : { ...stored, logs }
+}
+
+function typeNameOf (value: unknown): string {
+  if (Array.isArray(value)) {
+    return value.every((item) => typeNameOf(item) === 'an object') ? 'a list of objects' : 'a list'
+  }
+  return value === null ? 'null' : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
+}
+
+/** Without this, `String` throws for an object with a member `toString` or `valueOf`. */
+function makeConvertible (value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  if (Object.hasOwn(value, 'toString') || Object.hasOwn(value, 'valueOf')) {
+    Object.defineProperty(value, Symbol.toPrimitive, { value: () => JSON.stringify(value), configurable: true })
+  }
+  Object.values(value).forEach(makeConvertible)
 }

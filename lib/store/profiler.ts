@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import { LruMap } from 'toad-cache'
+import { attempt } from '../attempt.js'
 import { messageOf, read } from '../errors/thrown-value.js'
 import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'
-import { boundedRecord } from './bounds.js'
+import { boundedRecord } from './summary.js'
 import { newestOf } from './follow.js'
-import { TOKEN_PATTERN, type Profile, type ProfileSummary } from './profile.js'
+import { TOKEN_PATTERN, readProfile, type Profile, type ProfileSummary } from './profile.js'
 import type { Criteria } from './criteria.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage.js'
-import { readProfile } from './read-profile.js'
 import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
 
 declare module '../lifecycle/services.js' {
@@ -195,11 +195,8 @@ export class Profiler {
     // A store of the application may throw synchronously.
     const put = async (): Promise<void> => await this.#storage.put(records)
     if (records.length > 0) put().catch(() => {})
-    try {
-      this.#storage.settle?.(Math.max(0, deadline - performance.now()))
-    } catch {
-      // The other applications of the process write their profiles, too.
-    }
+    // The other applications of the process write their profiles, too.
+    attempt(() => this.#storage.settle?.(Math.max(0, deadline - performance.now())))
   }
 
   async close (): Promise<void> {

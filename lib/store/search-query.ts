@@ -4,7 +4,7 @@ import { parse as parseDuration } from '@lukeed/ms'
 import { parts as ownParts } from '../parts/index.js'
 import type { Criterion, Part } from '../parts/part.js'
 import type { Criteria } from './criteria.js'
-import { TOKEN_PATTERN } from './profile.js'
+import { TOKEN_PATTERN, type ProfileSummary } from './profile.js'
 import { SORTS, type SearchOptions } from './storage.js'
 
 const BadCriterionError = createError('HINDSIGHT_BAD_CRITERION', 'Invalid "%s": %s.', 400)
@@ -31,6 +31,13 @@ interface Field {
 export const PART_CRITERIA: Readonly<Record<string, Criterion>> = Object.fromEntries(ownParts
   .flatMap(({ search = {} }) => Object.entries(search))
   .filter((entry): entry is [string, Criterion] => typeof entry[1] === 'object'))
+
+/** The values of parts that lists show as text: those without a column. Names with a capital letter are not shown. */
+export function factsOf ({ values = {} }: ProfileSummary): string[] {
+  return Object.entries(values)
+    .filter(([name]) => name !== 'issues' && !/[A-Z]/.test(name) && PART_CRITERIA[name]?.column === undefined)
+    .map((value) => value.join(': '))
+}
 
 const MAX_TEXT = 500
 /** Words; text in quotes may have blanks. */

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { attempt } from '../attempt.js'
 import type { Profile, ProfileSummary } from './profile.js'
 import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
@@ -70,12 +71,8 @@ export class SqlStorage implements ProfileStorage {
   async get (token: string): Promise<Profile | undefined> {
     const sql = `select json from ${this.#profiles} where token = ?`
     const [row] = await this.#database.read(async (query) => await query(sql, [token]))
-    try {
-      return row && JSON.parse(String(row.json)) as Profile
-    } catch {
-      // Damage within a text, which the database does not detect.
-      return undefined
-    }
+    // Undefined, too, for damage within a text, which the database does not detect.
+    return attempt(() => row && JSON.parse(String(row.json)) as Profile)
   }
 
   async search (options: SearchOptions): Promise<ProfilePage> {
@@ -189,29 +186,25 @@ export class SqlStorage implements ProfileStorage {
   }
 
   #where (criteria: Criteria): { conditions: string[], values: Value[] } {
-    const { like } = this.#database
+    const { like, numberIn } = this.#database
     const [conditions, values]: [string[], Value[]] = [[], []]
-    for (const [column, operator, value, number] of conditionsOf(criteria)) {
-      const isPattern = operator === 'contains' || operator === 'matches'
-      if (number !== undefined) {
-        conditions.push(`${this.#database.numberIn(column, `\n${number}=`)} ${operator} ?`)
-        values.push(value)
-        continue
-      }
-      if (operator === 'mentions') {
-        const pattern = `%${escapeLike(String(value))}%`
-        conditions.push(`(${column} ${like} ? escape '!' or (${column} ${like} ? escape '!' and ${column} not like ?))`)
-        values.push(`${pattern}\n\n%`, pattern, '%\n\n%')
-        continue
-      }
-      conditions.push(isPattern ? `${column} ${like} ? escape '!'` : `${column} ${operator} ?`)
-      if (operator === 'contains') values.push(`%${escapeLike(String(value))}%`)
-      else values.push(isPattern ? escapeLike(String(value)).replaceAll('*', '%') : value)
+    const add = (condition: string, ...compared: Value[]): void => {
+      conditions.push(condition)
+      values.push(...compared)
     }
-    // A column may be null.
+    for (const [column, operator, value, number] of conditionsOf(criteria)) {
+      const text = escapeLike(String(value))
+      const isLike = `${column} ${like} ? escape '!'`
+      if (number !== undefined) add(`${numberIn(column, `\n${number}=`)} ${operator} ?`, value)
+      else if (operator === 'contains') add(isLike, `%${text}%`)
+      else if (operator === 'matches') add(isLike, text.replaceAll('*', '%'))
+      else if (operator === 'mentions') {
+        add(`(${isLike} or (${isLike} and ${column} not like ?))`, `%${text}%\n\n%`, `%${text}%`, '%\n\n%')
+      } else add(`${column} ${operator} ?`, value)
+    }
     for (const excluded of (criteria.not ?? []).map((one) => this.#where(one))) {
-      conditions.push(`(${excluded.conditions.join(' and ')}) is not true`)
-      values.push(...excluded.values)
+      // A column may be null.
+      add(`(${excluded.conditions.join(' and ')}) is not true`, ...excluded.values)
     }
     return { conditions, values }
   }

@@ -1,7 +1,7 @@
 import { isBuiltin } from 'node:module'
 import { resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { extension } from '../require.js'
+import { extension, place } from '../require.js'
 import { StorageClosedError, StorageUnusableError, type ProfileStorage, type StorageBounds } from './storage.js'
 import type { Call, Reply } from './sqlite/worker.js'
 
@@ -68,7 +68,7 @@ class DatabaseThread {
   #start (): Worker {
     this.#posted = 0
     this.#answered = new Int32Array(new SharedArrayBuffer(8))
-    const started = new Worker(new URL('./sqlite/worker-entry.js', import.meta.url), {
+    const started = new Worker(new URL('./store/sqlite/worker-entry.js', place), {
       name: 'hindsight-storage',
       workerData: { worker: `./worker${extension}`, answered: this.#answered },
       // Without the options and preloads of the application.

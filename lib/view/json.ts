@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { attempt } from '../attempt.js'
 
 /** Characters that end a line, or that hide or reorder the text around them. */
 export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu
@@ -20,11 +21,8 @@ export function visibleJson (value: unknown, indent = 0): string {
 
 /** JSON of any value. Values without a form in JSON become text; a value that cannot be serialized is inspected. */
 export function safeJson (value: unknown, indent = 0): string {
-  try {
-    return JSON.stringify(value, replacer, indent) ?? inspected(value)
-  } catch {
-    return JSON.stringify(inspected(value))
-  }
+  return attempt(() => JSON.stringify(value, replacer, indent) ?? inspected(value), () =>
+    JSON.stringify(inspected(value)))
 }
 
 function replacer (_key: string, value: unknown): unknown {
@@ -38,9 +36,6 @@ function replacer (_key: string, value: unknown): unknown {
 /** Any value as bounded text. Strings stay as they are. */
 export function inspected (value: unknown): string {
   if (typeof value === 'string') return value
-  try {
-    return inspect(value, { depth: 3, maxArrayLength: 20, maxStringLength: 2_000, breakLength: 100 })
-  } catch {
-    return '[a value that cannot be read]'
-  }
+  const limits = { depth: 3, maxArrayLength: 20, maxStringLength: 2_000, breakLength: 100 }
+  return attempt(() => inspect(value, limits), () => '[a value that cannot be read]')
 }

@@ -5,8 +5,7 @@ import type { Called } from '../../lib/parts/http-client/index.js'
 import { profileAddress } from '../../lib/parts/http-client/outgoing.js'
 import type { Part } from '../../lib/parts/part.js'
 import { dataOf, listOf, timelineOf } from '../../lib/parts/read.js'
-import type { Profile } from '../../lib/store/profile.js'
-import { readProfile } from '../../lib/store/read-profile.js'
+import { readProfile, type Profile } from '../../lib/store/profile.js'
 import type { Fields } from './responses.js'
 
 /** Milliseconds. */

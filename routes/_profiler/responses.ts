@@ -31,8 +31,13 @@ export function routeOptions ({ hindsight }: FastifyInstance, name: string) {
   return { config, ...hindsight.debug && { logLevel: 'silent' as const } }
 }
 
-/** Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. */
+/**
+ * Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. In debug mode
+ * the requests take no id of the application.
+ */
 export function isolate (app: FastifyInstance): void {
+  let requests = 0
+  if (app.hindsight.debug) app.setGenReqId(() => `page-${++requests}`)
   app.addHook('onRequest', async function refuseOtherSites (request, reply) {
     // Pages replace this policy.
     reply.headers(ISOLATION).header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")

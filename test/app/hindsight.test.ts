@@ -7,7 +7,8 @@ import fastifySession from '@fastify/session'
 import Fastify, { type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
-import { hindsight, preload } from '../../app/hindsight.js'
+import { hindsight } from '../../app/hindsight.js'
+import { preload } from '../../app/observe.js'
 import { expected, OPTIONS } from '../../lib/check-options.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import { asides, connection, place } from '../lib/store/support.js'
@@ -318,7 +319,10 @@ inBothModes('with a store of another version requests are answered, and the page
   t.same(asides(path), [])
 })
 
-inBothModes('the error of a wrong option shows no call of Hindsight', async (t, build) => {
+inBothModes('the error of a wrong option shows the calls of its registration, and none of Hindsight', async (t, build) => {
   const error = await build(undefined, { debugg: true } as object).catch((error: unknown) => error as Error)
-  t.match(error, { message: 'Unknown option "debugg"; did you mean "debug"?', stack: /^Error: Unknown option "debugg"; did you mean "debug"\?$/ })
+  const [message, ...calls] = String((error as Error).stack).split('\n')
+  t.equal(message, 'Error: Unknown option "debugg"; did you mean "debug"?')
+  t.match(calls[0], /test\/support\/modes\.ts:\d+/)
+  t.notMatch(calls.join('\n'), /(?<!test)\/(?:app|lib)\//)
 })

@@ -5,7 +5,8 @@ import { connect } from 'node:http2'
 import { text } from 'node:stream/consumers'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { hindsight, preload } from '../../app/hindsight.js'
+import { hindsight } from '../../app/hindsight.js'
+import { preload } from '../../app/observe.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import { listen, profileOf } from '../support/app.js'
 
@@ -21,7 +22,8 @@ const OPTIONS: HindsightOptions = { debug: true, profiler: { storage: 'memory' }
 
 /** An application with hooks that are added before the plugin. */
 async function application (
-  t: Test, by: 'plugin' | 'preload' | 'full', server: object = {}, declare: (app: FastifyInstance) => void = () => {}
+  t: Test, by: 'plugin' | 'preload' | 'full', server: object = {}, declare: (app: FastifyInstance) => void = () => {},
+  options: HindsightOptions = {}
 ): Promise<Observed> {
   const lines: string[] = []
   const ran: string[] = []
@@ -31,7 +33,7 @@ async function application (
   app.addHook('onRequest', async ({ id }) => { ran.push(`onRequest ${id}`) })
   app.addHook('onResponse', async ({ id }) => { ran.push(`onResponse ${id}`) })
   if (by === 'plugin') await app.register(hindsight, OPTIONS)
-  if (by === 'full') await app.register(hindsight, { ...OPTIONS, lifecycle: 'full', session: false })
+  if (by === 'full') await app.register(hindsight, { ...OPTIONS, lifecycle: 'full', session: false, ...options })
   app.get('/', async (request) => request.id)
   declare(app)
   t.teardown(() => app.close())
@@ -105,11 +107,19 @@ for (const by of ['plugin', 'preload', 'full'] as const) {
   })
 }
 
-t.test('injected requests for pages leave no line in full mode', async (t) => {
-  const { app, lines } = await application(t, 'full')
-  lines.length = 0
-  for (const path of ['/_profiler/', '/_profiler/ffffff', '/_wdt/ffffff']) await app.inject(path)
-  t.same(lines, [])
+t.test('pages leave no line and take no request id in full mode, where requests reach the application', async (t) => {
+  const paths = ['/_profiler/', '/_profiler/ffffff', '/_wdt/ffffff']
+  for (const security of [undefined, { providers: { people: { users: [] } }, firewalls: [{ name: 'all', authenticators: { basic: true } }] }]) {
+    let count = 0
+    const { app, lines } = await application(t, 'full', { genReqId: () => `own-${++count}` }, undefined, security && { security })
+    const port = await listen(app)
+    lines.length = 0
+    for (const path of paths) {
+      t.equal((await app.inject(path)).statusCode, (await read(port, path))[0], path)
+    }
+    t.same([lines, count], [[], 0])
+    t.equal((await read(port, '/'))[1], 'own-1')
+  }
 })
 
 t.test('clients that may not see the pages are answered by the application, and logged', async (t) => {

@@ -2,7 +2,8 @@ import t from 'tap'
 import Fastify from 'fastify'
 import fp from 'fastify-plugin'
 import { preloadOptions } from '../../app/environment.js'
-import { hindsight, preload } from '../../app/hindsight.js'
+import { hindsight } from '../../app/hindsight.js'
+import { preload } from '../../app/observe.js'
 import { profileOf } from '../support/app.js'
 
 t.test('the options of the preload come from the environment, and enable no listener', async (t) => {

@@ -5,8 +5,7 @@ import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { COMMANDS, execute } from '../../cli/run.js'
 import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
-import type { Profile } from '../../lib/store/profile.js'
-import { readProfile } from '../../lib/store/read-profile.js'
+import { readProfile, type Profile } from '../../lib/store/profile.js'
 import { openStorage } from '../../lib/store/open.js'
 import { recordOf } from '../../lib/store/summary.js'
 import { failure, profile, tokens } from '../lib/parts/fixture.js'
@@ -160,6 +159,33 @@ t.test('list --issues finds profiles with an error or a warning', async (t) => {
   t.equal((await hindsight(slow, ['queries', '000007'])).code, 2)
   t.match(await hindsight(dataDir, ['list', '--issues', '--token', '000001']), { code: 0, out: 'No stored profile matches.\n' })
   t.equal((await hindsight(dataDir, ['list'])).code, 0)
+})
+
+t.test('list and tail name what the parts have found, on lines of the terminal', async (t) => {
+  const long = profile('000002', { url: `http://127.0.0.1:3000/orders?${'filter[city]=Amsterdam&'.repeat(20)}page=7` })
+  const all = [withQueries('000001'), long, failure('000003', { exceptions: [], status: 500 })]
+  const dataDir = await stored(t, all)
+  const found = /^ {2}000001 {2}200 .* GET \/robots\.txt\n {2}n\+1: yes\n/m
+  t.match((await hindsight(dataDir, ['list'])).out, found)
+  t.match(JSON.parse((await hindsight(dataDir, ['list', '--json'])).out).profiles[2], { values: { 'n+1': 'yes' } })
+  let text = ''
+  // Nothing else ends the command.
+  function write (line: string): boolean {
+    text += stripVTControlCharacters(line)
+    if (found.test(text) && text.includes('page=7')) throw new Error('closed')
+    return true
+  }
+  const out = Object.assign(new PassThrough(), { isTTY: true, columns: 80, hasColors: () => true, write })
+  const state = { ended: false }
+  const ended = execute(['tail', '--data-dir', dataDir], out, new PassThrough()).finally(() => { state.ended = true })
+  const store = await openStorage({ dataDir })
+  while (!state.ended) {
+    await store.put(all.map(recordOf))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  await store.close()
+  await ended
+  t.same(text.split('\n').filter((line) => line.length > 80), [])
 })
 
 t.test('headers prints the code that set each header', async (t) => {

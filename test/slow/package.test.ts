@@ -66,7 +66,7 @@ t.test('the package has exactly the files that it needs', async (t) => {
   const entries = Object.values(exports).flatMap(({ import: esm, require: cjs }) => esm === undefined ? [] : [esm.default, cjs.default, cjs.types])
   const needed = [
     ...entries.map((path) => path.slice(2)), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'bin/fastify-hindsight.js',
-    'dist/lib/store/sqlite/worker.js', 'dist/lib/store/sqlite/worker-entry.js', 'dist/routes/_profiler/index.js'
+    'dist/lib/store/sqlite/worker.js', 'dist/lib/store/sqlite/worker-entry.js'
   ]
   for (const path of needed) t.ok(paths.includes(path), path)
   const allowed = new RegExp([
@@ -79,11 +79,26 @@ t.test('the package has exactly the files that it needs', async (t) => {
   t.same(linked.filter((path) => !paths.includes(path)), [], 'each link of the README leads to a file of the package')
 })
 
-t.test('compiled files keep the line numbers of their source', async (t) => {
+t.test('frames of the package lead to readable code, with the names and comments of its source', async (t) => {
   const { stdout } = await run(process.execPath, [join(consumer, 'stack.mjs')], { cwd: consumer })
-  const [, file = '', line = ''] = /fastify-hindsight\/dist\/(\S+)\.js:(\d+)/.exec(stdout) ?? []
-  const source = readFileSync(join(ROOT, `${file}.ts`), 'utf8').split('\n')[Number(line) - 1]
-  t.match(source, /throw new Error\(/)
+  const [, file = '', line = ''] = /fastify-hindsight\/(dist\/\S+\.js):(\d+)/.exec(stdout) ?? []
+  const code = readFileSync(join(installed, file), 'utf8').split('\n')
+  t.match(code[Number(line) - 1], /throw new Error\(/)
+  const before = code.slice(0, Number(line)).findLast((text) => text.startsWith('/**'))
+  t.ok(readFileSync(join(ROOT, 'lib/check-options.ts'), 'utf8').includes(before ?? 'none'), `${before ?? ''}`)
+})
+
+t.test('a start with the plugin loads few files of the package', async (t) => {
+  const files = async (environment: string): Promise<string[]> => {
+    const env = { ...process.env, NODE_ENV: environment }
+    const { stdout } = await run(process.execPath, [join(consumer, 'loaded.cjs')], { cwd: consumer, env })
+    return JSON.parse(stdout) as string[]
+  }
+  const debug = await files('development')
+  t.ok(debug.length > 3 && debug.length < 20, debug.join(' '))
+  const production = await files('production')
+  t.ok(production.length > 1 && production.length < 8, production.join(' '))
+  t.notMatch(production.join(' '), /observe/)
 })
 
 t.test('publint and attw report no problem', async (t) => {
@@ -175,6 +190,13 @@ for (const [name, file, ...preload] of [
     t.same(JSON.parse(stdout), { list: 200, status: 500, page: true, token: true, stored: 500 })
   })
 }
+
+t.test('a wrong option has the place where CommonJS registers the package', async (t) => {
+  const source = "const app = require('fastify')()\napp.register(require('fastify-hindsight'), { profler: 1 })\napp.ready()\n"
+  writeFileSync(join(consumer, 'wrong.cjs'), source)
+  const { stderr } = await run(process.execPath, ['wrong.cjs'], { cwd: consumer }).catch((error: unknown) => error as { stderr: string })
+  t.match(stderr, /Error: Unknown option "profler"; did you mean "profiler"\?\n {4}at .*wrong\.cjs:2:5/)
+})
 
 t.test('the package stores profiles in SQLite, and its command reads them', async (t) => {
   const library = join(consumer, 'node_modules/@photostructure/sqlite')

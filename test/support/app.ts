@@ -8,7 +8,7 @@ import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import type { ServerSettings } from '../../app/server-options.js'
 import type { ListenerEvent } from '../../lib/lifecycle/events.js'
-import { profilerSettings } from '../../lib/recording/collect-policy.js'
+import { profilerSettings } from '../../app/begin.js'
 import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import type { Profile } from '../../lib/store/profile.js'
 

@@ -38,9 +38,8 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   })
   const cookies = await collectHooks(app, fastifyCookie as never, {}, { name: '@fastify/cookie' })
   const options = { ...settings, cookieName, rolling, store, secret, saveUninitialized: false, cookie }
-  const { onRequest = [], onSend = [] } = Object.fromEntries(
-    await collectHooks(app, fastifySession as never, options, { name: 'hindsight/session', ownDecorators: ['session'] })
-  )
+  const { onRequest = [], onSend = [] } = await collectHooks(
+    app, fastifySession as never, options, { name: 'hindsight/session', ownDecorators: ['session'] })
 
   function use (request: FastifyRequest): unknown {
     const state = stateOf(request)
@@ -89,11 +88,11 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
 
   // The hooks of @fastify/cookie call back synchronously.
   function parseCookies (request: FastifyRequest, reply: FastifyReply): void {
-    runHooks(cookies.get('onRequest') ?? [], request, reply)
+    runHooks(cookies.onRequest ?? [], request, reply)
   }
 
   function setCookies (request: FastifyRequest, reply: FastifyReply): void {
-    runHooks(cookies.get('onSend') ?? [], request, reply, null)
+    runHooks(cookies.onSend ?? [], request, reply, null)
   }
 
   /** `isEager`: whether sessions are read in the slot of the listener, and not when they are first used. */

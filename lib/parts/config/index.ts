@@ -66,12 +66,20 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
     const { session, ...others } = options as { session?: unknown }
     const text = JSON.stringify([shown, mask.value(others), mask.value(session), app.initialConfig])
     const id = createHash('sha256').update(text).digest('hex').slice(0, 12)
-    const dependencies = debug ? dependenciesOf(folder).join(' ') : ''
+    const dependencies = debug ? loadedDependencies(folder) : ''
     const known = { ...revision !== undefined && { revision }, ...dependencies !== '' && { dependencies } }
     return { id, ...shown, machine: hostname(), ...known }
   }
 
   return () => (summary ??= summarize())
+}
+
+let loaded: { folder: string, dependencies: string } | undefined
+
+/** What the process has loaded stays the same. To read the manifests takes a millisecond, for each test of a suite. */
+function loadedDependencies (folder: string): string {
+  if (loaded?.folder !== folder) loaded = { folder, dependencies: dependenciesOf(folder).join(' ') }
+  return loaded.dependencies
 }
 
 /** The version of this package. */

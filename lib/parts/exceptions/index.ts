@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { attempt } from '../../attempt.js'
 import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
-import { rejectedCard, rejectedTable } from '../../error-page/rejected-input.js'
+import { rejectedCard, rejectedTable } from '../../error-page/render-request.js'
 import { exceptionParts, rejectedParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
 import { mainCause } from '../../errors/root-cause.js'

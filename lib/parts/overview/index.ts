@@ -59,12 +59,14 @@ export function outcomeSentence (profile: Profile): string {
     : ` The ${endingName(ended)} ` + (ended.outcome === 'raised' ? 'raised an error.' : 'sent the response.')
   const last = exceptions.at(-1)
   const cause = mainCause(profile)
-  if (last === undefined || cause === null) {
-    return `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${milliseconds(duration)}.${by}`
-  }
+  const outcome = `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${milliseconds(duration)}`
+  if (last === undefined || cause === null) return `${outcome}.${by}`
   const [root = last] = exceptions
-  if (root === last) return `${errorText({ ...last, message: cause.message })}.${by}`
-  return `${errorText(last)}. Its root cause is ${errorText(root)}.${by}`
+  const errors = root === last
+    ? errorText({ ...last, message: cause.message })
+    : `${errorText(last)} Its root cause is ${errorText(root)}`
+  // The error came after the response, or the application has handled it.
+  return `${status < 400 ? `${outcome}, and an error was recorded: ` : ''}${errors}${by}`
 }
 
 /** The event that raised an error, or else the one that answered. */
@@ -84,7 +86,8 @@ function errorText (exception: FlattenedException): string {
   const { name, message } = exception
   const frame = firstOwnFrame([exception])
   const where = frame === undefined ? '' : ` (${placeOf(`${frame.file}:${frame.line}`, null).shown})`
-  return `${visibleLine(`${name}: ${message}`).slice(0, MAX_MESSAGE).replace(/\.$/, '')}${where}`
+  const text = visibleLine(`${name}: ${message}`).slice(0, MAX_MESSAGE).replace(/\.$/, '') + where
+  return /[!?]$/.test(text) ? text : `${text}.`
 }
 
 // A handler waits for its outgoing calls: the slowest one is shown, too.

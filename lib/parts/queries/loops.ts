@@ -118,9 +118,9 @@ function isSearch (group: readonly Traced[]): boolean {
 function isChain (group: readonly Traced[]): boolean {
   return group.slice(1).every((query, i) => {
     const before = group[i] as Traced
-    const [given, former] = [query, before].map(({ parameters }) => valuesIn(parameters))
+    const given = valuesIn(query.parameters)
     return endOf(before) <= query.start &&
-      valuesIn(rowOf(before)).some((value) => given?.includes(value) === true && former?.includes(value) === false)
+      valuesIn(rowOf(before)).some((value) => given.includes(value) && !valuesIn(before.parameters).includes(value))
   })
 }
 

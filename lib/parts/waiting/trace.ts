@@ -86,8 +86,7 @@ export function isTracing (): boolean {
 
 /** Releases the waits of a request that is over. */
 export function releaseWaits (recording: Recording): void {
-  if (recording.waits === undefined) return
-  for (const id of recording.waits.keys()) owners.delete(id)
+  for (const id of recording.waits?.keys() ?? []) owners.delete(id)
   recording.waits = undefined
 }
 

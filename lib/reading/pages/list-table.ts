@@ -2,7 +2,7 @@ import { visibleLine, counted } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
 import { isFollow, isNoise, type ProfileSummary } from '../../store/profile.js'
-import { DEFAULT_LIMIT, PART_CRITERIA } from '../../store/search-query.js'
+import { DEFAULT_LIMIT, factsOf, PART_CRITERIA } from '../../store/search-query.js'
 import { age, bytes, milliseconds, note, scrollable, statusBadge, table } from '../../view/components.js'
 import type { WaitingRequest } from '../../recording/waiting.js'
 import type { PageOptions } from './layout.js'
@@ -139,7 +139,7 @@ function row (
   const steps = Math.round(STEPS * duration / longest) || 0
   return html`<tr!${names && ` class="${names}"`}>
 <td><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">` +
-    html`!${statusBadge(status)}</td><td>${cut(method)}</td><td class="text">!${toggle}${cut(target)}!${details}</td>` +
+    html`!${statusBadge(status)}</td><td>${cut(method)}</td><td class="text">${cut(target)}!${toggle}!${details}</td>` +
     html`!${columns.map(({ name, index }) => html`<td class="c!${index}">${cell(profile, name)}</td>`)}
 <td class="duration!${steps > 0 ? ` d${steps}` : ''}">${milliseconds(duration)}</td><td>!${age(time)}</td>
 <th scope="row"><a href="${token}">${token}</a>!${pinned ? star : ''}</th></tr>`
@@ -162,15 +162,12 @@ function cut (text: string): string {
 }
 
 function remarks (profile: ProfileSummary): string {
-  const { exception, warnings, parent, values: { issues: _, ...values } = {} } = profile
+  const { exception, warnings, parent } = profile
   if (isNoise(profile)) return ''
   const remark = exception !== null
     ? html`<p>${cut(exception)}</p>`
     : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
-  // Names with a capital letter are not shown.
-  const shown = Object.entries(values)
-    .filter(([name]) => !/[A-Z]/.test(name) && PART_CRITERIA[name]?.column === undefined)
-  const facts = shown.map((value) => html`<div class="facts">${cut(value.join(': '))}</div>`)
+  const facts = factsOf(profile).map((fact) => html`<div class="facts">${cut(fact)}</div>`)
   const relation = isFollow(profile) ? 'redirected from' : 'sub-request of'
   const cause = parent == null ? '' : html`<div class="parent-line">${relation} <code>${parent}</code></div>`
   return remark + facts.join('') + cause

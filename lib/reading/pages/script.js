@@ -46,21 +46,29 @@ if (live !== null) {
   let source = null
   let isOutdated = false
 
-  // Replaces the rows by the newest, unless the list is paused or scrolled, or a row is selected, expanded, focused or
-  // pressed.
-  const refresh = async function () {
+  // Whether the list is paused or scrolled, or a row is selected, expanded, focused or pressed.
+  const isKept = function () {
     const isScrolled = results.getBoundingClientRect().top < 0
-    const isInUse = isScrolled || results.querySelector(':checked, :focus, :active') !== null
+    return source === null || isScrolled || results.querySelector(':checked, :focus, :active') !== null
+  }
+
+  // Replaces the rows by the newest.
+  const refresh = async function () {
     // The durations of requests that have not ended change.
     if (results.querySelector('.waiting') !== null) isOutdated = true
-    if (source === null || !isOutdated || isInUse) return
+    if (!isOutdated || isKept()) return
     isOutdated = false
     const response = await fetch(location.href, { headers: { accept: 'text/html' } })
     if (!response.ok) return
     const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    // The list may have been used during the request.
+    if (isKept()) {
+      isOutdated = true
+      return
+    }
     results.replaceChildren(...page.querySelector('.results').childNodes)
     document.querySelector('link[rel=icon]').href = page.querySelector('link[rel=icon]').getAttribute('href')
-    if (source !== null) state.textContent = 'Waiting for requests'
+    state.textContent = 'Waiting for requests'
   }
 
   const follow = function (isOn) {

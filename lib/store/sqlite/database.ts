@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'n
 import { setTimeout as sleep } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { attempt } from '../../attempt.js'
 import { readText, require } from '../../require.js'
 import { withoutNul, type Query, type Row, type SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
@@ -212,12 +213,4 @@ function identityOf (path: string): string | null {
 function isExiting (): boolean {
   const { answered = new Int32Array(2) } = (workerData ?? {}) as { answered?: Int32Array }
   return Atomics.load(answered, 1) === 1
-}
-
-function attempt (work: () => void): void {
-  try {
-    work()
-  } catch {
-    // The caller continues in both cases.
-  }
 }

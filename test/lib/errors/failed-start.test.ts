@@ -6,8 +6,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import Fastify, { type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import t from 'tap'
-import { placeOfFailedStart, withoutOwnCalls } from '../../../lib/errors/failed-start.js'
-import { inBothModes } from '../../support/modes.js'
+import { placeOfFailedStart, withRegistration } from '../../../lib/errors/failed-start.js'
+import { hindsight } from '../../../app/hindsight.js'
+import { inBothModes, MODES } from '../../support/modes.js'
 
 const THIS = fileURLToPath(import.meta.url)
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'hindsight-start-')))
@@ -88,9 +89,24 @@ inBothModes('a plugin that Fastify refuses has the place of its function, where 
 t.test('errors of Hindsight for the application lose their calls, and no others', (t) => {
   const refusal = new Error('registered twice', { cause: 1 })
   refusal.stack = `Error: registered twice\n    at begin (${join(import.meta.dirname, '../../../app/hindsight.ts')}:50:11)`
-  const shown = withoutOwnCalls(refusal) as Error
+  const shown = withRegistration(refusal, []) as Error
   t.equal(shown.stack, 'Error: registered twice')
   t.equal(shown.cause, 1)
-  for (const other of [new Error('of the application'), new TypeError('a fault'), 'a text']) t.equal(withoutOwnCalls(other), other)
+  for (const other of [new Error('of the application'), new TypeError('a fault'), 'a text']) t.equal(withRegistration(other, [new Error()]), other)
   t.end()
+})
+
+t.test('what Hindsight refuses has the place where it is registered', async (t) => {
+  for (const lifecycle of MODES) {
+    const [app, first, second] = [Fastify(), Fastify(), Fastify()]
+    const error = await raised(async () => { await app.register(hindsight, { lifecycle, trustedHosts: 3 } as never) })
+    t.match(error, { message: 'Option "trustedHosts" must be an array, not a number' })
+    t.equal(placeOfFailedStart(error), placeOfText('await app.register(hindsight, {'))
+    t.notMatch((error as Error).stack, /app.hindsight\.ts|avvio/)
+    first.register(hindsight, { lifecycle, debug: 1 } as never)
+    second.register(hindsight)
+    t.equal(placeOfFailedStart(await raised(() => first.ready())), '', 'which one of two is not certain')
+    await second.ready()
+    await second.close()
+  }
 })

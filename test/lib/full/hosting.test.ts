@@ -22,7 +22,7 @@ t.test('hooks of a hosted plugin are collected, and its decorators remain', asyn
   app.get('/', () => 'x')
   t.equal((await app.inject('/')).statusCode, 200)
   t.equal(ran, 0)
-  t.same([...hooks].map(([name, list]) => [name, list.length]), [['onRequest', 2], ['onSend', 1]])
+  t.same(Object.entries(hooks).map(([name, list]) => [name, list.length]), [['onRequest', 2], ['onSend', 1]])
   t.same([app.hasDecorator('fromPlugin'), app.hasRequestDecorator('kept'), app.hasRequestDecorator('withheld')], [true, true, false])
   t.equal((await app.inject('/theirs')).statusCode, 404)
   t.ok(app.hasPlugin('hosted-plugin'))

@@ -181,3 +181,19 @@ inBothModes('a hijacked reply has the data of its response', async (t, build) =>
   const { collectors } = await profileFor(app, '/hijacked')
   t.match(collectors.response, { status: 201, headers: { 'x-own': '1' } })
 })
+
+inBothModes('many requests that a client has sent at once add no warning of their connection', async (t, build) => {
+  const warnings: string[] = []
+  const onWarning = ({ message }: Error): void => { warnings.push(message) }
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  const app = await build((app) => app.get('/', async () => { await sleep(20); return 'complete' }))
+  const socket = net.connect(await listen(app), '127.0.0.1').setEncoding('latin1')
+  let received = ''
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(30))
+  for await (const text of socket) {
+    received += text
+    if (received.split('complete').length === 31) break
+  }
+  t.same(warnings.filter((message) => message.includes('MaxListeners') || message.includes('leak')), [])
+})

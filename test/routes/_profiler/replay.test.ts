@@ -8,6 +8,8 @@ import type { HindsightOptions } from '../../../lib/options.js'
 import { replay } from '../../../lib/reading/replay/replay.js'
 import { storedRequest } from '../../../lib/reading/replay/stored-request.js'
 import { MemoryStorage } from '../../../lib/store/memory.js'
+import { openStorage } from '../../../lib/store/open.js'
+import { recordOf } from '../../../lib/store/summary.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { requested } from '../../lib/reading/formats/stored.js'
 import { sample } from '../../lib/parts/sample.js'
@@ -328,8 +330,9 @@ inBothModes('the command sends the request through the service', async (t, build
   const app = await build(declare)
   const url = `http://127.0.0.1:${await listen(app)}`
   const { token } = await profileOf(app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' } }))
-  const command = async (...args: string[]): Promise<{ code: number, out: string, err: string }> => {
-    const [out, err] = [new PassThrough(), new PassThrough()]
+  const command = async (...args: string[]): Promise<{ code: number, out: string, err: string }> => await commandAt({}, ...args)
+  const commandAt = async (screen: object, ...args: string[]): Promise<{ code: number, out: string, err: string }> => {
+    const [out, err] = [Object.assign(new PassThrough(), screen), new PassThrough()]
     const code = await execute(['replay', ...args], out, err)
     return { code, out: String(out.read() ?? ''), err: String(err.read() ?? '') }
   }
@@ -341,6 +344,18 @@ inBothModes('the command sends the request through the service', async (t, build
   t.match(orders[1], { body: { amount: 2, password: 'a=b' } })
   const { out } = await command(token, '--url', url, '--yes', '--json')
   t.match(JSON.parse(out), { replayOf: token, status: 200 })
+  const path = `/missing?${'filter[city]=Amsterdam&'.repeat(20)}page=7`
+  const refused = await profileOf(app, await app.inject({ url: path, headers: { 'x-long': 'a value '.repeat(20) } }))
+  const narrow = await commandAt({ isTTY: true, columns: 80 }, refused.token, '--url', url)
+  t.match(narrow, { code: 2, out: /^A [0-9a-f]{6} {2}404 .*…/ })
+  t.same(narrow.out.split('\n').filter((line) => line.length > 80), [], '80 columns')
+  const dataDir = testdir(t)
+  const store = await openStorage({ dataDir })
+  const address = { url: `${url.replace('127.0.0.1', 'localhost')}/orders` }
+  await store.put([sample(), { ...sample(), token: '000001', ...address }, { ...sample(), token: '000002', url: 'http://localhost:80/' },
+    { ...sample(), token: '000003', url: 'https://shop.example:8443/' }].map(recordOf))
+  await store.close()
+  t.match(await command(refused.token, '--data-dir', dataDir), { code: 2, out: /^A / }, 'the service of the newest request on this machine')
   for (const [args, message] of [
     [['x', '--url', url], /The service answered 404: Token "x" was not found\./],
     [['ffffff', '--url', url], /The service answered 404: Token "ffffff" was not found\./],

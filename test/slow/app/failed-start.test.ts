@@ -7,6 +7,7 @@ import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { chromium } from '../../support/browser.js'
 import { testdir } from '../../support/folder.js'
 import { takePort } from '../../support/ports.js'
 import { devCommand, run, startCommand, type Command } from '../../support/process.js'
@@ -82,23 +83,28 @@ t.test('a thrown text has no place: nothing public leads to it', async (t) => {
   t.match(preload?.stderr, /^no database$/m)
 })
 
-t.test('a start that Hindsight refuses shows none of its own code', async (t) => {
+t.test('a start that Hindsight refuses shows the call that registers it, and none of its own code', async (t) => {
   const registered = testdir(t, {
     'twice.ts': "import Fastify from 'fastify'\nimport hindsight from '#start/app/index.js'\nawait Fastify().register(hindsight, {})\n".replace('#start', ROOT)
   })
-  for (const [args, env, message] of [
-    [[...REGISTER, join(registered, 'twice.ts')], {}, 'fastify-hindsight is registered twice'],
-    [['--import=tsx', join(registered, 'twice.ts')], { NODE_ENV: 'test' }, ''],
-    [[...REGISTER, join(registered, 'twice.ts')], { PROFILER: 'some' }, 'Environment: PROFILER must be "all", "errors" or "off", not "some"']
+  const file = join(registered, 'twice.ts')
+  const place = `${relative(ROOT, file)}:3\n`
+  for (const [args, env, message, stderr] of [
+    [[...REGISTER, file], {}, 'fastify-hindsight is registered twice', new RegExp(`^${place}[^]*\n {4}at .*${file}:3:17`)],
+    [['--import=tsx', file], { NODE_ENV: 'test' }, '', /^$/],
+    [[...REGISTER, file], { PROFILER: 'some' }, 'Environment: PROFILER must be "all", "errors" or "off", not "some"', /^(?![^]*\n {4}at )/]
   ] as const) {
     const started = run(t, { args: [...args], env: {} }, env)
     t.equal(await started.exit(), message === '' ? 0 : 1)
     t.match(started.stderr, message)
-    t.notMatch(started.stderr, /hindsight\.ts|environment\.ts|^ {4}at /m)
+    t.match(started.stderr, stderr)
+    t.notMatch(started.stderr, /hindsight\.ts|environment\.ts/)
   }
 })
 
-t.test('under npm run dev the browser shows the failure until the next change', { timeout: 120_000 }, async (t) => {
+t.test('under npm run dev the browser shows the failure until the next change, and then the page', { timeout: 120_000 }, async (t) => {
+  const browser = await chromium(t)
+  if (browser === undefined) return
   // tsx does not watch folders with a dot.
   const outside = mkdtempSync(join(tmpdir(), 'hindsight-start-'))
   t.teardown(() => rmSync(outside, { recursive: true }))
@@ -132,7 +138,11 @@ t.test('under npm run dev the browser shows the failure until the next change', 
   t.match(page.replace(/<[^>]*>/g, ''), 'app.get(&#39;/a&#39;, () =', 'its source')
   t.match(await until('/fixed', 500), 'The application could not start', 'any path has it')
   t.match(output, `${file}:3\n`)
+  t.match(page, '<noscript><meta http-equiv="refresh" content="2"></noscript>')
+  const shown = await browser.newPage()
+  await shown.goto(`http://127.0.0.1:${port}/fixed`)
   writeFileSync(file, "export default async (app) => {\n  app.get('/fixed', async () => 'fixed')\n}\n")
+  await shown.getByText('fixed', { exact: true }).waitFor({ timeout: 60_000 })
   t.equal(await until('/fixed', 200), 'fixed')
   process.kill(npm.pid as number, 'SIGTERM')
   await ended

@@ -14,8 +14,9 @@ const FLOOD = CHUNK.repeat(20)
 const MIB = 1024 * 1024
 const SHORT = { headersTimeout: 600, requestTimeout: 1_200, connectionTimeout: 2_000, keepAliveTimeout: 300 }
 
+/** The answer on a connection of its own: a kept one may be closed by the server when it is used again. */
 async function hello (port: number): Promise<unknown> {
-  return await (await fetch(`http://127.0.0.1:${port}/hello`)).json()
+  return await (await fetch(`http://127.0.0.1:${port}/hello`, { headers: { connection: 'close' } })).json()
 }
 
 // In lots that the system keeps for a server until it takes them: one too many looks open to its client, and the server does not see it.

@@ -3,11 +3,11 @@ import { ReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { attempt } from '../../../attempt.js'
 import { generateNonce, type Nonces } from '../../../http/content-policy.js'
 import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect, preventCaching } from '../../../http/responses.js'
-import { servicesOf } from '../../../lifecycle/services.js'
 import { unfinishedProfile } from '../../../parts/unfinished.js'
 import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
 import { toolbar, toolbarOf } from './toolbar.js'
@@ -34,41 +34,28 @@ const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
 const MAX_LENGTH = 1_000_000
 
 /**
- * Sets `X-Debug-Token-Link`, the absolute URL of the request's profile. Returns false, without setting it, if the
- * request has no profile or its client may not see the debug surface.
+ * Returns the function that inserts the toolbar into a response, for an `onSend` hook; `url` is that of its profile. It
+ * returns the new payload (a promise of it for a file), or undefined, without a change of headers, if the response gets
+ * no toolbar. A page with the toolbar is not cached. In `full` mode the function adds nonces to the policies of the
+ * response. In `observe` mode it removes the validators instead.
  */
-export function setProfileLink (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
-  const profile = app.hindsight.recorder?.profileOf(request) ?? null
-  if (profile === null || !app.hindsight.isDebugClient(request)) return false
-  reply.header('x-debug-token-link', profile.url)
-  return true
-}
+export function insertToolbar ({ hindsight }: FastifyInstance): (
+  request: FastifyRequest, reply: FastifyReply, payload: unknown, url: string
+) => string | Promise<string | Readable> | undefined {
+  const { mayReceiveDetails, originOf, base, parts, editor, warn } = hindsight
 
-/**
- * Returns the function that inserts the toolbar into a response, for an `onSend` hook. It returns the new payload (a
- * promise of it for a file), or undefined, without a change of headers, if the response gets no toolbar. A page with
- * the toolbar is not cached. In `full` mode the function adds nonces to the policies of the response. In `observe` mode
- * it removes the validators instead.
- */
-export function insertToolbar (
-  app: FastifyInstance
-): (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string | Promise<string | Readable> | undefined {
-  const { mayReceiveDetails, originOf, base, warn } = app.hindsight
-
-  function insert (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | undefined {
-    const profile = app.hindsight.recorder?.profileOf(request)
+  function insert (request: FastifyRequest, reply: FastifyReply, payload: unknown, url: string): string | undefined {
     const page = textOf(payload)
     const end = endOf(page)
-    if (profile == null || end === undefined) return
-    const isFull = app.hindsight.mode === 'full'
+    if (end === undefined) return
+    const isFull = hindsight.mode === 'full'
     const origin = originOf(request)
     const policies = POLICY_HEADERS.flatMap((name) => valuesOf(reply, name))
     if (forbidsToolbar(page) || !allowsToolbar(policies, origin, isFull)) return
     const nonces = isFull ? { style: generateNonce(), script: generateNonce() } : undefined
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
-    const { parts, editor } = servicesOf(request)
     const unfinished = unfinishedProfile(request, reply, parts.filter((part) => part.toolbar !== undefined))
-    const bar = toolbarOf(unfinished, profile.url, parts, editor)
+    const bar = toolbarOf(unfinished, url, parts, editor)
     const markup = inAscii(toolbar(bar, `${origin.prefix}${base}/_profiler`, nonces))
     const whole = page.slice(0, end) + markup + page.slice(end)
     preventCaching(reply)
@@ -78,29 +65,26 @@ export function insertToolbar (
   }
 
   async function insertIntoFile (
-    request: FastifyRequest, reply: FastifyReply, file: ReadStream
+    request: FastifyRequest, reply: FastifyReply, file: ReadStream, url: string
   ): Promise<string | Readable> {
     // Fastify handles the error of a stream that has failed.
     const page = await buffer(file).catch(() => null)
     if (page === null) return file
-    try {
-      const whole = insert(request, reply, page)
-      // With the validators of a file the browser would show the toolbar of an earlier request.
-      if (whole !== undefined) removeValidators(reply)
-      return whole ?? Readable.from([page])
-    } catch (error) {
+    const whole = attempt(() => insert(request, reply, page, url), (error) => {
       warn('A page is sent without the toolbar', error)
-      return Readable.from([page])
-    }
+    })
+    if (whole === undefined) return Readable.from([page])
+    // With the validators of a file the browser would show the toolbar of an earlier request.
+    removeValidators(reply)
+    return whole
   }
 
-  return (request, reply, payload) => {
-    const isPage = mayReceiveDetails(request) && isNavigation(request) && isWholePage(request, reply)
-    if (!isPage || app.hindsight.recorder?.profileOf(request) == null) return
-    if (!(payload instanceof ReadStream)) return insert(request, reply, payload)
+  return (request, reply, payload, url) => {
+    if (!mayReceiveDetails(request) || !isNavigation(request) || !isWholePage(request, reply)) return
+    if (!(payload instanceof ReadStream)) return insert(request, reply, payload, url)
     const length = Number(reply.getHeader('content-length'))
     const isRead = request.method !== 'HEAD' && reply.statusCode !== 304 && length > 0 && length <= MAX_LENGTH
-    return isRead ? insertIntoFile(request, reply, payload) : undefined
+    return isRead ? insertIntoFile(request, reply, payload, url) : undefined
   }
 }
 

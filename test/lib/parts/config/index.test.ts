@@ -93,10 +93,36 @@ t.test('the installed versions of direct dependencies are listed', async (t) => 
   for (const name of ['broken', 'list', 'nothing']) t.same(dependenciesOf(join(folder, name)), [], name)
 })
 
+inBothModes('the applications of a process have the versions that it has loaded, read once', async (t, build) => {
+  const root = process.cwd()
+  const manifest = 'node_modules/one/package.json'
+  const folder = testdir(t, {
+    'package.json': '{ "dependencies": { "one": "*" } }', node_modules: { one: { 'package.json': '{ "version": "1.0.0" }' } }
+  })
+  const dependencies = async (): Promise<unknown> => {
+    const app = await build((app) => app.get('/', () => 'x'))
+    return ((await profileOf(app, await app.inject('/'))).collectors.config as Record<string, unknown>).dependencies
+  }
+  process.chdir(folder)
+  t.teardown(() => process.chdir(root))
+  t.equal(await dependencies(), 'one@1.0.0')
+  fs.writeFileSync(join(folder, manifest), '{ "version": "2.0.0" }')
+  t.equal(await dependencies(), 'one@1.0.0')
+  process.chdir(root)
+  t.match(await dependencies(), /(?:^| )pino@\d/)
+})
+
 inBothModes('requests are profiled where files may not be looked up', async (t, build) => {
   const { existsSync } = fs
-  const restore = (): void => { fs.existsSync = existsSync; syncBuiltinESMExports() }
+  const root = process.cwd()
+  const restore = (): void => {
+    process.chdir(root)
+    fs.existsSync = existsSync
+    syncBuiltinESMExports()
+  }
   t.teardown(restore)
+  // The versions of this folder are known already.
+  process.chdir(testdir(t, {}))
   // As with `--permission` in Node.js 20 and 22.
   fs.existsSync = () => { throw Object.assign(new Error('Access to this API has been restricted'), { code: 'ERR_ACCESS_DENIED' }) }
   syncBuiltinESMExports()

@@ -157,7 +157,7 @@ inBothModes('one recording runs at a time: the second profile has a note, the fi
   waiting.resolve('done')
   const profile = await profileOf(app, await first)
   t.equal(profile.token, token)
-  t.ok(callTreeOf(recordOf(profile)).heaviest.slice(0, 30).some(({ function: { name } }) => name === 'spin'), 'the recording has their functions')
+  t.ok(callTreeOf(recordOf(profile)).heaviest.some(({ function: { name } }) => name === 'spin'), 'the recording has their functions')
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))), 'the next one is recorded')
 })
 

@@ -48,7 +48,11 @@ t.test('one sentence summarizes the request', async t => {
     [{ status: 204, events: [event('cors', 'answered')] }, 'GET returned 204 No Content in 1.25 ms. The listener "cors" sent the response.'],
     [{ status: 401, events: [event('auth', 'raised', 'onRequest')] }, 'GET returned 401 Unauthorized in 1.25 ms. The onRequest hook "auth" raised an error.'],
     [{ status: 499 }, 'The client closed the connection after 1.25 ms, before the response.'],
-    [{ status: 799 }, 'GET returned 799 in 1.25 ms.']
+    [{ status: 799 }, 'GET returned 799 in 1.25 ms.'],
+    [
+      { exceptions: [{ name: 'Error', message: 'Sent twice?', frames: [], stack: '' }] },
+      'GET returned 200 OK in 1.25 ms, and an error was recorded: Error: Sent twice?'
+    ]
   ] as const) t.equal(outcomeSentence(profile('000001', changes as never)), expected)
   t.equal(outcomeSentence(whole), 'NotFoundError: No route found for ' +
     '"GET http://127.0.0.1:3000/robots.txt" (/app/plugins/router.ts:3). Its root cause is LookupError: No routes found for "/robots.txt/".')

@@ -6,7 +6,7 @@ import { inBothModes } from '../../../support/modes.js'
 import { connectTo, takePort } from '../../../support/ports.js'
 import { findProgram, missing, serverFolder, startServer } from '../../../support/server-process.js'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const SOURCE = /redis\.test\.ts:\d+:\d+$/
 const system = 'redis'

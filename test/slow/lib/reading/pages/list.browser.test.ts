@@ -80,6 +80,16 @@ if (browser !== undefined) {
     await live.locator('.equal').click()
     await live.locator('.stats').click()
     await live.locator('.profiles tbody tr').nth(13).waitFor({ state: 'attached' })
+    // What is expanded while the new rows are loaded stays, too.
+    await live.route('**/_profiler/', async (route) => {
+      await live.locator('.equal').click()
+      await route.continue()
+    }, { times: 1 })
+    const loaded = live.waitForResponse('**/_profiler/')
+    save(failure('000098'))
+    await (await loaded).finished()
+    await live.waitForTimeout(500)
+    t.ok(await live.locator('.equal input').isChecked(), 'the group stays expanded')
     await live.close()
     t.same(heard, [])
   })

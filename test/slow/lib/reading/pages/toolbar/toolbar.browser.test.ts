@@ -243,34 +243,22 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('the page does not shift, and the toolbar causes no long task', async t => {
+  t.test('the toolbar and its list of requests do not shift the page', async t => {
     const { page } = await watchedPage(browser, origin)
     await page.addInitScript(() => {
-      const found = Object.assign(window, { shifts: 0, tasks: [] as number[] })
+      const found = Object.assign(window, { shifts: 0 })
       new PerformanceObserver((list) => {
         for (const entry of list.getEntries()) found.shifts += (entry as PerformanceEntry & { value: number }).value
       }).observe({ type: 'layout-shift', buffered: true })
-      new PerformanceObserver((list) => { found.tasks.push(...list.getEntries().map(({ duration }) => duration)) }).observe({ type: 'longtask' })
     })
     await page.goto(`${origin}/early`)
-    const { cost, ...found } = await page.evaluate(async () => {
-      const found = window as unknown as { shifts: number, tasks: number[] }
-      await new Promise((resolve) => setTimeout(resolve, 1000))
-      found.tasks.length = 0
-      let cost = 0
-      for (let i = 0; i < 500; i += 10) {
-        const startedAt = performance.now()
-        const requests = Array.from({ length: 10 }, async (_, j) => await (await fetch(`/json?${i + j}`)).text())
-        cost = Math.max(cost, performance.now() - startedAt)
-        await Promise.all(requests)
-      }
+    await page.locator(`${BAR} .requests`).waitFor()
+    const shifts = await page.evaluate(async () => {
+      await Promise.all(Array.from({ length: 50 }, async (_, i) => await (await fetch(`/json?${i}`)).text()))
       await new Promise((resolve) => setTimeout(resolve, 300))
-      return { shifts: found.shifts, tasks: found.tasks, cost }
+      return (window as unknown as { shifts: number }).shifts
     })
-    t.equal(found.shifts, 0)
-    // A long task of a busy machine is not the toolbar's.
-    t.comment(`long tasks (ms): ${found.tasks.join()}`)
-    t.ok(cost < 50, `ten calls of fetch take at most ${cost.toFixed(1)} ms`)
+    t.equal(shifts, 0)
     await page.close()
   })
 

@@ -1,6 +1,5 @@
 import t from 'tap'
-import type { Profile } from '../../../lib/store/profile.js'
-import { readProfile } from '../../../lib/store/read-profile.js'
+import { readProfile, type Profile } from '../../../lib/store/profile.js'
 import { sample } from '../parts/sample.js'
 
 const messages = ({ logs }: Profile): string[] => logs.map(({ message }) => message).filter((message) => message.startsWith('Notified'))

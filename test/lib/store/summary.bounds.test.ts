@@ -1,5 +1,5 @@
 import t from 'tap'
-import { boundedRecord, boundProfile, fittingLogs } from '../../../lib/store/bounds.js'
+import { boundedRecord, boundProfile, fittingLogs } from '../../../lib/store/summary.js'
 import type { Profile } from '../../../lib/store/profile.js'
 import { failure, profile } from '../parts/fixture.js'
 

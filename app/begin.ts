@@ -1,0 +1,80 @@
+import type { FastifyInstance } from 'fastify'
+import { decorateRequests } from './capture.js'
+import { checkOptions } from '../lib/check-options.js'
+import { warnOnce, type Services } from '../lib/lifecycle/services.js'
+import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
+import type { ResolvedOptions } from './prepare.js'
+
+const ONLY_ERRORS: ProfilerSettings = { onlyExceptions: true, minStatus: 500, production: true }
+
+/** The settings of the option `profiler`; null: nothing is profiled. */
+export function profilerSettings (option: HindsightOptions['profiler'] = 'all'): ProfilerSettings | null {
+  if (option === false) return null
+  if (option === 'all') return {}
+  return option === 'errors' ? ONLY_ERRORS : option
+}
+
+/** The setting of an application in debug mode, or in production. */
+function recordingSetting (debug: boolean, settings: ProfilerSettings | null): Services['recording'] {
+  if (debug) return 'always'
+  if (settings?.production !== true) return 'none'
+  const { collect = true, collectParameter, onlyExceptions = false } = settings
+  return !onlyExceptions && (collect || collectParameter !== undefined) ? 'always' : 'on-failure'
+}
+
+/** Checks the options of an application, and decorates it with its services. */
+export function begin (app: FastifyInstance, given: HindsightOptions): ResolvedOptions {
+  if (app.hasDecorator('hindsight')) {
+    throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +
+      'fastify-hindsight/register')
+  }
+  checkOptions(given)
+  const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
+  const options = { ...given, lifecycle: mode, debug }
+  const settings = profilerSettings(options.profiler)
+  if (mode === 'observe' && settings?.role !== undefined) {
+    throw new Error('profiler.role (PROFILER_ROLE) needs lifecycle: \'full\', with the option security')
+  }
+  const recording = recordingSetting(debug, settings)
+  openServices(app, options, recording)
+  decorateRequests(app, recording !== 'none')
+  return { options, settings }
+}
+
+/** Decorates an application with its services, to which `prepare` adds what is loaded later; ends them at its close. */
+function openServices (
+  app: FastifyInstance, options: HindsightOptions, recording: Services['recording']
+): void {
+  const { debug = false, leave = [], lifecycle: mode = 'observe' } = options
+  const base = app.prefix.replace(/\/$/, '')
+  const closing: Services['closing'] = []
+  let isClosing = false
+  app.decorate('hindsight', {
+    app,
+    mode,
+    lifecycle: { slots: [] },
+    debug,
+    base,
+    recording,
+    leave: new Set(leave),
+    readinessChecks: [],
+    warn: mode === 'full' ? warnInLog : warnOnce,
+    closing,
+    get isClosing () { return isClosing },
+    beginClosing () { isClosing = true },
+    get profilerUrl () {
+      // A Unix socket has a path.
+      if (!app.server.listening || !app.listeningOrigin.startsWith('http')) return null
+      const origin = app.listeningOrigin.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+      return `${origin}${base}/_profiler/`
+    }
+  } satisfies Partial<Services> as unknown as Services)
+  app.addHook('onClose', async function closeHindsight () {
+    // A function that is awaited may add more.
+    while (closing.length > 0) await closing.pop()?.()
+  })
+
+  function warnInLog (message: string, error?: unknown): void {
+    app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
+  }
+}
