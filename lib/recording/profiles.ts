@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LruMap } from 'toad-cache'
+import { attempt } from '../attempt.js'
 import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { ProcessExitError } from '../http/http-errors.js'
@@ -120,11 +121,7 @@ export function openProfiles (
 
   // An exception in a listener of the response or of the process would end the process.
   function queue (request: FastifyRequest, reply: FastifyReply): void {
-    try {
-      queueProfile(request, reply)
-    } catch (error) {
-      warn('A profile was not queued', error)
-    }
+    attempt(() => queueProfile(request, reply), (error) => warn('A profile was not queued', error))
   }
 
   // A request that ends the process is profiled, too.

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
+import { attempt } from '../attempt.js'
 import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
@@ -129,12 +130,10 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const { collected, isRecording } = recordingOf(request)
     if (!isRecording || collected.request !== undefined) return
     // Getters of the application may throw.
-    try {
+    attempt(() => {
       recordRoute(request)
       recordRequest(request)
-    } catch (error) {
-      warn('A request was not recorded', error)
-    }
+    }, (error) => warn('A request was not recorded', error))
   }
 
   /** Prepares the profile of a response that is about to be sent; null where the request is not profiled. */
@@ -158,11 +157,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function compare (
     hook: keyof typeof COMPARE, request: FastifyRequest, reply: FastifyReply, payload?: unknown
   ): void {
-    try {
-      COMPARE[hook](request, reply, payload)
-    } catch (error) {
-      warn('A message was not compared', error)
-    }
+    attempt(() => COMPARE[hook](request, reply, payload), (error) => warn('A message was not compared', error))
   }
 
   // A reply may be sent or hijacked before the handler, and no hook has seen the response of a hijacked reply.

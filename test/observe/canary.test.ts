@@ -68,7 +68,8 @@ for (const [name, raised, body] of DEFAULTS) {
     app.addHook('onError', async (_request, _reply, error) => { seen.push(error) })
     app.get('/', async () => { throw raised })
     t.equal(
-      (await app.inject('/')).body, body, 'lib/error-page/diagnostic-page.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page'
+      (await app.inject('/')).body, body,
+      'lib/error-page/diagnostic-page.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page'
     )
     t.same(seen, [raised])
   })
