@@ -47,7 +47,9 @@ export function maskerOf (secrets: readonly string[]): (text: string) => string 
 
 function formsOf (secret: string): string[] {
   const text = secret.slice(0, MAX_LENGTH)
+  // Also without the quotes of JSON and the wildcards of a pattern.
   const plain = [text, text.replaceAll("''", "'"), text.replace(/\\([^])/g, '$1')]
+    .flatMap((form) => [form, form.replace(/^["%*]+|["%*]+$/g, '')]).filter((form) => form !== '')
   return plain.flatMap((form) => [
     form, form.replaceAll("'", "''"), form.replace(/['"\\]/g, '\\$&'), JSON.stringify(form).slice(1, -1),
     encodeURIComponent(form.toWellFormed())

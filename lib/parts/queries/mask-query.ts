@@ -130,7 +130,9 @@ function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
   const texts = read.texts.map((text, i) => {
     const token = tokens[i] as Token
     if (token.kind === 'placeholder' || !(secret.has(token) || unsure.has(token))) return text
-    return token.kind === 'number' ? MASKED : `'${MASKED}'`
+    // With its own quotes, so that what is masked is known by comparison.
+    const [quote = ''] = /^(?:[\w&]*['"]|\$\w*\$)/.exec(text) ?? []
+    return quote + MASKED + quote.replace(/^[\w&]+/, '')
   })
   return { statement: texts.join(''), texts, parameters: eachOf(parameters, shown), shape, effect, words }
 }

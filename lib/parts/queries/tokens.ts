@@ -53,19 +53,14 @@ const [postgresql, mysql, other, escaping] = [POSTGRESQL, MYSQL, OTHER, ESCAPING
   // With the variables of MySQL and of SQL Server.
   String.raw`@{0,2}[\p{L}_][\p{L}\p{M}\w$]*|[^]`
 ].join('|'), 'giu'))
-const EXPRESSIONS: Readonly<Record<string, RegExp | undefined>> = {
-  postgresql,
-  cockroachdb: postgresql,
-  mysql,
-  mariadb: mysql,
-  ...Object.fromEntries(
-    'clickhouse bigquery gcp.bigquery spanner gcp.spanner snowflake databricks hive neo4j'.split(' ')
-      .map((system) => [system, escaping]))
-}
+const EXPRESSIONS: Readonly<Record<string, RegExp | undefined>> =
+  { postgresql, cockroachdb: postgresql, mysql, mariadb: mysql }
+/** Systems in which a backslash escapes a quote. */
+const ESCAPING_SYSTEM = /^(?:clickhouse|(?:gcp\.)?(?:bigquery|spanner)|snowflake|databricks|hive|neo4j)$/
 
 /** The tokens of a statement of SQL: systems differ in quotation, comments and placeholders. */
 export function tokensOf (statement: string, system = ''): Token[] {
-  const expression = (EXPRESSIONS[system] ?? other) as RegExp
+  const expression = (EXPRESSIONS[system] ?? (ESCAPING_SYSTEM.test(system) ? escaping : other)) as RegExp
   const texts = statement.slice(0, MAX_LENGTH).match(expression) ?? []
   const tokens = texts.map((text): Token => ({ kind: kindOf(text, expression), text }))
   // `?` before a value is an operator of JSON: no value follows a placeholder.
@@ -102,7 +97,7 @@ function kindOf (text: string, expression: RegExp | undefined): TokenKind {
     case '`':
     case '[': return 'name'
     case '$': return text.includes('$', 1) ? 'string' : 'placeholder'
-    case '@': return expression === other && text.charAt(1) !== '@' ? 'placeholder' : 'word'
+    case '@': return [other, escaping].includes(expression) && text.charAt(1) !== '@' ? 'placeholder' : 'word'
     case ':': return 'placeholder'
     case '\\': return 'sign'
     // A character of two units.

@@ -146,6 +146,7 @@ const statements: readonly Row[] = [
   ['oracle', "alter user ann identified by values 'S:Hidd3n'", undefined, [S], []],
   ['bigquery', 'select * from u where password = "Hidd3n" and id = 7700', undefined, [S], ['7700']],
   ['bigquery', 'select * from u where password = """Hidd3n"""', undefined, [S], []],
+  ['bigquery', 'select * from u where password = @p and id = @id', { p: S, id: 7700 }, [S], ['7700']],
   ['neo4j', 'match (u:User {password: "Hidd3n", name: "ann"}) return u', undefined, [S], ['return u']],
   ['clickhouse', "select * from u where password = 'a\\'b Hidd3n' and id = 7700", undefined, [S], ['7700']],
   ['clickhouse', 'select "password" from u where "id" = \'a\\\'b\' and x = {x:String}', { x: 'ann' }, [], ['ann', '"id"']],

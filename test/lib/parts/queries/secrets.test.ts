@@ -23,6 +23,9 @@ const errors: ReadonlyArray<readonly [system: string, statement: string, paramet
   ['mysql', 'insert into users (id, password) values (?, ?)', [7700, 'S'], { message: "Duplicate entry 'S' for key 'users.id'" }],
   ['postgresql', 'select * from users where password = $1', ['S'],
     { name: 'QueryFailedError', message: 'no', query: 'select * from users where password = $1', parameters: ['S'], driverError: { parameters: ['S'] } }],
+  ['postgresql', 'update users set password = $$S$$ where id = 7700', undefined, { message: 'invalid value: "S"' }],
+  ['microsoft.sql_server', "update users set password = N'S' where id = 7700", undefined, { message: 'Violation of a constraint, the value is (S).' }],
+  ['postgresql', "select * from users where password like 'S%'", undefined, { message: 'invalid pattern "S"' }],
   ['redis', 'HGET', ['tokens', 'S'], { message: 'WRONGTYPE', command: { name: 'hget', args: ['tokens', 'S'] } }],
   ['mongodb', 'users.find', [{ $expr: { $eq: ['$password', 'S'] } }], { message: 'cannot compare "S" with $password' }],
   ['prisma', 'User.create', { data: { id: 7700, password: 'S' } },
@@ -89,6 +92,20 @@ inBothModes('a secret does not come back after the response', async (t, build) =
   t.notMatch(stored, /orchid/)
 })
 
+const FLOWER = /orchid/
+
+inBothModes('a secret in double quotes does not come back', async (t, build) => {
+  const statements = [['mysql', 'update users set password = "orchid" where id = 7700'], ['oracle', 'alter user ann identified by "orchid"']] as const
+  const app = await build((app) => app.get('/', async ({ log }) => {
+    for (const [system, statement] of statements) recordQuery({ system, statement })({ error: new Error("Duplicate entry 'orchid'") })
+    log.warn('with orchid')
+  }))
+  const stored = await profileOf(app, await app.inject('/'))
+  t.notMatch(JSON.stringify(stored) + profileMarkdown(stored), FLOWER)
+  const shown = queriesOf(stored).queries.map(({ statement }) => statement)
+  t.same(shown, ['update users set password = "******" where id = 7700', 'alter user ann identified by "******"'])
+})
+
 inBothModes('queries that are only counted have no secrets', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
@@ -100,10 +117,8 @@ inBothModes('queries that are only counted have no secrets', async (t, build) =>
   })
   const stored = await profileOf(app, await app.inject('/'))
   t.notMatch(JSON.stringify(stored), /orchi[ds]/)
-  t.same(queriesOf(stored).groups.map(({ statement, count }) => [statement, count]), [['PING', 500], ['AUTH', 2], ["pragma key = '******'", 1]])
+  t.same(queriesOf(stored).groups.map(({ statement, count }) => [statement, count]), [['PING', 500], ['AUTH', 2], ['pragma key = "******"', 1]])
 })
-
-const FLOWER = /orchid/
 
 /** Errors of clients that are not observed: of Drizzle, TypeORM, Sequelize, Knex and ioredis. */
 const unobserved = [
