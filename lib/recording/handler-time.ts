@@ -15,7 +15,7 @@ declare module './recording.js' {
     sentAgain?: Error
     /** A stack of the call that sent the first response. */
     sentFrom?: Error
-    /** An error handler has failed: that of an instance around its own follows. */
+    /** Whether an error handler has failed: the next one is that of an outer instance. Undefined: unknown. */
     isRethrown?: boolean
   }
 }
@@ -178,6 +178,7 @@ export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of
  * `send` of the reply: again for a value that is no error, where its own handler sends what it has received.
  */
 export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply): void {
+  recordingOf(request).isRethrown ??= false
   const original = reply.send
   const pending: unknown[] = []
   const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {

@@ -164,7 +164,7 @@ function errorCode (request: FastifyRequest, options: DeclaredRoute['options'], 
   // The handlers of Fastify and of `full` mode wait for nothing.
   const places = [...handlers].map((handler) => handler === undefined ? null : functionPlace(handler))
     .filter((place) => place !== null && frameAt(place, '').own)
-  const [source = null] = places.length > 1 && recordingOf(request).isRethrown === true ? [] : places
+  const [source = null] = places.length > 1 && recordingOf(request).isRethrown !== false ? [] : places
   if (options.onError === undefined) return { name: 'the error handler', source, start: null }
   const hook = { name: 'the onError hook of the route', source: route, start: null }
   return places.length === 0 ? hook : { ...hook, name: 'the error handler or an onError hook of the route' }

@@ -17,6 +17,8 @@ export interface Hang {
   /** The code that the request is in, and its line. */
   in: string
   at: string
+  /** Whether `full` mode does not say which error handler it is: its own one has not been replaced. */
+  isUnknownInFull?: boolean
   /** The kind and the line of what it waits for, as far as that is recorded in any case. */
   pending?: readonly [kind: string, line: string]
   /** What it waits for besides, with traced waits. */
@@ -241,16 +243,18 @@ export const HANGS: readonly Hang[] = [
       })
     },
     in: 'the error handler',
-    at: 'error-handler-inner'
+    at: 'error-handler-inner',
+    isUnknownInFull: true
   },
   {
     name: 'an error handler of a route before those of its instances',
     declare (app) {
       app.setErrorHandler((_error, _request, reply) => reply.send('failed'))
-      app.get('/', { errorHandler: async () => await new Promise(() => {}) }, () => { throw new Error('no') }) // error-handler-first
+      app.get('/', { errorHandler (_error, _request, _reply) {} }, () => { throw new Error('no') }) // error-handler-first
     },
     in: 'the error handler',
-    at: 'error-handler-first'
+    at: 'error-handler-first',
+    isUnknownInFull: true
   },
   {
     name: 'an error handler around one that throws',
