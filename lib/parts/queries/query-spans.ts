@@ -13,7 +13,14 @@ const MAX_SKEW = 2
  */
 export function queryOfSpan (queries: readonly Query[]): SpanOwner {
   const left = new Set(queries)
-  const isSame = memoizedComparison()
+  const shapes = shapeReader()
+  // The second names are those before version 1.26 of the semantic conventions.
+  const isSame = ({ system, statement }: Query, attributes: Readonly<Record<string, unknown>>): boolean => {
+    const text = String(attributes['db.query.text'] ?? attributes['db.statement'] ?? '')
+    if (isSql(system)) return text !== '' && shapes(system)(text) === shapes(system)(statement)
+    const operation = attributes['db.operation.name'] ?? attributes['db.operation'] ?? text.split(' ', 1)[0]
+    return String(operation).toLowerCase() === statement.split('.').at(-1)?.toLowerCase()
+  }
   return ({ attributes, startedAt, endedAt }) => {
     const distance = (query: Query): number => Math.abs(query.startedAt - startedAt)
     const [query] = [...left].filter((query) => startedAt <= (query.endedAt ?? Infinity) + MAX_SKEW &&
@@ -21,16 +28,5 @@ export function queryOfSpan (queries: readonly Query[]): SpanOwner {
     if (query === undefined) return null
     left.delete(query)
     return addressOf('queries', `query-${queries.indexOf(query) + 1}`)
-  }
-}
-
-function memoizedComparison (): (query: Query, attributes: Readonly<Record<string, unknown>>) => boolean {
-  const shapes = shapeReader()
-  // The second names are those before version 1.26 of the semantic conventions.
-  return ({ system, statement }, attributes) => {
-    const text = String(attributes['db.query.text'] ?? attributes['db.statement'] ?? '')
-    if (isSql(system)) return text !== '' && shapes(system)(text) === shapes(system)(statement)
-    const operation = attributes['db.operation.name'] ?? attributes['db.operation'] ?? text.split(' ', 1)[0]
-    return String(operation).toLowerCase() === statement.split('.').at(-1)?.toLowerCase()
   }
 }
