@@ -3,6 +3,7 @@ import type { Debugger, Runtime, Session } from 'node:inspector'
 import { withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { cachedByObject } from '../mask/names.js'
 import type { StackFrame } from './exception.js'
 import { inspect, post } from './scripts.js'
 import { excerptAt, firstOwnFrame, frameAt, outsideCalls, packageOf, sourcePlace } from './stack-frame.js'
@@ -19,20 +20,11 @@ interface DeclaredPlace {
 
 const FRAMEWORK: ReadonlySet<string> = new Set(['fastify', 'avvio', 'fastify-plugin'])
 
-/** Returns a function that caches the results of another one by its argument. */
-function cached<K extends object, T> (run: (key: K) => T): (key: K) => T {
-  const results = new WeakMap<K, T>()
-  return (key) => {
-    if (!results.has(key)) results.set(key, run(key))
-    return results.get(key) as T
-  }
-}
-
 /**
  * The first call in the stack of a declaration that is neither Hindsight's nor Fastify's; null without one. Each
  * profile has the places of its route and hooks: reading their stacks each time is a fifth of its cost.
  */
-export const declaredPlace: (declaration: Error) => DeclaredPlace | null = cached(firstOutside)
+export const declaredPlace: (declaration: Error) => DeclaredPlace | null = cachedByObject(firstOutside)
 
 function firstOutside (declaration: Error): DeclaredPlace | null {
   const calls = outsideCalls(declaration).map((call) => ({ ...call, package: packageOf(call.file) }))
@@ -85,7 +77,7 @@ const EXPRESSION = "globalThis[Symbol.for('hindsight.function')]"
  * Where a function is defined, `file:line` in the source; null for a function of the runtime. The inspector takes half
  * a millisecond.
  */
-export const functionPlace: (callable: object) => string | null = cached(inspectedPlace)
+export const functionPlace: (callable: object) => string | null = cachedByObject(inspectedPlace)
 
 function inspectedPlace (callable: object): string | null {
   const globals = globalThis as unknown as Record<symbol, unknown>

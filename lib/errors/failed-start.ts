@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Runtime } from 'node:inspector'
 import { dirname, isAbsolute, resolve } from 'node:path'
+import { attempt } from '../attempt.js'
 import { withStackLimit } from '../lifecycle/hooks.js'
 import type { DeclaredRoute } from '../routing/route-table.js'
 import { visible } from '../view/visible.js'
@@ -124,9 +125,5 @@ function importPlace (error: unknown): string | undefined {
 function lineWith (file: string, module: string): number {
   const names = (line: string): boolean => [...line.matchAll(/(['"])(.+?)\1/g)]
     .some(([, , name = '']) => name === module || (name.startsWith('.') && resolve(dirname(file), name) === module))
-  try {
-    return readFileSync(file, 'utf8').split('\n').findIndex(names) + 1
-  } catch {
-    return 0
-  }
+  return attempt(() => readFileSync(file, 'utf8').split('\n').findIndex(names) + 1, () => 0)
 }

@@ -1,4 +1,5 @@
 import { types } from 'node:util'
+import { attempt } from '../attempt.js'
 import { inspected } from '../view/json.js'
 
 const BASES = new Set([Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]
@@ -24,11 +25,7 @@ export function read (value: unknown, key: string): unknown {
 
 /** Whether a value is an error, of this or of another realm. */
 export function isError (value: unknown): boolean {
-  try {
-    return types.isNativeError(value) || value instanceof Error
-  } catch {
-    return false
-  }
+  return attempt(() => types.isNativeError(value) || value instanceof Error, () => false)
 }
 
 /** The class of an error, or the name that it was given; for other values what was thrown, such as `Thrown string`. */

@@ -106,8 +106,8 @@ declare module '../recording/recording.js' {
 const MAX_LINES = 10_000
 /** Characters of all lines together. */
 const MAX_LENGTH = 4 * 1024 * 1024
-/** Frames of a stack, and lines that have one. 8 are of pino and Node.js, and nestjs-pino has 6 before the caller. */
-const MAX_CALLS = 15
+/** Frames of a stack, and lines that have one. 8 are of what calls this; nestjs-pino has 6 more, a line of Knex 8. */
+const MAX_CALLS = 17
 const MAX_STACKS = 200
 
 /**
@@ -143,7 +143,7 @@ export class RequestLog {
     this.onLateError = onLateError
   }
 
-  /** Adds a line that pino wrote. */
+  /** Adds a line; its `calls` are null then where they are needed. */
   add (kept: KeptLine): void {
     if (!this.#hasSpace()) return
     const { line } = kept
@@ -151,7 +151,8 @@ export class RequestLog {
       this.bytes += Math.min(line.text.length, MAX_LINE)
       if (line.text.length > MAX_LINE) kept.line = cutLine(line)
     }
-    this.#push(kept)
+    if (this.recording.isRecording && this.#lines.length < MAX_STACKS) kept.calls ??= null
+    this.#lines.push(kept)
   }
 
   /** Removes a line that belongs to another request. */
@@ -162,9 +163,8 @@ export class RequestLog {
 
   /** Adds a line that no logger writes, such as a warning of the process. */
   note (level: LogLevel, line: OwnLine): void {
-    if (!this.#hasSpace()) return
-    const kept = { at: performance.now(), level, line }
-    this.#push(kept)
+    const kept: KeptLine = { at: performance.now(), level, line }
+    this.add(kept)
     addCalls(kept)
   }
 
@@ -207,11 +207,6 @@ export class RequestLog {
     const offset = Math.max(0, Math.round((at - startedAt) * 1_000) / 1_000)
     const time = new Date(startedTime + Math.floor(offset)).toISOString()
     return { time, offset, level, channel, message, context }
-  }
-
-  #push (kept: KeptLine): void {
-    if (this.recording.isRecording && this.#lines.length < MAX_STACKS) kept.calls ??= null
-    this.#lines.push(kept)
   }
 
   #hasSpace (): boolean {

@@ -118,6 +118,15 @@ export function cached<K, T> (
   }
 }
 
+/** The same function, with a cache of the results for as long as their arguments are in use. */
+export function cachedByObject<K extends object, T> (run: (key: K) => T): (key: K) => T {
+  const results = new WeakMap<K, T>()
+  return (key) => {
+    if (!results.has(key)) results.set(key, run(key))
+    return results.get(key) as T
+  }
+}
+
 /**
  * Whether a value under the name `code` is an authorization code (RFC 6749, section 4.1.2) or the like: it is long, and
  * has small letters and digits, unlike `ENOENT`, `FST_ERR_NOT_FOUND`, `404` and `invalid_type`.

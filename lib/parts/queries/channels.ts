@@ -1,7 +1,7 @@
 import { performance } from '../../clock.js'
 import { requestContext, type RequestContext } from '../../lifecycle/request-state.js'
 import { mysqlRun } from '../../queries/clients/mysql2.js'
-import { addFrames, endQuery, newQuery, runningQuery, type Query, type QueryStart } from '../../queries/query.js'
+import { endQuery, newQuery, runningQuery, type Query, type QueryStart } from '../../queries/query.js'
 import { framesHere } from '../../queries/stack.js'
 import { isObject } from '../read.js'
 
@@ -94,10 +94,7 @@ export function clientSubscribers (
       running.set(context, query)
       const connection = connected
       connected = null
-      if (connection === null || !name.startsWith('mysql2:')) {
-        record(query)
-        return addFrames(query)
-      }
+      if (connection === null || !name.startsWith('mysql2:')) return record(query)
       // In the callback the stack has the caller only where the application itself has asked for the connection.
       const frames = `${framesHere() ?? ''}\n${connection.frames}`
       record(Object.assign(query, { frames, wait: connection.wait }))

@@ -6,10 +6,10 @@ import { requestContext } from '../../lifecycle/request-state.js'
 import { workEnded, workOf, type WorkPlace } from '../../lifecycle/services.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
 import type { Mask } from '../../mask/mask.js'
-import { cached } from '../../mask/names.js'
+import { cached, cachedByObject } from '../../mask/names.js'
 import type { Timing } from '../../recording/recording.js'
 import { QUERY_CHANNEL } from '../../queries/channel.js'
-import type { Query } from '../../queries/query.js'
+import { addFrames, type Query } from '../../queries/query.js'
 import { UNKNOWN_CALLER } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
@@ -60,8 +60,13 @@ const QUERIES: WorkKind = {
   count: (works) => works.length - driverQueries(works as Query[]).size
 }
 
+const CLIENTS = clientSubscribers((query) => {
+  record(query)
+  addFrames(query)
+})
+
 /** Records queries that are sent in the asynchronous context of a request. */
-export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...clientSubscribers(record)], CALLBACKS, contextIn)
+export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...CLIENTS], CALLBACKS, contextIn)
 
 function record (query: Query): void {
   const context = requestContext.getStore()
@@ -140,14 +145,8 @@ function withoutParts ({ queries }: QueryLog): Query[] {
   return queries.filter((query) => !parts.has(query))
 }
 
-const readers = new WeakMap<Mask, ReturnType<typeof queryReader>>()
-
 /** What was read of a statement serves later requests, too. */
-function readerOf (mask: Mask): ReturnType<typeof queryReader> {
-  const reader = readers.get(mask) ?? queryReader(mask)
-  readers.set(mask, reader)
-  return reader
-}
+const readerOf = cachedByObject(queryReader)
 
 function recordedQueries (
   log: QueryLog, sent: readonly Query[], mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number

@@ -1,3 +1,4 @@
+import { cachedByObject } from '../../mask/names.js'
 import type { RecordedQuery } from './recorded-query.js'
 import { isValue, significant, type Token } from './tokens.js'
 
@@ -121,14 +122,12 @@ export function askedBy (
 }
 
 function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknown[]): Asked {
-  const known = slots.get(tokens) ?? slotsOf(tokens)
-  slots.set(tokens, known)
   const keys: unknown[] = []
   // Arrays, also as JSON or as a text of PostgreSQL.
   const lists = list.filter((value) => Array.isArray(value)
     ? value.length > 1
     : typeof value === 'string' && /^\[[^]*,[^]*\]$|^\{[^:]*,[^:]*\}$/.test(value))
-  for (const { token: { text, position }, isItem } of known) {
+  for (const { token: { text, position }, isItem } of slotsOf(tokens)) {
     const named = Object(parameters) as Record<string, unknown>
     const value = position === undefined ? text : Array.isArray(parameters) ? list[position] : named[text.slice(1)]
     if (isItem) lists.push(value)
@@ -141,9 +140,9 @@ function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknow
 interface Slot { token: Token, isItem: boolean }
 
 /** By the tokens of a statement, which are the same each time that it is sent. */
-const slots = new WeakMap<readonly Token[], readonly Slot[]>()
+const slotsOf = cachedByObject(readSlots)
 
-function slotsOf (tokens: readonly Token[]): Slot[] {
+function readSlots (tokens: readonly Token[]): Slot[] {
   const [lists, columns]: [Slot[], Map<string, Slot[]>] = [[], new Map()]
   let depth = 0
   let items: Slot[] = []

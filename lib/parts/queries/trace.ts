@@ -1,3 +1,4 @@
+import { attempt } from '../../attempt.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { cut, grouped } from '../../view/visible.js'
@@ -80,12 +81,10 @@ export const SHORTENED =
 
 /** A text that two values have in common if they are equal; null: it is not certain, as a part of them is unknown. */
 export function identityOf (value: unknown): string | null {
-  try {
+  return attempt(() => {
     const text = JSON.stringify(value, (_, item: unknown) => typeof item === 'bigint' ? `${item}n` : item) ?? ''
     return SHORTENED.test(text) ? null : text
-  } catch {
-    return null
-  }
+  }, () => null)
 }
 
 /** Milliseconds without any query after which the same query asks for something new. */

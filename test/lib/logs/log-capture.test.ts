@@ -32,15 +32,15 @@ function sink (): { stream: Writable, lines: Line[] } {
 const messages = ({ logs }: Profile): string[] => logs.filter(({ channel }) => channel === 'app').map(({ message }) => message)
 const withLogger = (level: string, stream: Writable, more = {}) => ({ logger: { level, stream, ...more } }) as FastifyServerOptions
 
-inBothModes('a line has the place that wrote it, also below the six calls of nestjs-pino and the logger of NestJS', async (t, build) => {
+inBothModes('a line has the place that wrote it, also below eight calls of a package: nestjs-pino has six', async (t, build) => {
   const code = 'exports.write = function write (log, text, calls) { return calls > 1 ? write(log, text, calls - 1) : log.info(text) }'
   const file = join(testdir(t, { node_modules: { wrapper: { 'index.cjs': code } } }), 'node_modules/wrapper/index.cjs')
   const { write } = createRequire(file)(file) as { write: (log: FastifyBaseLogger, text: string, calls: number) => void }
   const app = await build((app) => {
-    const add = (text: string) => write(app.log, text, 6)
+    const add = (text: string) => write(app.log, text, 8)
     app.get('/', async (request) => {
       request.log.info('direct')
-      write(request.log, 'wrapped', 6)
+      write(request.log, 'wrapped', 8)
       await sleep(1)
       request.log.child({ a: 1 }).warn('after a wait')
       add('of the application')
