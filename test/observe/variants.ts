@@ -28,7 +28,7 @@ export interface Variant {
 
 /** By name. The first has little time for plugins to load: it starts before any module has been loaded lazily. */
 export const VARIANTS: Readonly<Record<string, Variant>> = {
-  'short pluginTimeout': { server: () => ({ pluginTimeout: 50 }) },
+  'short pluginTimeout': { server: () => ({ pluginTimeout: 2_000 }) },
   plugins: { thorough: true, plugins: true },
   helmet: { thorough: true, plugins: true, helmet: true },
   'own handlers': { plugins: true, handlers: 'answer' },
