@@ -29,7 +29,7 @@ function routesOf (app: FastifyInstance | undefined): readonly DeclaredRoute[] {
   return app?.hasDecorator('hindsight') === true ? app.hindsight.routeTable?.routes ?? [] : []
 }
 
-/** Answers all requests with the diagnostic page of a failed start, until the process is ended: it reloads itself. */
+/** Answers all requests with the diagnostic page of a failed start until the process ends. The page reloads itself. */
 export async function serveFailure (error: unknown, at: FastifyListenOptions, failed?: FastifyInstance): Promise<void> {
   const { default: Fastify } = await import('fastify')
   const { hindsight } = await import('./hindsight.js')

@@ -56,6 +56,7 @@ function listScripts (session: Session): void {
   session.off('Debugger.scriptParsed', add)
 }
 
+/** That of this thread: fake timers of tests may replace the global one. */
 const { queueMicrotask } = globalThis
 let isListed = false
 

@@ -1,7 +1,8 @@
+import { cached } from '../cache.js'
 import { percentDecoded } from '../http/header-text.js'
 import { maskAssignments } from './assignments.js'
 import {
-  cached, isAuthorizationCode, isHarmless, MASKED, nameTest, valueFieldTest, type MaskPattern
+  isAuthorizationCode, isHarmless, MASKED, nameTest, valueFieldTest, type MaskPattern
 } from './names.js'
 import { inAnyEncoding, maskerOf } from './known-secrets.js'
 import { maskCommands, maskMarkup, maskRows, maskShapes } from './shapes.js'

@@ -1,3 +1,4 @@
+import { cached } from '../cache.js'
 import { percentDecoded } from '../http/header-text.js'
 
 export const MASKED = '******'
@@ -90,42 +91,8 @@ export function nameTest (patterns: readonly MaskPattern[]): (name: string) => b
   }, (_isSecret, name) => name.length <= MAX_NAME)
 }
 
-/** Characters of all texts of a cache, and of a name. */
-const MAX_CACHED = 200_000
+/** Characters of a name whose result is kept. */
 const MAX_NAME = 500
-
-/**
- * The same function, with a cache of the results for which `isKept` holds: names of fields, values of headers and
- * statements repeat. Without it a profile costs a third more.
- */
-export function cached<K, T> (
-  run: (value: K) => T, isKept: (result: T, value: K) => boolean = () => true
-): (value: K) => T {
-  const results = new Map<K, T>()
-  let size = 0
-  return (value) => {
-    const known = results.get(value)
-    if (known !== undefined) return known
-    const result = run(value)
-    if (!isKept(result, value)) return result
-    size += typeof value === 'string' ? value.length : 1
-    if (size > MAX_CACHED) {
-      results.clear()
-      size = 0
-    }
-    results.set(value, result)
-    return result
-  }
-}
-
-/** The same function, with a cache of the results for as long as their arguments are in use. */
-export function cachedByObject<K extends object, T> (run: (key: K) => T): (key: K) => T {
-  const results = new WeakMap<K, T>()
-  return (key) => {
-    if (!results.has(key)) results.set(key, run(key))
-    return results.get(key) as T
-  }
-}
 
 /**
  * Whether a value under the name `code` is an authorization code (RFC 6749, section 4.1.2) or the like: it is long, and

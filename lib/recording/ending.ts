@@ -46,7 +46,7 @@ const timedOut = new WeakMap<Socket, boolean>()
 
 function watchTimeout (socket: Socket): void {
   // A listener of the socket itself does not keep Node.js from closing it (`server.timeout`).
-  if (!timedOut.has(socket)) socket.once('timeout', () => timedOut.set(socket, true))
+  if (!timedOut.has(socket)) socket.on('timeout', () => timedOut.set(socket, true))
   timedOut.set(socket, false)
 }
 

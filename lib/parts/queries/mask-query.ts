@@ -1,4 +1,5 @@
-import { cached, isHarmless, VALUE_FIELDS, valueFieldTest } from '../../mask/names.js'
+import { cached } from '../../cache.js'
+import { isHarmless, VALUE_FIELDS, valueFieldTest } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 import { nameOf, namedValues, unquoted, type Unit } from './columns.js'
 import { maskCommand, type Shown } from './mask-command.js'
@@ -130,7 +131,7 @@ function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
   const texts = read.texts.map((text, i) => {
     const token = tokens[i] as Token
     if (token.kind === 'placeholder' || !(secret.has(token) || unsure.has(token))) return text
-    // With its own quotes, so that what is masked is known by comparison.
+    // The quotes stay: a comparison with the statement as it was sent shows which texts are masked.
     const [quote = ''] = /^(?:[\w&]*['"]|\$\w*\$)/.exec(text) ?? []
     return quote + MASKED + quote.replace(/^[\w&]+/, '')
   })

@@ -1,4 +1,4 @@
-import { cached } from '../../mask/names.js'
+import { cached } from '../../cache.js'
 import { CONNECTION_FIELDS } from '../../queries/clients/mongodb.js'
 import { isPlain } from './mask-document.js'
 import { isSql, tokensOf, type Token } from './tokens.js'

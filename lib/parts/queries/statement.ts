@@ -1,4 +1,4 @@
-import { cachedByObject } from '../../mask/names.js'
+import { cachedByObject } from '../../cache.js'
 import type { RecordedQuery } from './recorded-query.js'
 import { isValue, significant, type Token } from './tokens.js'
 

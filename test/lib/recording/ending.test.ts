@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import http2 from 'node:http2'
 import net from 'node:net'
 import { Readable } from 'node:stream'
@@ -171,6 +172,21 @@ inBothModes('the server closes an idle connection', async (t, build) => {
   const app = await build(declare, {}, { connectionTimeout: 100 })
   const port = await listen(app)
   await sendByHttp1((port) => net.connect(port, '127.0.0.1'))(port, '/never', 'read')
+  const { status, exceptions } = await profileFor(app, '/never')
+  t.same([status, textsOf(exceptions)], [444, ['NoResponseError: The server closed the idle connection (connectionTimeout)']])
+})
+
+inBothModes('a connection that was idle for too long in one request may be closed in a later one', async (t, build) => {
+  let timeouts = 0
+  const app = await build((app) => {
+    app.get('/never', never)
+    app.get('/slow', async () => { await once(app.server, 'timeout'); return 'complete' })
+  }, {}, { connectionTimeout: 100 })
+  // With a listener of the server, Node.js leaves the connection to the application.
+  app.server.on('timeout', (socket) => { if (++timeouts > 1) socket.destroy() })
+  const socket = net.connect(await listen(app), '127.0.0.1').setEncoding('latin1')
+  socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n')
+  for await (const text of socket) if (String(text).includes('complete')) socket.write('GET /never HTTP/1.1\r\nHost: a\r\n\r\n')
   const { status, exceptions } = await profileFor(app, '/never')
   t.same([status, textsOf(exceptions)], [444, ['NoResponseError: The server closed the idle connection (connectionTimeout)']])
 })
