@@ -4,6 +4,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { WebSocket } from 'ws'
+import { withoutInternalFrames } from '../support/internal-frames.js'
 import { inTime } from './in-time.js'
 import type { Recorder } from './recorder.js'
 import type { TestRequest } from './requests.js'
@@ -63,8 +64,7 @@ function readLine (line: string, port: number | undefined): Line {
   const text = port === undefined ? line : line.replaceAll(`:${port}`, ':<port>')
   const { time: _time, pid: _pid, hostname: _hostname, responseTime: _duration, reqId: _id, ...rest } = JSON.parse(text) as Line & { req?: Line, err?: Line }
   delete rest.req?.remotePort
-  // Frames of Node's task queues depend on what else is in the same turn of the event loop.
-  if (typeof rest.err?.stack === 'string') rest.err.stack = rest.err.stack.replaceAll(/\n +at [^\n]*node:internal\/[^\n]*/g, '')
+  if (typeof rest.err?.stack === 'string') rest.err.stack = withoutInternalFrames(rest.err.stack)
   return rest
 }
 

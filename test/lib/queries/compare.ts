@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { observe } from '../../../lib/queries/observe.js'
 import { QUERY_CHANNEL } from '../../../lib/queries/channel.js'
 import type { Query } from '../../../lib/queries/query.js'
+import { withoutInternalFrames } from '../../support/internal-frames.js'
 
 /** Writes what a program sees: the text is compared. */
 export type Note = (...values: unknown[]) => void
@@ -59,5 +60,5 @@ function textOf (value: unknown): string {
   // Identifiers of promises differ from run to run.
   const text = (typeof value === 'string' ? value : inspect(value, { depth: 4, sorted: true }))
     .replaceAll(/(_id_symbol\)\]: )\d+/g, '$1…')
-  return value instanceof Error ? `${text}\n${String(value.stack)}` : text
+  return withoutInternalFrames(value instanceof Error ? `${text}\n${String(value.stack)}` : text)
 }

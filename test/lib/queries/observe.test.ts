@@ -9,6 +9,7 @@ import { observe, recordQuery } from '../../../app/queries.js'
 import { QUERY_CHANNEL } from '../../../lib/queries/channel.js'
 import type { Query } from '../../../lib/queries/query.js'
 import { testdir } from '../../support/folder.js'
+import { withoutInternalFrames } from '../../support/internal-frames.js'
 import { inBothModes } from '../../support/modes.js'
 import { profileOf } from '../../support/app.js'
 
@@ -227,7 +228,7 @@ inBothModes('Prisma: the line that has awaited a query, or has sent several toge
     await client.$transaction([client.call('findMany', {}, 'User'), client.call('count', {}, 'User')])
     for (const each of [new PrismaStub(), client]) {
       await Promise.resolve(each.call('delete', {}, 'User')).catch(({ stack }: Error) => {
-        stacks.push(String(stack).split('\n').filter((line) => !line.includes('PrismaStub')))
+        stacks.push(withoutInternalFrames(String(stack)).split('\n').filter((line) => !line.includes('PrismaStub')))
       })
     }
   }))

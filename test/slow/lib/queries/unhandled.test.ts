@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
+import { withoutInternalFrames } from '../../../support/internal-frames.js'
 
 const ROOT = join(import.meta.dirname, '../../../..')
 
@@ -16,7 +17,7 @@ function outputOf (isObserved: boolean): { status: number | null, error: string 
     async function handler () { await pool.query('select 1') }
     handler()`
   const { status, stderr } = spawnSync(process.execPath, ['--import=tsx', '--input-type=module', '-e', code], { cwd: ROOT, encoding: 'utf8' })
-  return { status, error: stderr.slice(stderr.indexOf('\nError: ')) }
+  return { status, error: withoutInternalFrames(stderr.slice(stderr.indexOf('\nError: '))) }
 }
 
 t.test('a rejection that is ignored ends the process with the same message and stack', async (t) => {
