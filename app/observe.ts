@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { begin } from './begin.js'
 import type { Observer } from './observer.js'
@@ -13,8 +14,6 @@ import { compareMessages, LastHook, timeHandlers } from '../lib/recording/handle
 import { openRouteTable } from '../lib/routing/route-table.js'
 import { checkStorageSetting } from '../lib/store/open.js'
 
-/** Milliseconds. */
-const MIN_PLUGIN_TIMEOUT = 5_000
 /** The paths of the profiler, below the prefix of the application. */
 const OWN_PATHS = OWN_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}/*`])
 
@@ -123,10 +122,10 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   if (debug && resolved.settings !== null) addStartMessage(app)
   const handler = setting === 'always' ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response, ...others })
-  // An application with a short timeout for plugins does not wait for the modules: its first request does.
+  // What is not loaded in half of the time that a plugin has is awaited by the first request.
   const { pluginTimeout = 0 } = app.initialConfig
-  const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
-  const loadedInTime = hasTime ? prepared.then(() => loaded) : Promise.resolve()
+  const late = pluginTimeout === 0 ? [] : [sleep(pluginTimeout / 2, undefined, { ref: false })]
+  const loadedInTime = Promise.race([prepared.then(() => loaded), ...late])
   // A missing package of OpenTelemetry stops the start.
   const ready = resolved.settings?.openTelemetry === true ? loading : loadedInTime
   // The preload awaits it later.
