@@ -5,6 +5,7 @@ import { JSDOM } from 'jsdom'
 import { LogController, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteShorthandOptions } from 'fastify'
 import { firstOwnFrame } from '../lib/errors/stack-frame.js'
 import { outcomeSentence } from '../lib/parts/overview/index.js'
+import { profileMarkdown } from '../lib/reading/profile-markdown.js'
 import { eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, statusOf } from './support/app.js'
 import { inBothModes } from './support/modes.js'
 
@@ -509,8 +510,20 @@ inBothModes('the hook that an overview names is the one that has raised the erro
     })
   })
   const sentence = async (path: string) => outcomeSentence(await profileOf(app, await app.inject(path)))
-  t.match(await sentence('/handler'), /^Error: first \(.*failures\.test\.ts:\d+\)\.$/)
-  t.match(await sentence('/hook'), /^Error: refused \(.*\)\. The preHandler hook "authenticate" raised an error\.$/)
+  t.match(await sentence('/handler'), /^Error: first \(.*:\d+\)\. The handler of GET \/handler \(.*:\d+\) failed with Error\.$/)
+  t.match(await sentence('/hook'), /^Error: refused \(.*\)\. The preHandler hook "authenticate" raised Error; the handler of GET \/hook \(.*\) did not run\.$/)
+})
+
+inBothModes('a failure without a frame of the application is shown with the handler of its route', async (t, build) => {
+  const response = { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } } }
+  const app = await build((app) => app.get('/orders', { schema: { response } }, async () => ({ name: 'x' })))
+  const profile = await profileOf(app, await app.inject('/orders'))
+  t.match(outcomeSentence(profile), new RegExp('^Error: "id" is required! The response schema 200 requires "id"; the handler returned {name}. ' +
+    'The route is GET /orders \\(test/failures.test.ts:\\d+\\).$'))
+  const sheet = profileMarkdown(profile)
+  t.match(sheet, /Route handler: `test\/failures\.test\.ts:\d+`[^]*\n> \d+ \| .*async \(\) => \(\{ name: 'x' \}\)/)
+  const { body } = await app.inject(`/_profiler/${profile.token}`)
+  t.match(body, /<h3>Route handler<\/h3><pre class="excerpt">/)
 })
 
 inBothModes('the failure of a not-found handler is not called a missing route', async (t, build) => {
@@ -528,7 +541,7 @@ inBothModes('the failure of a not-found handler is not called a missing route', 
   for (const [url, summary] of [
     ['/handler/unknown', `No route matches GET /handler/unknown; 1 route is declared; ${why}.`],
     ['/handler/gone', `GET /handler/gone matched, and reply.callNotFound() was called; ${why}.`],
-    ['/hook/unknown', 'The hook limit of onRequest raised Error.']
+    ['/hook/unknown', 'The onRequest hook "limit" raised Error.']
   ] as const) {
     const { body } = await app.inject({ url, headers: { accept: 'text/html' } })
     const text = JSDOM.fragment(body).textContent ?? ''

@@ -37,7 +37,7 @@ const SCRIPT = `${theme.script};\n${editorMenu.script};\n{\n${PAGE_SCRIPT}}`
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
 export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLink | null = null): string {
   const title = `${cut(visibleLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
-  const source = mainSource(report)
+  const source = mainSource(report, report.handler)
   const hints = report.hints.length === 0
     ? ''
     : html`<div class="hints">!${report.hints.map((hint) => hintCard(hint, editor))}</div>`

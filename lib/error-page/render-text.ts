@@ -27,7 +27,7 @@ const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 export function renderText (report: ErrorReport): string {
   const { status, reason, request, exceptions, controller, profile, hints, sentences = [], summary } = report
   const definedAt = controller?.source == null ? '' : ` at ${code(controller.source)}`
-  const source = mainSource(report)
+  const source = mainSource(report, report.handler)
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
   return [
     `# ${escapeMarkdown(cut(headline(report), MAX_TITLE))}`,
@@ -35,7 +35,7 @@ export function renderText (report: ErrorReport): string {
     ...causeParts(report),
     ...(summary === undefined ? [] : [escapeMarkdown(summary)]),
     ...report.input === undefined ? [] : rejectedParts(report.input),
-    ...(source === null ? [] : [`${source.title}: ${code(placeOf(source.frame))}`, excerptBlock(source.frame)]),
+    ...(source === null ? [] : sourceParts(source)),
     ...hints.flatMap(hintParts),
     ...(controller ? [`Handled by ${code(controller.name)}${definedAt}.`] : []),
     ...(profile ? [`Profile: ${code(profile.url)}`] : []),
@@ -75,6 +75,11 @@ export function rejectedParts (input: RejectedInput): string[] {
     `- ${code(`${part}.${field}`)}: ${received === undefined ? 'missing' : `received ${code(received)}`}, ` +
     `expected ${escapeMarkdown(expected)}`)
   return rows.length === 0 ? [] : [rows.join('\n')]
+}
+
+/** The place and the source that are shown first. */
+export function sourceParts ({ frame, title }: MainSource): string[] {
+  return [`${title}: ${code(placeOf(frame))}`, excerptBlock(frame)]
 }
 
 /** The paragraphs of a hint. */
@@ -183,13 +188,17 @@ export function headline (report: ErrorReport): string {
   return mainCause(report)?.message ?? detail(report)
 }
 
-/** The source that a report shows first: a frame of the application, otherwise the handler of the route. */
-export function mainSource (report: ErrorReport): { frame: StackFrame, title: string } | null {
-  const { handler, exceptions } = report
-  const frame = mainCause(report)?.frame ?? firstOwnFrame(exceptions)
+interface MainSource { frame: StackFrame, title: string }
+
+/** The source that is shown first: a frame of the application, otherwise the handler of the route. */
+export function mainSource (
+  failure: Pick<ErrorReport, 'status' | 'exceptions'>, handler: StackFrame | undefined
+): MainSource | null {
+  const { exceptions } = failure
+  const frame = mainCause(failure)?.frame ?? firstOwnFrame(exceptions)
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
   if (handler === undefined) return null
-  return { frame: handler, title: report.input === undefined ? 'Route handler' : 'Route' }
+  return { frame: handler, title: exceptions.at(-1)?.rejected === undefined ? 'Route handler' : 'Route' }
 }
 
 interface ChainLine { before: string, frame: StackFrame | undefined, index: number }

@@ -6,7 +6,9 @@ import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { StackFrame } from './exception.js'
 import { inspect, post } from './scripts.js'
-import { excerptAt, firstOwnFrame, frameAt, outsideCalls, packageOf, sourcePlace } from './stack-frame.js'
+import {
+  excerptAt, firstOwnFrame, frameAt, outsideCalls, packageOf, sourcePlace, splitStack, stackFrames, textOfStack
+} from './stack-frame.js'
 
 /** Where something was declared. */
 interface DeclaredPlace {
@@ -115,4 +117,18 @@ const MAX_CALLS = 50
 export function isLoggedByFastify (): boolean {
   const packages = outsideCalls(withStackLimit(MAX_CALLS, () => new Error())).map(({ file }) => packageOf(file))
   return packages[packages.lastIndexOf('pino') + 1] === 'fastify'
+}
+
+/** Whether Fastify has called `reply.send()` for a handler that did not, in the calls that led to a response. */
+export function isSentByFastify (calls: Error): boolean {
+  return packageOf(senderIn(calls) ?? '') === 'fastify'
+}
+
+/** The file of the function that has called `reply.send()`; null where no call is that one. */
+export function senderIn (calls: Error): string | null {
+  const isSend = (frame: StackFrame): boolean => /(?:^|\.)send$/.test(frame.function)
+  const frames = stackFrames(splitStack(textOfStack(calls), '').frames)
+  const start = frames.findIndex(isSend)
+  // Instrumentation wraps the function.
+  return start === -1 ? null : frames.slice(start).find((frame) => !isSend(frame))?.file ?? ''
 }

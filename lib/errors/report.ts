@@ -9,11 +9,11 @@ import { maskLogRecord, mostSevere, withNotifications, type LogRecord, type Requ
 import type { Mask } from '../mask/mask.js'
 import { counted } from '../view/visible.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
-import { handlerFrame } from './declared-place.js'
+import { handlerFrame, senderIn } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rootCause } from './root-cause.js'
-import { isInternal, packageOf, placeOf, splitStack, stackFrames, textOfStack } from './stack-frame.js'
+import { frameAt, isInternal, packageOf, placeOf } from './stack-frame.js'
 import { nameOf } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
@@ -28,8 +28,16 @@ declare module '../recording/recording.js' {
 /** The number of lines of a request's log that a report has; notifications are not counted. */
 const MAX_LOGS = 200
 
+/** Why a request failed. */
+export interface FailureSummary {
+  /** What happened, in one sentence. */
+  summary: string
+  /** The handler of the route with its source; where a schema rejected the request, the declaration of the route. */
+  handler?: StackFrame
+}
+
 /** The content of the diagnostic page in any format: plain data, masked. */
-export interface ErrorReport {
+export interface ErrorReport extends Partial<FailureSummary> {
   status: number
   /** The reason phrase, such as `Not Found`. */
   reason: string
@@ -49,10 +57,6 @@ export interface ErrorReport {
   hints: Hint[]
   /** What parts say about a slow request. */
   sentences?: readonly string[]
-  /** What happened, in one sentence. */
-  summary?: string
-  /** The handler of the route with its source; where a schema rejected the request, the declaration of the route. */
-  handler?: StackFrame
   /** What a schema or the JSON parser rejected. */
   input?: RejectedInput
   /** The listener that raised (`kernel.request`, `router`), where one did. */
@@ -86,9 +90,7 @@ export function reportOf (
   const events = recording.events?.events() ?? []
   const exceptions = exceptionsOf(request)
   const hints = hintsFor(request, status)
-  const input = exceptions.at(-1)?.rejected ?? null
-  // The schema is part of the declaration.
-  const handler = handlerFrame(request, input !== null)
+  const input = exceptions.at(-1)?.rejected
   return {
     status,
     reason,
@@ -104,12 +106,23 @@ export function reportOf (
     },
     hints: [...hints, ...ofParts.hints.filter((one) => !hints.some((hint) => isSame(hint, one)))],
     sentences: ofParts.sentences,
-    summary: mask.text(failureSentence(request, exceptions, handler, input)),
-    ...(handler !== null && { handler: maskFrame(handler, mask) }),
-    ...(input !== null && { input }),
+    ...summarize(request, exceptions),
+    ...(input !== undefined && { input }),
     ...(raisedBy !== null && { raisedBy }),
     ...(controller !== null && { controller }),
     ...(profile !== undefined && { profile })
+  }
+}
+
+/** Why a request failed, masked; `exceptions` are those of its response. */
+export function summarize (request: FastifyRequest, exceptions: readonly FlattenedException[]): FailureSummary {
+  const mask = maskOf(request)
+  const input = exceptions.at(-1)?.rejected ?? null
+  // The schema is part of the declaration.
+  const handler = handlerFrame(request, input !== null)
+  return {
+    summary: mask.text(failureSentence(request, exceptions, handler, input)),
+    ...(handler !== null && { handler: maskFrame(handler, mask) })
   }
 }
 
@@ -128,7 +141,6 @@ export function reportedLines (
   return shown.length === all.length ? { logs } : { logs, logsOmitted: all.length - shown.length }
 }
 
-/** The summary of a report: the failure in one sentence. */
 function failureSentence (
   request: FastifyRequest, exceptions: readonly FlattenedException[], handler: StackFrame | null,
   input: RejectedInput | null
@@ -150,8 +162,7 @@ function failureSentence (
   if (raisedBy?.stage === 'start') return `The application could not start: ${failure}.`
   if (failed?.after === 'failure') return `The answer to an earlier failure of ${route} failed with ${failure}.`
   if (raisedBy !== null && raisedBy.stage !== 'handler') {
-    const what = raisedBy.stage.startsWith('kernel.') ? 'listener' : 'hook'
-    return `The ${what} ${raisedBy.listener} of ${raisedBy.stage} raised ${failure}${notRun}.`
+    return `The ${raiserName(request, raisedBy)} raised ${failure}${notRun}.`
   }
   if (failed?.after === 'handler' && refusedResponse !== undefined) {
     return `The ${refusedResponse}. The route is ${route}${place}.`
@@ -171,14 +182,19 @@ function failureSentence (
     : `${route} failed with ${failure}${notRun}.`
 }
 
+/** A listener by its name and stage; a hook by its stage and name, or where it was added. */
+function raiserName (request: FastifyRequest, { stage, listener }: NonNullable<ErrorReport['raisedBy']>): string {
+  if (stage.startsWith('kernel.')) return `listener ${listener} of ${stage}`
+  if (listener !== 'anonymous') return `${stage} hook "${listener}"`
+  const { source } = recordingOf(request).events?.events().find((event) =>
+    event.stage === stage && event.outcome === 'raised') ?? {}
+  return source === undefined ? `${stage} hook` : `${stage} hook (${placeOf(frameAt(source))})`
+}
+
 /** Whether the application has called `reply.send()`, in the calls that led to a failure. */
 function isSent (calls?: Error): boolean {
-  const isSend = (frame: StackFrame): boolean => /(?:^|\.)send$/.test(frame.function)
-  const frames = calls === undefined ? [] : stackFrames(splitStack(textOfStack(calls), '').frames)
-  const start = frames.findIndex(isSend)
-  // Instrumentation wraps the function.
-  const { file = '' } = frames.slice(start).find((frame) => !isSend(frame)) ?? {}
-  return start !== -1 && packageOf(file) !== 'fastify' && !isInternal(file)
+  const file = calls === undefined ? null : senderIn(calls)
+  return file !== null && packageOf(file) !== 'fastify' && !isInternal(file)
 }
 
 /** Whether a function of the application was called: a framework may raise errors before it calls its controller. */

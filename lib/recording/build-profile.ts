@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
-import { ownSource } from '../errors/stack-frame.js'
+import { summarize } from '../errors/report.js'
+import { firstOwnFrame, ownSource } from '../errors/stack-frame.js'
 import { read } from '../errors/thrown-value.js'
 import { NoResponseError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
@@ -60,6 +61,11 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const { matched: route = null } = (collectors.router ?? {}) as { matched?: ProfiledRoute }
   if (route !== null) delete collectors.router
   Object.assign(collectors, { config }, mask.value(collected))
+  const hasFailed = recording.failure !== null || recording.routeError !== null
+  if (hasFailed && status >= 400) {
+    const { summary, handler } = summarize(request, exceptions)
+    collectors.exceptions = { summary, ...firstOwnFrame(exceptions) === undefined && { handler } }
+  }
   if (recording.events !== null) collectors.headers = unrecordedChanges(recording.events, mask)
   if (blocked.length > 0) collectors.blocked = blocked
   if (otherErrors.length > 0) collectors.otherErrors = otherErrors.map(masked)

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { attempt } from '../../attempt.js'
 import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
 import { rejectedCard, rejectedTable } from '../../error-page/render-request.js'
-import { exceptionParts, rejectedParts } from '../../error-page/render-text.js'
+import { exceptionParts, mainSource, rejectedParts, sourceParts } from '../../error-page/render-text.js'
 import type { FlattenedException } from '../../errors/exception.js'
+import type { FailureSummary } from '../../errors/report.js'
 import { mainCause } from '../../errors/root-cause.js'
-import { placeOf, shortFile } from '../../errors/stack-frame.js'
+import { firstOwnFrame, placeOf, shortFile } from '../../errors/stack-frame.js'
 import { isFailure, type Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
 import { cut, visibleLine } from '../../view/visible.js'
@@ -20,7 +21,7 @@ const AROUND = 2
 const MAX_MESSAGE = 1_000
 
 /** The exceptions of the response, from the root cause to the last. */
-export const exceptions: Part = {
+export const exceptions: Part<Partial<FailureSummary>> = {
   name: 'exceptions',
   panel: {
     label: 'Errors',
@@ -31,18 +32,19 @@ export const exceptions: Part = {
     render: (_, { exceptions }, view) =>
       exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
   },
-  overview (_, profile, { editor }) {
+  overview ({ handler }, profile, { editor }) {
     const { exceptions } = profile
-    const frame = exceptions.flatMap(({ frames = [] }) => frames).find(({ own }) => own)
-    const thrownAt = frame === undefined ? '' : place(`${frame.file}:${frame.line}`, editor)
-    const excerpt = frame === undefined ? '' : renderExcerpt(frame, AROUND)
+    const thrown = firstOwnFrame(exceptions)
+    const thrownAt = thrown === undefined ? '' : place(`${thrown.file}:${thrown.line}`, editor)
+    const source = mainSource(profile, handler)
     const cause = mainCause(profile)
-    const title = cause === null ? '' : nameAndMessage(cause)
+    const title = source?.frame === handler ? source?.title : cause === null ? '' : nameAndMessage(cause)
+    const excerpt = source === null ? '' : renderExcerpt(source.frame, AROUND)
     const rejected = exceptions.at(-1)?.rejected
     return [
       { order: 9, title: 'Rejected', column: 'main', value: rejected === undefined ? '' : rejectedTable(rejected) },
       { order: 60, title: 'Thrown at', value: thrownAt },
-      { order: 10, title: visibleLine(cut(title, MAX_SHOWN)), column: 'main', value: excerpt }
+      { order: 10, title: visibleLine(cut(title ?? '', MAX_SHOWN)), column: 'main', value: excerpt }
     ]
   },
   toolbar (_, profile) {
@@ -59,8 +61,8 @@ export const exceptions: Part = {
     }
   },
   toolbarStyle: '.exception { --icon: "M7 0l7 13H0zM6 5v4h2V5zm0 5v2h2v-2z" }\n',
-  markdown: (_, profile) =>
-    profile.exceptions.length === 0 ? [] : [{ order: 10, title: 'Exceptions', blocks: chainBlocks(profile) }],
+  markdown: (data, profile) =>
+    profile.exceptions.length === 0 ? [] : [{ order: 10, title: 'Exceptions', blocks: chainBlocks(data, profile) }],
   hints: (_, profile) => listHint('Two responses', repeatedResponse(profile as Profile), 5),
   comparison: [{
     order: 20,
@@ -140,15 +142,19 @@ function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: Pan
     renderChain(chain, { editor, shown: new Set() }, level) + section('Stack traces', renderTraces(chain))
 }
 
-function chainBlocks ({ exceptions }: Profile): string[] {
+function chainBlocks ({ handler }: Partial<FailureSummary>, profile: Profile): string[] {
+  const { exceptions } = profile
   const all = plainCopy(exceptions, (text) => cut(text, MAX_MESSAGE)) as FlattenedException[]
   const places = new Set<string>()
   const rejected = all.at(-1)?.rejected
-  return attempt(() => [
-    ...rejected === undefined ? [] : rejectedParts(rejected),
-    ...all.flatMap((one, i) => exceptionParts(one, `[${i + 1}/${all.length}]`, places))
-  ],
-  () => ['The exceptions are not in the format of this version.'])
+  return attempt(() => {
+    const source = mainSource(profile, handler)
+    return [
+      ...rejected === undefined ? [] : rejectedParts(rejected),
+      ...source === null || source.frame !== handler ? [] : sourceParts(source),
+      ...all.flatMap((one, i) => exceptionParts(one, `[${i + 1}/${all.length}]`, places))
+    ]
+  }, () => ['The exceptions are not in the format of this version.'])
 }
 
 function exceptionText ({ code, frames: all, ...one }: FlattenedException): string {

@@ -8,7 +8,7 @@ import { lead, milliseconds, note, pending, placeOf, section, statusBadge } from
 import { nameOf } from '../events/index.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
-import { resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
+import { dataOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
 
 const MAX_MESSAGE = 500
@@ -53,10 +53,13 @@ export function outcomeSentence (profile: Profile): string {
   if (closer !== undefined) {
     return `The ${closer} closed the connection after ${milliseconds(duration)}, before the response.`
   }
+  const { summary } = dataOf(profile, 'exceptions')
   const ended = endingEvent(profile)
-  const by = ended === undefined
-    ? ''
-    : ` The ${endingName(ended)} ` + (ended.outcome === 'raised' ? 'raised an error.' : 'sent the response.')
+  const by = typeof summary === 'string'
+    ? ` ${visibleLine(summary)}`
+    : ended === undefined
+      ? ''
+      : ` The ${endingName(ended)} ` + (ended.outcome === 'raised' ? 'raised an error.' : 'sent the response.')
   const last = exceptions.at(-1)
   const cause = mainCause(profile)
   const outcome = `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${milliseconds(duration)}`

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { attempt } from '../../attempt.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
+import { isSentByFastify } from '../../errors/declared-place.js'
 import { sourceOfCaller } from '../../errors/stack-frame.js'
 import { targetOf } from '../../http/request-target.js'
 import { isResponse } from '../../http/responses.js'
@@ -127,16 +128,27 @@ export function recordResponse (
     else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
     else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
     else if (stateOf(request).ownPolicy !== undefined) body = '[the diagnostic page]'
-    else if (hasBody && isText && text) body = shownText(text, length, mask)
+    else if (hasBody && reply.statusCode !== 204 && isText && text) body = shownText(text, length, mask)
     return {
       status: reply.statusCode,
       headers: shownHeaders(headers, mask),
       contentType: headers['content-type'] ?? null,
       size: hasBody ? size : null,
       ...recording.sentAgain !== undefined && firstResponse(recording),
-      ...(body !== undefined && { body })
+      ...(body === undefined ? missingBody(recording, reply, payload) : { body })
     }
   })
+}
+
+/** Why a response has no body, where the application may have expected one. */
+function missingBody (recording: Recording, { statusCode }: FastifyReply, payload: unknown): { bodyNote?: string } {
+  const { sentFrom, timing: { serializeStart } } = recording
+  // A listener of `full` mode may have removed the payload before.
+  if (statusCode === 204 && (serializeStart !== 0 || (payload != null && payload !== ''))) {
+    return { bodyNote: 'not sent: a response with the status 204 has none' }
+  }
+  const isReturned = payload === undefined && statusCode === 200 && sentFrom !== undefined && isSentByFastify(sentFrom)
+  return isReturned ? { bodyNote: 'not sent: the handler returned undefined' } : {}
 }
 
 /** The line that sent the first of two responses. */

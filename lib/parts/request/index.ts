@@ -170,7 +170,7 @@ function responsePart (profile: Profile): string {
 
 function bodyOf ({ body, bodyNote }: Data): string {
   if (body === undefined || body === null) {
-    return note(typeof bodyNote === 'string' ? `The body was ${bodyNote}` : 'No body was recorded.')
+    return note(typeof bodyNote === 'string' ? `The body was ${bodyNote}.` : 'No body was recorded.')
   }
   const isFlat = isObject(body) && Object.values(body).every((value) => typeof value !== 'object' || value === null)
   if (isFlat) return pairs('Body', body, 'An empty object.')
@@ -178,7 +178,8 @@ function bodyOf ({ body, bodyNote }: Data): string {
   return markup.length <= MAX_OPEN ? markup : fold(`Body, ${bytes(markup.length)} of text`, markup)
 }
 
-function bodyExcerpt ({ body: received, sentBody: body = received }: Data): string {
+function bodyExcerpt ({ body: received, sentBody: body = received, bodyNote }: Data): string {
+  if (typeof bodyNote === 'string') return note(`The body was ${bodyNote}.`)
   if (body === undefined || body === null || body === '') return ''
   const text = typeof body === 'string' ? body : visibleJson(body, 1).replace(/\n */g, ' ')
   return html`<pre class="data">${cut(text, MAX_EXCERPT)}</pre>`

@@ -7,6 +7,7 @@ import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import { AccessDeniedError } from '../../../lib/full/security/errors.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
+import { outcomeSentence } from '../../../lib/parts/overview/index.js'
 import { build as buildFull, profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
 import { inBothModes } from '../../support/modes.js'
@@ -340,7 +341,7 @@ inBothModes('the page, the profile, its overview and Markdown have what a schema
     }
     const markdown = (await app.inject(`/_profiler/${token}.md`)).body
     t.match(markdown, `# ${headline}\n`)
-    t.match(markdown, `Error: ${headline}.\n`)
+    t.match(markdown, `Error: ${headline}. The schema of `)
     t.match(markdown, `- \`body.field\`: received \`"abcde😀"\`, expected ${words}\n`)
   }
 })
@@ -638,12 +639,16 @@ inBothModes('the page names the handler or hook that raised the error', async (t
     ['POST', '/body', /^The body is not valid JSON; the handler of POST \/body \(.*\) did not run\.$/],
     ['GET', '/nowhere', /^No route matches GET \/nowhere; /]
   ] as const) {
-    const { body } = await app.inject({
+    const response = await app.inject({
       method,
       url,
       headers: { accept: 'text/html', ...(method === 'POST' && { 'content-type': 'application/json' }) },
       ...(method === 'POST' && { payload: '{' })
     })
+    const { body } = response
+    // There the hook fails again for the answer.
+    const stored = mode === 'observe' && url === '/late' ? /The answer to an earlier failure of GET \/late failed with Error\.$/ : sentence
+    t.match(outcomeSentence(await profileOf(app, response)), new RegExp(stored.source.replace('^', ' ')), `${url}, later`)
     // A body of the application's error handler is replaced in `observe` mode, where it equals Fastify's. A hook of a
     // route that fails again prevents the page there.
     if (url === (mode === 'full' ? '/answered' : '/late')) t.match(body, '"message":"x"')

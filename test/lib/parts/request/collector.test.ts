@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { profileMarkdown } from '../../../../lib/reading/profile-markdown.js'
 import { get, listen, profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
 
@@ -67,3 +68,32 @@ function streamOf (chunks: string[]): ReadableStream {
     }
   })
 }
+
+inBothModes('a profile says why a response has no body where the application may have expected one', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/undefined', async () => {})
+    app.get('/hooked', { onSend: async (_request, _reply, payload) => payload }, async () => {})
+    app.get('/dropped', async (_request, reply) => { reply.code(204); return { id: 1 } })
+    app.get('/empty', async (_request, reply) => { reply.code(204) })
+    app.get('/sent', async (_request, reply) => reply.send())
+    app.get('/sent/in-a-callback', (_request, reply) => { setImmediate(() => { reply.send() }) })
+    app.get('/redirect', async (_request, reply) => reply.redirect('/'))
+    app.get('/text', async () => 'x')
+    app.get('/null', async () => null)
+    app.addHook('onRequest', async (request, reply) => { if (request.url === '/hook') return reply.send() })
+    app.get('/hook', async () => 'x')
+  })
+  for (const [url, why] of [
+    ['/undefined', 'the handler returned undefined'],
+    ['/hooked', 'the handler returned undefined'],
+    ['/dropped', 'a response with the status 204 has none'],
+    ['/empty'], ['/sent'], ['/sent/in-a-callback'], ['/redirect'], ['/text'], ['/null'], ['/hook']
+  ] as const) {
+    const profile = await profileOf(app, await app.inject(url))
+    const { bodyNote } = profile.collectors.response as { bodyNote?: string }
+    t.equal(bodyNote, why === undefined ? undefined : `not sent: ${why}`, url)
+    if (why === undefined) continue
+    t.match(profileMarkdown(profile), `\n\nThe body was not sent: ${why}.\n`, url)
+    t.match((await app.inject(`/_profiler/${profile.token}`)).body, `<p class="note">The body was not sent: ${why}.</p>`, url)
+  }
+})
