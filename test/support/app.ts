@@ -173,7 +173,7 @@ function chunks (rest: Buffer): Buffer | null {
 }
 
 /** Sends bytes over a socket; resolves to the text that came back until the server closed or `wait` milliseconds were silent. */
-export function rawText (port: number, bytes: string | Buffer, { host = '127.0.0.1', wait = 1500 } = {}): Promise<string> {
+export function rawText (port: number, bytes: string | Buffer, { host = '127.0.0.1', wait = 20_000 } = {}): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     const socket = connect(port, host, () => socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes))
@@ -187,7 +187,7 @@ export function rawText (port: number, bytes: string | Buffer, { host = '127.0.0
 /** One GET over a socket that closes after the response. */
 export function get (port: number, path: string, headers: Record<string, string> = {}, host = '127.0.0.1'): Promise<string> {
   const lines = Object.entries({ Host: `127.0.0.1:${port}`, Connection: 'close', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
-  return rawText(port, Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), { host, wait: 20_000 })
+  return rawText(port, Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), { host })
 }
 
 export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
