@@ -15,7 +15,7 @@ import type { Profile } from '../../lib/store/profile.js'
 /** A folder without any route. */
 const NO_ROUTES = join(import.meta.dirname, '../fixtures/no-routes')
 export const SECRET = 'a secret of the tests, thirty-two characters and more'
-const TIMEOUT = 5_000
+const TIMEOUT = 20_000
 /** Milliseconds: what is loaded in debug mode alone takes its time on a machine that has other things to do. */
 const PLUGIN_TIMEOUT = 60_000
 
