@@ -207,7 +207,6 @@ function readCaller (text: string): Caller {
     .map((frame) => ({ ...frame, source: `${frame.file}:${frame.line}:${frame.column}` }))
   return {
     frames,
-    path: frames.map(({ source }) => `${source}\n`).join(''),
     isResumed: text.endsWith(UNKNOWN_CALLER),
     position: text.match(/\(index \d+\)$/gm)?.join() ?? ''
   }
