@@ -70,7 +70,7 @@ export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...CLIENTS],
 
 function record (query: Query): void {
   const context = requestContext.getStore()
-  query.enter = (run) => requestContext.run(context, run)
+  query.enter = (callback, self, results) => requestContext.run(context, Reflect.apply, callback, self, results)
   const work = workOf(context)
   if (work?.recording.isRecording !== true) return
   add(query, work)
