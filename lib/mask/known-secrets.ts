@@ -8,10 +8,15 @@ const MAX_DEPTH = 12
 const MIN_LENGTH = 4
 /** Names of fields, which are masked where they may be a value. */
 const NAME = /^[$./]*(?:password|passwd|pwd|pass|token|secret|session|cookie|api_?key|auth|credentials?|code)$/i
-/** What is before a value in messages of PostgreSQL and MySQL. */
-const BEFORE = String.raw`(?<=(?:for type [\w ]{1,40}: |\bvalue:? |\bentry |\$\d+ = |\bnear |\bcontains )["'(])`
-/** A part of the statement in a message of MySQL, at most 80 characters, which may end within a secret. */
-const NEAR = /(?<=\bnear ')[^]{0,200}?(?=' at line \d)/g
+/** A shorter part of a secret may be an ordinary word, or a sign. */
+const MIN_PART = 3
+/** What is before a value in messages of PostgreSQL, MySQL and SQLite. */
+const BEFORE = String.raw`(?:for type [\w ]{1,40}: |\bsyntax error: |\$\d+ = |` +
+  String.raw`\b(?:value:?|entry|near|contains|Token|option|schema) )`
+const QUOTED = new RegExp([['""?', '"'], ["'", "'"], [String.raw`\(`, String.raw`\)`]]
+  .map(([open, close]) => `(?<=${BEFORE}${open})[^${close}]+(?=${close})`).join('|'), 'g')
+/** A part of what was sent, which may end within a secret: in messages of MySQL, and of PostgreSQL about JSON. */
+const NEAR = /(?<=\bnear ')[^]{0,200}?(?=' at line \d)|(?<=\bJSON data, line \d{1,9}: ).*/g
 
 /** The parts of a value that are masked in what is shown of it. */
 export function maskedTexts (given: unknown, shown: unknown, depth = 0): string[] {
@@ -40,9 +45,12 @@ export function maskedTexts (given: unknown, shown: unknown, depth = 0): string[
 /** Returns a function that masks texts wherever they are, also escaped as in SQL, JSON and URLs. */
 export function maskerOf (secrets: readonly string[]): (text: string) => string {
   const forms = [...new Set(secrets.flatMap(formsOf))].sort((a, b) => b.length - a.length)
-    .map((form) => [form, patternOf(form)] as const)
-  return (text) => forms.reduce((shown, [form, pattern]) =>
-    shown.includes(form) ? shown.replace(pattern, MASKED) : shown, text).replace(NEAR, MASKED)
+  const patterns = forms.filter(({ length }) => length >= MIN_LENGTH).map((form) => [form, patternOf(form)] as const)
+  const isSecret = (part: string): boolean =>
+    forms.some((form) => form === part || (part.length >= MIN_PART && form.includes(part)))
+  return (text) => patterns.reduce((shown, [form, pattern]) =>
+    shown.includes(form) ? shown.replace(pattern, MASKED) : shown, text)
+    .replace(QUOTED, (part) => isSecret(part) ? MASKED : part).replace(NEAR, MASKED)
 }
 
 function formsOf (secret: string): string[] {
@@ -58,7 +66,6 @@ function formsOf (secret: string): string[] {
 
 function patternOf (form: string): RegExp {
   const source = form.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
-  if (form.length < MIN_LENGTH) return new RegExp(`${BEFORE}${source}(?=["')])`, 'g')
   const rest = form.length < MAX_LENGTH ? '' : String.raw`[^\s"'(),;]*`
   // Others may be words: a path or a name that has one of them stays.
   const isDistinct = form.length >= 12 || (form.length >= 6 && /\d/.test(form) && /[a-z]/i.test(form))

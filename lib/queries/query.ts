@@ -4,6 +4,8 @@ import { queries } from './channel.js'
 import type { Run } from './run.js'
 import { caller, frameLimit, framesHere, removeOwnFrames } from './stack.js'
 
+type Callback = (this: unknown, ...results: unknown[]) => unknown
+
 /** A query of a database client, as its wrapper publishes it. The wrapper completes the object when the query ends. */
 export interface Query {
   /** `db.system.name` of OpenTelemetry's semantic conventions, such as `postgresql`, `mysql`, `sqlite`, `redis`. */
@@ -30,8 +32,8 @@ export interface Query {
   /** The query of a driver is a part of that of an ORM, where both are recorded. */
   layer?: 'orm' | 'driver' | undefined
   ended?: ((query: Query) => void) | undefined
-  /** Calls a function for the request that sent it: clients call back in the context that opened their connection. */
-  enter?: (<T>(run: () => T) => T) | undefined
+  /** Calls back for the request that sent it: clients do so in the context that opened their connection. */
+  enter?: ((callback: Callback, self: unknown, results: unknown[]) => unknown) | undefined
   /** As the client returned it, with one row. */
   result?: unknown
   /** What is the same for queries of one connection, where that is known: a transaction has one. */
@@ -116,13 +118,8 @@ export function endWait (query: Query, since = query.startedAt): void {
 
 /** Calls a method of a client. Queries that it sends synchronously are parts of `query` and not recorded again. */
 export function within<T> (query: Query | null, call: () => T): T {
-  return runFor(query ?? running, call)
-}
-
-/** Null: it is called for the application, whose queries are its own. */
-function runFor<T> (query: Query | null, call: () => T): T {
   const outer = running
-  running = query
+  running = query ?? running
   try {
     return call()
   } finally {
@@ -193,15 +190,21 @@ export function callAsync<T> (query: Query | null, call: () => T, rowsOf: RowsOf
 export function callBack<T> (
   query: Query | null, args: unknown[], call: (args: unknown[]) => T, rowsOf: RowsOf<never>, outer: Query | null = null
 ): T {
-  const callback = args.at(-1) as (this: unknown, ...results: unknown[]) => unknown
+  const callback = args.at(-1) as Callback
   const limit = frameLimit()
   function observed (this: unknown, ...results: unknown[]): unknown {
     const [error, result] = results
     removeOwnFrames(error, limit)
     const end = endOf(rowsOf, result as never)
     endQuery(query, error ? { error } : end)
-    const run = (): unknown => callback.apply(this, results)
-    return runFor(outer, () => query?.enter === undefined ? run() : query.enter(run))
+    const before = running
+    running = outer
+    try {
+      // Without further functions: errors of the callback have their frames.
+      return query?.enter === undefined ? callback.apply(this, results) : query.enter(callback, this, results)
+    } finally {
+      running = before
+    }
   }
   return within(query, () => call([...args.slice(0, -1), observed]))
 }

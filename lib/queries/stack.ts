@@ -91,8 +91,13 @@ export function frameLimit (): number {
 /** Removes the frames of this folder, and those that are above the limit without them. */
 export function removeOwnFrames (error: unknown, limit: number): void {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return
-  const stack = cleanStack(error.stack, limit)
-  if (stack !== error.stack) Reflect.set(error, 'stack', stack)
+  setStack(error, cleanStack(error.stack, limit))
+}
+
+/** Sets the stack of an error, also where its client has made that read-only. */
+export function setStack (error: Error, stack: string): void {
+  if (stack === error.stack || Reflect.set(error, 'stack', stack)) return
+  Reflect.defineProperty(error, 'stack', { value: stack })
 }
 
 /** A stack without the frames of this folder, and without those that are above the limit then. */

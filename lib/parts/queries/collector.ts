@@ -70,7 +70,7 @@ export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...CLIENTS],
 
 function record (query: Query): void {
   const context = requestContext.getStore()
-  query.enter = (run) => requestContext.run(context, run)
+  query.enter = (callback, self, results) => requestContext.run(context, Reflect.apply, callback, self, results)
   const work = workOf(context)
   if (work?.recording.isRecording !== true) return
   add(query, work)
@@ -207,7 +207,6 @@ function readCaller (text: string): Caller {
     .map((frame) => ({ ...frame, source: `${frame.file}:${frame.line}:${frame.column}` }))
   return {
     frames,
-    path: frames.map(({ source }) => `${source}\n`).join(''),
     isResumed: text.endsWith(UNKNOWN_CALLER),
     position: text.match(/\(index \d+\)$/gm)?.join() ?? ''
   }

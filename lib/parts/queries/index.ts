@@ -137,7 +137,9 @@ function groupsOf ({ groups }: Data): QueryGroup[] {
 function sentence ({ count, duration, failed }: Data, profile: Pick<Profile, 'duration'>): string {
   const sent = counted(Number(count), 'query', 'queries')
   const failures = Number(failed) > 0 ? `, ${String(failed)} failed` : ''
-  return `${sent}, ${milliseconds(duration)} of ${milliseconds(profile.duration)}${failures}`
+  // Those after the response may take longer than the request.
+  const total = Number(duration) > profile.duration ? '' : ` of ${milliseconds(profile.duration)}`
+  return `${sent}, ${milliseconds(duration)}${total}${failures}`
 }
 
 function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEntry {

@@ -4,7 +4,9 @@ import { grouped } from './groups.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { askedBy, isPage, isRange } from './statement.js'
-import { endOf, identityOf, isPaused, isSameFunction, milliseconds, placeOf, type Traced } from './trace.js'
+import {
+  endOf, identityOf, isPaused, milliseconds, placeOf, type Caller, type OwnFrame, type Traced
+} from './trace.js'
 
 /** Queries of one shape and line from which a loop is certain. */
 const MIN_LOOP = 5
@@ -18,56 +20,95 @@ export function loopsOf (all: readonly Traced[], requestDuration: number): Findi
   const reads = all.filter(({ source, effect, error }) => source !== null && effect.isRead && error === undefined)
   return grouped(reads, ({ client, system, shape, source }) => `${client} ${system} ${shape} ${source}`)
     .filter(({ length }) => length >= MIN_LOOP).flatMap(byPath)
-    .filter((group) => isLoop(group, all))
-    .map((group): Finding => {
+    .filter((rounds) => isLoop(rounds, all))
+    .map((rounds): Finding => {
+      const group = rounds.map(({ query }) => query)
       const [first] = group as [Traced]
-      const spent = `${milliseconds(timeOf(group))} of ${milliseconds(requestDuration)} ms`
+      const time = timeOf(group)
+      // After the response they may take longer than the request.
+      const spent = milliseconds(time) + (time > requestDuration ? '' : ` of ${milliseconds(requestDuration)}`)
       const over = rowsOfLoop(all, group)
       const loop = over === null ? '' : `; the loop runs over the ${over.rows} rows of ${placeOf(over)}`
       return {
         kind: 'n+1',
-        text: `N+1: \`${shortShape(first.shape)}\` ${group.length} times from ${placeOf(first)}, ${spent}${loop}`,
+        text: `N+1: \`${shortShape(first.shape)}\` ${group.length} times from ${placeOf(first)}, ${spent} ms${loop}`,
         queries: group.map(({ index }) => index)
       }
     })
 }
 
+/** A query, the calls that led to it, and in how many calls of functions by themselves it is. */
+interface Round { query: Traced, calls: readonly OwnFrame[], depth: number }
+
 /**
  * Splits queries of one line, which may be that of a helper, by the calls that led to it. Calls that are in the stack
- * of the first round are missing in those after an `await`: the shorter list counts.
+ * of the first round are missing in those after an `await`: the shorter list counts. Calls of functions by themselves
+ * differ from round to round.
  */
-function byPath (group: readonly Traced[]): Traced[][] {
-  const parts = new Map<string, Traced[]>()
-  for (const query of group.toSorted((a, b) => a.caller.path.length - b.caller.path.length)) {
-    const { path } = query.caller
-    const start = [...parts.keys()].find((known) => path.startsWith(known)) ?? path
-    const part = parts.get(start)
-    if (part === undefined) parts.set(start, [query])
-    else part.push(query)
+function byPath (group: readonly Traced[]): Round[][] {
+  const recursive = new Set([...new Set(group.map(({ caller }) => caller))].flatMap(recursiveCalls))
+  const rounds = group.map((query): Round => {
+    const { frames } = query.caller
+    const calls = frames.filter(({ source }) => !recursive.has(source))
+    return { query, calls, depth: frames.length - calls.length }
+  })
+  const parts: Round[][] = []
+  for (const round of rounds.toSorted((a, b) => a.calls.length - b.calls.length)) {
+    const part = parts.find(([first]) => first?.calls.every((call, i) => isSameCall(call, round.calls[i])))
+    if (part === undefined) parts.push([round])
+    else part.push(round)
   }
-  return [...parts.values()].map((part) => part.sort((a, b) => a.index - b.index))
+  return parts.map((part) => part.sort((a, b) => a.query.index - b.query.index))
 }
 
-function isLoop (group: readonly Traced[], all: readonly Traced[]): boolean {
+/** The places of calls within a function that is called again in them. */
+function recursiveCalls ({ frames }: Caller): string[] {
+  const inner = new Set<string>()
+  return frames.flatMap((frame) => {
+    const { source, file } = frame
+    const key = frame.function.includes('<anonymous>') ? source : `${file} ${nameOf(frame)}`
+    const isRecursive = inner.has(key)
+    inner.add(key)
+    return isRecursive ? [source] : []
+  })
+}
+
+/** Lines between an `await` and the call after it. */
+const MAX_AWAIT = 2
+
+/** Whether two frames are of the same call: that of a function that was resumed has the place of its `await`. */
+function isSameCall (a: OwnFrame, b: OwnFrame | undefined): boolean {
+  if (a.source === b?.source) return true
+  return a.file === b?.file && a.function !== b.function && nameOf(a) === nameOf(b) &&
+    Math.abs(a.line - b.line) <= MAX_AWAIT
+}
+
+function nameOf (frame: OwnFrame): string {
+  return frame.function.replace(/^async /, '')
+}
+
+function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
+  const group = rounds.map(({ query }) => query)
   const distinct = distinctOf(group)
   const [first, last] = [group[0], group.at(-1)] as [Traced, Traced]
   if (group.length < MIN_LOOP || distinct < 2) return false
   const hasPauses = group.some((query, i) => i > 0 && isPaused(group[i - 1] as Traced, query, all))
   // A pause between a few values that repeat: it waits for a change.
-  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree(group) || isChain(group)) return false
+  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree(rounds) || isChain(group)) return false
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
   const isListed = positions.size === group.length && !positions.has('')
   const mayBeList = group.length <= MAX_LIST && (isListed || mayBeCalls(group))
-  if ((mayBeList || isSearch(group)) && rowsOfLoop(all, group) === null) return false
+  const mayBeOther = mayBeList || isSearch(group) || isDescent(rounds) || isWalk(group, all)
+  if (mayBeOther && rowsOfLoop(all, group) === null) return false
   const between = all.slice(first.index, last.index)
   // What is sent together of these is one round trip.
   const isBatched = first.system === 'redis' || (first.system === 'prisma' && first.shape.includes('.findUnique'))
   if (!isBatched) return !between.some(({ effect }) => effect.isDefinition)
-  const rounds = group.filter((query, i) => i === 0 || query.start >= endOf(group[i - 1] as Traced)).length
+  const count = group.filter((query, i) => i === 0 || query.start >= endOf(group[i - 1] as Traced)).length
   // Parts of one list are pages.
   const isOneList = /^\w*RANGE/.test(first.shape) && new Set(group.map((query) => askedBy(query).keys)).size === 1
-  return rounds >= MIN_LOOP && !isOneList
+  return count >= MIN_LOOP && !isOneList
 }
 
 /** Whether nothing waits for functions that were resumed, and none has a loop: `const a = load(1), b = load(2)`. */
@@ -96,13 +137,25 @@ function isBatch (group: readonly Traced[], hasPauses: boolean): boolean {
     (isPage(first) || (isRange(first) && (hasPauses || group.some(({ rows }) => (rows ?? 0) > 1))))
 }
 
-/** Whether a tree is walked: the rows of each query are the parameters of the next ones. */
-function isTree (group: readonly Traced[]): boolean {
-  const isRecursive = group.some(({ caller: { frames } }) => frames.some((frame, i) =>
-    frames.some((outer, j) => j > i && isSameFunction(frame, outer))))
-  const rows = group.reduce((sum, { rows }) => sum + (rows ?? 0), 0)
-  const where = /\bwhere\b[^]*|$/i.exec(group[0]?.shape ?? '')?.[0] ?? ''
-  return isRecursive || (/parent|ancestor/i.test(where) && rows + 1 === group.length)
+/**
+ * Whether a function that calls itself walks a tree: the rows of each query are the parameters of the next ones. Rounds
+ * of `reduce(async …)` wait for the first one, so that it is the deepest.
+ */
+function isTree (rounds: readonly Round[]): boolean {
+  const isUnwound = rounds.every(({ depth }, i) => i === 0 || depth <= (rounds[i - 1] as Round).depth)
+  return !isUnwound && !isDescent(rounds)
+}
+
+/** Whether each query is in one more call of a function by itself: over a list, or down from row to row. */
+function isDescent (rounds: readonly Round[]): boolean {
+  return rounds.every(({ depth }, i) => i === 0 || depth === (rounds[i - 1] as Round).depth + 1)
+}
+
+/** Whether each row may have been asked for its own: there is one query for each, and for each row of the beginning. */
+function isWalk (group: readonly Traced[], all: readonly Traced[]): boolean {
+  const beginning = group.length - group.reduce((sum, { rows }) => sum + (rows ?? 0), 0)
+  return group.some(({ rows }) => (rows ?? 0) > 1) && beginning > 0 &&
+    (beginning === 1 || all.slice(0, group[0]?.index).some(({ rows }) => rows === beginning))
 }
 
 /** Whether the loop may have ended with what the last one found, or did not: a free name, the first translation. */

@@ -132,8 +132,9 @@ function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
     const token = tokens[i] as Token
     if (token.kind === 'placeholder' || !(secret.has(token) || unsure.has(token))) return text
     // The quotes stay: a comparison with the statement as it was sent shows which texts are masked.
-    const [quote = ''] = /^(?:[\w&]*['"]|\$\w*\$)/.exec(text) ?? []
-    return quote + MASKED + quote.replace(/^[\w&]+/, '')
+    const [open = ''] = /^(?:[\w&]*['"]|\$\w*\$)/.exec(text) ?? []
+    const close = open.replace(/^[\w&]+/, '')
+    return open + MASKED + (text.length > open.length && text.endsWith(close) ? close : '')
   })
   return { statement: texts.join(''), texts, parameters: eachOf(parameters, shown), shape, effect, words }
 }

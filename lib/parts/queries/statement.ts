@@ -21,7 +21,8 @@ const VOLATILE = new RegExp('\\b(?:nextval|setval|random|rand|now|(?:clock|state
   'last_insert_(?:row)?id|generate_series)\\s*\\(', 'i')
 const CATALOG = new RegExp('\\b(?:information_schema|pg_catalog|pg_(?:class|attribute|type|namespace|indexes|tables|' +
   'stat\\w*)|sqlite_(?:master|schema))\\b|\\bpragma_', 'i')
-const SESSION = new Set('set show pragma use reset begin start commit end savepoint release explain'.split(' '))
+/** Statements after which another one returns the same, unlike `set search_path` and `use`. */
+const NEUTRAL = new Set('show begin start commit end savepoint release explain'.split(' '))
 
 const TRANSACTION: ReadonlyMap<string, 'begin' | 'commit' | 'rollback'> = new Map([
   ['begin', 'begin'], ['start', 'begin'], ['commit', 'commit'], ['end', 'commit'], ['rollback', 'rollback'],
@@ -44,7 +45,7 @@ export function effectOf (system: string, statement: string, tokens: readonly To
   if (system === 'redis') {
     const command = commandOf(statement)
     const isRead = COMMANDS.has(command)
-    const isNeutral = /^(?:SELECT|PING|HELLO|AUTH|INFO|\w*SCAN|CLIENT|COMMAND)$/.test(command)
+    const isNeutral = /^(?:PING|HELLO|AUTH|INFO|\w*SCAN|CLIENT|COMMAND)$/.test(command)
     const transaction = REDIS_TRANSACTION.get(command) ?? null
     return { isRead, isWrite: !isRead && !isNeutral, isDefinition: false, command: transaction }
   }
@@ -61,7 +62,7 @@ export function effectOf (system: string, statement: string, tokens: readonly To
   const isCatalog = CATALOG.test(statement)
   // `from` is left out by health checks and settings. The call of a function may write.
   const isRead = /^(?:select|with|values|table)$/.test(first) && hasFrom && !hasWrite && !isCatalog
-  const isNeutral = SESSION.has(first) || isCatalog
+  const isNeutral = NEUTRAL.has(first) || isCatalog
   const isCall = !isCatalog && unknownFunction(significant(tokens)) !== null
   const isWrite = isCall || (!isRead && !isNeutral && (first !== 'select' || hasWrite))
   // `rollback to savepoint a`, `rollback transaction to a`

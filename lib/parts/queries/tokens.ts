@@ -58,6 +58,10 @@ const EXPRESSIONS: Readonly<Record<string, RegExp | undefined>> =
 /** Systems in which a backslash escapes a quote. */
 const ESCAPING_SYSTEM = /^(?:clickhouse|(?:gcp\.)?(?:bigquery|spanner)|snowflake|databricks|hive|neo4j)$/
 
+/** Words that may follow a text without a space. */
+const AFTER_TEXT = new RegExp('^(?:and|as|asc|at|between|by|collate|desc|else|end|escape|except|for|from|group|in|' +
+  'intersect|into|is|like|limit|not|or|order|returning|then|uescape|union|using|when|where|with|xor)$', 'i')
+
 /** The tokens of a statement of SQL: systems differ in quotation, comments and placeholders. */
 export function tokensOf (statement: string, system = ''): Token[] {
   const expression = (EXPRESSIONS[system] ?? (ESCAPING_SYSTEM.test(system) ? escaping : other)) as RegExp
@@ -69,6 +73,10 @@ export function tokensOf (statement: string, system = ''): Token[] {
     if (token.text === '?' && /^(?:['$]|\?$|:[a-z]|array$)/i.test(next)) token.kind = 'sign'
     if (token.kind !== 'space' && token.kind !== 'comment') next = token.text
   }
+  // A quote within a text has ended it: what follows is the rest of the text.
+  const end = tokens.findIndex(({ kind, text }, i) => tokens[i - 1]?.kind === 'string' &&
+    (kind === 'word' || kind === 'number') && !AFTER_TEXT.test(text))
+  if (end !== -1) tokens.push({ kind: 'string', text: tokens.splice(end - 1).map(({ text }) => text).join('') })
   if (statement.length > MAX_LENGTH) tokens.push({ kind: 'comment', text: '…' })
   const names = new Map<string, number>()
   let last = -1

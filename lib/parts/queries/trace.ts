@@ -15,7 +15,6 @@ export interface OwnFrame extends Pick<StackFrame, 'file' | 'line' | 'column' | 
 export interface Caller {
   /** The calls in the application's own code, the innermost first. */
   frames: readonly OwnFrame[]
-  path: string
   /** Whether what has called the outermost one is unknown. */
   isResumed: boolean
   /** The positions in lists of `Promise.all` of functions that were resumed; '' without one. */
@@ -89,12 +88,6 @@ export function identityOf (value: unknown): string | null {
 
 /** Milliseconds without any query after which the same query asks for something new. */
 const MIN_PAUSE = 20
-
-export function isSameFunction (a: OwnFrame, b: OwnFrame): boolean {
-  const [name, other] = [a, b].map((frame) => frame.function.replace(/^async /, ''))
-  if (name !== other || a.file !== b.file) return false
-  return !a.function.includes('<anonymous>') || a.source === b.source
-}
 
 export function isPaused (before: Traced, query: Traced, all: readonly Traced[]): boolean {
   const others = all.slice(before.index + 1, query.index)

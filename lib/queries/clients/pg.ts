@@ -66,7 +66,9 @@ function observeConnect (pool: object, run?: Run): void {
 function observeQueries (client: object, run?: Run): void {
   wrapMethod(client, 'query', (self: object, args, original) => {
     const query = begin(args, run)
-    if (query !== null && !isPool(self as Client)) query.connection = self
+    // What a pool sends for its own query.
+    if (query === null && runningQuery() !== null) return original.apply(self, args) as unknown
+    if (query !== null && !isPool(Object(self) as Client)) query.connection = self
     const wait = waits.get(self)
     if (query !== null && wait !== undefined) {
       query.wait = wait

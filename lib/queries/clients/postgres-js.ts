@@ -1,7 +1,7 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
 import { runner, type Run, type Kind } from '../run.js'
 import {
-  cleanStack, frameLimit, framesHere, removeOwnFrames, withoutFrames, wrapFunction, wrapMethod
+  cleanStack, frameLimit, framesHere, removeOwnFrames, setStack, withoutFrames, wrapFunction, wrapMethod
 } from '../stack.js'
 
 type Sql = ((...args: any[]) => unknown) & Record<string, unknown>
@@ -173,6 +173,5 @@ function repairStack (error: unknown, origin: string, limit: number): void {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return
   const appended = origin.replace(/.*\n/, '\n')
   const own = error.stack.endsWith(appended) ? error.stack.slice(0, error.stack.length - appended.length) : error.stack
-  const stack = cleanStack(own, limit) + error.stack.slice(own.length)
-  if (stack !== error.stack) Reflect.set(error, 'stack', stack)
+  setStack(error, cleanStack(own, limit) + error.stack.slice(own.length))
 }

@@ -28,6 +28,9 @@ t.test('a known secret is masked in each form, and other words stay', async t =>
       `x1 invalid input syntax for type integer: "${MASKED}", Duplicate entry '${MASKED}' for key`],
     ['7', "portal parameter $1 = '7' of 7, value: '7'", `portal parameter $1 = '${MASKED}' of 7, value: '${MASKED}'`],
     ['hunter and more', "syntax error near 'hunter an' at line 1", `syntax error near '${MASKED}' at line 1`],
+    ["it's hunter", 'near "hunter" or "or", near "us": at or near "\'s hunter", Token ""hunt" is invalid, "hunter"',
+      `near "${MASKED}" or "or", near "us": at or near "${MASKED}", Token ""${MASKED}" is invalid, "hunter"`],
+    ['{"a": hunter2', 'JSON data, line 1: {"a": hunt...\nand more', `JSON data, line 1: ${MASKED}\nand more`],
     ['0123456789'.repeat(30), `a ${'0123456789'.repeat(50)} b`, `a ${MASKED} b`],
     ['user', 'user_id users user', `user_id users ${MASKED}`]
   ] as const) t.equal(maskerOf([secret])(text), shown, secret)

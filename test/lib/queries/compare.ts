@@ -59,6 +59,6 @@ async function outcomeOf<Client> (client: Client, run: Program<Client>['run']): 
 function textOf (value: unknown): string {
   // Identifiers of promises differ from run to run.
   const text = (typeof value === 'string' ? value : inspect(value, { depth: 4, sorted: true }))
-    .replaceAll(/(_id_symbol\)\]: )\d+/g, '$1…')
+    .replaceAll(/(_id_symbol\)\]?: )\d+/g, '$1…')
   return withoutInternalFrames(value instanceof Error ? `${text}\n${String(value.stack)}` : text)
 }

@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { QUERY_CHANNEL } from '../../../lib/queries/channel.js'
-import { framesHere } from '../../../lib/queries/stack.js'
+import { framesHere, removeOwnFrames } from '../../../lib/queries/stack.js'
 
 const inner = (): string | undefined => framesHere()
 const outer = (): string | undefined => inner()
@@ -15,7 +16,7 @@ t.test('the frames are those of the application', async (t) => {
   t.teardown(() => unsubscribe(QUERY_CHANNEL, reader))
   const { stackTraceLimit, prepareStackTrace } = Error
   const [first = '', second = '', ...others] = (outer() ?? '').split('\n')
-  t.match([first, second], [/^ {4}at inner \(.*stack\.test\.ts:7:\d+\)$/, /^ {4}at outer \(.*stack\.test\.ts:8:\d+\)$/])
+  t.match([first, second], [/^ {4}at inner \(.*stack\.test\.ts:8:\d+\)$/, /^ {4}at outer \(.*stack\.test\.ts:9:\d+\)$/])
   t.notMatch(others.join('\n'), /node_modules|node:/)
   t.same([Error.stackTraceLimit, Error.prepareStackTrace], [stackTraceLimit, prepareStackTrace])
 
@@ -39,4 +40,14 @@ t.test('the frames are those of the application', async (t) => {
   const [one, two] = await Promise.all([listed(), listed()])
   t.match([one, two], [/at async Promise.all \(index 0\)/, /at async Promise.all \(index 1\)/])
   t.notMatch(await Promise.all([1].map(async () => await listed())), [/index/], 'a function without a name is one of a loop')
+})
+
+t.test('calls of Hindsight are removed from a stack that is read-only', async (t) => {
+  const error = new Error('x')
+  const frames = error.stack?.split('\n').slice(1) ?? []
+  const own = `    at observed (${join(import.meta.dirname, '../../../lib/queries/query.ts')}:1:1)`
+  Object.defineProperty(error, 'stack', { value: ['Error: x', own, ...frames].join('\n'), writable: false })
+  removeOwnFrames(error, 10)
+  t.same(error.stack?.split('\n'), ['Error: x', ...frames])
+  t.match(Object.getOwnPropertyDescriptor(error, 'stack'), { enumerable: false, configurable: true })
 })

@@ -156,6 +156,19 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
     })),
   'a tree by levels':
     times(9, (i): Sent => ({ from: 'tree.js:12 walk', sql: 'select * from node where parent_id = $1', parameters: [i], rows: i < 4 ? 2 : 0 })),
+  'a list of employees of each employee': times(6, (i): Sent =>
+    ({ from: 'staff.js:4 load', sql: 'select * from employee where manager_id = $1', parameters: [i], rows: [3, 0, 2, 0, 0, 0][i] ?? 0 })),
+  'employees below those without a manager': [
+    { from: 'staff.js:2 load', sql: 'select * from employee where manager_id is null', rows: 2 },
+    ...times(7, (i): Sent =>
+      ({ from: 'staff.js:4 load', sql: 'select * from employee where manager_id = $1', parameters: [i], rows: [3, 2, 0, 0, 0, 0, 0][i] ?? 0 }))
+  ],
+  'a descent whose rows are not known': times(6, (i): Sent =>
+    ({ from: `tree.js:4 down${' < tree.js:6 async down'.repeat(i)} < page.js:9 page`, sql: 'select * from node where above = $1', parameters: [i], rows: 3 })),
+  'the same of each schema and of each user': ['set local search_path to t1', "set role 'a'", 'reset role', 'use t2', 'pragma case_sensitive_like = on']
+    .flatMap((sql): Sent[] => [{ from: 'a.js:3 load', sql }, { from: 'a.js:4 load', sql: 'select * from item' }]),
+  'the same of each database of Redis': times(2, (i): Sent[] =>
+    [{ from: 'a.js:3 load', sql: 'SELECT', parameters: [i], ...redis }, { from: 'a.js:4 load', sql: 'GET', parameters: ['settings'], ...redis }]),
   'a value that is read again after it was written': [
     { from: 'a.js:3 save', sql: item, parameters: [1] },
     { from: 'a.js:4 save', sql: 'update item set n = 2 where id = $1', parameters: [1] },
@@ -313,6 +326,7 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
     times(6, (i): Sent => ({ from: 'a.js:3 load', sql: `select * from \`item\` where \`name\` = "n${i}"`, system: 'mysql' })),
     /^N\+1: `select \* from `item` where `name` = \?` 6 times/
   ],
+  'a loop that takes longer than the request': [times(6, (i) => ({ ...inLoop(i), ms: 40 })), /6 times from src\/orders\.js:31, 240 ms$/],
   'nested loops': [
     times(3, (i): Sent[] => [
       { from: 'a.js:3 load', sql: 'select * from orders where user_id = $1', parameters: [i], rows: 4 },
@@ -348,6 +362,21 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
   ],
   'searches of Prisma at the same time': [
     times(6, (i): Sent => ({ from: 'a.js:9 load', sql: 'Item.findFirst', parameters: { where: { id: i } }, system: 'prisma', together: i > 0 })), /^N\+1/
+  ],
+  'reduce, whose last rounds wait for the first one': [
+    times(6, (i) => ({ ...inLoop(i), from: `orders.js:31 load < orders.js:30:40${' < orders.js:30:20 async <anonymous>'.repeat(5 - i)} < a.js:9 page` })),
+    /^N\+1: .* 6 times from src\/orders\.js:31, 24 of 140 ms$/
+  ],
+  'a function that calls itself for the rest of a list': [
+    [{ ...list, rows: 6 }, ...times(6, (i) => ({ ...inLoop(i), from: `orders.js:31 next${' < orders.js:33 async next'.repeat(i)} < a.js:9 page` }))],
+    /^N\+1: .* 6 times from src\/orders\.js:31, .* over the 6 rows/
+  ],
+  'a loop in functions that call themselves': [
+    times(6, (i) => ({ ...inLoop(i), from: 'orders.js:31 Repo.find < orders.js:40 Repo.find < run.js:3 run < run.js:3 run < a.js:9 page' })),
+    /^N\+1: .* 6 times/
+  ],
+  'a loop in a function whose caller waits for it from the second round on': [
+    times(5, (i) => ({ ...inLoop(i), from: `orders.js:31 load < tx.js:9:${i === 0 ? '21 run' : '15 async run'} < a.js:9 async page` })), /^N\+1: .* 5 times/
   ],
   'functions that were resumed, over the rows of a query': [
     [{ ...list, rows: 6 }, ...times(6, (i) => ({ ...inLoop(i), position: i, together: i > 0 }))],
@@ -601,6 +630,13 @@ async function findLater (id: number): Promise<void> {
   await send(item, [id])
 }
 
+/** Runs queries between two of its own; the call and its `await` have different places. */
+async function transaction (run: () => Promise<string>): Promise<string> {
+  const result =
+    await run()
+  return result
+}
+
 /** A table in which each row has the next one as its parent, and one of its own. */
 function categories (): Database {
   const database = observe(new DatabaseSync(':memory:'))
@@ -652,6 +688,41 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
       await send('select * from orders', [], { rows: 6 })
       return await Promise.all([1, 2, 3, 4, 5, 6].map(findLater))
     })
+    app.get('/reduced', async () => await [1, 2, 3, 4, 5].reduce<Promise<number>>(async (before, id) => {
+      const sum = await before
+      await findItem(id)
+      return sum + id
+    }, Promise.resolve(0)))
+    app.get('/rest', async () => {
+      await send('select * from orders', [], { rows: 6 })
+      const next = async ([id, ...rest]: number[]): Promise<void> => {
+        if (id === undefined) return
+        await findItem(id)
+        await next(rest)
+      }
+      await next([1, 2, 3, 4, 5, 6])
+      return 'x'
+    })
+    app.get('/in-transaction', async () => await transaction(async () => {
+      for (let i = 0; i < 5; i++) await findItem(i)
+      return 'x'
+    }))
+    app.get('/staff', async () => {
+      const all = [1]
+      for (const id of all) {
+        const rows = [3, 0, 2, 0, 0, 0][id - 1] ?? 0
+        await send('select * from employee where manager_id = $1', [id], { rows })
+        for (let i = 0; i < rows; i++) all.push(all.length + 1)
+      }
+      return 'x'
+    })
+    app.get('/schemas', async () => {
+      for (const name of ['a', 'b']) {
+        await send(`set search_path to ${name}`)
+        await send('select * from item')
+      }
+      return 'x'
+    })
     app.get('/unnamed', async () => await Promise.all([1, 2, 3, 4, 5].map(async (id) => { await findLater(id) })))
     const [one, two] = [categories(), categories()]
     app.get('/parents', async () => {
@@ -700,6 +771,11 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   t.same(await findingsAt('/calls'), [])
   t.match(await findingsAt('/pushed'), [{ kind: 'n+1', text: / 5 times from / }])
   t.match(await findingsAt('/mapped'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
+  t.match(await findingsAt('/reduced'), [{ kind: 'n+1', text: / 5 times from / }])
+  t.match(await findingsAt('/rest'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
+  t.match(await findingsAt('/in-transaction'), [{ kind: 'n+1', text: / 5 times from / }])
+  t.same(await findingsAt('/staff'), [])
+  t.same(await findingsAt('/schemas'), [])
   t.match(await findingsAt('/unnamed'), [{ kind: 'n+1', text: / 5 times from / }])
   t.same(await findingsAt('/parents'), [])
   t.same(await findingsAt('/recorded-parents'), [])

@@ -193,6 +193,14 @@ t.test('a shape that ends with the name of a value that always differs is compar
   t.end()
 })
 
+t.test('the time of queries after the response is no part of that of the request', (t) => {
+  const group = { shape: 'select 1', system: 'sqlite', count: 8, distinct: 8, duration: 35, sources: [], kind: null }
+  const late = profile('000001', { duration: 4, collectors: { queries: { count: 8, failed: 0, duration: 35, queries: [], groups: [group], findings: [] } } })
+  t.match(profileMarkdown(late), /^8 queries, 35 ms\.$/m)
+  t.match(profileMarkdown({ ...late, duration: 40 }), /^8 queries, 35 ms of 40 ms\.$/m)
+  t.end()
+})
+
 t.test('hostile and missing data are shown safely', (t) => {
   const query = { system: HOSTILE, statement: HOSTILE, parameters: { [HOSTILE]: HOSTILE }, source: HOSTILE, shape: HOSTILE, error: { message: HOSTILE } }
   const group = { ...query, count: 1, distinct: 1, duration: 1, sources: [HOSTILE], kind: HOSTILE }

@@ -18,6 +18,12 @@ const statements: readonly Row[] = [
   ['mysql', 'update ?? set ?? = ?, name = ?, age = ?, password = ?', ['users', 'email', 'e', 'n', 41, S], [S], []],
   [P, 'select jsonb_path_exists(data,\'$.password ? (@ == "Hidd3n")\') from u', undefined, [S], []],
   [P, 'select * from u where jsonb_path_exists(data, $1)', ['$.password ? (@ == "Hidd3n")'], [S], []],
+  // A quote within a literal has ended it.
+  [P, "select * from u where id = 7700 and password = 'it'Hidd3n'", undefined, [S], ['7700']],
+  [P, "alter user u password 'it'1 Hidd3n' valid until 'x'", undefined, [S], []],
+  ['mysql', 'insert into u (id, password) values (1, "it"was Hidd3n")', undefined, [S], []],
+  ['sqlite', "update u set password = 'it'ss Hidd3n' where id = 7700", undefined, [S], []],
+  ['sqlite', "select * from u where password = 'Hidd3n'collate nocase and name = 'a'or name = 'ann'", undefined, [S], ['ann']],
   ['sqlite', "pragma key = 'Hidd3n'", undefined, [S], []],
   ['sqlite', 'pragma key = "Hidd3n"', undefined, [S], []],
   ['sqlite', "pragma rekey('Hidd3n')", undefined, [S], []],

@@ -106,6 +106,33 @@ inBothModes('a secret in double quotes does not come back', async (t, build) => 
   t.same(shown, ['update users set password = "******" where id = 7700', 'alter user ann identified by "******"'])
 })
 
+/** A literal that ends at a quote of its secret, or not at all, and what databases repeat of it. */
+const broken = [
+  ['postgresql', "select * from users where password = 'my 'orchid iris'", 'syntax error at or near "orchid"'],
+  ['postgresql', "alter user ann password 'my'orchid'", 'unrecognized role option "orchid"'],
+  ['postgresql', "select * from users where password = 'orchid", 'unterminated quoted string at or near "\'orchid"'],
+  ['postgresql', "update users set password = '{\"a\": orchid}'", 'invalid input syntax for type json: JSON data, line 1: {"a": orchi...'],
+  ['mysql', 'select * from users where password = "my"orchid"', "near 'orchid\"' at line 1"],
+  ['mysql', 'select * from users where password = "my orchid', "near '\"my orchid' at line 1"],
+  ['sqlite', "insert into users (id, password) values (1, 'my'orchid')", 'near "orchid": syntax error']
+] as const
+
+inBothModes('a part of a literal that a message repeats', async (t, build) => {
+  let [system, statement, message] = ['', '', '']
+  const app = await build((app) => app.get('/', async ({ log }) => {
+    const error = Object.assign(new Error(message), { sql: statement })
+    recordQuery({ system, statement })({ error })
+    log.warn(error, 'failed')
+    throw error
+  }))
+  for ([system, statement, message] of broken) {
+    const response = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+    const stored = await profileOf(app, response)
+    const panel = await app.inject(`/_profiler/${stored.token}?panel=queries`)
+    t.notMatch(JSON.stringify(stored) + profileMarkdown(stored) + response.body + panel.body, /orchi/, statement)
+  }
+})
+
 inBothModes('queries that are only counted have no secrets', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {

@@ -59,7 +59,6 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       isComplete: true,
       caller: {
         frames,
-        path: frames.map(({ source }) => `${source}\n`).join(''),
         position: position === undefined ? '' : `(index ${position})`,
         isResumed: false
       },
@@ -73,9 +72,9 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
 function framesOf (from: string): Caller['frames'] {
   if (from === '') return []
   return from.split(' < ').map((call) => {
-    const [place = '', name = '<anonymous>'] = call.split(' ')
+    const [place = '', ...name] = call.split(' ')
     const source = resolve('src', /:\d+:\d+$/.test(place) ? place : `${place}:7`)
     const [, file = '', line, column] = /^(.*):(\d+):(\d+)$/.exec(source) ?? []
-    return { source, file, line: Number(line), column: Number(column), function: name }
+    return { source, file, line: Number(line), column: Number(column), function: name.join(' ') || '<anonymous>' }
   })
 }

@@ -151,12 +151,18 @@ const POOL: ReadonlyArray<Program<pg.Pool>> = [
     name: 'an ended pool, and how it looks',
     async run (pool, note) {
       note(pool, pool instanceof pg.Pool, Object.keys(pool), pool.eventNames())
+      const { query } = pool
+      try {
+        await query('select 1')
+      } catch (error) {
+        note(error)
+      }
       await pool.end()
       await pool.query('select 1').catch(note)
       await pool.connect().catch(note)
       await new Promise<void>((resolve) => pool.connect((...args) => resolve(note(args))))
     },
-    queries: [{ statement: 'select 1', error: { message: 'Cannot use a pool after calling end on the pool' } }]
+    queries: [{ error: { name: 'TypeError' } }, { statement: 'select 1', error: { message: 'Cannot use a pool after calling end on the pool' } }]
   }
 ]
 
@@ -214,6 +220,16 @@ inBothModes('a query of a callback is one of the request that sent the first one
     const { collectors } = await profileOf(app, await app.inject(`/${n}`))
     t.match(collectors.queries, { count: 2, queries: [{ parameters: [n] }, { statement: 'select $1, 2', parameters: [n] }] })
   }
+})
+
+inBothModes('an error of a callback has few calls of Hindsight between it and the client', async (t, build) => {
+  const postgres = await postgresServer(t)
+  if (!postgres) return
+  const pool = observe(new pg.Pool({ connectionString: postgres.url }))
+  t.teardown(() => pool.end())
+  const app = await build((app) => app.get('/', (_, reply) => { pool.query('select 1', () => { reply.send(new Error('x').stack) }) }))
+  const frames = (await app.inject('/')).body.split('\n').slice(1)
+  t.match(frames, [/pg\.test\.ts:/, /AsyncLocalStorage\.run/, /enter/, /observed/, /node_modules.pg-pool/])
 })
 
 inBothModes('a pool whose connections are taken: the time of waiting is separate', async (t, build) => {
