@@ -104,7 +104,7 @@ function band (report: ErrorReport, editor: EditorLink | null): string {
 </ul>
 <div class="menus"><a class="copies-of" href="#as-markdown" data-copies="as-markdown"!${sheetOf(report)}>` +
     html`Copy for an AI assistant</a>
-!${editorMenu.renderMenu(editor)} !${theme.button}</div>
+!${editor?.menu} !${theme.button}</div>
 </div>
 <h1!${LONG_HEADLINE.test(message) ? ' class="long" tabindex="0"' : ''}>${cut(message, MAX_HEADLINE)}</h1>
 !${cause(report)}

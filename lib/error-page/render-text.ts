@@ -1,5 +1,4 @@
 import { extname } from 'node:path'
-import { inspect } from 'node:util'
 import type { FlattenedException, RejectedInput, StackFrame } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
 import { mainCause, rejectionText } from '../errors/root-cause.js'
@@ -20,6 +19,8 @@ const MAX_DEPTH = 2
 const MAX_TITLE = 500
 const MAX_MESSAGE = 4_000
 const MAX_LINE = 1_000
+/** Of one text in the fields of a log line. */
+const MAX_VALUE = 300
 const MAX_SOURCE = 200
 const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 
@@ -170,11 +171,14 @@ function logText (report: ErrorReport): string {
 
 /** A log record on one line. */
 export function logLine ({ time, level, channel, message, context }: LogRecord): string {
-  const fields = Object.keys(context).length === 0
-    ? ''
-    : ` ${inspect(stacksLast(context), { depth: 3, breakLength: Infinity, maxArrayLength: 20, maxStringLength: 300 })}`
+  const fields = Object.keys(context).length === 0 ? '' : ` ${JSON.stringify(stacksLast(context), shorten)}`
   const line = `${timeOfDay(time)} ${level.toUpperCase().padEnd(5)} [${channel}] ${message}${fields}`
   return visibleLine(cut(line, MAX_LINE))
+}
+
+// In ASCII, unlike `cut`: a page whose string has one other sign takes a tenth more CPU to send.
+function shorten (_name: string, value: unknown): unknown {
+  return typeof value === 'string' && value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE)}...` : value
 }
 
 /** The message of the error that a report is about, or its name where the message is empty. */

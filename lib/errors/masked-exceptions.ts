@@ -4,7 +4,7 @@ import { targetOf } from '../http/request-target.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { Mask } from '../mask/mask.js'
-import type { FlattenedException, StackFrame, CodeExcerpt } from './exception.js'
+import type { FlattenedException, StackFrame } from './exception.js'
 import { isErrorStatus } from '../http/http-errors.js'
 import { counted, cut, grouped, wordFor } from '../view/visible.js'
 import { inspected } from '../view/json.js'
@@ -173,10 +173,11 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
 function addStack (exception: FlattenedException, stack: string, message: string, walk: Walk): void {
   const text = stack.slice(0, message.length + MAX_PARSED_STACK)
   const { head, frames: lines } = splitStack(text, message)
-  const frames = withoutInternals(lines)
+  const calls = withoutInternals(lines)
+  const frames = calls.map(({ line }) => line).join('\n')
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
-  const all = stackFrames(frames)
+  const all = calls.flatMap(({ frame }) => frame ?? [])
   exception.frames = [syntaxFrame(text, message) ?? [], all.slice(0, MAX_FRAMES)].flat()
   addExcerpts(exception.frames, walk)
   const out = all.length - MAX_FRAMES
@@ -184,26 +185,28 @@ function addStack (exception: FlattenedException, stack: string, message: string
 }
 
 // Functions of Hindsight that have called the application say nothing of its error.
-function withoutInternals (lines: string): string {
+function withoutInternals (lines: string): Array<{ line: string, frame: StackFrame | undefined }> {
   let isCaller = false
-  return lines.split('\n').filter((line) => {
-    const [frame] = stackFrames(line)
+  return lines.split('\n').map((line) => ({ line, frame: stackFrames(line)[0] })).filter(({ frame }) => {
     isCaller ||= frame?.own === true
     return !isCaller || frame === undefined || !isInternal(frame.file)
-  }).join('\n')
+  })
 }
 
 // Only the frames of the application have excerpts, and of frames at one line the first: a function may call itself.
 function addExcerpts (frames: StackFrame[], walk: Walk): void {
-  const shown = new Set<CodeExcerpt>()
+  const lines = new Set<string>()
+  let free = Math.min(MAX_EXCERPTS, walk.excerpts)
   for (const frame of frames) {
-    if (!frame.own || shown.size >= Math.min(MAX_EXCERPTS, walk.excerpts)) continue
+    const line = `${frame.file}:${frame.line}`
+    if (!frame.own || free < 1 || lines.has(line)) continue
+    lines.add(line)
     const excerpt = excerptAt(frame.file, frame.line)
-    if (excerpt === undefined || shown.has(excerpt)) continue
+    if (excerpt === undefined) continue
     frame.excerpt = excerpt
-    shown.add(excerpt)
+    free--
+    walk.excerpts--
   }
-  walk.excerpts -= shown.size
 }
 
 function addMembers (exception: FlattenedException, error: unknown, walk: Walk, depth: number): void {

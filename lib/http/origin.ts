@@ -108,7 +108,9 @@ export function withoutPort (authority: string): string {
 
 /** Whether text has no port: the end of an IPv6 address that lacks a bracket is none. */
 function isWithoutPort (text: string): boolean {
-  return isIP(text) !== 0 || /^\[[^\]]*$/.test(text)
+  // An address has no colon, or several; of other texts `isIP` would try all forms of IPv6.
+  const mayBeAddress = !/^[^:]*:[^:]*$/.test(text)
+  return (mayBeAddress && isIP(text) !== 0) || /^\[[^\]]*$/.test(text)
 }
 
 /** Whether no browser sends a host, in lower case: it is no host name, and not the host of any URL (URL Standard). */

@@ -14,15 +14,28 @@ const FAR = 1_000
 /** Routes by the segments of their patterns: of thousands, a search compares those that may be similar to a path. */
 export class RouteTree<T extends { pattern: string }> {
   readonly #root: Node<T> = { segments: new Map(), routes: [] }
+  /** By their static segments, and the distances of these from the end. */
+  readonly #byEnd = new Map<string, T[]>()
 
   add (route: T): void {
     let node = this.#root
-    for (const segment of patternSegments(route.pattern)) {
+    const segments = patternSegments(route.pattern)
+    for (const [i, segment] of segments.entries()) {
       const next = node.segments.get(segment) ?? { segments: new Map(), routes: [] }
       node.segments.set(segment, next)
       node = next
+      if (segment === '' || isParameter(segment)) continue
+      const key = `${segments.length - i} ${segment.replaceAll('::', ':')}`
+      const routes = this.#byEnd.get(key) ?? []
+      routes.push(route)
+      this.#byEnd.set(key, routes)
     }
     node.routes.push(route)
+  }
+
+  /** The routes that have at least one static segment of a path at the same distance from the end. */
+  endingLike (sent: readonly string[]): T[] {
+    return sent.flatMap((segment, i) => this.#byEnd.get(`${sent.length - i} ${segment}`) ?? [])
   }
 
   /** The routes that are similar to a path of these segments, nearest first; at most `limit`. */

@@ -11,8 +11,8 @@ declare module '../lifecycle/services.js' {
 /** Returns the URL that opens a place in the editor; null if the file is not in the file system. */
 export interface EditorLink {
   (file: string, line: number, column: number): string | null
-  /** The URL with `%f`, `%l` and `%c`. */
-  readonly template?: string
+  /** The menu that chooses the editor of the links of a page; hidden until its script has run. */
+  readonly menu?: string
 }
 
 const PRESETS: Readonly<Record<string, string>> = {
@@ -52,19 +52,17 @@ export function editorLink (
     return template.replace(/%[flc]/g, (placeholder) => values[placeholder] as string)
   }
 
-  return Object.assign(link, { template })
+  return Object.assign(link, { menu: menuOf(template) })
 }
 
 /** The script of the menu of editors, for the end of the page. */
 export const script = readAsset(import.meta.url, './editor-menu.js')
 
-/** The menu that chooses the editor of the links of a page; hidden until its script has run. */
-export function renderMenu (editor: EditorLink | null): string {
-  if (editor === null) return ''
+function menuOf (selected: string): string {
   const known = Object.entries(PRESETS)
-  const configured = known.some(([, template]) => template === editor.template) ? [] : [['configured', editor.template]]
+  const configured = known.some(([, template]) => template === selected) ? [] : [['configured', selected]]
   const options = [...configured, ...known].map(([name, template]) =>
-    html`<option value="${template}"!${template === editor.template ? ' selected' : ''}>${name}</option>`)
+    html`<option value="${template}"!${template === selected ? ' selected' : ''}>${name}</option>`)
   return html`<label class="editor-menu" hidden>Editor <select>!${options}</select></label>`
 }
 

@@ -44,7 +44,8 @@ export function counted (number: number, one: string, many?: string): string {
 
 /** An integer with separators, as in `1,200`. */
 export function grouped (integer: number): string {
-  return rounded(integer, 0)
+  // Most have none.
+  return integer >= 0 && integer < 1_000 ? String(integer) : rounded(integer, 0)
 }
 
 const FORMATS: Intl.NumberFormat[] = []

@@ -74,7 +74,9 @@ export function collectionsIn (time: Interval): Interval[] {
 }
 
 function within (intervals: readonly Interval[], time: Interval): Interval[] {
-  return intervals.filter(({ start, end }) => end > time.start && start < time.end)
+  // They are in the order of their ends: most have ended before the request.
+  return intervals.slice(intervals.findLastIndex(({ end }) => end <= time.start) + 1)
+    .filter(({ start }) => start < time.end)
     .map(({ start, end }) => ({ start: Math.max(start, time.start), end: Math.min(end, time.end) }))
 }
 

@@ -159,7 +159,7 @@ inBothModes('the error of a log line has all of its fields before its stack', as
     request.log.error({ error, nested: [{ err: { stack: error.stack, hint: 'inner' } }] }, 'The query failed')
     throw error
   }))
-  const fields = /hint: 'Perhaps you meant "users.name".'/
+  const fields = '"hint":"Perhaps you meant \\"users.name\\"."'
   const document = await page(app, { url: '/' })
   t.match(document.querySelector('#logs')?.textContent, /"hint": "Perhaps you meant \\"users\.name\\"\."/)
   const copied = document.querySelector('#as-markdown')?.textContent ?? ''

@@ -15,8 +15,13 @@ function rendered (type: 'json' | 'text', changes: Partial<ErrorReport> = {}): s
 t.test('plain text is Markdown without control characters', async (t) => {
   const changes = { exceptions: flattenError('thrown'), hints: [HINT], logs: [record('info', '\x1b[31mred\r\nnew line', { a: 1 })] }
   const text = rendered('text', changes)
-  t.match(text, '05:56:30.123 INFO  [request] ␛[31mred␍␊new line { a: 1 }')
+  t.match(text, '05:56:30.123 INFO  [request] ␛[31mred␍␊new line {"a":1}')
   t.notMatch(text, /[^\P{Cc}\n\t]/u, 'no control sequence for a terminal')
+})
+
+t.test('the fields of a log line are JSON, each text of at most 300 characters', async (t) => {
+  const text = rendered('text', { logs: [record('info', 'sent', { to: 'x'.repeat(301), user: { id: 7, note: 'y'.repeat(300) } })] })
+  t.match(text, `sent {"to":"${'x'.repeat(300)}...","user":{"id":7,"note":"${'y'.repeat(300)}"}}\n`)
 })
 
 t.test('the text of many log lines has the number of omitted lines', async (t) => {

@@ -183,6 +183,6 @@ t.test('the log begins with the lines of the application, warnings first', async
     { time, level: 'info', channel: 'app', message: 'loaded', context: { rows: 2 } },
     { time, level: 'warn', channel: 'app', message: 'slow', context: {} }
   ]
-  t.match(profileMarkdown(profile('000001', { logs })), '```text\n03:04:05.678 WARN  [app] slow\n03:04:05.678 INFO  [app] loaded { rows: 2 }\n' +
+  t.match(profileMarkdown(profile('000001', { logs })), '```text\n03:04:05.678 WARN  [app] slow\n03:04:05.678 INFO  [app] loaded {"rows":2}\n' +
     '03:04:05.678 INFO  [request] incoming request\n```')
 })

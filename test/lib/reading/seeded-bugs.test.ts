@@ -41,7 +41,7 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       '// wrong query'
     ]],
     [{ url: '/orders' }, [
-      `- N+1: \`select * from users where id = ?\` 12 times from ${at('n+1')}, `, '[app] orders loaded { orders: 0 }'
+      `- N+1: \`select * from users where id = ?\` 12 times from ${at('n+1')}, `, '[app] orders loaded {"orders":0}'
     ]],
     [{ url: '/dropped' }, [
       'response.email was removed (not in the schema of response 200), schema response/200/properties', `declared at \`${at('dropped field')}\``
@@ -67,7 +67,7 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       `- \`GET /api/v1/articles\`: the prefix "/api/v1" is missing in the path (\`${at('wrong prefix')}\`)`
     ]],
     [{ url: '/swallowed' }, [
-      '- `select nmae from users` failed: no such column: nmae', at('swallowed error'), 'ERROR [app] the users could not be loaded { err: '
+      '- `select nmae from users` failed: no such column: nmae', at('swallowed error'), 'ERROR [app] the users could not be loaded {"err":'
     ]],
     [{ url: '/cookie' }, ['The browser drops the cookie "theme": it has SameSite=None without Secure', `declared at \`${at('dropped cookie')}\``]]
   ]

@@ -34,6 +34,8 @@ t.test('each route has the reason why it did not match', async t => {
     ['/:f(^(?:a/b|c)$)/d', '/x/d', 'segment 1 is ":f(^(?:a/b|c)$)", not "x"', false],
     ['/api/v1/users', '/users', 'the prefix "/api/v1" is missing in the path', true],
     ['/api/users/:id', '/users/7', 'the prefix "/api" is missing in the path', true],
+    ['/api/a::b', '/a:b', 'the prefix "/api" is missing in the path', true],
+    ['/api/users/:id/parts/*', '/users/7/parts/1', 'the prefix "/api" is missing in the path', true],
     ['/api/:id', '/7', 'segment 1 is "api", not "7"', false],
     ['/api/users/', '/', 'segment 1 is "api", not ""', false],
     ['/caf%C3%A9', '/caf%C3', 'segment 1 is "caf%C3%A9", not "caf%C3"', true]
