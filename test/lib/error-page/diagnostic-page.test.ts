@@ -139,6 +139,8 @@ inBothModes('a response that its schema refuses is explained with what the handl
     new RegExp(`^The response schema 200 requires "id"; the handler returned {name}\\. The route is GET /products \\(${HERE}:\\d+\\)\\.$`)
   ])
   t.match(texts(document, '.where mark .source'), [/app\.get\('\/products'/])
+  t.same(texts(document, 'h1'), ['response schema 200 requires "id"; the handler returned {name}'])
+  t.match((await app.hindsight.profiler.search({ limit: 1 })).profiles, [{ exception: /^Error: response schema 200 requires "id"/ }])
 })
 
 inBothModes('a failed request to another server shows its reason and address', async (t, build) => {
@@ -562,11 +564,11 @@ inBothModes('the card shows the place of a syntax error that Node.js or a compil
       async () => { throw Object.assign(new Error(`Transform failed with 1 error:\n${folder}/broken.cjs:3:9: ERROR: Expected "}"`), { stack: '' }) }
     )
   })
-  for (const [url, file, line] of [
-    ['/cjs', 'broken.cjs', 3], ['/compiled', 'broken.cjs', 3], ['/loaded', 'broken.cjs', 2], ['/linked', 'linked.mjs', 2]
+  for (const [url, file, line, column] of [
+    ['/cjs', 'broken.cjs', 3, 0], ['/compiled', 'broken.cjs', 3, 10], ['/loaded', 'broken.cjs', 2, 9], ['/linked', 'linked.mjs', 2, 0]
   ] as const) {
     const { exceptions } = await profileOf(app, await app.inject(url))
-    t.match(exceptions[0]?.frames[0], { file: `${folder}/${file}`, line, function: '(syntax)', own: true }, url)
+    t.match(exceptions[0]?.frames[0], { file: `${folder}/${file}`, line, column, function: '(syntax)', own: true }, url)
     t.match(texts(await page(app, { url }), '.where h2')[0], new RegExp(`^In your code: .*${file}:\\d.* \\(syntax\\)$`))
   }
 })
@@ -660,7 +662,7 @@ inBothModes('the page has its policy, place, editor link and profile, no secret,
   const nonces = /^default-src 'none'; style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'; /.exec(String(headers['content-security-policy']))
   t.match(body, `<style nonce="${nonces?.[1]}">`)
   t.equal(body.split(`<script nonce="${nonces?.[2]}">`).length, 3)
-  t.match(textsOf(body, '.where h2')[0], /^In your code: .*diagnostic-page\.test\.ts:\d+:\d+ Object\.<anonymous>$/)
+  t.match(textsOf(body, '.where h2')[0], /^In your code: .*diagnostic-page\.test\.ts:\d+:\d+$/)
   t.match(body, /<a class="open" href="vscode:\/\/file\/home\/me\/diagnostic-page\.test\.ts:\d+:\d+">/)
   t.match(textsOf(body, '.band a code'), ['GET /', headers['x-debug-token']])
   t.notMatch(body, new RegExp(['hunter' + 2, 'abcdef' + 123].join('|')))
