@@ -206,13 +206,16 @@ inBothModes('the page has the hints of the parts, and of each subject one', asyn
     throw new Error('No stock')
   }), { profiler: { collectors } })
   const hints: Array<[title: string, text: string]> = [
-    ['Failed calls to other servers', `GET http://127.0.0.1:${port}/?token=******: connect ECONNREFUSED 127.0.0.1:${port}`],
+    ['Failed calls to other servers', ''],
     ['Other errors', 'Error: password=******'],
     ['Queue', 'Length 7.']
   ]
   const document = await page(app, { url: '/stock/1' })
   t.same(texts(document, '.hint h2'), hints.map(([title]) => title))
-  t.same(texts(document, '.hint p'), hints.map(([, text]) => text))
+  t.same(texts(document, '.hint p'), hints.flatMap(([, text]) => text === '' ? [] : text))
+  t.match(texts(document, '.hint .routes li'), [
+    new RegExp(`^GET http://127\\.0\\.0\\.1:${port}/\\?token=\\*{6} connect ECONNREFUSED 127\\.0\\.0\\.1:${port} ${HERE}:\\d+$`)
+  ], 'with the line that sent it')
   t.match(document.querySelector('#as-markdown')?.textContent, '## Hint: Queue\n\nLength 7.\n\n')
   const { pathname } = new URL(document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') ?? '')
   const markdown = (await app.inject({ url: `${pathname}.md` })).body
@@ -221,7 +224,7 @@ inBothModes('the page has the hints of the parts, and of each subject one', asyn
   t.equal(texts(near, '.hint h2').filter((title) => title.startsWith('Similar route')).length, 1, 'also a hint of the part `router`')
   const other = await page(app, { method: 'POST', url: '/stock/1' })
   t.equal(other.querySelectorAll('.hint .routes').length, 1)
-  if (mode === 'full') t.same((await report(app, { url: '/stock/1' })).hints, hints.map(([title, text]) => ({ title, text })))
+  if (mode === 'full') t.match((await report(app, { url: '/stock/1' })).hints, hints.map(([title, text]) => ({ title, text })))
 })
 
 inBothModes('an AggregateError shows the common cause, or the number of each kind', async (t, build, mode) => {
