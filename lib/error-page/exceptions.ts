@@ -25,6 +25,8 @@ const MIN_STACK = 500
 const MAX_LINE = 100
 /** Lines before and after the line of a frame that is folded. */
 const AROUND = 3
+/** At least four words. */
+const SENTENCE = /(?: \S+){3}/
 
 /** The card of the frame where the failure happened, with its source. */
 export function renderSource (title: string, frame: StackFrame, editor: EditorLink | null): string {
@@ -67,9 +69,9 @@ export function renderChain (chain: readonly FlattenedException[], view: Excepti
 export function renderFields (fields: Record<string, unknown> = {}): string {
   const all = Object.entries(fields).map(([name, value]) => ({ name, value: fieldText(value) }))
   // Sentences, such as a hint, come first.
-  const sentences = all.filter(({ value }) => value.includes(' '))
+  const sentences = all.filter(({ value }) => SENTENCE.test(value))
   const row = ({ name, value }: { name: string, value: string }): string =>
-    html`<div!${value.includes(' ') ? ' class="sentence"' : ''}><dt>${visibleLine(name)}</dt> <dd>${value}</dd></div>
+    html`<div!${SENTENCE.test(value) ? ' class="sentence"' : ''}><dt>${visibleLine(name)}</dt> <dd>${value}</dd></div>
 `
   return all.length === 0
     ? ''
@@ -120,9 +122,10 @@ function frameItem (frame: StackFrame, open: boolean, { editor, shown }: Excepti
 !${tools(frame, editor)}!${renderExcerpt(frame, open ? undefined : AROUND)}</details>`
 }
 
-/** The file of a frame and its function. */
+/** The file of a frame and its function, where that has a name. */
 function label (frame: StackFrame, editor: EditorLink | null): string {
-  return html`!${fileLink(frame, editor)} <code>${visibleLine(frame.function)}</code>`
+  const name = frame.function.replace(/^(?:async )?<anonymous>$/, '')
+  return fileLink(frame, editor) + (name === '' ? '' : html` <code>${visibleLine(name)}</code>`)
 }
 
 /** The same with the line of source. */

@@ -187,8 +187,9 @@ function hintCard ({ title, text, code, mark, routes, steps, source }: Hint, edi
     const link = path === undefined ? route : html`<a href="${path}">!${route}</a>`
     return html`<li>!${link} !${why === '' ? '' : html`<span>${why}</span>`} !${place}</li>`
   })
-  const before = steps?.map(({ code, text, source }) => html`<li><code>${code}</code> <span>${text}</span> ` +
-    html`!${source === undefined ? '' : fileLink(frameAt(source), editor)}</li>`)
+  const before = steps?.map(({ code, text, source, profile }) => html`<li><code>${code}</code> <span>${text}</span> ` +
+    html`!${source === undefined ? '' : fileLink(frameAt(source), editor)} ` +
+    html`!${profile === undefined ? '' : html`<a href="${profile}">profile of the called server</a>`}</li>`)
   return html`<div class="hint card">
 <h2>${title}</h2>
 !${text === '' ? '' : html`<p>${text}</p>`}

@@ -96,8 +96,9 @@ export function hintParts (
       (place === undefined ? '' : ` (${code(placeOf(frameAt(place)))})`)),
     ...(steps.length === 0
       ? []
-      : [steps.map(({ code: step, text, source }) => `- ${code(step)}: ` +
-      escapeMarkdown(text) + (source === undefined ? '' : ` (${code(placeOf(frameAt(source)))})`)).join('\n')])
+      : [steps.map(({ code: step, text, source, profile }) => `- ${code(step)}: ` +
+      escapeMarkdown(text) + (source === undefined ? '' : ` (${code(placeOf(frameAt(source)))})`) +
+      (profile === undefined ? '' : `, profile of the called server: ${code(profile)}`)).join('\n')])
   ]
 }
 

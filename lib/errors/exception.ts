@@ -31,6 +31,8 @@ export interface FlattenedException {
   stack: string
   /** What a schema or the JSON parser rejected. */
   rejected?: RejectedInput
+  /** What the response schema refused, in words. */
+  explanation?: string
   /** A sentence about omitted frames, causes or members. */
   note?: string
   /** The members of an AggregateError, each with its own chain (root cause first). */

@@ -174,8 +174,8 @@ export interface Hint {
   mark?: number
   /** The place in the application, `file:line`. */
   source?: string
-  /** What happened before, each with its place, `file:line`. */
-  steps?: Array<{ code: string, text: string, source?: string }>
+  /** What happened before, each with its place, `file:line`, and the address of the profile of a called server. */
+  steps?: Array<{ code: string, text: string, source?: string, profile?: string }>
   /** Routes that nearly matched, and why they did not; or that help. */
   routes?: HintedRoute[]
 }

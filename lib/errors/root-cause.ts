@@ -27,8 +27,8 @@ export function rootCause (chain: readonly FlattenedException[]): RootCause | nu
   const [root] = chain
   if (root === undefined) return null
   const { name, code, fields: { denied, ...fields } = {}, errors = [] } = root
-  const rejected = chain.at(-1)?.rejected
-  const message = (rejected && rejectionText(rejected)) ?? (typeof denied === 'string' ? denied : root.message)
+  const { rejected, explanation = rejected && rejectionText(rejected) } = chain.at(-1) ?? root
+  const message = explanation ?? (typeof denied === 'string' ? denied : root.message)
   const frame = firstOwnFrame(chain)
   const near = frame === undefined ? {} : { frame }
   const own = {

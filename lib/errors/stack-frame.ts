@@ -11,6 +11,8 @@ import { read } from './thrown-value.js'
 
 // The patterns of this file take quadratic time on a long line.
 const MAX_LINE_LENGTH = 2_000
+/** The receiver of a function that is called as a method of a plain object: it names nothing. */
+const OBJECT = /^(async )?Object\./
 const FRAME_LINE = /^\s*at /
 const FOLDERS = ['app', 'bin', 'cli', 'lib', 'plugins', ...OWN_SEGMENTS.map((segment) => `routes/${segment}`)]
 const INTERNALS = (isBundled ? [] : FOLDERS)
@@ -69,7 +71,7 @@ function frameOf (line: string, isMapped: boolean): StackFrame | null {
   const open = call.endsWith(')') ? call.indexOf(' (') : -1
   const isAsync = open === -1 && call.startsWith('async ')
   const place = open === -1 ? call.slice(isAsync ? 6 : 0) : call.slice(open + 2, -1)
-  const name = open === -1 ? `${isAsync ? 'async ' : ''}<anonymous>` : call.slice(0, open)
+  const name = open === -1 ? `${isAsync ? 'async ' : ''}<anonymous>` : call.slice(0, open).replace(OBJECT, '$1')
   const known = cachedPlace(`${isMapped} ${place}`, () => ownPlace(place, isMapped))
   return known === UNKNOWN ? null : { ...known, function: name }
 }
@@ -148,14 +150,17 @@ export function firstOwnFrame (chain: readonly FlattenedException[]): StackFrame
 
 /** The place of a syntax error, which its stack names before the message, or the message itself; null without one. */
 export function syntaxFrame (stack: string, message: string): StackFrame | null {
+  const ofEsbuild = /^((?:[A-Z]:)?[\\/].+?):(\d+):(\d+): error: /im.exec(message.slice(0, MAX_LINE_LENGTH))
   const [, url, line, column = '0'] = /^(\S.*):(\d+)\n[^]*\n\w*SyntaxError: /.exec(stack.slice(0, MAX_LINE_LENGTH)) ??
-    /^((?:[A-Z]:)?[\\/].+?):(\d+):(\d+): error: /im.exec(message.slice(0, MAX_LINE_LENGTH)) ??
+    ofEsbuild ??
     // The loader of tsx, whose position is the first line where brackets are not balanced.
     /^Parse error ((?:[A-Z]:)?[\\/].+?):(\d+):(\d+)$/.exec(message.slice(0, MAX_LINE_LENGTH)) ?? []
   if (url === undefined) return null
   const file = toPath(url)
   if (!isAbsolute(file)) return null
-  return { file, line: Number(line), column: Number(column), function: '(syntax)', own: isOwn(file) }
+  // Columns of esbuild begin with 0.
+  const first = ofEsbuild === null ? 0 : 1
+  return { file, line: Number(line), column: Number(column) + first, function: '(syntax)', own: isOwn(file) }
 }
 
 const MAX_EXCERPTS = 500

@@ -4,10 +4,13 @@ import { inspected } from '../view/json.js'
 
 const BASES = new Set([Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]
   .map(({ name }) => name))
-/** Properties that are shown by themselves, and the values of queries, which have no names to recognize secrets by. */
+/**
+ * Properties that are shown by themselves, the headers of the response, and the values of queries, which have no names
+ * to recognize secrets by.
+ */
 const KNOWN = new Set([
   'name', 'message', 'stack', 'code', 'statusCode', 'status', 'cause', 'errors', 'validation', 'validationContext',
-  'serialization', 'params', 'parameters', 'bindings'
+  'serialization', 'params', 'parameters', 'bindings', 'headers'
 ])
 const MAX_FIELDS = 20
 /** Characters of a text. */

@@ -1,4 +1,4 @@
-import { isAbsolute, relative } from 'node:path'
+import { isAbsolute, relative, resolve } from 'node:path'
 import { counted, rounded, visibleLine, wordFor } from './visible.js'
 import type { EditorLink } from './editor.js'
 import { html } from './html.js'
@@ -16,8 +16,10 @@ export function note (text: string): string {
 }
 
 /** The main statement of a panel. */
-export function lead (text: string, mood: 'good' | 'bad' | 'plain' = 'plain'): string {
-  return html`<p class="lead !${mood}">${text}</p>`
+export function lead (
+  text: string, mood: 'good' | 'bad' | 'plain' = 'plain', editor: EditorLink | null = null
+): string {
+  return html`<p class="lead !${mood}">!${withPlaces(text, editor)}</p>`
 }
 
 /** The error of a collector, or of a panel. */
@@ -131,6 +133,12 @@ export function placeOf (source: string, editor: EditorLink | null): { shown: st
   const near = isAbsolute(file) ? relative(process.cwd(), file) : ''
   const shown = near.startsWith('..') || near === '' ? source : source.replace(file, near)
   return { shown, href: editor?.(file, Number(line), 1) ?? null }
+}
+
+/** A sentence whose places in the application, such as `src/cart.js:20`, open in the editor. */
+export function withPlaces (sentence: string, editor: EditorLink | null): string {
+  const parts = sentence.split(/((?:\/|\b)(?:[\w.-]+\/)*[\w.-]+\.[cm]?[jt]sx?:\d+)\b/)
+  return parts.map((part, i) => i % 2 === 0 ? html`${part}` : place(resolve(part), editor)).join('')
 }
 
 /** A status code, colored by its class; 0: the request has not ended. */

@@ -1,11 +1,11 @@
 import type { Profile } from '../../store/profile.js'
 import {
-  countedLabel, entryRow, entryTable, fold, json, milliseconds, pending, place, statusBadge, table
+  countedLabel, entryRow, entryTable, fold, json, milliseconds, pending, place, statusBadge, table, withPlaces
 } from '../../view/components.js'
 import { counted, cut, visibleLine } from '../../view/visible.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
-import { addressOf, listHint, listOf, numberOf, withLate, type Data } from '../read.js'
+import { addressOf, lineOf, listOf, numberOf, withLate, type Data } from '../read.js'
 import { COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import { groupsOf, problemOf, sentenceOf, shapeOf } from './groups.js'
@@ -27,9 +27,10 @@ export const httpClient: Part<Data> = {
     problem: ({ calls }) => failedCalls(calls).length,
     warnings: (data, profile) => problemsOf(data, profile).length,
     render (data, profile, { editor, debug }) {
-      const problems = problemsOf(data, profile).map((text) => html`<li>${text}</li>`)
+      const problems = problemsOf(data, profile).map((text) => html`<li>!${withPlaces(text, editor)}</li>`)
       const rows = listOf(data.calls).map((call, i) => callRow(call, i, editor, debug))
       return (problems.length === 0 ? '' : html`<ul class="findings">!${problems}</ul>`) +
+        manyOf(data, profile).map((text) => html`<p class="note">!${withPlaces(text, editor)}</p>`).join('') +
         entryTable('Requests', 'Status', rows, data.count)
     }
   },
@@ -49,12 +50,14 @@ export const httpClient: Part<Data> = {
   },
   timeline: ({ calls }, profile) =>
     listOf(calls).flatMap((call, i) => [entryOf(call, i, profile), ...entriesOfCalled(call, i)]),
-  overview ({ count, calls }) {
+  overview (data, profile, { editor }) {
+    const { count, calls } = data
     const failed = failedCalls(calls)
     const text = counted(Number(count), 'call') + (failed.length > 0 ? `, ${failed.length} failed` : '')
-    const failures = failed.slice(0, MAX_FAILURES).map(({ method, url, status, error }) =>
-      html`<div class="failure">${`${String(method)} ${cut(String(url), MAX_URL)}: ${String(error ?? status)}`}</div>`)
-    const value = html`<a href="${addressOf('http-client')}">${text}</a>!${failures}`
+    const failures = failed.slice(0, MAX_SHOWN).map((call) =>
+      html`<div class="failure">${cut(nameOf(call), MAX_URL)}: ${resultOf(call)}!${linksOf(call, editor)}</div>`)
+    const many = manyOf(data, profile).slice(0, MAX_SHOWN).map((text) => html`<div>!${withPlaces(text, editor)}</div>`)
+    const value = html`<a href="${addressOf('http-client')}">${text}</a>!${failures}!${many}`
     return [{ order: 40, title: 'Calls', value: typeof count === 'number' ? value : '' }]
   },
   toolbar (data) {
@@ -70,19 +73,37 @@ export const httpClient: Part<Data> = {
   },
   toolbarStyle: '.calls { --icon: "M4 0h10v10h-2V4l-9 9-2-2 9-9H4z" }\n' +
     '@media (max-width: 640px) { .calls { display: none } }\n',
-  hints: ({ calls }) => listHint('Failed calls to other servers', failedCalls(calls)
-    .map(({ method, url, status, error }) => `${String(method)} ${String(url)}: ${String(error ?? status)}`), 30),
+  hints ({ calls }) {
+    const steps = failedCalls(calls).slice(0, MAX_HINTED).map((call) => {
+      const { source, profile } = call
+      return {
+        code: cut(nameOf(call), MAX_TEXT),
+        text: cut(resultOf(call), MAX_TEXT),
+        ...(typeof source === 'string' && { source: lineOf(source) }),
+        ...(typeof profile === 'string' && { profile })
+      }
+    })
+    return steps.length === 0 ? [] : [{ title: 'Failed calls to other servers', text: '', order: 30, steps }]
+  },
   times: timesOfCalls,
   differences: [{ order: 20, absent: 'not sent', values: resultsOfCalls }],
   style: '.bar-call { fill: light-dark(#b0467a, #f098c2) }\n'
 }
 
 /** Of the overview; characters of their URLs. */
-const MAX_FAILURES = 2
+const MAX_SHOWN = 2
 const MAX_URL = 100
+/** Of the hint; characters of a text of it. */
+const MAX_HINTED = 5
+const MAX_TEXT = 300
 
 function problemsOf ({ calls }: Data, { route }: Pick<Profile, 'route'>): string[] {
   return groupsOf(listOf(calls), route).map(problemOf).filter((problem) => problem !== null)
+}
+
+/** The sentences about equal calls that are no problem. */
+function manyOf ({ calls }: Data, { route }: Pick<Profile, 'route'>): string[] {
+  return groupsOf(listOf(calls), route).filter((group) => group.count > 1 && problemOf(group) === null).map(sentenceOf)
 }
 
 /** Those that had an error, or a response with an error status. */
@@ -94,21 +115,32 @@ function isFailed ({ status, error }: Data): boolean {
   return error !== undefined || (typeof status === 'number' && status >= 400)
 }
 
+function nameOf ({ method, url }: Data): string {
+  return `${String(method)} ${String(url)}`
+}
+
+function resultOf ({ status, error }: Data): string {
+  return String(error ?? status)
+}
+
+/** The line that sent a call, and the profile of the called server. */
+function linksOf ({ source, profile }: Data, editor: EditorLink | null, expand = ''): string {
+  const from = typeof source === 'string' ? html`<div>from !${place(lineOf(source), editor)}</div>` : ''
+  const link = html`<div><a href="${String(profile)}">Profile of the called server</a>!${expand}</div>`
+  return from + (typeof profile === 'string' ? link : '')
+}
+
 function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = false): string {
-  const { method, url, status, error, source, profile } = call
+  const { status, error } = call
   const badge = typeof status === 'number'
     ? statusBadge(status)
     : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
-  const from = typeof source === 'string' ? html`<div>from !${place(source.replace(/:\d+$/, ''), editor)}</div>` : ''
   const expand = html` <a href="${calledAddress('http-client', i)}#call-${i + 1}">What it did</a>`
-  const link = typeof profile === 'string'
-    ? html`<div><a href="${profile}">Profile of the called server</a>!${isDebug ? expand : ''}</div>`
-    : ''
   const headers = json({ request: call.requestHeaders, response: call.responseHeaders })
   const body = (label: string, content: unknown): string => content === undefined ? '' : fold(label, json(content))
-  const details = from + link + shownCalled(call, i) + fold('Headers', headers) +
+  const details = linksOf(call, editor, isDebug ? expand : '') + shownCalled(call, i) + fold('Headers', headers) +
     body('Request body', call.requestBody) + body('Response body', call.responseBody)
-  return entryRow(`call-${i + 1}`, `${String(method)} ${String(url)}`, call, badge, details, isFailed(call))
+  return entryRow(`call-${i + 1}`, nameOf(call), call, badge, details, isFailed(call))
 }
 
 /** What the called server did, as its profile has it, or why that was not received; only where it was requested. */

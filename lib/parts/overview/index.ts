@@ -4,7 +4,7 @@ import { firstOwnFrame } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import { escapeMarkdown, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { lead, milliseconds, note, pending, placeOf, section, statusBadge } from '../../view/components.js'
+import { lead, milliseconds, note, pending, placeOf, section, statusBadge, withPlaces } from '../../view/components.js'
 import { nameOf } from '../events/index.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
@@ -32,8 +32,9 @@ export const overview: Part = {
       const isPlain = isSuccess(profile) && profile.status > 0 && endingEvent(profile) === undefined
       const first = isPlain ? sentences.shift() : undefined
       const mood = isFailure(profile) ? 'bad' : isSuccess(profile) && profile.status > 0 ? 'good' : 'plain'
-      return lead(first ?? outcomeSentence(profile), mood) +
-        html`!${sentences.map((text) => html`<p>${text}</p>`)}<div class="overview"><div>!${sections('main')}</div>` +
+      return lead(first ?? outcomeSentence(profile), mood, view.editor) +
+        html`!${sentences.map((text) => html`<p>!${withPlaces(text, view.editor)}</p>`)}` +
+        html`<div class="overview"><div>!${sections('main')}</div>` +
         html`<div><dl class="facts-list">!${facts}</dl>!${sections('side')}</div></div>` +
         html`!${view.differences ?? ''}!${relatedRequests(profile, view)}`
     }

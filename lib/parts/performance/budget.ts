@@ -115,8 +115,9 @@ export function shareTime (
   const add = (kind: WorkKind, time: number): unknown => durations.set(kind, (durations.get(kind) ?? 0) + time)
   // What had not ended when the response was ready was not waited for.
   const end = readyAt === 0 ? Infinity : readyAt
-  const awaited = works.filter(({ work }) => work.isSync === true || readyAt === 0 || (work.endedAt ?? Infinity) <= end)
-    .sort((a, b) => startOf(a.work) - startOf(b.work))
+  const inOrder = works.toSorted((a, b) => startOf(a.work) - startOf(b.work))
+  const awaited = inOrder.filter(({ work }) =>
+    work.isSync !== true && (readyAt === 0 || (work.endedAt ?? Infinity) <= end))
   let [pending, position]: [typeof awaited, number] = [[], 0]
   for (const [i, { at, idle }] of samples.entries()) {
     const next = samples[i + 1]
@@ -126,13 +127,21 @@ export function shareTime (
     const middle = (at + next.at) / 2
     while (startOf(awaited[position]?.work) <= middle) pending.push(awaited[position++] as typeof awaited[number])
     pending = pending.filter(({ work: { endedAt = Infinity } }) => middle <= endedAt)
-    const sync = pending.find(({ work }) => work.isSync)
     const [first] = pending
-    if (sync === undefined) javascript += busyHere
-    else add(sync.kind, busyHere)
+    javascript += busyHere
     if (first !== undefined) add(first.kind, idleHere)
     else if (readyAt !== 0 && middle > readyAt) sending += idleHere
     else waiting += idleHere
+  }
+  // The event loop was busy with it: samples are too far apart for short work.
+  let until = samples[0]?.at ?? 0
+  const last = samples.at(-1)?.at ?? 0
+  const sync = inOrder.filter(({ work }) => work.isSync === true && work.startedAt < last)
+  for (const { kind, work: { startedAt, endedAt = startedAt } } of sync) {
+    const time = Math.max(0, endedAt - Math.max(startedAt, until))
+    until = Math.max(until, endedAt)
+    javascript -= time
+    add(kind, time)
   }
   return {
     work: [...durations].map(([kind, duration]) => {
@@ -140,7 +149,7 @@ export function shareTime (
       const { one, many, count = ({ length }) => length } = kind
       return { one, many, count: count(ofKind), duration: round(duration) }
     }),
-    javascript: round(javascript),
+    javascript: round(Math.max(0, javascript)),
     sending: round(sending),
     waiting: round(waiting)
   }

@@ -1,7 +1,8 @@
 import { shortFile } from '../../errors/stack-frame.js'
 import type { Recording } from '../../recording/recording.js'
 import { html } from '../../view/html.js'
-import { milliseconds } from '../../view/components.js'
+import { milliseconds, withPlaces } from '../../view/components.js'
+import type { EditorLink } from '../../view/editor.js'
 import type { Profile } from '../../store/profile.js'
 import { addressOf, listOf, numberOf, type Data } from '../read.js'
 import { busiestPlace, CPU_HEADER } from '../cpu/index.js'
@@ -56,9 +57,9 @@ export const performance: Part<Data> = {
         }))
     ] as TimelineEntry[]
   },
-  overview: (data, profile) => [
+  overview: (data, profile, { editor }) => [
     { order: 5, title: '', column: 'main', value: budgetBar(data) },
-    { order: 15, title: 'Event loop', value: html`${blockSentence(data, profile)?.replace(/ For the line.*/, '')}` }
+    { order: 15, title: 'Event loop', value: blockTile(data, profile, editor) }
   ],
   markdown (data, profile) {
     const text = blockSentence(data, profile)
@@ -145,6 +146,13 @@ function budgetBar ({ budget }: Data): string {
     html`<rect width="10" height="10"/></svg> ${name} ${milliseconds(time)}</span>`)
   if (total === 0) return ''
   return html`<svg class="budget" aria-hidden="true">!${bars}</svg><div class="legend">!${names}</div>`
+}
+
+/** The sentence without its command, which the timeline shows. */
+function blockTile (data: Data, profile: Profile, editor: EditorLink | null): string {
+  const [sentence = '', command] = blockSentence(data, profile)?.split(' For the line of code') ?? []
+  const link = html` <a href="${addressOf('timeline')}">Record a CPU profile</a>`
+  return withPlaces(sentence, editor) + (command === undefined ? '' : link)
 }
 
 /** Why and where the event loop was blocked. */

@@ -33,9 +33,9 @@ export const queries: Part<Data> = {
     }, token, view)
   },
   timeline: ({ queries }, profile) => recorded(queries).map((query, i) => entryOf(query, i, profile)),
-  overview (data, profile) {
+  overview (data, profile, { editor }) {
     const [first] = findingsOf(data)
-    const warning = first === undefined ? '' : html`<div>!${findingText(first, recorded(data.queries))}</div>`
+    const warning = first === undefined ? '' : html`<div>!${findingText(first, recorded(data.queries), editor)}</div>`
     const failed = recorded(data.queries).find(({ error }) => error !== undefined)
     const failure = failed === undefined
       ? ''

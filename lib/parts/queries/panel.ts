@@ -1,4 +1,4 @@
-import { milliseconds, note, pairs, pending, place, section, table } from '../../view/components.js'
+import { milliseconds, note, pairs, pending, place, section, table, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { counted, wordFor } from '../../view/visible.js'
@@ -24,7 +24,7 @@ export function panelOf ({ queries: all, groups, findings, count }: Shown, token
   const failed = all.flatMap(({ error, shape }, i) => error === undefined
     ? []
     : [{ text: `\`${shortShape(shape)}\` failed: ${error.message}`, queries: [i] }])
-  const items = [...failed, ...findings].map((finding) => html`<li>!${findingText(finding, all)} ` +
+  const items = [...failed, ...findings].map((finding) => html`<li>!${findingText(finding, all, editor)} ` +
     html`<a href="#query-${Number(finding.queries[0]) + 1}">Show</a></li>`)
   return (items.length === 0 ? '' : html`<ul class="findings">!${items}</ul>`) +
     section('By statement', table('Queries by statement', ['Statement', ['Count'], ['Different'], ['Time']],
@@ -36,11 +36,14 @@ export function panelOf ({ queries: all, groups, findings, count }: Shown, token
 }
 
 /** The sentence of a finding; the shape of its queries is code. */
-export function findingText (finding: Pick<Finding, 'text' | 'queries'>, all: readonly RecordedQuery[]): string {
+export function findingText (
+  finding: Pick<Finding, 'text' | 'queries'>, all: readonly RecordedQuery[], editor: EditorLink | null
+): string {
   const { text, queries: [first = 0] } = finding
   const shape = shortShape(all[first]?.shape ?? '')
   const [before = '', ...after] = text.split(`\`${shape}\``)
-  return after.length === 0 ? html`${text}` : html`${before}<code>${shape}</code>${after.join('')}`
+  if (after.length === 0) return withPlaces(text, editor)
+  return html`${before}<code>${shape}</code>!${withPlaces(after.join(''), editor)}`
 }
 
 function groupRow (group: QueryGroup, editor: EditorLink | null): string {

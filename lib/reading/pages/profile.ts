@@ -4,7 +4,7 @@ import { html } from '../../view/html.js'
 import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
 import type { Profile } from '../../store/profile.js'
-import { milliseconds, moment, postForm, statusClass } from '../../view/components.js'
+import { milliseconds, moment, postForm, statusClass, withPlaces } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 
 export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debug'> {
@@ -99,12 +99,12 @@ function pathOf (url: string): string {
   return url.replace(/^https?:\/\/[^/]*(?=\/)/, '')
 }
 
-function notices (profile: Profile, { parts }: ProfilePageOptions): string[] {
+function notices (profile: Profile, { parts, editor }: ProfilePageOptions): string[] {
   const recorded = parts.filter(({ name }) => name in profile.collectors)
   return resultsOf(recorded, profile, (part, data) => part.notice?.(data, profile))
     .filter(({ sentences }) => Array.isArray(sentences) && sentences.length > 0)
     .map(({ title, sentences }) => html`<div class="blocked"><h2>${String(title)}</h2><ul>!${sentences.map((sentence) =>
-      html`<li>${visibleLine(String(sentence))}</li>`)}</ul></div>`)
+      html`<li>!${withPlaces(visibleLine(String(sentence)), editor)}</li>`)}</ul></div>`)
 }
 
 function pinForm (path: string, { formToken, pinned }: ProfilePageOptions): string {

@@ -15,7 +15,8 @@ const cases: Array<[line: string, expected: { file: string, line: number, column
   ['at async load (file:///app/a.ts?v=2:1:2)', { file: '/app/a.ts', line: 1, column: 2, function: 'async load', own: true }],
   ['at async file:///app/a.ts:1:2', { file: '/app/a.ts', line: 1, column: 2, function: 'async <anonymous>', own: true }],
   ['at new Basket (/app/(admin)/b.ts:5:6)', { file: '/app/(admin)/b.ts', line: 5, column: 6, function: 'new Basket', own: true }],
-  ['at Object.save [as run] (/app/a.ts:1:2)', { file: '/app/a.ts', line: 1, column: 2, function: 'Object.save [as run]', own: true }],
+  ['at Object.save [as run] (/app/a.ts:1:2)', { file: '/app/a.ts', line: 1, column: 2, function: 'save [as run]', own: true }],
+  ['at async Object.<anonymous> (/app/a.ts:1:2)', { file: '/app/a.ts', line: 1, column: 2, function: 'async <anonymous>', own: true }],
   ['at eval (eval at run (/app/a.js:7:8), <anonymous>:1:1)', { file: '/app/a.js', line: 7, column: 8, function: 'eval', own: true }],
   ['at fastify (/app/node_modules/fastify/x.js:1:2)', { file: '/app/node_modules/fastify/x.js', line: 1, column: 2, function: 'fastify', own: false }],
   [

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import http, { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { groupsOf, problemOf, sentenceOf } from '../../../../lib/parts/http-client/groups.js'
 import { inBothModes } from '../../../support/modes.js'
@@ -40,6 +41,7 @@ t.test('many calls one after another, and equal ones, are problems', async t => 
 const stock = createServer((request, response) => {
   const remote = request.url === '/remote' ? 'http://example.com/_profiler/abcdef' : 'http://127.0.0.1:9/_profiler/abcdef'
   response.setHeader('x-debug-token-link', request.url === '/script' ? 'javascript:alert(1)' : remote)
+  if (request.url === '/missing') response.statusCode = 404
   response.end('{}')
 }).listen(0)
 await once(stock, 'listening')
@@ -76,10 +78,41 @@ inBothModes('equal calls are a problem of the request', async (t, build) => {
       return {}
     })
   })
+  // Modules are loaded with the first request.
+  await app.inject('/')
   const token = String((await app.inject('/')).headers['x-debug-token'])
   const { body: overview } = await app.inject(`/_profiler/${token}`)
-  t.match(overview, /<p[^>]*>The same call several times: 5 × GET http:\/\/127\.0\.0\.1:\d+\/items\/:id from [^<]*groups\.test\.ts:\d+, one after another/)
+  const sentence = [...JSDOM.fragment(overview).querySelectorAll('p')].find((one) => one.textContent.includes('5 × GET'))
+  t.match(sentence?.textContent, /^The same call several times: 5 × GET http:\S+\/items\/:id from \S*groups\.test\.ts:\d+, one after another/)
+  t.match(sentence?.querySelector('a')?.href, /^vscode:\/\/file\/.*groups\.test\.ts:\d+:1$/)
   t.match(overview, /<span>Calls<\/span><span class="badges"> <span class="count warn">1<span class="hidden-visually"> warning/)
   const { body } = await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/markdown' } })
   t.match(body, /## Outgoing calls\n\n```text\n5 × GET/)
+})
+
+inBothModes('the overview groups calls that are no problem, and links failed ones', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async () => {
+      await Promise.all(['/items/1', '/items/2', '/items/3'].map(async (path) => await fetch(address + path)))
+      await fetch('http://127.0.0.1:3/').catch(() => {})
+      const { status } = await fetch(`${address}/missing`)
+      throw new Error(`The stock answered ${status}`)
+    })
+  })
+  const response = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+  const texts = (root: ParentNode, selector: string) => [...root.querySelectorAll(selector)].map((one) => one.textContent.replace(/\s+/g, ' ').trim())
+  const page = JSDOM.fragment(response.body)
+  t.match(texts(page, '.hint .routes li'), [
+    /^GET http:\/\/127\.0\.0\.1:3\/ .*groups\.test\.ts:\d+$/,
+    /^GET http:\S+\/missing 404 .*groups\.test\.ts:\d+ profile of the called server$/
+  ])
+  t.equal(page.querySelector<HTMLAnchorElement>('.hint .routes li:last-child > a:last-child')?.href, 'http://127.0.0.1:9/_profiler/abcdef')
+  const token = String(response.headers['x-debug-token'])
+  const overview = JSDOM.fragment((await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/html' } })).body)
+  t.match(texts(overview, '.facts-list .failure'), [
+    /127\.0\.0\.1:3\/: .*from \S*groups\.test\.ts:\d+$/, /\/missing: 404from \S*groups\.test\.ts:\d+Profile of the called server$/
+  ])
+  t.match(texts(overview, '.facts-list dd > div:not(.failure)').at(-1), /^3 × GET http:\S+\/items\/:id from \S*groups\.test\.ts:\d+, at the same time, /)
+  const { body } = await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/markdown' } })
+  t.match(body, /- `GET http:\S+\/missing`: 404 \(`.*groups\.test\.ts:\d+`\), profile of the called server: `http:\/\/127\.0\.0\.1:9\/_profiler\/abcdef`/)
 })

@@ -34,7 +34,7 @@ t.test('the overview has the main facts of the request', async t => {
   ])
   t.ok(root.querySelector('#d'), 'the differences')
   t.same([...root.querySelectorAll('a')].filter((link) => link.closest('.waterfall') === null).map((link) => link.getAttribute('href')), [
-    '?panel=router', '?panel=http-client#call-2', '?panel=http-client',
+    'vscode://file/app/plugins/router.ts:3', '?panel=router', '?panel=http-client#call-2', '?panel=http-client',
     'vscode://file/app/routes/orders.ts:12', 'vscode://file/app/plugins/router.ts:3',
     '/_profiler/00000a', '/_profiler/00000b', '/_profiler/00000b/compare/000001', '/_profiler/00000c', '/_profiler/search?parent=000001'
   ])

@@ -26,6 +26,12 @@ t.test('each part of the time is counted once', async t => {
     { ...other, queries: [1, 0], javascript: 81, waiting: 19 }, 'a query whose result waits for code')
   t.same(share([[0, 0], [1, 0], [81, 0], [90, 0]], [{ startedAt: 1, endedAt: 81, isSync: true }]),
     { ...other, queries: [1, 80], javascript: 10 }, 'a query in the thread of the event loop')
+  const short = [10, 20, 30].map((startedAt) => ({ startedAt, endedAt: startedAt + 5, isSync: true }))
+  t.same(share([[0, 0], [16, 0], [40, 0]], short), { ...other, queries: [3, 15], javascript: 25 }, 'short ones between samples')
+  t.same(share([[0, 0], [40, 0]], [{ startedAt: 5, endedAt: 25, isSync: true }], [{ startedAt: 10, endedAt: 20, isSync: true }]),
+    { ...other, queries: [1, 20], calls: [1, 0], javascript: 20 }, 'one within another')
+  t.same(share([[0, 0], [40, 0]], [{ startedAt: 50, endedAt: 60, isSync: true }]), { ...other, queries: [1, 0], javascript: 40 },
+    'one after the response')
   t.same(share([[0, 0], [0, 0], [50, 50], [80, 80]], [{ startedAt: 0, endedAt: 50 }], [{ startedAt: 0, endedAt: 80 }]),
     { ...other, queries: [1, 50], calls: [1, 30] }, 'a query and a call at once')
   t.same(share([[0, 0], [0, 0], [40, 40], [90, 90]], [{ startedAt: 40, endedAt: 90, wait: 40 }]),
