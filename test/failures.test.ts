@@ -518,8 +518,8 @@ inBothModes('a failure without a frame of the application is shown with the hand
   const response = { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } } }
   const app = await build((app) => app.get('/orders', { schema: { response } }, async () => ({ name: 'x' })))
   const profile = await profileOf(app, await app.inject('/orders'))
-  t.match(outcomeSentence(profile), new RegExp('^Error: "id" is required! The response schema 200 requires "id"; the handler returned {name}. ' +
-    'The route is GET /orders \\(test/failures.test.ts:\\d+\\).$'))
+  t.match(outcomeSentence(profile), new RegExp('^Error: response schema 200 requires "id"; the handler returned {name}. ' +
+    'The response of GET /orders \\(test/failures.test.ts:\\d+\\) does not fit its schema.$'))
   const sheet = profileMarkdown(profile)
   t.match(sheet, /Route handler: `test\/failures\.test\.ts:\d+`[^]*\n> \d+ \| .*async \(\) => \(\{ name: 'x' \}\)/)
   const { body } = await app.inject(`/_profiler/${profile.token}`)
@@ -844,4 +844,11 @@ inBothModes('two applications in one process share no profiles and no options', 
   t.equal((await three.hindsight.profiler.search({ limit: 10 })).profiles.length, 1)
   await one.close()
   t.ok((await three.inject('/boom')).body.includes('boom of three'), 'and outlive each other')
+})
+
+inBothModes('an error that is raised again for the answer is no hint', async (t, build) => {
+  const app = await build((app) => app.get('/', { onSend: async () => { throw new Error('not sent') } }, async () => 'x'))
+  const profile = await profileOf(app, await app.inject('/'))
+  t.same(chainOf(profile.exceptions), ['Error: not sent'])
+  t.notMatch(profileMarkdown(profile), /^## Hint/m)
 })

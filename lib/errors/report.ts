@@ -165,7 +165,7 @@ function failureSentence (
     return `The ${raiserName(request, raisedBy)} raised ${failure}${notRun}.`
   }
   if (failed?.after === 'handler' && refusedResponse !== undefined) {
-    return `The ${refusedResponse}. The route is ${route}${place}.`
+    return `The response of ${route}${place} does not fit its schema.`
   }
   if (failed?.after === 'handler') {
     const before = `After the handler of ${route}${place} had returned or sent its response`

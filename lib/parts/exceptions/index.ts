@@ -110,8 +110,12 @@ export const otherErrors: Part = {
           section(`Error ${i + 1} of ${chains.length}`, exceptionsMarkup(chain, view, 4))).join('')
     }
   },
-  hints: (_, profile) => listHint('Other errors', otherChains(profile).flatMap((chain) => listOf(chain).slice(-1))
-    .map(({ name, message }) => `${String(name)}: ${String(message)}`), 40),
+  hints (_, profile) {
+    const known = profile.exceptions.map(nameAndMessage)
+    const others = otherChains(profile).flatMap((chain) => chain.slice(-1)).map(nameAndMessage)
+    // A hook that has failed may fail again for the answer.
+    return listHint('Other errors', others.filter((text) => !known.includes(text)), 40)
+  },
   comparison: [],
   search: { exception: (_, profile) => otherChains(profile).flat().map(nameAndMessage) }
 }
@@ -128,7 +132,8 @@ function repeatedResponse ({ status, exceptions, collectors: { response, otherEr
 }
 
 function otherChains ({ collectors: { otherErrors } }: Pick<Profile, 'collectors'>): FlattenedException[][] {
-  return Array.isArray(otherErrors) ? otherErrors.filter(Array.isArray) as FlattenedException[][] : []
+  const chains: unknown[] = Array.isArray(otherErrors) ? otherErrors.filter(Array.isArray) : []
+  return chains.map(listOf) as unknown as FlattenedException[][]
 }
 
 function nameAndMessage ({ name, message }: Pick<FlattenedException, 'name' | 'message'>): string {
