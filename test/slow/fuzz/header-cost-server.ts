@@ -6,7 +6,7 @@ import { serverOptions } from '../../../app/server-options.js'
 // The process whose time is measured: `LIFECYCLE` and `NODE_ENV` as in an application.
 const lifecycle = process.env.LIFECYCLE === 'observe' ? 'observe' as const : 'full' as const
 const logger = { level: 'info', stream: { write () {} } }
-const app = Fastify({ ...serverOptions(), logger }) as unknown as FastifyInstance
+const app = Fastify({ ...serverOptions(), logger, pluginTimeout: 60_000 }) as unknown as FastifyInstance
 await app.register(hindsight, {
   lifecycle,
   trustedProxies: ['loopback'],

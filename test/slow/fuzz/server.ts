@@ -3,7 +3,7 @@ import application, { options } from '../../../app/app.js'
 import { join } from 'node:path'
 
 // The process that is fuzzed: sends its port, its memory on request, and unexpected errors.
-const app = Fastify({ ...options, logger: false, connectionTimeout: 4_000, requestTimeout: 4_000 }) as unknown as FastifyInstance
+const app = Fastify({ ...options, logger: false, pluginTimeout: 60_000, connectionTimeout: 4_000, requestTimeout: 4_000 }) as unknown as FastifyInstance
 await app.register(application, {
   hindsight: {
     debug: process.env.NODE_ENV !== 'production',

@@ -16,7 +16,7 @@ export interface ServiceSettings {
 const { limits = {}, hindsight = {} } = JSON.parse(process.env.SERVICE ?? '{}') as ServiceSettings
 // The signal that comes at the limit of a file's size would end the process; a full disk sends none.
 process.on('SIGXFSZ', () => {})
-const app = Fastify({ ...serverOptions(limits), logger: { level: 'silent' } }) as unknown as FastifyInstance
+const app = Fastify({ ...serverOptions(limits), logger: { level: 'silent' }, pluginTimeout: 60_000 }) as unknown as FastifyInstance
 await app.register(application, {
   limits,
   hindsight: {

@@ -20,7 +20,7 @@ export interface SoakFigures {
 
 // The process that is soaked: a service in debug mode whose SQLite file is at its bound and written to without a pause.
 const [, , folder = '', maxProfiles = '2000'] = process.argv
-const app = Fastify({ ...options, logger: { level: 'info', file: '/dev/null' } }) as unknown as FastifyInstance
+const app = Fastify({ ...options, logger: { level: 'info', file: '/dev/null' }, pluginTimeout: 60_000 }) as unknown as FastifyInstance
 await app.register(application, {
   hindsight: {
     debug: true,
