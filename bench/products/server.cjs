@@ -27,7 +27,9 @@ function add (app) {
   return app
 }
 
-const observe = product.startsWith('hindsight') ? require('../../dist/app/queries.cjs').observe : (client) => client
+// Loaded by the applications that have queries only.
+const observe = (client) =>
+  product.startsWith('hindsight') ? require('../../dist/app/queries.cjs').observe(client) : client
 const app = applications[application](add, observe)
 app.listen({ host: '127.0.0.1', port: 0 }).then(() => {
   const { user, system } = process.cpuUsage()

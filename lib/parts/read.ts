@@ -5,7 +5,7 @@ import type { Profile } from '../store/profile.js'
 import { failed, fields, json } from '../view/components.js'
 import { isObject, type Data } from '../view/json.js'
 import { cut, visibleLine } from '../view/visible.js'
-import type { GROUPS, PanelView, Part, TimelineEntry, UnfinishedProfile } from './part.js'
+import type { CollectorPanel, GROUPS, PanelView, Part, TimelineEntry, UnfinishedProfile } from './part.js'
 
 export { isObject, type Data }
 
@@ -26,8 +26,9 @@ export function dataOf ({ collectors }: Recorded, collector: string): Data {
 
 /** The error of a collector that failed. */
 export function failureOf (profile: Recorded, collector: string): string | undefined {
-  const data = dataOf(profile, collector)
-  return Object.keys(data).length === 1 && typeof data.error === 'string' ? data.error : undefined
+  const data = profile.collectors[collector]
+  const isFailure = isObject(data) && typeof data.error === 'string' && Object.keys(data).length === 1
+  return isFailure ? data.error as string : undefined
 }
 
 /** The objects of a list; empty if the value is no list. A store may contain anything. */
@@ -151,10 +152,14 @@ export function labelOf ({ name, panel: { label } = {} }: Part): string {
 /** The number of problems that a panel shows. */
 export function problemsOf (part: Part, profile: Profile): { errors: number, warnings: number } {
   if (failureOf(profile, part.name) !== undefined) return { errors: 1, warnings: 0 }
-  const { problem, warnings } = part.panel ?? {}
-  const total = (count: typeof problem): number =>
-    Number(attempt(() => count?.(dataFor(part, profile), profile) ?? 0, () => 0)) || 0
-  return { errors: total(problem), warnings: total(warnings) }
+  const { panel } = part
+  return { errors: numberFrom(panel?.problem, part, profile), warnings: numberFrom(panel?.warnings, part, profile) }
+}
+
+/** What a function of a panel returns as a number; 0 without one, and where it throws. */
+function numberFrom (read: CollectorPanel['problem'], part: Part, profile: Profile): number {
+  if (read === undefined) return 0
+  return Number(attempt(() => read(dataFor(part, profile), profile), () => 0)) || 0
 }
 
 /** The number of entries of a panel; 0: it has no data; undefined: unknown. */

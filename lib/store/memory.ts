@@ -1,6 +1,6 @@
 import type { Profile } from './profile.js'
 import { matcher, type Criteria } from './criteria.js'
-import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup, type Totals } from './retention.js'
+import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup } from './retention.js'
 import { DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
 import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
 import type { ProfileRecord } from './summary.js'
@@ -15,6 +15,7 @@ export class MemoryStorage implements ProfileStorage {
   readonly #bounds: StorageBounds
   /** By token, oldest first. */
   readonly #entries = new Map<string, Entry>()
+  readonly #totals = emptyTotals()
   #head = 0
 
   constructor (bounds: Partial<StorageBounds> = {}) {
@@ -24,12 +25,15 @@ export class MemoryStorage implements ProfileStorage {
   put (profiles: readonly ProfileRecord[]): void {
     for (const { summary, exceptions, json, keepsPlace = false } of profiles) {
       const bytes = Buffer.byteLength(json)
-      const { summary: known, seq } = this.#entries.get(summary.token) ?? {}
-      if (bytes > this.#bounds.maxBytes || (known?.pinned === true && known.time !== summary.time)) continue
-      const place = keepsPlace ? seq : undefined
+      const known = this.#entries.get(summary.token)
+      const pinned = known?.summary.pinned === true
+      if (bytes > this.#bounds.maxBytes || (pinned && known.summary.time !== summary.time)) continue
+      const place = keepsPlace ? known?.seq : undefined
+      if (known !== undefined) this.#count(known, -1)
       if (place === undefined) this.#entries.delete(summary.token)
-      const shown = { ...summary, pinned: known?.pinned === true }
-      this.#entries.set(summary.token, { summary: shown, exceptions, json, bytes, seq: place ?? ++this.#head })
+      const entry = { summary: { ...summary, pinned }, exceptions, json, bytes, seq: place ?? ++this.#head }
+      this.#entries.set(summary.token, entry)
+      this.#count(entry, 1)
     }
     this.#evict()
   }
@@ -56,48 +60,48 @@ export class MemoryStorage implements ProfileStorage {
   pin (token: string, pinned: boolean): boolean {
     const entry = this.#entries.get(token)
     if (entry === undefined || entry.summary.pinned === pinned) return entry !== undefined
-    if (pinned && !mayPin(this.#totals(), entry.bytes, this.#bounds)) throw new TooManyPinnedError(token)
+    if (pinned && !mayPin(this.#totals, entry.bytes, this.#bounds)) throw new TooManyPinnedError(token)
+    this.#count(entry, -1)
     entry.summary.pinned = pinned
+    this.#count(entry, 1)
     return true
   }
 
   purge (criteria: Criteria = {}): number {
     const matches = matcher(criteria)
     const found = [...this.#entries.values()].filter((entry) => !entry.summary.pinned && matches(entry))
-    for (const { summary } of found) this.#entries.delete(summary.token)
+    for (const entry of found) this.#remove(entry)
     return found.length
   }
 
   stats (): StorageStats {
-    const totals = this.#totals()
     const failures = [...this.#entries.values()].filter(({ summary }) => summary.error).length
-    const counts = { ...sumOf(totals), failures, pinned: totals.pinned.profiles }
+    const counts = { ...sumOf(this.#totals), failures, pinned: this.#totals.pinned.profiles }
     return { engine: 'memory', place: 'this process', ...counts, ...this.#bounds }
   }
 
   close (): void {}
 
   #evict (): void {
-    const totals = this.#totals()
-    for (let group; (group = groupToEvict(totals, this.#bounds)) !== null;) {
-      for (const { summary, bytes } of this.#entries.values()) {
-        if (groupOf(summary) !== group) continue
-        this.#entries.delete(summary.token)
-        totals[group].profiles--
-        totals[group].bytes -= bytes
-        if (groupToEvict(totals, this.#bounds) !== group) break
+    for (let group; (group = groupToEvict(this.#totals, this.#bounds)) !== null;) {
+      for (const entry of this.#entries.values()) {
+        if (groupOf(entry.summary) !== group) continue
+        this.#remove(entry)
+        if (groupToEvict(this.#totals, this.#bounds) !== group) break
       }
     }
   }
 
-  #totals (): Totals {
-    const totals = emptyTotals()
-    for (const { summary, bytes } of this.#entries.values()) {
-      const amount = totals[groupOf(summary)]
-      amount.profiles++
-      amount.bytes += bytes
-    }
-    return totals
+  #remove (entry: Entry): void {
+    this.#entries.delete(entry.summary.token)
+    this.#count(entry, -1)
+  }
+
+  /** Adds an entry to the totals, or subtracts it. */
+  #count ({ summary, bytes }: Entry, sign: 1 | -1): void {
+    const amount = this.#totals[groupOf(summary)]
+    amount.profiles += sign
+    amount.bytes += sign * bytes
   }
 }
 

@@ -78,28 +78,36 @@ export function recordOf (profile: Profile): ProfileRecord {
 
 /** A profile as an engine receives it, with the values of the parts of its application. */
 export function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
-  const found = parts.flatMap((part) => Object.entries(part.search ?? {}).map(([name, criterion]) => {
-    const valueOf = typeof criterion === 'function' ? criterion : criterion.valueOf
-    const texts = valuesOf(part, profile, valueOf).map((value) => lineOf(String(value)))
-    return [name, texts] as const
-  }))
-  const linesOf = (wanted: string): string[] => found.flatMap(([name, lines]) => name === wanted ? lines : [])
-  const exceptions = linesOf(EXCEPTION).join('\n').slice(0, MAX_EXCEPTIONS)
+  const found: Array<[name: string, lines: string[]]> = []
+  for (const part of parts) {
+    for (const [name, criterion] of Object.entries(part.search ?? {})) {
+      const valueOf = typeof criterion === 'function' ? criterion : criterion.valueOf
+      found.push([name, valuesOf(part, profile, valueOf).map((value) => lineOf(String(value)))])
+    }
+  }
+  const exceptionLines = found.flatMap(([name, lines]) => name === EXCEPTION ? lines : [])
   // No criterion of an application has a capital letter in its name.
   const { followOf, collectors: { request } } = profile
   const refererUrl = read(read(request, 'headers'), 'referer')
   const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: hasIssues(parts, profile) ? 'yes' : undefined }
-  const marks = Object.entries({ followOf, ...noise, refererUrl })
-    .map(([name, value]) => [name, value === undefined ? [] : [lineOf(String(value))]] as const)
-  const values = Object.fromEntries([...found, ...marks].flatMap(([name, lines]) =>
-    name === EXCEPTION || lines.length === 0 ? [] : [[name, lines.join(', ').slice(0, MAX_LINE)]]))
-  const summary = { ...summarize(profile), ...Object.keys(values).length > 0 && { values } }
-  return { summary, exceptions, json: JSON.stringify(profile) }
+  for (const [name, value] of Object.entries({ followOf, ...noise, refererUrl })) {
+    if (value !== undefined) found.push([name, [lineOf(String(value))]])
+  }
+  const shown = found.filter(([name, lines]) => name !== EXCEPTION && lines.length > 0)
+  const values = Object.fromEntries(shown.map(([name, lines]) => [name, lines.join(', ').slice(0, MAX_LINE)]))
+  return {
+    summary: { ...summarize(profile), ...shown.length > 0 && { values } },
+    exceptions: exceptionLines.join('\n').slice(0, MAX_EXCEPTIONS),
+    json: JSON.stringify(profile)
+  }
 }
 
 /** Whether the panel of a part shows an error or a warning. */
 function hasIssues (parts: readonly Part[], profile: Profile): boolean {
-  return parts.some((part) => Object.values(problemsOf(part, profile)).some((count) => count > 0))
+  return parts.some((part) => {
+    const { errors, warnings } = problemsOf(part, profile)
+    return errors > 0 || warnings > 0
+  })
 }
 
 function lineOf (text: string): string {

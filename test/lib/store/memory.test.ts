@@ -54,6 +54,19 @@ t.test('the oldest profile is evicted after any sequence of puts and purges', as
   }
 })
 
+t.test('the counts are those of the stored profiles after replacements, pins and purges', async (t) => {
+  const storage = new MemoryStorage()
+  storage.put([recordOf(profile('000001')), recordOf(failure('000002')), recordOf(profile('000003'))])
+  storage.pin('000001', true)
+  storage.put([{ ...recordOf(profile('000003', { url: 'http://h/longer' })), keepsPlace: true }, recordOf(profile('000002'))])
+  const bytes = listed(storage).reduce((sum, token) => sum + Buffer.byteLength(JSON.stringify(storage.get(token))), 0)
+  t.match(storage.stats(), { profiles: 3, failures: 0, pinned: 1, bytes })
+  storage.pin('000001', false)
+  t.match(storage.stats(), { profiles: 3, pinned: 0, bytes })
+  t.equal(storage.purge(), 3)
+  t.match(storage.stats(), { profiles: 0, pinned: 0, bytes: 0 })
+})
+
 t.test('returned summaries are copies', async (t) => {
   const storage = new MemoryStorage()
   storage.put([recordOf(failure('000001'))])
