@@ -171,14 +171,12 @@ function failureSentence (
     : `${route} failed with ${failure}${notRun}.`
 }
 
-/** Whether the application has called `reply.send()`, in the calls that led to a failure. */
+/** Whether the application has called `reply.send()`, by the calls that led to it. */
 function isSent (calls?: Error): boolean {
-  const isSend = (frame: StackFrame): boolean => /(?:^|\.)send$/.test(frame.function)
   const frames = calls === undefined ? [] : stackFrames(splitStack(textOfStack(calls), '').frames)
-  const start = frames.findIndex(isSend)
   // Instrumentation wraps the function.
-  const { file = '' } = frames.slice(start).find((frame) => !isSend(frame)) ?? {}
-  return start !== -1 && packageOf(file) !== 'fastify' && !isInternal(file)
+  const { file = '' } = frames.find((frame) => !/(?:^|\.)send$/.test(frame.function)) ?? {}
+  return frames.length > 0 && packageOf(file) !== 'fastify' && !isInternal(file)
 }
 
 /** Whether a function of the application was called: a framework may raise errors before it calls its controller. */

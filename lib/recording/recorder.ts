@@ -46,8 +46,8 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-/** Calls between a failure and the function that has sent it, at most. */
-const MAX_CALLS = 30
+/** The calls that led to one of `send`, at most: instrumentation may have wrapped it. */
+const MAX_CALLS = 5
 
 /** Records the requests of an application, from their beginning to their profiles. Both modes call these functions. */
 export type Recorder = ReturnType<typeof createRecorder>
@@ -113,7 +113,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const isOfNotFound = recording.events?.currentCode === 'not-found handler'
     recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler', isOfNotFound }
     if (read(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') recording.collect('waiting', waitingOf(request, reply))
-    if (debug) recording.failure.calls = withStackLimit(MAX_CALLS, () => new Error())
+    if (debug) recording.failure.calls = callsBefore(reply.send)
     if (earlier !== null) {
       recording.failure.after = 'failure'
       recording.raisedBy = null
@@ -235,6 +235,15 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
       return profiles?.unfinished(request, reply, { waiting: waitingOf(request, reply) })
     }
   }
+}
+
+/** An error whose stack has the calls that led to a function. */
+function callsBefore (called: FastifyReply['send']): Error {
+  return withStackLimit(MAX_CALLS, () => {
+    const calls = new Error()
+    Error.captureStackTrace(calls, called)
+    return calls
+  })
 }
 
 function recordReplay (recording: Recording): void {
