@@ -119,16 +119,14 @@ export function isLoggedByFastify (): boolean {
   return packages[packages.lastIndexOf('pino') + 1] === 'fastify'
 }
 
-/** Whether Fastify has called `reply.send()` for a handler that did not, in the calls that led to a response. */
+/** Whether Fastify has called `reply.send()` for a handler that did not, by the calls that led to it. */
 export function isSentByFastify (calls: Error): boolean {
   return packageOf(senderIn(calls) ?? '') === 'fastify'
 }
 
-/** The file of the function that has called `reply.send()`; null where no call is that one. */
+/** The file of the function that has called `reply.send()`, by the calls that led to it; null without calls. */
 export function senderIn (calls: Error): string | null {
-  const isSend = (frame: StackFrame): boolean => /(?:^|\.)send$/.test(frame.function)
   const frames = stackFrames(splitStack(textOfStack(calls), '').frames)
-  const start = frames.findIndex(isSend)
   // Instrumentation wraps the function.
-  return start === -1 ? null : frames.slice(start).find((frame) => !isSend(frame))?.file ?? ''
+  return frames.length === 0 ? null : frames.find((frame) => !/(?:^|\.)send$/.test(frame.function))?.file ?? ''
 }

@@ -144,7 +144,8 @@ export function routeCode (method: string, path: string): RouteCode | null {
     parameters++
     return parameters === 1 ? ':id' : `:id${parameters}`
   }).join('/')
-  if (!patternMatches(pattern, method, path)) return null
+  // A pattern without a wildcard matches the same path.
+  if ((pattern !== path || path.includes('*')) && !patternMatches(pattern, method, path)) return null
   return {
     file: /^\/([a-z][\w-]*)/i.exec(decoded)?.[1]?.toLowerCase() ?? 'home',
     code: `app.${method.toLowerCase()}('${pattern}', async (request, reply) => {

@@ -191,7 +191,7 @@ function raiserName (request: FastifyRequest, { stage, listener }: NonNullable<E
   return source === undefined ? `${stage} hook` : `${stage} hook (${placeOf(frameAt(source))})`
 }
 
-/** Whether the application has called `reply.send()`, in the calls that led to a failure. */
+/** Whether the application has called `reply.send()`, by the calls that led to it. */
 function isSent (calls?: Error): boolean {
   const file = calls === undefined ? null : senderIn(calls)
   return file !== null && packageOf(file) !== 'fastify' && !isInternal(file)

@@ -1,4 +1,5 @@
 import { attempt } from '../attempt.js'
+import { withStackLimit } from '../lifecycle/hooks.js'
 
 /** Makes the base of an error class with a name, a code and an HTTP status. */
 export function httpError (name: string, code: string, statusCode: number) {
@@ -39,15 +40,19 @@ export class ClientGoneError extends httpError('ClientGoneError', 'HINDSIGHT_CLI
 
 /** Characters of a message, which may quote a header. */
 const MAX_MESSAGE = 2_000
+/** Calls that are those of Hindsight and Fastify: hooks have up to 50, and their text is long. */
+export const MAX_OWN_CALLS = 10
 
 /** A bad-request error whose cause has the same message, as in section 7 of the observed document. */
 export function badRequest (text: string): BadRequestError {
   const message = text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text
-  const cause = new SuspiciousOperationError(message)
-  const error = new BadRequestError(message, { cause })
-  // The first frame is the caller's.
-  for (const one of [error, cause]) Error.captureStackTrace(one, badRequest)
-  return error
+  return withStackLimit(MAX_OWN_CALLS, () => {
+    const cause = new SuspiciousOperationError(message)
+    const error = new BadRequestError(message, { cause })
+    // The first frame is the caller's.
+    for (const one of [error, cause]) Error.captureStackTrace(one, badRequest)
+    return error
+  })
 }
 
 /** The status for a thrown value: its own, or that of the reply, if it is from 400 to 599; otherwise 500. */

@@ -57,3 +57,12 @@ export function withStackLimit<T> (limit: number, make: () => T): T {
     Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
   }
 }
+
+/** An error whose stack has the calls that led to a function, at most `limit`. */
+export function callsBefore (called: (...args: never[]) => unknown, limit: number): Error {
+  return withStackLimit(limit, () => {
+    const calls = new Error()
+    Error.captureStackTrace(calls, called)
+    return calls
+  })
+}

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { declaredPlace } from '../errors/declared-place.js'
 import { isError } from '../errors/thrown-value.js'
-import { ownHook, withStackLimit } from '../lifecycle/hooks.js'
+import { callsBefore, ownHook, withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { explainNoMatch } from '../routing/route-error.js'
@@ -101,12 +101,12 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   }))
   // For a payload that is sent without serialization.
   app.addHook('onSend', ownHook(function hindsightHandled (
-    request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: Sent
+    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
     const recording = recordingOf(request)
     if (recording.wasSent === true && recording.failure === null) recording.sentAgain ??= alreadySent(request)
     // The hook runs in the stack of `reply.send`, unless a hook before it was asynchronous.
-    if (recording.isRecording) recording.sentFrom ??= withStackLimit(MAX_SENT, () => new Error())
+    if (recording.isRecording) recording.sentFrom ??= callsBefore(reply.send, MAX_SENT)
     recording.wasSent = true
     const { timing } = recording
     if (timing.serializeStart !== 0 && timing.serializeEnd === 0) timing.serializeEnd = performance.now()

@@ -8,7 +8,7 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/request-target.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { read } from '../errors/thrown-value.js'
-import { withStackLimit } from '../lifecycle/hooks.js'
+import { callsBefore } from '../lifecycle/hooks.js'
 import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
@@ -46,8 +46,8 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-/** Calls between a failure and the function that has sent it, at most. */
-const MAX_CALLS = 30
+/** The calls that led to one of `send`, at most: instrumentation may have wrapped it. */
+const MAX_CALLS = 5
 
 /** Records the requests of an application, from their beginning to their profiles. Both modes call these functions. */
 export type Recorder = ReturnType<typeof createRecorder>
@@ -113,7 +113,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const isOfNotFound = recording.events?.currentCode === 'not-found handler'
     recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler', isOfNotFound }
     if (read(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') recording.collect('waiting', waitingOf(request, reply))
-    if (debug) recording.failure.calls = withStackLimit(MAX_CALLS, () => new Error())
+    if (debug) recording.failure.calls = callsBefore(reply.send, MAX_CALLS)
     if (earlier !== null) {
       recording.failure.after = 'failure'
       recording.raisedBy = null

@@ -57,8 +57,8 @@ export class Recording {
   /**
    * The error that the response is about, which may be undefined or null itself, and whether it was raised after the
    * handler had returned or sent its response, or after an earlier failure. `isOfNotFound`: while the not-found handler
-   * of the application, or its hook, ran. `calls`: an error whose stack led to the failure, in debug mode. Null where
-   * there is none.
+   * of the application, or its hook, ran. `calls`: an error whose stack led to `reply.send()`, in debug mode. Null
+   * where there is none.
    */
   failure: { error: unknown, after: 'handler' | 'failure' | null, isOfNotFound?: boolean, calls?: Error } | null = null
   /** The listener or hook that raised it, where one did. */

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { joinedHeader } from '../http/header-text.js'
-import { MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError } from '../http/http-errors.js'
+import {
+  MAX_OWN_CALLS, MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError
+} from '../http/http-errors.js'
 import { absoluteUrl, type Origin } from '../http/origin.js'
 import { isRetrieval, pathnameOf, targetOf } from '../http/request-target.js'
 import { withStackLimit } from '../lifecycle/hooks.js'
@@ -18,8 +20,6 @@ declare module '../recording/recording.js' {
 
 /** Calls of a stack that begins with those of the application. */
 const MAX_CALLS = 50
-/** Calls of other stacks, which are those of Hindsight and Fastify: hooks have up to 50, and their text is long. */
-const MAX_OWN_CALLS = 10
 
 /** Why no route matched a request: an error to throw, or a redirect. */
 export type NoMatch = { error: Error } | { redirect: string }

@@ -620,6 +620,13 @@ inBothModes('the page names the handler or hook that raised the error', async (t
     app.get('/sent/by-itself', (_request, reply) => { setTimeout(reply.send.bind(reply), 1, new Error('x')) })
     app.get('/sent/awaited', async (_request, reply) => { await null; return reply.send(new Error('x')) })
     app.get('/sent/in-a-hook', { preValidation: async (_request, reply) => reply.send(new Error('x')) }, async () => 'x')
+    app.get('/instrumented', {
+      onRequest: (_request, reply, done) => {
+        const { send } = reply
+        reply.send = function traced (payload) { return send.call(this, payload) }
+        done()
+      }
+    }, async () => { throw new Error('x') })
     app.get('/returned', () => new Error('x'))
     app.get('/thrown', { onRequest: (_request, _reply, done) => { done() } }, () => { throw new Error('x') })
     app.get('/rejected', (_request, reply) => { Promise.reject(new Error('x')).catch((error) => { reply.send(error) }) })
@@ -632,6 +639,7 @@ inBothModes('the page names the handler or hook that raised the error', async (t
     ['GET', '/sent/awaited', /^GET \/sent\/awaited \(.*\) sent an error: Error\.$/],
     ['GET', '/sent/in-a-hook', /^GET \/sent\/in-a-hook sent an error: Error; the handler of .* did not run\.$/],
     ['GET', '/rejected', /^GET \/rejected \(.*\) sent an error: Error\.$/],
+    ['GET', '/instrumented', /^The handler of GET \/instrumented \(.*\) failed with Error\.$/],
     ['GET', '/returned', /^The handler of GET \/returned \(.*\) failed with Error\.$/],
     ['GET', '/thrown', /^The handler of GET \/thrown \(.*\) failed with Error\.$/],
     ['GET', '/handler', /^The handler of GET \/handler \(.*\) failed with Error\.$/],

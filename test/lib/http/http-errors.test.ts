@@ -29,6 +29,19 @@ t.test('a bad request carries the same message as its cause', async t => {
   t.match(error, { name: 'BadRequestError', message: 'Invalid Host "x".', cause: { name: 'SuspiciousOperationError', message: 'Invalid Host "x".' } })
 })
 
+t.test('a bad request has ten calls, also where more are kept of other errors', async t => {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 50
+  t.teardown(() => { Error.stackTraceLimit = stackTraceLimit })
+  const fail = (depth: number): errors.BadRequestError => depth === 0 ? errors.badRequest('Invalid Host "x".') : fail(depth - 1)
+  const error = fail(30)
+  for (const { stack = '' } of [error, error.cause as Error]) {
+    t.equal(stack.split('\n').length, 11)
+    t.match(stack.split('\n')[1], 'at fail ', 'the caller is the first')
+  }
+  t.equal(Error.stackTraceLimit, 50)
+})
+
 t.test('the status of an answer is that of the error or of the reply, if it is an error status', async t => {
   for (const [raised, reply, expected] of [
     [{ statusCode: 404 }, 200, 404], [{ status: 403 }, 200, 403], [{ statusCode: 200, status: 403 }, 200, 403], [{ statusCode: 399 }, 200, 500],
