@@ -87,9 +87,9 @@ export function recordWith (parts: readonly Part[], profile: Profile): ProfileRe
   const exceptions = linesOf(EXCEPTION).join('\n').slice(0, MAX_EXCEPTIONS)
   // No criterion of an application has a capital letter in its name.
   const { followOf, collectors: { request } } = profile
-  const refererUrl = read(read(request, 'headers'), 'referer')
+  const [refererUrl, serverUrl] = [read(read(request, 'headers'), 'referer'), read(request, 'serverUrl')]
   const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: hasIssues(parts, profile) ? 'yes' : undefined }
-  const marks = Object.entries({ followOf, ...noise, refererUrl })
+  const marks = Object.entries({ followOf, ...noise, refererUrl, serverUrl })
     .map(([name, value]) => [name, value === undefined ? [] : [lineOf(String(value))]] as const)
   const values = Object.fromEntries([...found, ...marks].flatMap(([name, lines]) =>
     name === EXCEPTION || lines.length === 0 ? [] : [[name, lines.join(', ').slice(0, MAX_LINE)]]))
