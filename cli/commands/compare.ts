@@ -12,8 +12,8 @@ import { requestLines, shorten, type Formatter } from '../terminal.js'
 const MAX_VALUE = 1_000
 const MAX_SHOWN = 20
 const DEFAULT_URL = 'http://127.0.0.1:3000'
-/** The address of a request on this machine. Injected ones have the port 80. */
-const LOCAL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\]):(?!80\/)\d+(?=\/)/
+/** The URL of a request on this machine, as its client has named it. */
+const LOCAL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])[:/]/
 const MAX_RECENT = 50
 const TIMEOUT = 60_000
 
@@ -125,12 +125,12 @@ export async function replayed (
   return { ...answer, unset: masked.map(({ name }) => name).filter((name) => !Object.hasOwn(values, name)) }
 }
 
-/** The address of the service: the option, or that of the newest stored request on this machine. */
+/** The address of the service: the option, or that of the server which received the newest request on this machine. */
 export async function serviceOf ({ flags: { url }, open }: Pick<CommandContext, 'flags' | 'open'>): Promise<string> {
   if (url !== undefined) return String(url)
   const recent = await open().then((store) => store.search({ limit: MAX_RECENT })).catch(() => null)
-  const addresses = recent?.profiles.map((profile) => LOCAL.exec(profile.url)?.[0]) ?? []
-  return addresses.find((address) => address !== undefined) ?? DEFAULT_URL
+  const local = recent?.profiles.find(({ url, values }) => LOCAL.test(url) && values?.serverUrl !== undefined)
+  return local?.values?.serverUrl ?? DEFAULT_URL
 }
 
 /** Sends a GET, or with a body a POST, to the profiler of a service; returns its JSON. Throws for an error. */

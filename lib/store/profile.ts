@@ -75,8 +75,8 @@ export interface ProfileSummary {
   pinned: boolean
   /**
    * What the parts of the application show in lists, by name, `followOf` of the profile, `isNoise` where it is noise,
-   * `issues` where a part shows an error or a warning, and `refererUrl`, the page that requested it; absent without
-   * such data.
+   * `issues` where a part shows an error or a warning, `refererUrl`, the page that requested it, and `serverUrl`, the
+   * address of the server on its machine; absent without such data.
    */
   values?: Record<string, string>
 }

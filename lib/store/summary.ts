@@ -88,9 +88,9 @@ export function recordWith (parts: readonly Part[], profile: Profile): ProfileRe
   const exceptionLines = found.flatMap(([name, lines]) => name === EXCEPTION ? lines : [])
   // No criterion of an application has a capital letter in its name.
   const { followOf, collectors: { request } } = profile
-  const refererUrl = read(read(request, 'headers'), 'referer')
+  const [refererUrl, serverUrl] = [read(read(request, 'headers'), 'referer'), read(request, 'serverUrl')]
   const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: hasIssues(parts, profile) ? 'yes' : undefined }
-  for (const [name, value] of Object.entries({ followOf, ...noise, refererUrl })) {
+  for (const [name, value] of Object.entries({ followOf, ...noise, refererUrl, serverUrl })) {
     if (value !== undefined) found.push([name, [lineOf(String(value))]])
   }
   const shown = found.filter(([name, lines]) => name !== EXCEPTION && lines.length > 0)

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { TLSSocket } from 'node:tls'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { attempt } from '../../attempt.js'
@@ -26,6 +27,7 @@ export function recordRequest (request: FastifyRequest): void {
   const { sent, receivedBody } = state.recording
   const target = targetOf(request)
   const isInjected = isInjection(request.raw)
+  const serverUrl = serverUrlOf(request.raw)
   const attributes = { ...attributesOf(request) }
   // Validation has converted what the handler receives.
   const headers = { ...(sent?.headers?.value ?? request.headers) as typeof request.headers }
@@ -52,9 +54,16 @@ export function recordRequest (request: FastifyRequest): void {
       attributes: mask.value(attributes),
       ...(user !== undefined && { user: mask.value(user) }),
       ...(isInjected && { injected: true }),
+      ...(serverUrl !== undefined && { serverUrl }),
       session: { used: state.sessionUsed === true }
     }
   })
+}
+
+/** Where the server is on its machine: a client may send any `Host`. */
+function serverUrlOf ({ socket }: FastifyRequest['raw']): string | undefined {
+  const { localPort, encrypted } = Object(socket) as Partial<TLSSocket>
+  return localPort === undefined ? undefined : `${encrypted === true ? 'https' : 'http'}://localhost:${localPort}`
 }
 
 /** The body as the client sent it; undefined where it is not known, or the handler received the same. */

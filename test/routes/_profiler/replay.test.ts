@@ -351,9 +351,11 @@ inBothModes('the command sends the request through the service', async (t, build
   t.same(narrow.out.split('\n').filter((line) => line.length > 80), [], '80 columns')
   const dataDir = testdir(t)
   const store = await openStorage({ dataDir })
-  const address = { url: `${url.replace('127.0.0.1', 'localhost')}/orders` }
-  await store.put([sample(), { ...sample(), token: '000001', ...address }, { ...sample(), token: '000002', url: 'http://localhost:80/' },
-    { ...sample(), token: '000003', url: 'https://shop.example:8443/' }].map(recordOf))
+  const serverUrl = url.replace('127.0.0.1', 'localhost')
+  const at = (token: string, address: string, request: object) => ({ ...sample(), token, url: address, collectors: { request } })
+  // Of an injected request, with a host that a client has chosen, and of another machine.
+  await store.put([at('000001', 'http://localhost:2/orders', { serverUrl }), at('000002', 'http://localhost:2/', {}),
+    at('000003', 'https://shop.example:8443/', { serverUrl: 'http://localhost:2' })].map(recordOf))
   await store.close()
   t.match(await command(refused.token, '--data-dir', dataDir), { code: 2, out: /^A / }, 'the service of the newest request on this machine')
   for (const [args, message] of [

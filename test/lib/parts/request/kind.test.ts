@@ -1,8 +1,9 @@
+import http from 'node:http'
 import { hostname } from 'node:os'
 import t from 'tap'
 import { matcher } from '../../../../lib/store/criteria.js'
 import { readSearch } from '../../../../lib/store/search-query.js'
-import type { ProfileSummary } from '../../../../lib/store/profile.js'
+import type { Profile, ProfileSummary } from '../../../../lib/store/profile.js'
 import { recordOf } from '../../../../lib/store/summary.js'
 import { inBothModes } from '../../../support/modes.js'
 import { profile } from '../fixture.js'
@@ -46,4 +47,17 @@ inBothModes('requests of the network and injected ones have a kind, a size and a
   t.equal(await found(`machine:${hostname()} -kind:injected`), 'document 5,fetch 5')
   t.equal(await found(`-machine:${hostname()}`), '')
   t.equal(await found('exception:document'), '')
+})
+
+inBothModes('a request has the address of its server, whatever its host is', async (t, build) => {
+  const app = await build((app) => { app.get('/', async () => 'x') })
+  const { port } = new URL(await app.listen())
+  const token = await new Promise<string>((resolve, reject) => {
+    http.get({ port, headers: { host: 'localhost:1' } }, (response) => resolve(String(response.resume().headers['x-debug-token']))).on('error', reject)
+  })
+  const answer = (url: string) => app.inject({ url, headers: { accept: 'application/json' } })
+  const stored = async (token: string) => (await answer(`/_profiler/${token}`)).json<Profile>()
+  t.match(await stored(token), { url: 'http://localhost:1/', collectors: { request: { serverUrl: `http://localhost:${port}` } } })
+  const injected = await stored(String((await answer('/')).headers['x-debug-token']))
+  t.equal(Object(injected.collectors.request).serverUrl, undefined)
 })
