@@ -189,8 +189,7 @@ export function mainSource (report: ErrorReport): { frame: StackFrame, title: st
   const { handler, exceptions } = report
   const frame = mainCause(report)?.frame ?? firstOwnFrame(exceptions)
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
-  if (handler === undefined) return null
-  return { frame: handler, title: report.input === undefined ? 'Route handler' : 'Route' }
+  return handler === undefined ? null : { frame: handler, title: 'Route' }
 }
 
 interface ChainLine { before: string, frame: StackFrame | undefined, index: number }

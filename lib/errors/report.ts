@@ -51,7 +51,7 @@ export interface ErrorReport {
   sentences?: readonly string[]
   /** What happened, in one sentence. */
   summary?: string
-  /** The handler of the route with its source; where a schema rejected the request, the declaration of the route. */
+  /** The handler of the route with its source; where it did not run, the declaration of the route. */
   handler?: StackFrame
   /** What a schema or the JSON parser rejected. */
   input?: RejectedInput
@@ -87,8 +87,8 @@ export function reportOf (
   const exceptions = exceptionsOf(request)
   const hints = hintsFor(request, status)
   const input = exceptions.at(-1)?.rejected ?? null
-  // The schema is part of the declaration.
-  const handler = handlerFrame(request, input !== null)
+  // The schema is part of the declaration, and what refused the request may be.
+  const handler = handlerFrame(request, input !== null || timing.handlerStart === 0)
   return {
     status,
     reason,

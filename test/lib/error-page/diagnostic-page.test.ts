@@ -143,6 +143,18 @@ inBothModes('a response that its schema refuses is explained with what the handl
   t.match((await app.hindsight.profiler.search({ limit: 1 })).profiles, [{ exception: /^Error: response schema 200 requires "id"/ }])
 })
 
+inBothModes('a request that is refused before its handler shows the declaration of the route', async (t, build) => {
+  const app = await build((app) => {
+    app.post(
+      '/orders',
+      async () => 'x'
+    )
+  })
+  const document = await page(app, { method: 'POST', url: '/orders', payload: 'x', headers: { 'content-type': 'a/b' } })
+  t.match(texts(document, '.where mark .source'), [/^app\.post\($/])
+  t.match(texts(document, '.where h2'), [/^Route: /])
+})
+
 inBothModes('a failed request to another server shows its reason and address', async (t, build) => {
   const port = await closedPort()
   const app = await build((app) => app.get('/stock', async () => await fetch(`http://127.0.0.1:${port}/stock`)))
@@ -260,11 +272,11 @@ inBothModes('an error without a frame of the application shows the handler of th
     app.get('/string', async () => { throw 'a string' })
   })
   const document = await page(app, { url: '/invoice' })
-  t.match(texts(document, '.where h2'), [/^Route handler: test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+ getInvoice$/])
+  t.match(texts(document, '.where h2'), [/^Route: test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+ getInvoice$/])
   t.match(texts(document, '.where mark .source'), [/^async function getInvoice/])
   const string = await page(app, { url: '/string' })
   t.same([texts(string, 'h1'), texts(string, '.cause')], [['a string'], ['Thrown string']])
-  t.match(texts(string, '.where h2'), [/^Route handler: .*diagnostic-page\.test\.ts:\d+ the handler of GET \/string$/])
+  t.match(texts(string, '.where h2'), [/^Route: .*diagnostic-page\.test\.ts:\d+ the handler of GET \/string$/])
   t.match(texts(string, '.what'), [/ failed with a value that is no Error \(string\)\.$/])
 })
 
