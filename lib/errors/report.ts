@@ -13,7 +13,7 @@ import { handlerFrame } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rootCause } from './root-cause.js'
-import { isInternal, packageOf, placeOf, splitStack, stackFrames, textOfStack } from './stack-frame.js'
+import { firstOwnFrame, isInternal, packageOf, placeOf, splitStack, stackFrames, textOfStack } from './stack-frame.js'
 import { nameOf } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
@@ -205,7 +205,9 @@ function unroutedSentence (request: FastifyRequest): string | null {
 function causeClause (exceptions: readonly FlattenedException[]): string {
   const root = rootCause(exceptions)
   if (root === null || (exceptions.length < 2 && root.name === exceptions[0]?.name)) return ''
-  const place = root.frame === undefined ? '' : ` at ${placeOf(root.frame)}`
+  // Otherwise the frame is that of an error which it has caused.
+  const frame = firstOwnFrame(exceptions.slice(0, 1))
+  const place = frame === undefined ? '' : ` at ${placeOf(frame)}`
   return `; the root cause is ${thrownAs(root.name)}${place}`
 }
 

@@ -162,6 +162,7 @@ inBothModes('a failed request to another server shows its reason and address', a
   t.same(texts(document, 'h1'), [`connect ECONNREFUSED 127.0.0.1:${port}`])
   t.same(texts(document, '.cause'), ['Error code ECONNREFUSED'])
   t.match(texts(document, '.where mark .source'), [/await fetch/], 'the line of the application')
+  t.match(texts(document, '.what'), [/; the root cause is Error\.$/], 'whose own place is not known')
 })
 
 inBothModes('the error of a log line has all of its fields before its stack', async (t, build) => {
