@@ -33,6 +33,8 @@ export interface FlattenedException {
   rejected?: RejectedInput
   /** What the response schema refused, in words. */
   explanation?: string
+  /** The handler of the route, or its declaration, where no error of the chain has a call of the application. */
+  route?: StackFrame
   /** A sentence about omitted frames, causes or members. */
   note?: string
   /** The members of an AggregateError, each with its own chain (root cause first). */

@@ -8,8 +8,9 @@ import type { FlattenedException, StackFrame, CodeExcerpt } from './exception.js
 import { isErrorStatus } from '../http/http-errors.js'
 import { counted, cut, grouped, wordFor } from '../view/visible.js'
 import { inspected } from '../view/json.js'
+import { handlerFrame } from './declared-place.js'
 import { rejectedInput } from './rejected-input.js'
-import { excerptAt, isInternal, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
+import { excerptAt, firstOwnFrame, isInternal, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
 import { fieldsOf, isError, messageOf, nameOf, read } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
@@ -55,12 +56,15 @@ export function maskOf (request: FastifyRequest, location?: unknown): Mask {
 export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   const recording = recordingOf(request)
   if (recording.exceptions !== undefined) return recording.exceptions
-  const { declined, failure, raisedBy, refusedResponse, routeError } = recording
+  const { declined, failure, raisedBy, refusedResponse, routeError, timing } = recording
   recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
   const rejected = failure === null ? null : rejectedInput(request, maskOf(request))
   const last = recording.exceptions.at(-1)
   if (rejected !== null && last !== undefined) last.rejected = rejected
   if (refusedResponse !== undefined && last !== undefined) last.explanation = maskOf(request).text(refusedResponse)
+  const isElsewhere = failure !== null && firstOwnFrame(recording.exceptions) === undefined
+  const route = isElsewhere && servicesOf(request).debug ? handlerFrame(request, timing.handlerStart === 0) : null
+  if (route !== null && last !== undefined) last.route = maskFrame(route, maskOf(request))
   // In `observe` mode nothing was raised for a request without a route: the error has its message only.
   if (failure === null && declined === undefined) {
     recording.exceptions = recording.exceptions.slice(-1)

@@ -35,7 +35,9 @@ export const exceptions: Part = {
     const { exceptions } = profile
     const frame = exceptions.flatMap(({ frames = [] }) => frames).find(({ own }) => own)
     const thrownAt = frame === undefined ? '' : place(`${frame.file}:${frame.line}`, editor)
-    const excerpt = frame === undefined ? '' : renderExcerpt(frame, AROUND)
+    const source = frame ?? exceptions.at(-1)?.route
+    // A route is longer than what fails in it.
+    const excerpt = source === undefined ? '' : renderExcerpt(source, frame === undefined ? AROUND * 2 : AROUND)
     const cause = mainCause(profile)
     const title = cause === null ? '' : nameAndMessage(cause)
     const rejected = exceptions.at(-1)?.rejected

@@ -143,6 +143,27 @@ inBothModes('a response that its schema refuses is explained with what the handl
   t.match((await app.hindsight.profiler.search({ limit: 1 })).profiles, [{ exception: /^Error: response schema 200 requires "id"/ }])
 })
 
+inBothModes('the overview of a failure without a call of the application shows its route', async (t, build) => {
+  const schema = { response: { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } } } }
+  const app = await build((app) => {
+    app.get('/refused', { schema }, async () => ({ name: 'Lamp' }))
+    app.get('/thrown', async () => { await Promise.reject('a text') }) // eslint-disable-line prefer-promise-reject-errors
+    app.post('/typed', async () => 'x')
+    app.get('/own', async () => { throw new Error('x') })
+  })
+  for (const [method, url, line] of [
+    ['GET', '/refused', /app\.get\('\/refused'/], ['GET', '/thrown', /app\.get\('\/thrown'/], ['POST', '/typed', /app\.post\('\/typed'/],
+    ['GET', '/own', /app\.get\('\/own'/]
+  ] as const) {
+    const headers = { accept: 'text/html', ...(method === 'POST' && { 'content-type': 'a/b' }) }
+    const response = await app.inject({ method, url, headers, ...(method === 'POST' && { payload: 'x' }) })
+    const { exceptions } = await profileOf(app, response)
+    t.equal(exceptions.at(-1)?.route === undefined, url === '/own', url)
+    const { body } = await app.inject({ url: `/_profiler/${String(response.headers['x-debug-token'])}`, headers })
+    t.match(textsOf(body, '.overview mark .source'), [line], url)
+  }
+})
+
 inBothModes('a request that is refused before its handler shows the declaration of the route', async (t, build) => {
   const app = await build((app) => {
     app.post(
