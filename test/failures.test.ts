@@ -521,9 +521,9 @@ inBothModes('a failure without a frame of the application is shown with the hand
   t.match(outcomeSentence(profile), new RegExp('^Error: response schema 200 requires "id"; the handler returned {name}. ' +
     'The response of GET /orders \\(test/failures.test.ts:\\d+\\) does not fit its schema.$'))
   const sheet = profileMarkdown(profile)
-  t.match(sheet, /Route handler: `test\/failures\.test\.ts:\d+`[^]*\n> \d+ \| .*async \(\) => \(\{ name: 'x' \}\)/)
+  t.match(sheet, /Route: `test\/failures\.test\.ts:\d+`[^]*\n> \d+ \| .*async \(\) => \(\{ name: 'x' \}\)/)
   const { body } = await app.inject(`/_profiler/${profile.token}`)
-  t.match(body, /<h3>Route handler<\/h3><pre class="excerpt">/)
+  t.match(body, /<h3>Route<\/h3><pre class="excerpt">/)
 })
 
 inBothModes('the failure of a not-found handler is not called a missing route', async (t, build) => {

@@ -193,7 +193,7 @@ function hintCard ({ title, text, code, mark, routes, steps, source }: Hint, edi
   return html`<div class="hint card">
 <h2>${title}</h2>
 !${text === '' ? '' : html`<p>${text}</p>`}
-!${source === undefined ? '' : fileLink(frameAt(source), editor)}
+!${source === undefined ? '' : html`<div>!${fileLink(frameAt(source), editor)}</div>`}
 !${code === undefined ? '' : html`<pre data-copy="Copy"><code>!${markedCode(code, mark)}</code></pre>`}
 !${before === undefined ? '' : html`<ol class="routes">!${before}</ol>`}
 !${items === undefined ? '' : html`<ul class="routes">!${items}</ul>`}

@@ -89,7 +89,7 @@ export function hintParts (
 ): string[] {
   return [
     `## Hint: ${escapeMarkdown(title)}`,
-    escapeMarkdown(text) + (place === undefined ? '' : ` (${code(placeOf(frameAt(place)))})`),
+    ...(text === '' ? [] : [escapeMarkdown(text) + (place === undefined ? '' : ` (${code(placeOf(frameAt(place)))})`)]),
     ...(source === undefined ? [] : [fence(mark === undefined ? source : withCaret(source, mark), language)]),
     ...routes.map(({ methods, pattern, why, source: place }) =>
       `- ${code(`${methods.join(', ')} ${pattern}`)}${why === '' ? '' : `: ${escapeMarkdown(why)}`}` +
@@ -202,8 +202,7 @@ export function mainSource (
   const { exceptions } = failure
   const frame = mainCause(failure)?.frame ?? firstOwnFrame(exceptions)
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
-  if (handler === undefined) return null
-  return { frame: handler, title: exceptions.at(-1)?.rejected === undefined ? 'Route handler' : 'Route' }
+  return handler === undefined ? null : { frame: handler, title: 'Route' }
 }
 
 interface ChainLine { before: string, frame: StackFrame | undefined, index: number }

@@ -66,8 +66,9 @@ function otherRoutes (request: FastifyRequest): Hint[] {
 }
 
 function routeFact ({ methods, pattern, declaredAt }: DeclaredRoute) {
-  const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
-  return { methods, pattern, ...(source !== undefined && { source }) }
+  // The line of a framework that declares all routes says nothing of this one.
+  const { source, package: owner } = (declaredAt && declaredPlace(declaredAt)) ?? {}
+  return { methods, pattern, ...(source !== undefined && owner === null && { source }) }
 }
 
 /** The hint at routes that are nearly the requested one. */

@@ -13,7 +13,7 @@ import { handlerFrame, senderIn } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rootCause } from './root-cause.js'
-import { frameAt, isInternal, packageOf, placeOf } from './stack-frame.js'
+import { firstOwnFrame, frameAt, isInternal, packageOf, placeOf } from './stack-frame.js'
 import { nameOf } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
@@ -32,7 +32,7 @@ const MAX_LOGS = 200
 export interface FailureSummary {
   /** What happened, in one sentence. */
   summary: string
-  /** The handler of the route with its source; where a schema rejected the request, the declaration of the route. */
+  /** In debug mode: the handler of the route with its source; where it did not run, the declaration of the route. */
   handler?: StackFrame
 }
 
@@ -118,8 +118,9 @@ export function reportOf (
 export function summarize (request: FastifyRequest, exceptions: readonly FlattenedException[]): FailureSummary {
   const mask = maskOf(request)
   const input = exceptions.at(-1)?.rejected ?? null
-  // The schema is part of the declaration.
-  const handler = handlerFrame(request, input !== null)
+  // The schema is part of the declaration, and what refused the request may be.
+  const isDeclaration = input !== null || recordingOf(request).timing.handlerStart === 0
+  const handler = servicesOf(request).debug ? handlerFrame(request, isDeclaration) : null
   return {
     summary: mask.text(failureSentence(request, exceptions, handler, input)),
     ...(handler !== null && { handler: maskFrame(handler, mask) })
@@ -221,7 +222,9 @@ function unroutedSentence (request: FastifyRequest): string | null {
 function causeClause (exceptions: readonly FlattenedException[]): string {
   const root = rootCause(exceptions)
   if (root === null || (exceptions.length < 2 && root.name === exceptions[0]?.name)) return ''
-  const place = root.frame === undefined ? '' : ` at ${placeOf(root.frame)}`
+  // Otherwise the frame is that of an error which it has caused.
+  const frame = firstOwnFrame(exceptions.slice(0, 1))
+  const place = frame === undefined ? '' : ` at ${placeOf(frame)}`
   return `; the root cause is ${thrownAs(root.name)}${place}`
 }
 

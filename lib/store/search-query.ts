@@ -36,7 +36,7 @@ export const PART_CRITERIA: Readonly<Record<string, Criterion>> = Object.fromEnt
 export function factsOf ({ values = {} }: ProfileSummary): string[] {
   return Object.entries(values)
     .filter(([name]) => name !== 'issues' && !/[A-Z]/.test(name) && PART_CRITERIA[name]?.column === undefined)
-    .map((value) => value.join(': '))
+    .map(([name, value]) => value === 'yes' ? name : `${name}: ${value}`)
 }
 
 const MAX_TEXT = 500

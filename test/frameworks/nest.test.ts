@@ -93,6 +93,9 @@ t.test('a profile has the exceptions and the controller; requests that prefer HT
     if (url === '/nope') {
       t.match(page.body, /<h2>Routes<\/h2>[^]*\/cats\/:id/)
       t.notMatch(page.body, /app\.get\(/, 'controllers have the routes')
+      t.notMatch(/<ul class="routes">[^]*?<\/ul>/.exec(page.body)?.[0], 'fastify-adapter', 'and the line of the adapter is that of all')
+      const routes = await fastify.inject({ url: '/_profiler/routes', headers: { accept: 'text/html' } })
+      t.match(routes.body, '/cats/:id<div>@nestjs/platform-fastify</div>')
     }
     const profile = await profileOf(fastify, page)
     t.same(profile.exceptions.map(({ message }) => message), exceptions, url)

@@ -26,6 +26,7 @@ const CALLS_HANDLERS = /(?:^|[\\/])fastify[\\/]lib[\\/]handle-request\.js$/
 /** The CPU profile of the request: a flame graph and the functions that took most time. */
 export const cpu: Part = {
   name: 'cpu',
+  comparison: [],
   panel: {
     label: 'CPU',
     group: 'cpu',

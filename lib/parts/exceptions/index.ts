@@ -39,7 +39,8 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     const source = mainSource(profile, handler)
     const cause = mainCause(profile)
     const title = source?.frame === handler ? source?.title : cause === null ? '' : nameAndMessage(cause)
-    const excerpt = source === null ? '' : renderExcerpt(source.frame, AROUND)
+    // A route is longer than what fails in it.
+    const excerpt = source === null ? '' : renderExcerpt(source.frame, source.frame === handler ? AROUND * 2 : AROUND)
     const rejected = exceptions.at(-1)?.rejected
     return [
       { order: 9, title: 'Rejected', column: 'main', value: rejected === undefined ? '' : rejectedTable(rejected) },

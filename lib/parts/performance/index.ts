@@ -15,14 +15,16 @@ import { MIN_BLOCK } from './event-loop.js'
 export const performance: Part<Data> = {
   name: 'performance',
   sentence: (data, profile) => budgetOf(data, profile)[0],
-  timeline ({ handlerStart, handler, serializeStart, serialize, hindsightStart, hindsight, budget }, { route }) {
+  timeline (
+    { handlerStart, handler, routeHooks, serializeStart, serialize, hindsightStart, hindsight, budget }, { route }
+  ) {
     const name = route?.name ?? 'unnamed'
     const detail = `the handler of the route ${name}`
     const link = addressOf('router')
     return [
       {
         step: 'handler',
-        name: `handler ${name}`,
+        name: `${routeHooks === true ? 'route hooks and ' : ''}handler ${name}`,
         start: handlerStart,
         duration: numberOf(handler),
         detail,
@@ -97,12 +99,13 @@ export const performance: Part<Data> = {
  * The data of the part `performance`, in milliseconds: the durations of the handler and of the serialization with its
  * hooks, when these began, and when the response was ready to be sent, since the request arrived;
  * how long Hindsight made its page or toolbar, which neither `firstByte` nor the duration of the profile contains; and
- * where the time went.
+ * where the time went. `routeHooks`: the time of the handler has that of the `preHandler` hooks of its route.
  */
-export function performanceRecord ({ timing, work }: Recording): Data {
+export function performanceRecord ({ timing, work }: Recording, routeHooks: boolean): Data {
   const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt, ownStart, own } = timing
   return {
     ...(handlerStart !== 0 && { handlerStart: round(handlerStart - startedAt) }),
+    ...(routeHooks && { routeHooks }),
     ...(handlerEnd !== 0 && { handler: round(handlerEnd - handlerStart) }),
     ...(serializeEnd !== 0 && {
       serializeStart: round(serializeStart - startedAt),

@@ -156,7 +156,7 @@ function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): string {
 /** A line of code, unless the text beside it has it. */
 function placeBeside (text: string, code: string): string {
   const { shown } = placeOf(code, null)
-  return text.endsWith(shown) ? '' : html`<small>${shown}</small>`
+  return text.endsWith(shown) ? '' : html`<small><bdi>${shown}</bdi></small>`
 }
 
 function details (entry: Span, { editor }: PanelView): string {

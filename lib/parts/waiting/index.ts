@@ -14,6 +14,8 @@ declare module '../../lifecycle/services.js' {
   }
 }
 
+const TRACE = 'For the line at which it waits, press Trace new requests in the list of profiles, and send it again.'
+
 /** What a request waits for that has not ended, or waited for until its connection was closed. */
 export const waiting: Part<Data> = {
   name: 'waiting',
@@ -23,7 +25,9 @@ export const waiting: Part<Data> = {
   },
   notice: (data, profile) => ({
     title: `What ${profile.status === 0 ? 'does it wait' : 'did it wait'} for?`,
-    sentences: sentences(data, profile)
+    sentences: profile.status === 0 && data.traced === false
+      ? [...sentences(data, profile), TRACE]
+      : sentences(data, profile)
   }),
   markdown: (data, profile) => {
     const text = sentences(data, profile).join('\n')

@@ -139,7 +139,8 @@ function row (
   const steps = Math.round(STEPS * duration / longest) || 0
   return html`<tr!${names && ` class="${names}"`}>
 <td><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">` +
-    html`!${statusBadge(status)}</td><td>${cut(method)}</td><td class="text">${cut(target)}!${toggle}!${details}</td>` +
+    html`!${statusBadge(status)}</td><td>${cut(method)}</td>` +
+    html`<td class="text"><span>${cut(target)}</span>!${toggle}!${details}</td>` +
     html`!${columns.map(({ name, index }) => html`<td class="c!${index}">${cell(profile, name)}</td>`)}
 <td class="duration!${steps > 0 ? ` d${steps}` : ''}">${milliseconds(duration)}</td><td>!${age(time)}</td>
 <th scope="row"><a href="${token}">${token}</a>!${pinned ? star : ''}</th></tr>`

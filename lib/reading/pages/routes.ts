@@ -1,4 +1,5 @@
 import { declaredPlace } from '../../errors/declared-place.js'
+import { packageOf } from '../../errors/stack-frame.js'
 import type { Services } from '../../lifecycle/services.js'
 import { placeOf } from '../../recording/application-hooks.js'
 import type { ProfileSummary } from '../../store/profile.js'
@@ -60,7 +61,7 @@ export function routesTable (
 ): string {
   if (routes.length === 0) return note('The application has no routes.')
   const left = all - routes.length
-  const text = `Numbers are of the ${isBounded ? 'newest ' : ''}${counted(profiles, 'profile')}.` +
+  const text = `Numbers are those of ${isBounded ? 'the newest ' : ''}${counted(profiles, 'profile')}.` +
     (left > 0 ? ` ${counted(left, 'more route is', 'more routes are')} not shown.` : '')
   return note(text) + table('Routes', COLUMNS, routes.map((route) => routeRow(route, editor, base)), 'rows routes')
 }
@@ -68,6 +69,9 @@ export function routesTable (
 function routeRow (route: RoutesView['routes'][number], editor: EditorLink | null, base: string): string {
   const { name, methods, pattern, source, hooks, count, failures, p50, p95, queries, lastStatus } = route
   const search = new URLSearchParams({ route: name })
+  // The line of a framework that declares all routes says nothing of this one.
+  const owner = packageOf(source ?? '')
+  const declared = owner !== null ? html`${owner}` : source === undefined ? '' : place(source, editor)
   const items = hooks.map(({ stage, name, source, plugin }) => html`<li>${stage} <code>${visibleLine(name)}</code> ` +
     html`!${source === undefined ? html`${plugin ?? 'of the route'}` : place(source, editor)}</li>`)
   const shown = hooks.length === 0 ? '' : fold(counted(hooks.length, 'hook'), html`<ol>!${items}</ol>`)
@@ -83,7 +87,7 @@ function routeRow (route: RoutesView['routes'][number], editor: EditorLink | nul
     queries: html`${queries}`
   }).map(([label, one]) => html`<td class="number" data-label="${label}">!${count > 0 ? one : ''}</td>`)
   return html`<tr!${failures > 0 ? ' class="has-problem"' : ''}><td class="text">${methods.join('|')} ` +
-    html`${visibleLine(pattern)}!${own}!${source === undefined ? '' : html`<div>!${place(source, editor)}</div>`}</td>
+    html`${visibleLine(pattern)}!${own}!${declared === '' ? '' : html`<div>!${declared}</div>`}</td>
 <td>!${shown}</td>!${numbers}
 <td>!${lastStatus === undefined ? '' : statusBadge(lastStatus)}</td>
 <td>!${tries}</td></tr>`

@@ -144,6 +144,39 @@ inBothModes('a response that its schema refuses is explained with what the handl
   t.match((await app.hindsight.profiler.search({ limit: 1 })).profiles, [{ exception: /^Error: response schema 200 requires "id"/ }])
 })
 
+inBothModes('the overview of a failure without a call of the application shows its route', async (t, build) => {
+  const schema = { response: { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } } } }
+  const app = await build((app) => {
+    app.get('/refused', { schema }, async () => ({ name: 'Lamp' }))
+    app.get('/thrown', async () => { await Promise.reject('a text') }) // eslint-disable-line prefer-promise-reject-errors
+    app.post('/typed', async () => 'x')
+    app.get('/own', async () => { throw new Error('x') })
+  })
+  for (const [method, url, line] of [
+    ['GET', '/refused', /app\.get\('\/refused'/], ['GET', '/thrown', /app\.get\('\/thrown'/], ['POST', '/typed', /app\.post\('\/typed'/],
+    ['GET', '/own', /app\.get\('\/own'/]
+  ] as const) {
+    const headers = { accept: 'text/html', ...(method === 'POST' && { 'content-type': 'a/b' }) }
+    const response = await app.inject({ method, url, headers, ...(method === 'POST' && { payload: 'x' }) })
+    const { handler } = (await profileOf(app, response)).collectors.exceptions as { handler?: object }
+    t.equal(handler === undefined, url === '/own', url)
+    const { body } = await app.inject({ url: `/_profiler/${String(response.headers['x-debug-token'])}`, headers })
+    t.match(textsOf(body, '.overview mark .source'), [line], url)
+  }
+})
+
+inBothModes('a request that is refused before its handler shows the declaration of the route', async (t, build) => {
+  const app = await build((app) => {
+    app.post(
+      '/orders',
+      async () => 'x'
+    )
+  })
+  const document = await page(app, { method: 'POST', url: '/orders', payload: 'x', headers: { 'content-type': 'a/b' } })
+  t.match(texts(document, '.where mark .source'), [/^app\.post\($/])
+  t.match(texts(document, '.where h2'), [/^Route: /])
+})
+
 inBothModes('a failed request to another server shows its reason and address', async (t, build) => {
   const port = await closedPort()
   const app = await build((app) => app.get('/stock', async () => await fetch(`http://127.0.0.1:${port}/stock`)))
@@ -151,6 +184,7 @@ inBothModes('a failed request to another server shows its reason and address', a
   t.same(texts(document, 'h1'), [`connect ECONNREFUSED 127.0.0.1:${port}`])
   t.same(texts(document, '.cause'), ['Error code ECONNREFUSED'])
   t.match(texts(document, '.where mark .source'), [/await fetch/], 'the line of the application')
+  t.match(texts(document, '.what'), [/; the root cause is Error\.$/], 'whose own place is not known')
 })
 
 inBothModes('the error of a log line has all of its fields before its stack', async (t, build) => {
@@ -261,11 +295,11 @@ inBothModes('an error without a frame of the application shows the handler of th
     app.get('/string', async () => { throw 'a string' })
   })
   const document = await page(app, { url: '/invoice' })
-  t.match(texts(document, '.where h2'), [/^Route handler: test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+ getInvoice$/])
+  t.match(texts(document, '.where h2'), [/^Route: test\/lib\/error-page\/diagnostic-page\.test\.ts:\d+ getInvoice$/])
   t.match(texts(document, '.where mark .source'), [/^async function getInvoice/])
   const string = await page(app, { url: '/string' })
   t.same([texts(string, 'h1'), texts(string, '.cause')], [['a string'], ['Thrown string']])
-  t.match(texts(string, '.where h2'), [/^Route handler: .*diagnostic-page\.test\.ts:\d+ the handler of GET \/string$/])
+  t.match(texts(string, '.where h2'), [/^Route: .*diagnostic-page\.test\.ts:\d+ the handler of GET \/string$/])
   t.match(texts(string, '.what'), [/ failed with a value that is no Error \(string\)\.$/])
 })
 

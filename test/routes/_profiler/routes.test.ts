@@ -54,7 +54,7 @@ inBothModes('each route has its hooks in order, its place and the numbers of rec
   const { body } = await app.inject({ url: '/_profiler/routes', headers: html })
   const document = parseHtml(body)
   t.equal(document.querySelectorAll('main :is(script, img, b, [style], [onerror])').length, 0)
-  t.match(document.querySelector('main .note')?.textContent, 'Numbers are of the 4 profiles.')
+  t.match(document.querySelector('main .note')?.textContent, 'Numbers are those of 4 profiles.')
   t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])
 })
 

@@ -66,7 +66,7 @@ inBothModes('a request that has not ended is the first row of the list, and has 
   t.ok(validate(unfinished), JSON.stringify(validate.errors))
   for (const panel of ['overview', 'queries', 'events', 'performance', 'request']) {
     const text = await page(`${origin}/_profiler/${token}?panel=${panel}`)
-    t.match(text, /What does it wait for\?[^]*In the handler/, panel)
+    t.match(text, /What does it wait for\?[^]*In the handler[^]*For the line at which it waits, press Trace new requests/, panel)
     t.notMatch(text, /secret-of-the|<b>"|class="failure"|pin-form/, panel)
   }
   const markdown = await (await fetch(`${origin}/_profiler/${token}.md`)).text()

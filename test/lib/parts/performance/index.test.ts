@@ -47,6 +47,18 @@ t.test('the time of a handler is the same in the timeline and the toolbar', asyn
   t.equal(toolbarOf(sent, '', parts, null).data.handlerDuration, 7.5)
 })
 
+inBothModes('the time of a handler says that it has that of the hooks of its route', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/plain', async () => 'x')
+    app.get('/guarded', { preHandler: async () => { await sleep(5) } }, async () => 'x')
+  })
+  const nameOf = async (url: string) => {
+    return timelineOf(parts, await profileOf(app, await app.inject(url))).find(({ step }) => step === 'handler')?.name
+  }
+  t.equal(await nameOf('/plain'), 'handler GET /plain')
+  t.equal(await nameOf('/guarded'), 'route hooks and handler GET /guarded')
+})
+
 inBothModes('the times of a request are in their order, and within its duration', async (t, build) => {
   const app = await build(app => {
     app.get('/json', async () => ({ a: 1 }))

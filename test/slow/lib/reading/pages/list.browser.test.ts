@@ -58,6 +58,19 @@ if (browser !== undefined) {
     t.same(heard, [])
   })
 
+  t.test('beside a long URL the error of a row is readable at 1280 pixels', async (t) => {
+    const { origin, page, save } = await start(t, { viewport: { width: 1280, height: 720 } })
+    const url = `http://127.0.0.1/orders?${'campaign=winter&'.repeat(20)}`
+    save(...tokens(1, 3).map((token) => ({ ...failure(token), url })))
+    await page.goto(`${origin}/_profiler/`)
+    const isInside = await page.locator('.profiles td.text p').first().evaluate((text) => {
+      const [{ left }, { right, width }] = [text.getBoundingClientRect(), (text.closest('td') as Element).getBoundingClientRect()]
+      return right - left > width / 4
+    })
+    t.ok(isInside)
+    t.equal(await overflow(page), 0)
+  })
+
   t.test('equal failures expand without JavaScript, and the live list stays while it is used', async (t) => {
     const { origin, page, heard, save } = await start(t, { javaScriptEnabled: false })
     save(...tokens(1, 12).map((token) => failure(token)), profile('000099'))
