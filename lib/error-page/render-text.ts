@@ -89,7 +89,9 @@ export function hintParts (
 ): string[] {
   return [
     `## Hint: ${escapeMarkdown(title)}`,
-    ...(text === '' ? [] : [escapeMarkdown(text) + (place === undefined ? '' : ` (${code(placeOf(frameAt(place)))})`)]),
+    ...(text === '' && place === undefined
+      ? []
+      : [escapeMarkdown(text) + (place === undefined ? '' : ` (${code(placeOf(frameAt(place)))})`)]),
     ...(source === undefined ? [] : [fence(mark === undefined ? source : withCaret(source, mark), language)]),
     ...routes.map(({ methods, pattern, why, source: place }) =>
       `- ${code(`${methods.join(', ')} ${pattern}`)}${why === '' ? '' : `: ${escapeMarkdown(why)}`}` +

@@ -47,11 +47,13 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       'response.email was removed (not in the schema of response 200), schema response/200/properties', `declared at \`${at('dropped field')}\``
     ]],
     [{ url: '/admin/users' }, [
-      '# no user is logged in', 'The preHandler hook "requireUser" raised Error; the handler of GET /admin/users (', `(${at('hook order')})`, 'requireUser raised, '
+      '# no user is logged in', 'The preHandler hook "requireUser" raised Error; the handler of GET /admin/users (',
+      `(${at('hook order')})`, 'requireUser raised, '
     ]],
     [{ url: '/blocked' }, ['The event loop was blocked for ', `Meanwhile the request was in the handler at ${at('blocked loop')}.`]],
     [{ url: `/failing-call?origin=${origin}` }, [
-      '# stock service answered 503', `GET ${origin}/stock/7\`: 503 (\`${at('failing call')}\`)`, `GET ${origin}/stock/:id from ${at('failing call')}, `, at('failure of the call')
+      '# stock service answered 503', `GET ${origin}/stock/7\`: 503 (\`${at('failing call')}\`)`,
+      `GET ${origin}/stock/:id from ${at('failing call')}, `, at('failure of the call')
     ]],
     [{ url: '/twice' }, [
       '## Hint: Two responses', `The client received 200, the response of ${at('first response')}, and not that of ${at('second response')}.`
