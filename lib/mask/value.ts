@@ -18,7 +18,7 @@ interface ValueMask extends Omit<TextMask, 'header'> { mentions: (text: string) 
 
 /** Turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */
 export function maskValue ({ hides, mentions, text }: ValueMask, root: unknown): unknown {
-  const ancestors = new Set<object>()
+  const ancestors: object[] = []
   let entries = 0
   return visit(root, false)
 
@@ -36,10 +36,10 @@ export function maskValue ({ hides, mentions, text }: ValueMask, root: unknown):
   }
 
   function object (value: object, hidden: boolean): unknown {
-    if (ancestors.has(value)) return '[circular]'
-    if (ancestors.size >= MAX_DEPTH) return '[too deep]'
+    if (ancestors.includes(value)) return '[circular]'
+    if (ancestors.length >= MAX_DEPTH) return '[too deep]'
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes]`
-    ancestors.add(value)
+    ancestors.push(value)
     try {
       if ('toJSON' in value && typeof value.toJSON === 'function') return visit(value.toJSON(), hidden)
       return value instanceof Set || Array.isArray(value) ? items([...value], hidden) : fields(value, hidden)
@@ -47,7 +47,7 @@ export function maskValue ({ hides, mentions, text }: ValueMask, root: unknown):
       // A getter, a proxy or a toJSON of the application may throw.
       return `[unreadable: ${text(error instanceof Error ? error.message : String(error))}]`
     } finally {
-      ancestors.delete(value)
+      ancestors.pop()
     }
   }
 

@@ -80,7 +80,8 @@ export function recordOf (profile: Profile): ProfileRecord {
 export function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   const found: Array<[name: string, lines: string[]]> = []
   for (const part of parts) {
-    for (const [name, criterion] of Object.entries(part.search ?? {})) {
+    if (part.search === undefined) continue
+    for (const [name, criterion] of Object.entries(part.search)) {
       const valueOf = typeof criterion === 'function' ? criterion : criterion.valueOf
       found.push([name, valuesOf(part, profile, valueOf).map((value) => lineOf(String(value)))])
     }

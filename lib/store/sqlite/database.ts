@@ -12,8 +12,8 @@ export const SCHEMA_VERSION = 2
 const SCHEMA = readText(import.meta.url, './schema.sql')
 const NAMES = Array.from(SCHEMA.matchAll(/^create \w+ if not exists (\w+)/gm), ([, name]) => `'${name}'`)
 
-/** Pages (4 KiB) in the write-ahead log before a checkpoint, more than the default; and KiB of cache. */
-const SIZES = 'pragma wal_autocheckpoint = 4000; pragma cache_size = -8192'
+/** Pages (4 KiB) in the write-ahead log before a checkpoint: more than the default. */
+const CHECKPOINT = 'pragma wal_autocheckpoint = 4000'
 /** Milliseconds that a statement blocks the thread while another process writes. */
 const BUSY_TIMEOUT = 50
 /** Milliseconds that a transaction waits for another process, in steps: other calls are answered between them. */
@@ -160,7 +160,7 @@ export class SqliteDatabase implements SqlDatabase {
 function connect (path: string, mayComplete: boolean): DatabaseSyncInstance {
   const connection = openDatabase(path)
   try {
-    connection.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; pragma synchronous = normal; ${SIZES}`)
+    connection.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; pragma synchronous = normal; ${CHECKPOINT}`)
     const isNew = connection.prepare('select 1 from sqlite_schema limit 1').get() === undefined
     const version = connection.prepare('pragma user_version').get()?.user_version
     if (!isNew && version !== SCHEMA_VERSION) {
