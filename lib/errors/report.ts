@@ -5,7 +5,7 @@ import { pathnameOf, targetOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { maskLogRecord, mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'
+import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { counted } from '../view/visible.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
@@ -138,7 +138,7 @@ export function reportedLines (
 ): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
   const all = log?.records() ?? []
   const shown = mostSevere(all, MAX_LOGS)
-  const logs = withNotifications(shown.map((line) => maskLogRecord(line, mask)), events, start)
+  const logs = withNotifications(shown.flatMap((line) => log?.masked(line, mask) ?? []), events, start)
   return shown.length === all.length ? { logs } : { logs, logsOmitted: all.length - shown.length }
 }
 

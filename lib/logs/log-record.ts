@@ -50,11 +50,6 @@ export function isErrorOrWorse ({ level }: Pick<LogRecord, 'level'>): boolean {
   return level === 'error' || level === 'fatal'
 }
 
-/** A line of a log, masked. */
-export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: LineMask): LogRecord {
-  return { ...rest, message: mask.text(message), context: mask.value(context) as LogRecord['context'] }
-}
-
 /** What masks a text, and a value of any type. */
 interface LineMask { text: (text: string) => string, value: (value: unknown) => unknown }
 
@@ -134,6 +129,8 @@ export class RequestLog {
   readonly recording: Recording
   readonly onLateError: LateErrorListener | undefined
   readonly #lines: KeptLine[] = []
+  /** By the contexts of lines: the page and the profile show the same. */
+  #masked: { mask: LineMask, contexts: Map<object, LogRecord['context']> } | undefined
   #messageKey: string | undefined
   #isFinished = false
   #dropped = 0
@@ -198,6 +195,15 @@ export class RequestLog {
       records.push(this.#record(performance.now(), 'warn', { channel: 'profiler', message, context: {} }))
     }
     return records
+  }
+
+  /** A line, masked. */
+  masked ({ context, message, ...rest }: LogRecord, mask: LineMask): LogRecord {
+    if (this.#masked?.mask !== mask) this.#masked = { mask, contexts: new Map() }
+    const { contexts } = this.#masked
+    const shown = contexts.get(context) ?? mask.value(context) as LogRecord['context']
+    contexts.set(context, shown)
+    return { ...rest, message: mask.text(message), context: shown }
   }
 
   // The time follows from the offset: the clock of the machine may be set back during the request.

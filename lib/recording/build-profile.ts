@@ -12,7 +12,7 @@ import { targetOf } from '../http/request-target.js'
 import type { Headers } from '../lifecycle/header-values.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { maskLogRecord, type LogRecord } from '../logs/log-record.js'
+import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from '../parts/blocked/index.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
@@ -111,7 +111,7 @@ function errorsOf (
 function logsOf ({ log }: Recording, mask: Mask, maxBytes: number): LogRecord[] {
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
   const lines = log?.records(ownSource) ?? []
-  return fittingLogs(lines, maxBytes, reason).map((line) => maskLogRecord(line, mask))
+  return fittingLogs(lines, maxBytes, reason).flatMap((line) => log?.masked(line, mask) ?? [])
 }
 
 /** The profile of a message that never became a request: no route, no events, the refused bytes as masked text. */

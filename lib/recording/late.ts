@@ -5,7 +5,7 @@ import type { FlattenedException } from '../errors/exception.js'
 import { flattenError, maskExceptions } from '../errors/masked-exceptions.js'
 import type { Services } from '../lifecycle/services.js'
 import { ownSource } from '../errors/stack-frame.js'
-import { maskLogRecord, RequestLog } from '../logs/log-record.js'
+import { RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
 import { dataOf, isObject, listOf } from '../parts/read.js'
@@ -101,7 +101,7 @@ export class LateRecording {
     const records = all.slice(0, Math.max(0, this.#linesLeft))
     this.#linesLeft -= records.length
     const mask = this.#maskOf(batch)
-    const logs = records.map((line) => maskLogRecord(line, mask))
+    const logs = records.flatMap((line) => batch.log?.masked(line, mask) ?? [])
     const names = Object.keys(batch.collected)
     const collected = Object.fromEntries(names.map((name) => [name, collectedBy(batch, name)]))
     const data = plainCopy(collected, mask.redact) as typeof collected

@@ -157,6 +157,18 @@ t.test('at most 200 lines are masked, errors and warnings first; the others are 
   t.same(reportedLines(loud, [], 0, mask).logsOmitted, 1_300)
 })
 
+t.test('the fields of a line are masked once by one mask', async (t) => {
+  let masked = 0
+  const counting = (): Pick<Mask, 'text' | 'value'> => ({ value: (value) => { masked++; return mask.value(value) }, text: mask.text })
+  const log = new RequestLog(START)
+  add(log, 30, '{"level":30,"msg":"sent","token":"abc","to":"ada"}')
+  const [page, profile] = [counting(), counting()]
+  for (const [one, times] of [[page, 1], [page, 1], [profile, 2]] as const) {
+    t.match(reportedLines(log, [], 0, one).logs, [{ message: 'sent', context: { token: '******', to: 'ada' } }])
+    t.equal(masked, times)
+  }
+})
+
 t.test('a logged DOMException has no legacy number, and not the constants of its prototype', async (t) => {
   const err = pino.stdSerializers.err(new DOMException('too late', 'TimeoutError'))
   t.equal(err.code, 23)
