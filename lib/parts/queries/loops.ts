@@ -93,13 +93,18 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   const [first, last] = [group[0], group.at(-1)] as [Traced, Traced]
   if (group.length < MIN_LOOP || distinct < 2) return false
   const hasPauses = group.some((query, i) => i > 0 && isPaused(group[i - 1] as Traced, query, all))
+  const steps = rounds.slice(1).map(({ depth }, i) => depth - (rounds[i] as Round).depth)
+  // A function that calls itself goes over a list, or down from row to row; otherwise it walks a tree. The rounds of
+  // `reduce(async …)` wait for the first one, which is the deepest.
+  const isDescent = steps.every((step) => step === 1)
+  const isTree = !isDescent && steps.some((step) => step > 0)
   // A pause between a few values that repeat: it waits for a change.
-  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree(rounds) || isChain(group)) return false
+  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree || isChain(group)) return false
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
   const isListed = positions.size === group.length && !positions.has('')
   const mayBeList = group.length <= MAX_LIST && (isListed || mayBeCalls(group))
-  const mayBeOther = mayBeList || isSearch(group) || isDescent(rounds) || isWalk(group, all)
+  const mayBeOther = mayBeList || isSearch(group) || isDescent || isWalk(group, all)
   if (mayBeOther && rowsOfLoop(all, group) === null) return false
   const between = all.slice(first.index, last.index)
   // What is sent together of these is one round trip.
@@ -135,20 +140,6 @@ function isBatch (group: readonly Traced[], hasPauses: boolean): boolean {
   const [first] = group as [Traced]
   return new Set(asked.map(({ keys }) => keys)).size === 1 &&
     (isPage(first) || (isRange(first) && (hasPauses || group.some(({ rows }) => (rows ?? 0) > 1))))
-}
-
-/**
- * Whether a function that calls itself walks a tree: the rows of each query are the parameters of the next ones. Rounds
- * of `reduce(async …)` wait for the first one, so that it is the deepest.
- */
-function isTree (rounds: readonly Round[]): boolean {
-  const isUnwound = rounds.every(({ depth }, i) => i === 0 || depth <= (rounds[i - 1] as Round).depth)
-  return !isUnwound && !isDescent(rounds)
-}
-
-/** Whether each query is in one more call of a function by itself: over a list, or down from row to row. */
-function isDescent (rounds: readonly Round[]): boolean {
-  return rounds.every(({ depth }, i) => i === 0 || depth === (rounds[i - 1] as Round).depth + 1)
 }
 
 /** Whether each row may have been asked for its own: there is one query for each, and for each row of the beginning. */

@@ -30,20 +30,29 @@ export const postgresJsKind: Kind = {
 /** What the queries of a client, of a transaction or of a reserved connection have in common. */
 interface Common { connection?: unknown, run: Run | undefined }
 
+/** Of the transaction that is begun: the client sends its first statement like one of its own. */
+let begun: Common | null = null
+
 /** Returns a proxy: a query is made by a call of the client itself. */
 function observePostgresJs (sql: Sql, common: Common = { run: runnerOf(sql) }): Sql {
   const observed = wrapFunction(sql, (self, args, original) => observePending(original.apply(self, args), common))
   const target = (self: unknown): unknown => self === observed ? sql : self
   for (const name of ['unsafe', 'file']) {
-    wrapMethod(sql, name, (self, args, original) => observePending(original.apply(target(self), args), common))
+    wrapMethod(sql, name, (self, args, original) => observePending(original.apply(target(self), args), begun ?? common))
   }
   for (const name of ['begin', 'savepoint']) {
     wrapMethod(sql, name, (self, args, original) => {
       const transaction = new Transaction(name === 'begin', common)
-      const result = original.apply(target(self), args.map((arg: unknown) => {
+      const observedArgs = args.map((arg: unknown) => {
         return typeof arg === 'function' ? transaction.observe(arg as (sql: Sql) => unknown) : arg
-      })) as Promise<unknown>
-      return result.finally(() => endQuery(transaction.end))
+      })
+      begun = transaction.common
+      try {
+        const result = original.apply(target(self), observedArgs) as Promise<unknown>
+        return result.finally(() => endQuery(transaction.end))
+      } finally {
+        begun = null
+      }
     })
   }
   wrapMethod(sql, 'reserve', (self, args, original) => {
@@ -73,20 +82,19 @@ class Transaction {
   end: Query | null = null
   readonly #frames = framesHere()
   readonly #isOuter: boolean
-
   /** Of a savepoint, that of its transaction. */
-  readonly #common: Common
+  readonly common: Common
 
   constructor (isOuter: boolean, common: Common) {
     this.#isOuter = isOuter
-    this.#common = isOuter ? { ...common, connection: this } : common
+    this.common = isOuter ? { ...common, connection: this } : common
   }
 
   observe (callback: (sql: Sql) => unknown): (sql: Sql) => unknown {
     return wrapFunction(callback, (self, [sql, ...rest], original) => {
-      const result: unknown = original.call(self, observePostgresJs(sql as Sql, this.#common), ...rest)
+      const result: unknown = original.call(self, observePostgresJs(sql as Sql, this.common), ...rest)
       const begin = (statement: string): void => {
-        this.end = beginQuery({ system: 'postgresql', statement, frames: this.#frames, ...this.#common })
+        this.end = beginQuery({ system: 'postgresql', statement, frames: this.#frames, ...this.common })
       }
       const limit = frameLimit()
       Promise.all(Array.isArray(result) ? result : [result]).then(() => {

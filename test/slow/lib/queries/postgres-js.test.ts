@@ -70,9 +70,9 @@ const PROGRAMS: ReadonlyArray<Program<Sql>> = [
       await sql.begin(async () => { throw new RangeError('mine') }).catch(note)
     },
     queries: [
-      { statement: /^begin/ }, { statement: /^insert/, rows: 1 }, { statement: /^insert/, error: { code: '23505' } },
+      { statement: /^begin/, connection: Object }, { statement: /^insert/, rows: 1 }, { statement: /^insert/, error: { code: '23505' } },
       { statement: 'rollback to savepoint' }, { statement: /^delete/, rows: 1 }, { statement: 'commit' },
-      { statement: /^begin read only/ }, { error: { code: '25006' } }, { statement: 'rollback' },
+      { statement: /^begin read only/, connection: Object }, { error: { code: '25006' } }, { statement: 'rollback' },
       { statement: /^begin/ }, { statement: 'select 1 as a' }, { statement: 'select 2 as b' }, { statement: 'commit' },
       { statement: /^begin/ }, { statement: 'rollback' }
     ]
@@ -133,5 +133,16 @@ t.test('postgres.js', async (t) => {
         { statement: /^begin/, source }, { statement: 'select 3', source }, { statement: 'commit', source }
       ]
     })
+  }, t)
+
+  inBothModes('a transaction that was rolled back is found', async (t, build) => {
+    const sql = observe(postgres(server.url, { max: 2 }))
+    t.teardown(() => sql.end())
+    const app = await build((app) => app.get('/', async () => {
+      await sql.begin(async (sql) => await sql`select nothing from item`).catch(() => {})
+      return 'x'
+    }))
+    const { collectors } = await profileOf(app, await app.inject('/'))
+    t.match(collectors.queries, { findings: [{ kind: 'rolled back', text: /^A transaction of 1 query was rolled back after `select nothing from/ }] })
   }, t)
 })
