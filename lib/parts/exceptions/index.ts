@@ -78,6 +78,13 @@ export const exceptions: Part<Partial<FailureSummary>> = {
       problem: 'not the fingerprint of a failure',
       help: 'fingerprint of a group of failures',
       column: null
+    },
+    line: {
+      valueOf: (_, profile) => lineOfCause(profile as Profile),
+      pattern: /:\d+$/,
+      problem: 'not a file and a line such as src/cart.js:20',
+      help: 'line of the application that failed, such as src/cart.js:20',
+      column: null
     }
   }
 }
@@ -94,6 +101,12 @@ function fingerprintOf (profile: Profile): string | undefined {
   const place = cause?.frame === undefined ? message : `${cause.frame.file}:${cause.frame.line}`
   const text = cause === null ? `${status} ${route?.name}` : `${cause.name} ${place}`
   return `f${createHash('sha256').update(text).digest('hex').slice(0, 8)}`
+}
+
+/** The line of the application where the root cause of a failure was thrown. */
+function lineOfCause (profile: Profile): string | undefined {
+  const frame = mainCause(profile)?.frame
+  return isFailure(profile) && frame !== undefined ? placeOf(frame) : undefined
 }
 
 /** Further errors: raised after the response began, in an error handler, or caught by a framework. */

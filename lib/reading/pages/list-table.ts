@@ -190,8 +190,9 @@ function groupRow ({ count, failure, first, last, routes, revisions }: FailureGr
   const link = failure === undefined
     ? html`<a href="${base}/${token}">${title}</a>`
     : html`<a href="${base}/search?q=failure:${failure}">${title}</a>`
+  const line = last.values?.line === undefined ? '' : html` <small>${last.values.line}</small>`
   const shown = routes.slice(0, MAX_ROUTES).map((route) => html`<div>${cut(route)}</div>`)
-  return html`<tr><td class="number">${count}</td><td class="text">!${statusBadge(status)} !${link}</td>
+  return html`<tr><td class="number">${count}</td><td class="text">!${statusBadge(status)} !${link}!${line}</td>
 <td>!${shown}!${routes.length > MAX_ROUTES ? html`<div>${routes.length - MAX_ROUTES} more</div>` : ''}</td>
 <td>!${revisions.map((revision) => html`<div><code title="${revision}">${revision.slice(0, 7)}</code></div>`)}</td>
 <td>!${age(first.time)}</td><td>!${age(last.time)} <a href="${base}/${token}">${token}</a></td></tr>`
