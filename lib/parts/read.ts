@@ -175,17 +175,16 @@ export function renderPanel (part: Part, profile: Profile, view: PanelView): str
 }
 
 /** An entry with what it does not give itself. */
-export type Span = TimelineEntry & Required<Pick<TimelineEntry, 'link' | 'color' | 'failed' | 'detail'>>
+export type Span = TimelineEntry & Required<Pick<TimelineEntry, 'link' | 'color' | 'legend' | 'failed' | 'detail'>>
 
 /** The entries of all parts, ordered by their start. */
 export function timelineOf (parts: readonly Part[], profile: Profile): Span[] {
-  return parts.flatMap((part) => {
-    const defaults = { link: addressOf(part.name), color: 'own', failed: false }
-    return resultsOf([part], profile, (_, data) => part.timeline?.(data, profile))
-      .map((entry): Span => ({
-        ...defaults, detail: entry.name, ...entry.step === undefined && { legend: labelOf(part) }, ...entry
-      }))
-  })
+  return parts.flatMap((part) => resultsOf([part], profile, (_, data) => part.timeline?.(data, profile))
+    .map((entry): Span => {
+      const { name: detail, step } = entry
+      const link = addressOf(part.name)
+      return { link, color: step ?? 'own', legend: step ?? labelOf(part), failed: false, detail, ...entry }
+    }))
     .filter(({ start }) => Number.isFinite(start))
     .sort((a, b) => a.start - b.start || Number(b.duration) - Number(a.duration))
 }

@@ -38,8 +38,8 @@ async function calledAt (address: string | null, parts: readonly Part[]): Promis
   const profile = readProfile(JSON.parse(await textAt(`${address}.json`)) as Profile)
   const lines = profile.logs.filter((line) => !isNotification(line)).map(({ level, message, time, offset }) =>
     ({ name: `${level}: ${message}`, start: offset ?? Date.parse(time) - Date.parse(profile.time) }))
-  const entries = timelineOf(parts, profile).map(({ name, start, duration, failed, detail, legend, step, color }) =>
-    ({ name: String(name), start, duration, failed, detail, legend: legend ?? 'called server', color: step ?? color }))
+  const entries = timelineOf(parts, profile).map(({ name, start, duration, failed, detail, legend, color }) =>
+    ({ name: String(name), start, duration, failed, detail, legend, color }))
   return { duration: profile.duration, entries: entries.slice(0, MAX_ENTRIES), lines: lines.slice(0, MAX_ENTRIES) }
 }
 

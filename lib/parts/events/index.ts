@@ -54,7 +54,6 @@ function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
   const isListener = stage.startsWith('kernel.')
   return [{
     step: isListener ? 'listener' : 'hook',
-    legend: isListener ? 'listener' : 'hook',
     ofHindsight: isListener && OBSERVERS.has(listener),
     name: nameOf(event),
     source: source ?? null,

@@ -26,7 +26,6 @@ export const performance: Part<Data> = {
         duration: numberOf(handler),
         detail,
         link,
-        legend: 'handler',
         source: route?.handler
       },
       {
@@ -34,8 +33,7 @@ export const performance: Part<Data> = {
         name: 'serialization',
         start: serializeStart,
         duration: numberOf(serialize),
-        link: addressOf('request'),
-        legend: 'serialization'
+        link: addressOf('request')
       },
       {
         ofHindsight: true,

@@ -73,8 +73,8 @@ function renderTimeline (profile: Profile, view: PanelView, limit?: number): str
     return visible.length === 0 ? '' : html`<ol>!${visible.map(item)}</ol>`
   }
   const item = (row: Row): string => {
-    const [{ step, color }] = row.entries as [Span]
-    return html`<li class="bar-${step ?? color}">!${rowItem(row, axis, view)}!${items(row.children)}</li>`
+    const [{ color }] = row.entries as [Span]
+    return html`<li class="bar-${color}">!${rowItem(row, axis, view)}!${items(row.children)}</li>`
   }
   const late = rows.findIndex(({ entries: [entry] }) => entry !== undefined && axis.isLate(entry.start))
   const [before, after] = late === -1 ? [rows, []] : [rows.slice(0, late), rows.slice(late)]
@@ -93,7 +93,7 @@ function rowsOfKinds (rows: readonly Row[], chosen: readonly string[]): Row[] {
   const startOf = ({ entries: [entry] }: Row): number => entry?.start ?? 0
   return rows.flatMap((row) => {
     const children = rowsOfKinds(row.children, chosen)
-    return chosen.includes(kindOf(row.entries[0] as Span)) ? [{ ...row, children }] : children
+    return chosen.includes((row.entries[0] as Span).legend) ? [{ ...row, children }] : children
   }).sort((a, b) => startOf(a) - startOf(b))
 }
 
@@ -107,10 +107,6 @@ function byWeight (a: Row, b: Row): number {
     ? Number.MAX_VALUE
     : entries.reduce((sum, { duration, ofHindsight }) => sum + (ofHindsight === true ? -1 : duration ?? 1e9), 0)
   return weight(b) - weight(a)
-}
-
-function kindOf ({ step, legend }: Span): string {
-  return legend ?? step ?? ''
 }
 
 type Axis = ReturnType<typeof axisOf>
@@ -223,11 +219,11 @@ function scale ({ end, total, ready, position }: Axis): string {
 function legend (spans: readonly Span[], chosen: readonly string[], { ready }: Axis): string {
   const link = (kinds: readonly string[], isCurrent: boolean, content: string): string =>
     html`<a href="${address(kinds)}"!${isCurrent ? ' aria-current="true"' : ''}>!${content}</a>`
-  const links = [...new Set(spans.map(kindOf))].map((name) => {
-    const [{ step, color }, ...others] = spans.filter((span) => kindOf(span) === name) as [Span]
+  const links = [...new Set(spans.map((span) => span.legend))].map((name) => {
+    const [{ color }, ...others] = spans.filter((span) => span.legend === name) as [Span]
     const isChosen = chosen.includes(name)
     const kinds = isChosen ? chosen.filter((one) => one !== name) : [...chosen, name]
-    return link(kinds, isChosen, html`<svg class="bar-${step ?? color}" viewBox="0 0 10 10" aria-hidden="true">` +
+    return link(kinds, isChosen, html`<svg class="bar-${color}" viewBox="0 0 10 10" aria-hidden="true">` +
       html`<rect width="10" height="10"/></svg>${name} <small>${grouped(others.length + 1)}</small>`)
   })
   const line = ready === null

@@ -10,7 +10,7 @@ import type { DeclaredRoute } from '../../routing/route-table.js'
 import type { Profile } from '../../store/profile.js'
 import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
-import { timelineOf } from '../read.js'
+import { lineOf, timelineOf } from '../read.js'
 import { unfinishedProfile } from '../unfinished.js'
 import { isTracing, waitsOf } from './trace.js'
 
@@ -72,9 +72,8 @@ function pendingEntries (request: FastifyRequest, reply: FastifyReply): PendingW
     .filter(({ name, timeline, collect }) => timeline !== undefined && collect === undefined && name !== 'performance')
   const profile = { ...unfinishedProfile(request, reply, parts), url: '', events: [] } as unknown as Profile
   return timelineOf(parts, profile).filter(({ duration }) => duration === null)
-    .map(({ legend = 'work', name, source, start }) => ({
-      kind: legend, name: cut(redact(name), MAX_NAME), source: source?.replace(/(:\d+):\d+$/, '$1') ?? null, start
-    }))
+    .map(({ legend: kind, name, source, start }) =>
+      ({ kind, name: cut(redact(name), MAX_NAME), source: source == null ? null : lineOf(source), start }))
 }
 
 function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode | null {
