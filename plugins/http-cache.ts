@@ -142,7 +142,7 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   if (state.cache !== undefined) return state.cache
   const record: CacheRecord = { outcome: 'unconditional', validators: null, isReached: false, private: null }
   state.cache = record
-  state.collect('cache', () => {
+  state.recording.collect('cache', () => {
     const { validators, isReached, ...decision } = record
     const headers = state.recording.sentHeaders ?? reply.getHeaders()
     return servicesOf(request).mask.value({

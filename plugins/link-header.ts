@@ -35,7 +35,7 @@ export const linkHeader = listener('kernel.response', 'link-header', (app) => {
     const added = state.links ?? []
     if (route.length === 0 && added.length === 0) return notConfigured
     if (state.failed) return failed
-    state.collect('links', () => mask.value({ route, added }))
+    state.recording.collect('links', () => mask.value({ route, added }))
     const before = [reply.getHeader('link') ?? []].flat().map(String)
     reply.header('link', [...new Set([...before, ...[...route, ...added].map(serializeLink)])].join(', '))
   }

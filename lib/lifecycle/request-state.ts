@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Recording, type Collected } from '../recording/recording.js'
+import { Recording } from '../recording/recording.js'
 import type { PassName } from './events.js'
 
 /** The `config` of a route. */
@@ -37,11 +37,6 @@ export class RequestState {
   /** Whether something was raised while the request was handled. */
   get failed (): boolean {
     return this.recording.failure !== null
-  }
-
-  /** Stores data for a panel of the profile: see `Recording`. */
-  collect (name: string, data: Collected): void {
-    this.recording.collect(name, data)
   }
 }
 

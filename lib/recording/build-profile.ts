@@ -77,7 +77,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     logs: logsOf(recording, mask, maxBytes),
     events,
     collectors,
-    ...(parent !== undefined && parent !== '' && { parent, ...(isFollow === true && { followOf: parent }) }),
+    ...(parent !== undefined && { parent, ...(isFollow === true && { followOf: parent }) }),
     ...(replayOf !== undefined && { replayOf })
   }
 }

@@ -196,7 +196,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (parent === undefined || parent.raw === request.raw) return
     // Work that a request has started may continue in its context when the request is over.
     const isOver = recordingOf(parent).reply?.raw.writableEnded !== false
-    if (!isOver && servicesOf(parent) === app.hindsight) recording.parent = profiles?.tokenOf(parent) ?? ''
+    if (!isOver && servicesOf(parent) === app.hindsight) recording.parent = profiles?.tokenOf(parent) ?? undefined
   }
 
   const old = (): ReturnType<typeof oldRequests> => oldRequests(open, profiles?.tokenOf ?? (() => null))

@@ -2,7 +2,7 @@ import { shortFile } from '../../errors/stack-frame.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { milliseconds } from '../../view/components.js'
-import { splitUrl, type Data } from '../read.js'
+import { lineOf, splitUrl, type Data } from '../read.js'
 
 /** The calls of one shape that one line of the application sent. */
 export interface CallGroup {
@@ -76,7 +76,7 @@ export function problemOf (group: CallGroup): string | null {
 
 /** A group in one sentence. */
 export function sentenceOf ({ shape, source, count, duration, longest, isSerial }: CallGroup): string {
-  const from = source === null ? '' : ` from ${shortFile(source.replace(/:\d+$/, ''))}`
+  const from = source === null ? '' : ` from ${shortFile(lineOf(source))}`
   if (count === 1) return `${shape}${from}, ${milliseconds(duration)}`
   const how = isSerial
     ? `one after another, ${milliseconds(duration)}; at the same time about ${milliseconds(longest)}`

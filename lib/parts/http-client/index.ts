@@ -5,7 +5,7 @@ import {
 import { counted, cut, visibleLine } from '../../view/visible.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
-import { addressOf, listHint, listOf, numberOf, withLate, type Data } from '../read.js'
+import { addressOf, lineOf, listHint, listOf, numberOf, withLate, type Data } from '../read.js'
 import { COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import { groupsOf, problemOf, sentenceOf, shapeOf } from './groups.js'
@@ -99,7 +99,7 @@ function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = fa
   const badge = typeof status === 'number'
     ? statusBadge(status)
     : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
-  const from = typeof source === 'string' ? html`<div>from !${place(source.replace(/:\d+$/, ''), editor)}</div>` : ''
+  const from = typeof source === 'string' ? html`<div>from !${place(lineOf(source), editor)}</div>` : ''
   const expand = html` <a href="${calledAddress('http-client', i)}#call-${i + 1}">What it did</a>`
   const link = typeof profile === 'string'
     ? html`<div><a href="${profile}">Profile of the called server</a>!${isDebug ? expand : ''}</div>`

@@ -1,4 +1,4 @@
-import { excerptAt, shortFile } from '../../errors/stack-frame.js'
+import { excerptAt } from '../../errors/stack-frame.js'
 import { counted } from '../../view/visible.js'
 import { grouped } from './groups.js'
 import { loopsOf } from './loops.js'
@@ -57,7 +57,7 @@ function serialOf (all: readonly Traced[], inLoop: ReadonlySet<number>): Finding
   const end = (): void => {
     if (run.length >= MIN_SERIAL && sumOf(run) >= MIN_SERIAL_TIME) {
       const longest = Math.max(...run.map(({ duration }) => duration ?? 0))
-      const places = [...new Set(run.map((query) => shortFile(callOf(query, run).source.replace(/:\d+$/, ''))))]
+      const places = [...new Set(run.map((query) => placeOf(callOf(query, run))))]
       findings.push({
         kind: 'serial',
         text: `${counted(run.length, 'independent query', 'independent queries')} ran one after another, from ` +

@@ -5,7 +5,7 @@ import { milliseconds } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { counted, cut, wordFor } from '../../view/visible.js'
 import { COMPARISON, type Part, type TimelineEntry } from '../part.js'
-import { addressOf, dataOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
+import { addressOf, dataOf, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { watchQueries } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import { findingText, panelOf } from './panel.js'
@@ -184,7 +184,7 @@ function failureHints (all: readonly RecordedQuery[]): Hint[] {
   const failed = all.findLast(({ error }) => error !== undefined)
   const steps = all.slice(-LAST_QUERIES).map((query) => {
     const { source } = query
-    const place = source === null ? {} : { source: source.replace(/:\d+$/, '') }
+    const place = source === null ? {} : { source: lineOf(source) }
     return { code: oneLine(runnable(query)), text: resultText(query), ...place }
   })
   const sent = counted(all.length, 'query was', 'queries were')
@@ -205,7 +205,7 @@ function failedQuery (query: RecordedQuery): Hint {
     code: runnable(query),
     language: 'sql',
     ...mark !== undefined && { mark },
-    ...source !== null && { source: source.replace(/:\d+$/, '') }
+    ...source !== null && { source: lineOf(source) }
   }
 }
 

@@ -2,6 +2,7 @@ import { attempt } from '../../attempt.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { cut, grouped } from '../../view/visible.js'
+import { lineOf } from '../read.js'
 import { isPlain } from './mask-document.js'
 import type { RecordedQuery } from './recorded-query.js'
 import type { Effect } from './statement.js'
@@ -120,5 +121,5 @@ export function milliseconds (ms: number): string {
 
 /** `file:line` of the code that sent a query. */
 export function placeOf ({ source }: Pick<RecordedQuery, 'source'>): string {
-  return source === null ? 'an unknown line' : shortFile(source.replace(/:\d+$/, ''))
+  return source === null ? 'an unknown line' : shortFile(lineOf(source))
 }

@@ -101,7 +101,7 @@ export function recordRoute (request: FastifyRequest): void {
   // As sent: the params panel shows converted values.
   const params = state.sentParams ?? route?.params
   const declared = routeTable.of(request)
-  state.collect('router', () => {
+  state.recording.collect('router', () => {
     if (route === null) {
       const { tried, more } = triedRoutes(request)
       const shown = tried.map(({ route: { name, methods, pattern, declaredAt }, why, isNear }) => {

@@ -8,7 +8,6 @@ import { parts as ownParts } from '../../parts/index.js'
 import type { Part } from '../../parts/part.js'
 import { requestOf } from '../../parts/request/index.js'
 import { outermostSpan } from '../../parts/spans/index.js'
-import { traceIn } from '../../parts/trace/index.js'
 import type { Profile } from '../../store/profile.js'
 import { require } from '../../require.js'
 import { cut } from '../../view/visible.js'
@@ -58,7 +57,7 @@ export function createSpans (profile: Profile, parts: readonly Part[] = ownParts
 
 // The trace of the request's `traceparent`, or that of the application's instrumentation.
 function parentOf (profile: Profile): Context {
-  const { traceId, parentId, sampled } = traceIn(profile)
+  const { traceId, parentId, sampled } = dataOf(profile, 'trace')
   if (typeof traceId === 'string') return remote(traceId, parentId, sampled === true)
   const outermost = outermostSpan(profile)
   if (outermost === undefined) return ROOT_CONTEXT
