@@ -3,7 +3,7 @@ import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
 import { stackFrames } from '../../errors/stack-frame.js'
 import { requestContext } from '../../lifecycle/request-state.js'
-import { workEnded, workOf, type WorkPlace } from '../../lifecycle/services.js'
+import { onWorkEnd, recordingIn, type ContextRecording } from '../../lifecycle/services.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
 import type { Mask } from '../../mask/mask.js'
 import { cached, cachedByObject } from '../../cache.js'
@@ -71,18 +71,18 @@ export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...CLIENTS],
 function record (query: Query): void {
   const context = requestContext.getStore()
   query.enter = (run) => requestContext.run(context, run)
-  const work = workOf(context)
-  if (work?.recording.isRecording !== true) return
-  add(query, work)
+  const current = recordingIn(context)
+  if (current?.recording.isRecording !== true) return
+  add(query, current)
   const { ended } = query
-  const end = workEnded(context, work.recording, (later) => add(query, later))
+  const end = onWorkEnd(context, current.recording, (later) => add(query, later))
   query.ended = () => {
     ended?.(query)
     end()
   }
 }
 
-function add (query: Query, { recording, services }: WorkPlace): void {
+function add (query: Query, { recording, services }: ContextRecording): void {
   if (recording.queries === undefined) {
     const { debug, mask, slowQuery } = services
     const log: QueryLog = recording.queries =
