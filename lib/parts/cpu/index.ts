@@ -10,8 +10,6 @@ import { addressOf } from '../read.js'
 import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf, sourceOf } from './record.js'
 import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
 
-export * from './record.js'
-
 const MAX_FUNCTIONS = 10
 const ROW_HEIGHT = 20
 const MAX_ROWS = 100

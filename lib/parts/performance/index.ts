@@ -4,7 +4,7 @@ import { html } from '../../view/html.js'
 import { milliseconds } from '../../view/components.js'
 import type { Profile } from '../../store/profile.js'
 import { addressOf, listOf, numberOf, type Data } from '../read.js'
-import { busiestPlace, CPU_HEADER } from '../cpu/index.js'
+import { busiestPlace, CPU_HEADER } from '../cpu/record.js'
 import { round } from '../collect.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { budgetSentence, type TimeBudget } from './budget.js'
@@ -123,6 +123,10 @@ export function blocksOf ({ budget, hindsightStart, hindsight }: Data): TimeBudg
     !(own >= start && own < start + duration) || duration - Number(hindsight) >= MIN_BLOCK)
 }
 
+function longestBlock (data: Data): TimeBudget['blocks'][number] | undefined {
+  return blocksOf(data).toSorted((a, b) => b.duration - a.duration)[0]
+}
+
 /** The shares of the time as one bar; the sentence has the same as text. */
 function budgetBar ({ budget }: Data): string {
   const { work = [], javascript = 0, sending = 0, waiting = 0 } = (budget ?? {}) as Partial<TimeBudget>
@@ -147,7 +151,7 @@ function budgetBar ({ budget }: Data): string {
 
 /** Why and where the event loop was blocked. */
 export function blockSentence (data: Data, { collectors: { cpu }, method, url }: Profile): string | undefined {
-  const [longest] = [...blocksOf(data)].sort((a, b) => b.duration - a.duration)
+  const longest = longestBlock(data)
   if (longest === undefined) return undefined
   const isShared = (data.budget as TimeBudget).isShared
   const by = isShared ? ', by this request or by another one' : ''
@@ -162,7 +166,7 @@ export function blockSentence (data: Data, { collectors: { cpu }, method, url }:
 
 /** The hook or handler of the application that had begun, and had not ended, when the longest block began. */
 function placeOfBlock (data: Data, { events, route }: Profile): string | undefined {
-  const [block] = [...blocksOf(data)].sort((a, b) => b.duration - a.duration)
+  const block = longestBlock(data)
   const middle = block === undefined ? NaN : block.start + block.duration / 2
   const covers = (start: unknown, duration: unknown): boolean =>
     Number(start) <= middle && middle <= Number(start) + Number(duration)

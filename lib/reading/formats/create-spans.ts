@@ -6,7 +6,6 @@ import { dataOf, isObject, timelineOf, type Span as Entry } from '../../parts/re
 import { serverOf } from '../../parts/http-client/index.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { Part } from '../../parts/part.js'
-import { requestOf } from '../../parts/request/index.js'
 import { outermostSpan } from '../../parts/spans/index.js'
 import type { Profile } from '../../store/profile.js'
 import { require } from '../../require.js'
@@ -74,7 +73,7 @@ function remote (traceId: unknown, spanId: unknown, sampled: boolean): Context {
 // HTTP semantic conventions, server spans (stable since 1.23).
 function serverAttributes (profile: Profile): Attributes {
   const { token, method, url, status, ip, route, exceptions } = profile
-  const { headers, httpVersion } = requestOf(profile)
+  const { headers, httpVersion } = dataOf(profile, 'request')
   const { protocol, pathname, search } = URL.canParse(url) ? new URL(url) : {}
   return attributesOf({
     ...serverOf(method, url),
