@@ -7,7 +7,7 @@ const MAX_MESSAGES = 3
 const MAX_KINDS = 4
 
 /** The deepest cause of a chain of errors. */
-export interface RootCause {
+interface RootCause {
   name: string
   /** In words where more is known than the message says: what was rejected, or who may not do what. */
   message: string

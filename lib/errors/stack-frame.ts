@@ -195,7 +195,7 @@ function mapped (name: string): ReturnType<typeof mappedSource> {
 }
 
 /** The file of a source that a bundler has named, such as `webpack://shop/src/a.ts`, if it is found; else its name. */
-export function fileOf (name: string): string {
+function fileOf (name: string): string {
   return mapped(name)?.file ?? name
 }
 

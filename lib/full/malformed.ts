@@ -179,7 +179,7 @@ export function framingProblem (message: IncomingMessage): Error | null {
 }
 
 /** Makes a message the last of its connection: those after it are refused, and its response closes the connection. */
-export function markAsLast (message: IncomingMessage): void {
+function markAsLast (message: IncomingMessage): void {
   connectionOf(message.socket).last = message
 }
 

@@ -1,7 +1,7 @@
 import { MASKED, NAME_FIELDS, RECEIVED, VALUE_FIELDS } from './names.js'
 
 // A shell writes an apostrophe within apostrophes as `'\''`, SQL as `''`.
-export const ARGUMENT = String.raw`(?:"(?:[^"\\]|\\[^])*"?|'(?:[^']|'(?:\\')?')*'?|[^\s"']\S*)`
+const ARGUMENT = String.raw`(?:"(?:[^"\\]|\\[^])*"?|'(?:[^']|'(?:\\')?')*'?|[^\s"']\S*)`
 
 /**
  * The format of a secret. Every pattern starts at a literal or after a look-behind and is bounded where it may fail, so

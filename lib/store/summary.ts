@@ -77,7 +77,7 @@ export function recordOf (profile: Profile): ProfileRecord {
 }
 
 /** A profile as an engine receives it, with the values of the parts of its application. */
-export function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
+function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   const found = parts.flatMap((part) => Object.entries(part.search ?? {}).map(([name, criterion]) => {
     const valueOf = typeof criterion === 'function' ? criterion : criterion.valueOf
     const texts = valuesOf(part, profile, valueOf).map((value) => lineOf(String(value)))

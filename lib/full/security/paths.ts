@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { percentDecoded } from '../../http/header-text.js'
 
 /** A path and all below it (`/admin` is not `/administration`), or an expression that the path must match. */
-export type PathPattern = string | RegExp
+type PathPattern = string | RegExp
 
 /** The path of a request, and the comparison of patterns with it. */
 export type Paths = ReturnType<typeof routerPaths>

@@ -5,7 +5,7 @@ import { milliseconds } from '../../view/components.js'
 import { lineOf, splitUrl, type Data } from '../read.js'
 
 /** The calls of one shape that one line of the application sent. */
-export interface CallGroup {
+interface CallGroup {
   /** See `shapeOf`. */
   shape: string
   /** `file:line:column`; null: unknown. */

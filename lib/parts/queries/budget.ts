@@ -15,7 +15,7 @@ declare module 'fastify' {
   }
 }
 
-export const QueryBudgetError = createError('HINDSIGHT_QUERY_BUDGET', '%s', 500)
+const QueryBudgetError = createError('HINDSIGHT_QUERY_BUDGET', '%s', 500)
 
 const SCHEMAS = { hindsight: ROUTE_ATTRIBUTES.hindsight as OptionSchema }
 

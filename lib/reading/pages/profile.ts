@@ -7,7 +7,7 @@ import type { Profile } from '../../store/profile.js'
 import { milliseconds, moment, postForm, statusClass } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 
-export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debug'> {
+interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debug'> {
   /** The value of the hidden field `form_token`. */
   formToken: string
   pinned: boolean

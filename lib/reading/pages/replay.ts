@@ -30,7 +30,7 @@ export function replayView (profile: Profile, formToken: string, base: string) {
 export type ReplayView = ReturnType<typeof replayView>
 
 /** Fields that were sent, and have to be confirmed or changed. */
-export interface SentFields {
+interface SentFields {
   text: RequestText
   values: Readonly<Record<string, unknown>>
   /** Why the request was not sent. */
