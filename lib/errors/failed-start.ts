@@ -24,7 +24,7 @@ export function placeOfFailedStart (error: unknown, routes: readonly DeclaredRou
   return place === '' ? '' : placeOf(frameAt(place))
 }
 
-/** The place of a failed start and its source, as lines; empty where it is not known. */
+/** The place of a failed start and its source, as lines; empty where it is unknown. */
 export function sourceOfFailedStart (error: unknown, routes?: readonly DeclaredRoute[]): string {
   const place = placeOfFailedStart(error, routes)
   if (place === '') return ''

@@ -47,7 +47,7 @@ export interface ErrorReport {
     headers: Array<[name: string, value: string]>
   } & RecordedRequest
   hints: Hint[]
-  /** What parts say about a slow request. */
+  /** Sentences of the parts about a slow request. */
   sentences?: readonly string[]
   /** What happened, in one sentence. */
   summary?: string
@@ -71,7 +71,7 @@ interface RecordedRequest {
   body?: unknown
 }
 
-/** What parts say about a failed request: what may explain it, sentences about it, and what was recorded; masked. */
+/** What the parts add to a failed request: what may explain it, sentences, and what was recorded; masked. */
 export interface FactsOfParts { hints: readonly Hint[], sentences: readonly string[], request?: RecordedRequest }
 
 const NO_FACTS: FactsOfParts = { hints: [], sentences: [] }

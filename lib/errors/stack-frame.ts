@@ -3,7 +3,7 @@ import type { Debugger } from 'node:inspector'
 import { extname, isAbsolute, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { OWN_SEGMENTS } from '../http/request-target.js'
-import { isBundled, place } from '../require.js'
+import { isBundled, modulePlace } from '../require.js'
 import { visibleLine } from '../view/visible.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
 import { mappedSource, originalPlace, sourceOf, sourceOfCall, toPath, type Place } from './scripts.js'
@@ -14,7 +14,7 @@ const MAX_LINE_LENGTH = 2_000
 const FRAME_LINE = /^\s*at /
 const FOLDERS = ['app', 'bin', 'cli', 'lib', 'plugins', ...OWN_SEGMENTS.map((segment) => `routes/${segment}`)]
 const INTERNALS = (isBundled ? [] : FOLDERS)
-  .map((folder) => `${toPath(new URL(`../${folder}`, place).href)}${sep}`)
+  .map((folder) => `${toPath(new URL(`../${folder}`, modulePlace).href)}${sep}`)
 const MAX_PLACES = 1_000
 const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 

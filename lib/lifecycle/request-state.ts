@@ -28,7 +28,7 @@ export class RequestState {
   pass: PassName = 'main'
   /** The route that matched; null before the router listener, and where none did. */
   route: RouteMatch | null = null
-  /** Whether the application no longer sees the route: the listener that publishes it has released it. */
+  /** Whether `request.route` is null again: the listener that publishes the route has released it. */
   isRouteReleased = false
   /** Values of a request by name: see `attributesOf`. */
   attributeValues: Record<string, unknown> | null = null

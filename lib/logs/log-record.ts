@@ -3,7 +3,7 @@ import type { ListenerEvent } from '../lifecycle/events.js'
 import type { FastifyBaseLogger } from 'fastify'
 import { framesHere } from '../queries/stack.js'
 import type { Recording } from '../recording/recording.js'
-import { cutLine, fieldsOf, MAX_LINE, messageKey, parsed, type OwnLine, type PinoLine } from './pino-line.js'
+import { cutLine, lineFields, MAX_LINE, messageKey, parsed, type OwnLine, type PinoLine } from './pino-line.js'
 
 /** The levels of pino from the least to the most severe. */
 export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
@@ -186,7 +186,7 @@ export class RequestLog {
   records (sourceOf: (frames: string) => string | null = () => null): LogRecord[] {
     // The message of a line may be one of its fields: lines with a message of their own have the key.
     const example = this.#lines.find(({ line }) => 'text' in line && line.message !== undefined)?.line as PinoLine
-    this.#messageKey ??= example && messageKey(fieldsOf(example), example)
+    this.#messageKey ??= example && messageKey(lineFields(example), example)
     const records = this.#lines.toSorted((a, b) => a.at - b.at).map((kept) => {
       // The page and the profile show the same line.
       if ('text' in kept.line) kept.line = parsed(kept.line, this.#messageKey)

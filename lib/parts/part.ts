@@ -185,7 +185,7 @@ export interface PartTime {
 }
 
 /** What may be searched for in a criterion that is a number. */
-export const COMPARISON = /^[<>]?=?\d{1,9}$/
+export const NUMBER_COMPARISON = /^[<>]?=?\d{1,9}$/
 
 /** A criterion of a part of Hindsight. */
 export interface Criterion<T = any> {

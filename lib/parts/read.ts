@@ -121,7 +121,7 @@ export function resultsOf<R extends object> (
     .sort(byOrder)
 }
 
-/** What the parts say about a request, one sentence each. */
+/** The sentences of the parts about a request, one each. */
 export function sentencesOf (parts: readonly Part[], profile: UnfinishedProfile): string[] {
   return parts.flatMap((part) => valuesOf(part, profile, (data) => part.sentence?.(data, profile)))
     .map((sentence) => visibleLine(cut(String(sentence), MAX_TEXT)))

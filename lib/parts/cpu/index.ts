@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { failed, lead, milliseconds, note, place, placeOf, section, table } from '../../view/components.js'
+import { failed, lead, milliseconds, note, place, placeLink, section, table } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { counted, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
 import { addressOf } from '../read.js'
-import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf, sourceOf } from './record.js'
+import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, cpuRefusal, functionSource } from './record.js'
 import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
 
 const MAX_FUNCTIONS = 10
@@ -29,7 +29,7 @@ export const cpu: Part = {
     group: 'cpu',
     render (_, profile, view) {
       const { collectors: { cpu }, token } = profile
-      const refusal = refusalOf(cpu)
+      const refusal = cpuRefusal(cpu)
       if (refusal !== undefined) return lead(refusal)
       const record = readCpuRecord(cpu)
       if (record === null) return failed('panel', 'the recording cannot be read')
@@ -50,7 +50,7 @@ export const cpu: Part = {
   },
   markdown (_, { collectors: { cpu } }) {
     const record = readCpuRecord(cpu)
-    const text = refusalOf(cpu) ?? (record === null ? undefined : hottest(record))
+    const text = cpuRefusal(cpu) ?? (record === null ? undefined : hottest(record))
     return text === undefined ? [] : [{ order: 45, title: 'CPU profile', text }]
   },
   style: readAsset(import.meta.url, './style.css')
@@ -73,7 +73,7 @@ function hottest (record: CpuRecord): string {
   const { busy, heaviest } = callTreeOf(record)
   const rows = heaviest.slice(0, MAX_FUNCTIONS).map(({ function: called, self, total }) => [
     milliseconds(self / 1000), percent(self, busy), milliseconds(total / 1000),
-    [called.name, sourceOf(called), CODE_KINDS[called.kind]].filter((text) => text !== '').join(', ')
+    [called.name, functionSource(called), CODE_KINDS[called.kind]].filter((text) => text !== '').join(', ')
   ])
   return [['self', 'share', 'total', 'function'], ...rows]
     .map((row) => row.map((cell, i) => i < 3 ? cell.padStart(9) : visibleLine(cell)).join('  ')).join('\n')
@@ -81,7 +81,7 @@ function hottest (record: CpuRecord): string {
 
 /** The place of a function. Files below the working directory are stored without it. */
 function linkTo (called: CpuFunction, editor: EditorLink | null): string {
-  const source = sourceOf(called)
+  const source = functionSource(called)
   return called.file === '' ? '' : place(/^\w{2,}:/.test(source) ? source : resolve(source), editor)
 }
 
@@ -136,7 +136,7 @@ function flameGraph (
   const bar = ({ call, row, x, width }: Frame): string => {
     const { file, kind } = call.function
     const name = nameOf(call.function)
-    const label = file === '' ? name : `${name}, ${visibleLine(sourceOf(call.function))}`
+    const label = file === '' ? name : `${name}, ${visibleLine(functionSource(call.function))}`
     const time = row === 0 ? whole : call.total
     const isFound = text !== '' && label.toLowerCase().includes(text.toLowerCase())
     return html`<a href="${address(call)}"!${isFound ? ' class="found"' : ''}` +
@@ -171,7 +171,7 @@ function naming ({ calls }: ReturnType<typeof callTreeOf>, { route }: Profile): 
   const called = new Set(calls.filter(({ function: { kind }, caller }) =>
     kind === 'own' && CALLS_HANDLERS.test(caller?.function.file ?? '')).map((call) => call.function))
   // Other requests may run, too.
-  const declared = [...called].find((one) => sourceOf(one) === placeOf(route?.handler ?? '', null).shown)
+  const declared = [...called].find((one) => functionSource(one) === placeLink(route?.handler ?? '', null).shown)
   const handler = declared ?? (called.size === 1 ? [...called][0] : undefined)
   return (one) => visibleLine(one !== handler
     ? one.name

@@ -62,7 +62,7 @@ class CpuRecording {
   }
 }
 
-// The profiler does not see functions that were optimized before it started, and adds their time to their callers.
+// The profiler does not record functions that were optimized before it started: their callers have their time.
 // Precise coverage discards all optimized code; it must not end a coverage that the user runs.
 function deoptimize (session: Session): void {
   if (process.env.NODE_V8_COVERAGE !== undefined) return

@@ -147,7 +147,7 @@ function filterForm (lines: readonly LogRecord[], notifications: number, { level
 <button type="submit">Filter</button></form>`
 }
 
-/** The last lines of the application: those of Fastify about the request say what the page says, too. */
+/** The last lines of the application: the page itself has the content of those of Fastify about the request. */
 function lastOf (logs: readonly LogRecord[], startedAt: number, { editor }: PanelView): string {
   const lines = linesOf(logs).filter(({ channel }) => channel !== 'request').slice(-LAST_LINES)
   const items = lines.map(({ time, offset, level, message, source }) => html`<li class="log log-${level}"><small>` +

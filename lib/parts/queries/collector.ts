@@ -17,13 +17,13 @@ import { round, watchChannels } from '../collect.js'
 import { timeOf } from '../read.js'
 import { CALLBACKS, clientSubscribers, contextIn } from './channels.js'
 import { findingsOf } from './findings.js'
-import { driverQueries, groupsOf } from './groups.js'
+import { driverQueries, queryGroups } from './groups.js'
 import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
 import { queryOfSpan } from './query-spans.js'
 import type { QueryError, RecordedQuery } from './recorded-query.js'
 import { keepRunners } from './runners.js'
 import { shapeOf } from './sql.js'
-import { copyOf, identityOf, type Caller, type Traced } from './trace.js'
+import { copyOfParameters, identityOf, type Caller, type Traced } from './trace.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
@@ -106,7 +106,7 @@ function add (query: Query, { recording, services }: ContextRecording): void {
   if (queries.length < MAX_QUERIES) {
     query.frames ??= null
     // The parameters may be changed when the query was sent.
-    query.parameters = copyOf(query.parameters)
+    query.parameters = copyOfParameters(query.parameters)
     queries.push(query)
     return
   }
@@ -189,7 +189,7 @@ function recordedQueries (
     duration: round(timeOf(all)),
     failed: all.filter(({ error }) => error !== undefined).length,
     queries: all.map(recordedQuery),
-    groups: groupsOf(all, [...new Set(log.further.values())], findings),
+    groups: queryGroups(all, [...new Set(log.further.values())], findings),
     findings
   }
 }

@@ -4,7 +4,7 @@ import { readAsset } from '../../view/asset.js'
 import { milliseconds } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { counted, cut, wordFor } from '../../view/visible.js'
-import { COMPARISON, type Part, type TimelineEntry } from '../part.js'
+import { NUMBER_COMPARISON, type Part, type TimelineEntry } from '../part.js'
 import { addressOf, dataOf, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { watchQueries } from './collector.js'
 import type { QueryGroup } from './groups.js'
@@ -12,7 +12,7 @@ import { findingText, panelOf } from './panel.js'
 import type { Finding, QueryError, RecordedQuery } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { markOf, runnable } from './statement-text.js'
-import { placeOf } from './trace.js'
+import { queryPlace } from './trace.js'
 
 const MAX_STATEMENT = 200
 const MAX_NAME = 100
@@ -73,7 +73,7 @@ export const queries: Part<Data> = {
   search: {
     queries: {
       valueOf: ({ count }) => count,
-      pattern: COMPARISON,
+      pattern: NUMBER_COMPARISON,
       problem: 'not a number of queries such as >20',
       help: 'number of queries, such as >20',
       column: 'Queries'
@@ -153,7 +153,7 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     start,
     duration,
     failed: error !== undefined,
-    detail: `${oneLine(runnable(query))} · ${resultText(query)} · ${placeOf(query)}`,
+    detail: `${oneLine(runnable(query))} · ${resultText(query)} · ${queryPlace(query)}`,
     link,
     source: query.source,
     // Semantic conventions of database clients. The application's own span is exported by its SDK.
@@ -173,7 +173,7 @@ function resultText ({ duration, rows, error }: RecordedQuery): string {
 }
 
 function groupText ({ count, duration, shape, sources, kind }: QueryGroup): string {
-  const places = sources.map((source) => placeOf({ source }))
+  const places = sources.map((source) => queryPlace({ source }))
   const facts = [milliseconds(duration), ...kind === null ? [] : [kind], ...places]
   return `${count} × ${oneLine(shape)} (${facts.join(', ')})`
 }

@@ -7,7 +7,7 @@ import { html } from '../../view/html.js'
 import { visibleJson } from '../../view/json.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { dataOf, failureOf, isObject, splitUrl, type Data } from '../read.js'
-import { COMPARISON, type Part } from '../part.js'
+import { NUMBER_COMPARISON, type Part } from '../part.js'
 import { flattenPaths, type Values } from '../section.js'
 
 /** Characters of the markup of a body that is not folded. */
@@ -80,7 +80,7 @@ export const request: Part<Data> = {
   }
 }
 
-/** What a request is for, as its client says (Fetch Metadata, section 2.1), else as it accepts. */
+/** What a request is for, by its Fetch Metadata (section 2.1), else by its `Accept`. */
 function kindOf ({ headers, injected }: Data): string | undefined {
   if (!isObject(headers)) return undefined
   if (injected === true) return 'injected'
@@ -111,7 +111,7 @@ export const response: Part<Data> = {
   search: {
     size: {
       valueOf: ({ size }) => size,
-      pattern: COMPARISON,
+      pattern: NUMBER_COMPARISON,
       problem: 'not a number of bytes such as >100000',
       help: 'bytes of the response, such as >100000',
       column: 'Size'

@@ -1,12 +1,12 @@
 import { isFailure, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { milliseconds, note, pending, place, placeOf } from '../../view/components.js'
+import { milliseconds, note, pending, place, placeLink } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { counted, cut, grouped, rounded, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
 import { addressOf, dataOf, lineOf, numberOf, timelineOf, timeOf, type Span } from '../read.js'
-import { rowsOf, type Row } from './rows.js'
+import { timelineRows, type Row } from './rows.js'
 
 /** Rows of a page. */
 const PAGE = 200
@@ -60,7 +60,7 @@ function renderTimeline (profile: Profile, view: PanelView, limit?: number): str
   if (spans.length === 0) return note('Nothing was recorded.')
   const chosen = limit === undefined ? [view.query.kind ?? []].flat().map(String) : []
   const axis = axisOf(profile, spans)
-  const rows = rowsOfKinds(rowsOf(spans, axis.end), chosen)
+  const rows = rowsOfKinds(timelineRows(spans, axis.end), chosen)
   const all = rows.flatMap(withChildren)
   const page = Math.max(1, Math.trunc(Number([view.query.page].flat().at(-1))) || 1)
   const first = Math.max(0, Math.min(page, Math.ceil(all.length / PAGE)) - 1) * PAGE
@@ -151,7 +151,7 @@ function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): string {
 
 /** A line of code, unless the text beside it has it. */
 function placeBeside (text: string, code: string): string {
-  const { shown } = placeOf(code, null)
+  const { shown } = placeLink(code, null)
   return text.endsWith(shown) ? '' : html`<small>${shown}</small>`
 }
 

@@ -135,7 +135,7 @@ function beforeHandler (request: FastifyRequest, route: string | null) {
   if (isParsed === true || body != null) {
     const validators = VALIDATED.flatMap((part) => {
       const validate = request.getValidationFunction(part) as Validator | undefined
-      // The functions of ajv are synchronous, unless their schema says otherwise.
+      // The functions of ajv are synchronous, unless their schema has `$async`.
       const mayWait = typeof validate === 'function' && (validate.schemaEnv?.$async ?? !('schemaEnv' in validate))
       return mayWait ? [code(`the validator of the ${part}`, functionPlace(validate) ?? route)] : []
     })
@@ -170,7 +170,7 @@ function errorCode (request: FastifyRequest, options: DeclaredRoute['options'], 
 }
 
 /** A sentence for the code that the request is in, and one for each work; `until`: milliseconds until its end. */
-export function sentencesOf ({ in: code, for: pending }: Waiting, until: number): string[] {
+export function waitingSentences ({ in: code, for: pending }: Waiting, until: number): string[] {
   const sentence = (what: string, { source, start }: CurrentCode): string => [
     what,
     ...source === null ? [] : [shortFile(source)],
