@@ -24,6 +24,11 @@ export interface LogRecord {
   source?: string
 }
 
+/** When a line was written, in milliseconds since its request arrived: `startedAt`, in milliseconds since the epoch. */
+export function offsetOf ({ offset, time }: Pick<LogRecord, 'offset' | 'time'>, startedAt: number): number {
+  return offset ?? Date.parse(time) - startedAt
+}
+
 /** The name of a logger's level by the numbers of its names; any other number belongs to the next lower one. */
 export function levelName (level: number, numbers: Readonly<Record<string, number>>): LogLevel {
   const isAtMost = (name: LogLevel): boolean => (numbers[name] ?? Infinity) <= level
@@ -65,7 +70,7 @@ export function isNotification ({ channel }: Pick<LogRecord, 'channel'>): boolea
 
 /**
  * Data of a log line in which the stack of each error is its last field: a truncated text has the others. DOMExceptions
- * are without their legacy number and the constants that pino finds in the prototype: their name says the same.
+ * are without their legacy number and the constants that pino finds in the prototype: their name has the same meaning.
  */
 export function stacksLast (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(stacksLast)

@@ -24,6 +24,11 @@ export function dataOf ({ collectors }: Recorded, collector: string): Data {
   return isObject(data) ? data : {}
 }
 
+/** A field of the query of a page, the last one of its name; empty if there is none. */
+export function queryField ({ query }: Pick<PanelView, 'query'>, name: string): string {
+  return String([query[name]].flat().at(-1) ?? '')
+}
+
 /** The error of a collector that failed. */
 export function failureOf (profile: Recorded, collector: string): string | undefined {
   const data = dataOf(profile, collector)

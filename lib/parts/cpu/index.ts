@@ -6,7 +6,7 @@ import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { counted, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
-import { addressOf } from '../read.js'
+import { addressOf, queryField } from '../read.js'
 import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, cpuRefusal, functionSource } from './record.js'
 import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
 
@@ -98,15 +98,14 @@ interface Frame {
  * A link zooms to a call; a search marks functions. `nameOf` names functions, the handler by its route.
  */
 function flameGraph (
-  { root, calls, busy }: ReturnType<typeof callTreeOf>, { query, editor }: PanelView,
+  { root, calls, busy }: ReturnType<typeof callTreeOf>, view: PanelView,
   nameOf: (called: CpuFunction) => string
 ): string {
-  const field = (name: string): string => String([query[name]].flat().at(-1) ?? '')
-  const zoomed = calls[Number(field('call') || 0)] ?? root
+  const zoomed = calls[Number(queryField(view, 'call'))] ?? root
   // Idle time is not in the graph: the root is as wide as the time of work.
   const whole = zoomed === root ? busy : zoomed.total
-  const isWhole = field('levels') === 'all'
-  const text = field('q').slice(0, MAX_TEXT)
+  const isWhole = queryField(view, 'levels') === 'all'
+  const text = queryField(view, 'q').slice(0, MAX_TEXT)
   if (whole <= 0) return note('The processor was idle.')
 
   /** What a call made, as far as it is not folded into `shown`, which is the frame above. */
@@ -154,7 +153,7 @@ function flameGraph (
   const path = links.length === 0
     ? ''
     : html`<p>!${links}<strong>${nameOf(zoomed.function)}</strong> ${milliseconds(zoomed.total / 1000)} ` +
-      html`!${linkTo(zoomed.function, editor)}</p>`
+      html`!${linkTo(zoomed.function, view.editor)}</p>`
   const hidden = Object.entries({ panel: 'cpu', call: String(zoomed.index), levels: isWhole ? 'all' : '' })
     .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
   const form = html`<form method="get" class="filters">!${hidden}<label>Search functions <input type="search" ` +

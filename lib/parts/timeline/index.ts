@@ -5,7 +5,7 @@ import { html } from '../../view/html.js'
 import { counted, cut, grouped, rounded, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
-import { addressOf, dataOf, lineOf, numberOf, timelineOf, timeOf, type Span } from '../read.js'
+import { addressOf, dataOf, lineOf, numberOf, queryField, timelineOf, timeOf, type Span } from '../read.js'
 import { timelineRows, type Row } from './rows.js'
 
 /** Rows of a page. */
@@ -62,7 +62,7 @@ function renderTimeline (profile: Profile, view: PanelView, limit?: number): str
   const axis = axisOf(profile, spans)
   const rows = rowsOfKinds(timelineRows(spans, axis.end), chosen)
   const all = rows.flatMap(withChildren)
-  const page = Math.max(1, Math.trunc(Number([view.query.page].flat().at(-1))) || 1)
+  const page = Math.max(1, Math.trunc(Number(queryField(view, 'page'))) || 1)
   const first = Math.max(0, Math.min(page, Math.ceil(all.length / PAGE)) - 1) * PAGE
   const shown = new Set(limit === undefined
     ? all.slice(first, first + PAGE)
