@@ -3,9 +3,9 @@ import { declaredPlace } from '../errors/declared-place.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
 import { interceptHooks, isOwnHook, isPromise, ownHook } from '../lifecycle/hooks.js'
+import type { LastHook } from '../lifecycle/last-hook.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { LastHook } from './handler-time.js'
 
 declare module './recording.js' {
   interface Recording {

@@ -7,8 +7,8 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { read } from '../errors/thrown-value.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
-import { withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf } from '../lifecycle/request-state.js'
+import { withStackLimit } from '../stack-limit.js'
 
 /**
  * How the response of a request ended. `begun`: whether its status and headers had been sent.

@@ -17,21 +17,15 @@ declare module './recording.js' {
   }
 }
 
-/** Captures the log, process events and outgoing calls of each recorded request, until the application is closed. */
+/** Captures the log and the process events of each recorded request, until the application is closed. */
 export function openLogs (app: FastifyInstance) {
-  const { mode, originOf, parts, recording: setting } = app.hindsight
+  const { closing, mode, originOf } = app.hindsight
   const capture = new LogCapture(app, () => {
     const current = recordingIn()
     return current?.services === app.hindsight && current.recording.isRecording ? current.recording.log : undefined
   }, addLateError)
   const unwatch = watchRejections(mode)
-  // Otherwise no request has an asynchronous context of its own.
-  const ends = setting === 'always' ? parts.flatMap((part) => part.start?.(app) ?? []) : []
-  app.hindsight.closing.push(() => {
-    unwatch()
-    for (const end of ends) end()
-    capture.close()
-  })
+  closing.push(unwatch, () => capture.close())
 
   return {
     hasPinoLogger: capture.hasPinoLogger,
