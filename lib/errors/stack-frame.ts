@@ -50,16 +50,21 @@ export function outsideCalls (error: Error): StackFrame[] {
   return calls.filter(({ file }) => file !== '' && !file.startsWith('node:') && !isInternal(file))
 }
 
+/** The position of a frame, as `file:line:column`. */
+export function positionOf ({ file, line, column }: StackFrame): string {
+  return `${file}:${line}:${column}`
+}
+
 /** The first call of frames in the application's own code, as `file:line:column`; null where none is. */
 export function ownSource (frames: string): string | null {
   const frame = stackFrames(frames, { isMapped: false }).find(({ own }) => own)
-  return frame === undefined ? null : `${frame.file}:${frame.line}:${frame.column}`
+  return frame === undefined ? null : positionOf(frame)
 }
 
 /** The line of the application that made a stack, as `file:line:column`; null where none of its calls is certain. */
 export function sourceOfCaller (error: Error): string | null {
   const frame = outsideCalls(error).find(({ own, line }) => own && line > 0)
-  return frame === undefined ? null : `${frame.file}:${frame.line}:${frame.column}`
+  return frame === undefined ? null : positionOf(frame)
 }
 
 function frameOf (line: string, isMapped: boolean): StackFrame | null {

@@ -62,6 +62,11 @@ export function routeName ({ config, method, url }: RouteOptions): string {
   return typeof name === 'string' ? name : `${[method].flat().join('|')} ${url}`
 }
 
+/** The options of the router, which Fastify also takes at the top level. */
+export function routerOptionsOf ({ initialConfig }: FastifyInstance): Readonly<Record<string, unknown>> {
+  return { ...initialConfig, ...(initialConfig as { routerOptions?: object }).routerOptions }
+}
+
 /** The routes of an application, in a router of our own: why no route matched is not available from Fastify's. */
 export class RouteTable {
   readonly #routerOptions
@@ -81,8 +86,7 @@ export class RouteTable {
   #order = 0
 
   constructor (app: FastifyInstance) {
-    const config = app.initialConfig as unknown as Record<string, unknown>
-    const options = { ...config, ...config.routerOptions as object } as Record<string, unknown>
+    const options = routerOptionsOf(app)
     this.#routerOptions = {
       caseSensitive: options.caseSensitive !== false,
       ignoreTrailingSlash: options.ignoreTrailingSlash === true,

@@ -1,7 +1,7 @@
 import { performance } from '../../clock.js'
 import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
-import { stackFrames } from '../../errors/stack-frame.js'
+import { positionOf, stackFrames } from '../../errors/stack-frame.js'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { onWorkEnd, recordingIn, type ContextRecording } from '../../lifecycle/services.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
@@ -204,7 +204,7 @@ function recordedQuery (query: Traced): RecordedQuery {
 
 function readCaller (text: string): Caller {
   const frames = stackFrames(text, { isMapped: false }).filter(({ own }) => own)
-    .map((frame) => ({ ...frame, source: `${frame.file}:${frame.line}:${frame.column}` }))
+    .map((frame) => ({ ...frame, source: positionOf(frame) }))
   return {
     frames,
     path: frames.map(({ source }) => `${source}\n`).join(''),
