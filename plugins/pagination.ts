@@ -187,7 +187,7 @@ type PaginationRule = ReturnType<typeof paginationRule>
 
 /** The rule of a route. Throws where values contradict each other, with an error that begins with `where`. */
 function paginationRule (
-  where: string, declared: true | RoutePagination, settings: PaginationSettings = {}
+  where: string, declared: true | RoutePagination, settings: PaginationSettings
 ) {
   const given = declared === true ? {} : declared
   const { defaultLimit = 20, maxLimit: maxOfAll = 100 } = settings

@@ -25,7 +25,7 @@ export function placeOfFailedStart (error: unknown, routes: readonly DeclaredRou
 }
 
 /** The place of a failed start and its source, as lines; empty where it is unknown. */
-export function sourceOfFailedStart (error: unknown, routes?: readonly DeclaredRoute[]): string {
+export function sourceOfFailedStart (error: unknown, routes: readonly DeclaredRoute[]): string {
   const place = placeOfFailedStart(error, routes)
   if (place === '') return ''
   const { file, line } = frameAt(place)

@@ -74,11 +74,9 @@ interface RecordedRequest {
 /** What the parts add to a failed request: what may explain it, sentences, and what was recorded; masked. */
 export interface FactsOfParts { hints: readonly Hint[], sentences: readonly string[], request?: RecordedRequest }
 
-const NO_FACTS: FactsOfParts = { hints: [], sentences: [] }
-
 /** The report of a failed request, masked. Hints of parts whose subject has a hint already are left out. */
 export function reportOf (
-  request: FastifyRequest, status: number, reason: string, ofParts: FactsOfParts = NO_FACTS
+  request: FastifyRequest, status: number, reason: string, ofParts: FactsOfParts
 ): ErrorReport {
   const { controller, log, profile, raisedBy, timing, ...recording } = recordingOf(request)
   const mask = maskOf(request)

@@ -59,7 +59,7 @@ const EXPRESSIONS: Readonly<Record<string, RegExp | undefined>> =
 const ESCAPING_SYSTEM = /^(?:clickhouse|(?:gcp\.)?(?:bigquery|spanner)|snowflake|databricks|hive|neo4j)$/
 
 /** The tokens of a statement of SQL: systems differ in quotation, comments and placeholders. */
-export function tokensOf (statement: string, system = ''): Token[] {
+export function tokensOf (statement: string, system: string): Token[] {
   const expression = (EXPRESSIONS[system] ?? (ESCAPING_SYSTEM.test(system) ? escaping : other)) as RegExp
   const texts = statement.slice(0, MAX_LENGTH).match(expression) ?? []
   const tokens = texts.map((text): Token => ({ kind: kindOf(text, expression), text }))
