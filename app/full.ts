@@ -5,14 +5,16 @@ import { lifecycle } from './lifecycle.js'
 import { observeRoutes } from './observe.js'
 import { pageServer, registerPages } from './page-server.js'
 import { openRecorder, prepare, type ResolvedOptions } from './prepare.js'
-import { ownHook, withStackLimit } from '../lib/lifecycle/hooks.js'
+import { ownHook } from '../lib/lifecycle/hooks.js'
+import type { LastHook } from '../lib/lifecycle/last-hook.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { addStartMessage } from './start-message.js'
 import { recordHooks } from '../lib/recording/application-hooks.js'
-import { compareMessages, setCurrentCode, timeHandlers, type LastHook } from '../lib/recording/handler-time.js'
+import { compareMessages, setCurrentCode, timeHandlers } from '../lib/recording/handler-time.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 import type { HindsightOptions } from '../lib/options.js'
+import { withStackLimit } from '../lib/stack-limit.js'
 
 /** Starts `full` mode: the listeners, the handlers of errors and missing routes, and the pages of the profiler. */
 export async function openFull (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {

@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { preload } from './observe.js'
 import { isPageServer } from './page-server.js'
 import { preloadOptions } from './environment.js'
-import { withStackLimit } from '../lib/lifecycle/hooks.js'
 import { warnOnce } from '../lib/lifecycle/services.js'
+import { withStackLimit } from '../lib/stack-limit.js'
 
 /** The options of the preload. A variable that is not valid has no place in code. */
 export const options = withStackLimit(0, preloadOptions)

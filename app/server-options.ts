@@ -49,7 +49,7 @@ function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: Se
 }
 
 /** Limits the number of connections; while the application closes, ends those without a request. */
-export function boundConnections (app: FastifyInstance, given: Partial<ServerSettings> = {}): void {
+export function boundConnections (app: FastifyInstance, given: Partial<ServerSettings>): void {
   const { server, log } = app
   const { maxConnections } = { ...DEFAULTS, ...given }
   if (maxConnections > 0) server.maxConnections = maxConnections

@@ -47,7 +47,7 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (
     const state = stateOf(request)
     const { assets } = state
     if (assets === undefined || assets.size === 0) return unused
-    state.collect('assets', () => ({ manifest: manifest.path, base: manifest.base, rendered: [...assets] }))
+    state.recording.collect('assets', () => ({ manifest: manifest.path, base: manifest.base, rendered: [...assets] }))
     afterBody(reply, payload, () => { state.assets = undefined })
   }
 })

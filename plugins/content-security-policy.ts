@@ -89,7 +89,7 @@ function reportUri ({ base, mayReceiveDetails, originOf, recorder }: Services, r
 
 // The profile has the values of the policies among the headers of the response.
 function collectPolicy (state: RequestState, ofRoute: Array<{ header: string }>): void {
-  state.collect('csp', () => ({
+  state.recording.collect('csp', () => ({
     ...(ofRoute.length > 0 && { ofRoute: ofRoute.map(({ header }) => header) }),
     ...(state.ownPolicy !== undefined && { ofDiagnosticPage: true }),
     nonces: [...(state.scriptNonce ? ['script-src'] : []), ...(state.styleNonce ? ['style-src'] : [])]

@@ -30,7 +30,7 @@ export const controllerAttributes = listener('kernel.controller', 'controller-at
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
     state.attributes = attributes
-    state.collect('attributes', () => app.hindsight.mask.value(attributes))
+    state.recording.collect('attributes', () => app.hindsight.mask.value(attributes))
   }
 })
 

@@ -109,7 +109,7 @@ function collectVerdict (
     origin = null, 'access-control-request-method': method, 'access-control-request-headers': headers = ''
   } = request.headers
   const preflight = isPreflight(request)
-  state.collect('cors', () => corsVerdict({
+  state.recording.collect('cors', () => corsVerdict({
     rule: rule && {
       index: rules.indexOf(rule),
       path: String(rule.path ?? 'everywhere'),

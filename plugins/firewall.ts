@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { contextOf, userOf } from '../lib/full/security/context.js'
+import { securityContextOf, userOf } from '../lib/full/security/context.js'
 import type { SessionLogin } from '../lib/full/security/login-session.js'
 import type { LoginForm } from '../lib/full/security/login.js'
 import type { User } from '../lib/full/security/users.js'
@@ -35,7 +35,7 @@ export const firewall = listener('kernel.request', 'firewall', async (app) => {
   const { loginForm, loginRoutes } = await import('../lib/full/security/login.js')
   app.decorateRequest('user', { getter (this: FastifyRequest) { return userOf(this) } } as never)
   app.decorateRequest('isGranted', async function isGranted (this: FastifyRequest, attribute, subject) {
-    return await contextOf(this)?.isGranted(attribute, subject, 'request.isGranted') ?? false
+    return await securityContextOf(this)?.isGranted(attribute, subject, 'request.isGranted') ?? false
   })
   app.decorateRequest('loginForm', function (this: FastifyRequest) { return loginForm(this) })
   await loginRoutes(app, security)

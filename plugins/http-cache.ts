@@ -13,7 +13,7 @@ import type { CacheAttribute } from '../lib/options.js'
 
 /** How the preconditions of a request were evaluated; the profile shows it. */
 interface CacheRecord {
-  outcome: Outcome
+  outcome: CacheOutcome
   validators: Validators | null
   /** Whether the handler was reached, or replaced by a 304: the attribute does not apply to other answers. */
   isReached: boolean
@@ -142,7 +142,7 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   if (state.cache !== undefined) return state.cache
   const record: CacheRecord = { outcome: 'unconditional', validators: null, isReached: false, private: null }
   state.cache = record
-  state.collect('cache', () => {
+  state.recording.collect('cache', () => {
     const { validators, isReached, ...decision } = record
     const headers = state.recording.sentHeaders ?? reply.getHeaders()
     return servicesOf(request).mask.value({
@@ -171,7 +171,7 @@ export interface Validators {
 }
 
 /** The result of the preconditions: `fresh` is answered with 304. */
-export type Outcome = 'unconditional' | 'stale' | 'fresh'
+export type CacheOutcome = 'unconditional' | 'stale' | 'fresh'
 
 /** `Cache-Control` of a response that must be private although it was declared public. */
 const FORCED_PRIVATE = 'max-age=0, must-revalidate, private'
@@ -227,7 +227,7 @@ export function entityTag (text: string): string {
 }
 
 /** Evaluates the preconditions of a retrieval (RFC 9110, section 13.2.2): a tag precedes a date. */
-export function evaluate (headers: IncomingHttpHeaders, { etag, lastModified }: Validators): Outcome {
+export function evaluate (headers: IncomingHttpHeaders, { etag, lastModified }: Validators): CacheOutcome {
   const { 'if-none-match': tags, 'if-modified-since': since } = headers
   if ((tags ?? since) === undefined || (etag ?? lastModified) === null) return 'unconditional'
   // Without `Cache-Control: no-cache`, which browsers add to the conditional requests of scripts.

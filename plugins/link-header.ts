@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { addLink, serializeLink, type LinkAttributes } from '../lib/full/link.js'
 import { listener, Skip, notConfigured } from '../lib/full/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { headerValues } from '../lib/http/responses.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 declare module 'fastify' {
@@ -35,8 +36,8 @@ export const linkHeader = listener('kernel.response', 'link-header', (app) => {
     const added = state.links ?? []
     if (route.length === 0 && added.length === 0) return notConfigured
     if (state.failed) return failed
-    state.collect('links', () => mask.value({ route, added }))
-    const before = [reply.getHeader('link') ?? []].flat().map(String)
+    state.recording.collect('links', () => mask.value({ route, added }))
+    const before = headerValues(reply, 'link')
     reply.header('link', [...new Set([...before, ...[...route, ...added].map(serializeLink)])].join(', '))
   }
 })

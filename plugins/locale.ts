@@ -2,7 +2,7 @@ import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
 import { attempt } from '../lib/attempt.js'
 import { afterBody, listener, Skip, notConfigured } from '../lib/full/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { notFound } from '../lib/routing/route-error.js'
 
 declare module '../lib/lifecycle/request-state.js' {
@@ -52,7 +52,7 @@ export const locale = listener('kernel.request', 'locale', (app, options) => {
     const skip = choose(request)
     const { locale = defaultLocale, localeSource: source = 'default' } = stateOf(request)
     const header = request.headers['accept-language']?.slice(0, MAX_HEADER) ?? null
-    stateOf(request).collect('locale', () => app.hindsight.mask.value({
+    recordingOf(request).collect('locale', () => app.hindsight.mask.value({
       locale,
       source,
       default: defaultLocale,

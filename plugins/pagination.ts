@@ -3,7 +3,7 @@ import { badRequest } from '../lib/http/http-errors.js'
 import { addLink } from '../lib/full/link.js'
 import { pathnameOf, targetOf } from '../lib/http/request-target.js'
 import { listener, notConfigured } from '../lib/full/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { PaginationSettings, RoutePagination } from '../lib/options.js'
 import { checkAttributes } from '../lib/check-options.js'
@@ -65,7 +65,7 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     setter (this: FastifyRequest, own: Pagination | null) { stateOf(this).pagination = own }
   })
   function collect (request: FastifyRequest, { sort, maxLimit }: PaginationRule, page: object): void {
-    stateOf(request).collect('pagination', { ...page, sortable: sort, maxLimit })
+    recordingOf(request).collect('pagination', { ...page, sortable: sort, maxLimit })
   }
   app.decorateRequest('paginate', function (this: FastifyRequest, total: number, options?: { links?: boolean }): Page {
     const rule = ruleOf(this)
@@ -187,7 +187,7 @@ type PaginationRule = ReturnType<typeof paginationRule>
 
 /** The rule of a route. Throws where values contradict each other, with an error that begins with `where`. */
 function paginationRule (
-  where: string, declared: true | RoutePagination, settings: PaginationSettings = {}
+  where: string, declared: true | RoutePagination, settings: PaginationSettings
 ) {
   const given = declared === true ? {} : declared
   const { defaultLimit = 20, maxLimit: maxOfAll = 100 } = settings

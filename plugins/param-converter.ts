@@ -35,7 +35,7 @@ export const paramConverter = listener('kernel.controller', 'param-converter', (
     // A converter receives the request with the values of those before it.
     request.params = values
     if (state.route !== null) state.route.params = values
-    state.collect('params', () => mask.value(Object.fromEntries(declared.map(({ param, converter }) =>
+    state.recording.collect('params', () => mask.value(Object.fromEntries(declared.map(({ param, converter }) =>
       [param, { converter, sent: sent[param] ?? null, value: values[param] ?? null }]))))
     return convertAll(request, declared, sent, values)
   }

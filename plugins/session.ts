@@ -28,7 +28,7 @@ const pair = listenerPair('kernel.response', 'session', async (app, options) => 
     const isUsed = state.sessionUsed === true
     if (state.recording.isRecording) {
       const record = sessionRecord(isUsed ? state.session : undefined, sessions.isLoaded(request))
-      state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
+      state.recording.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
     }
     if (!isUsed) {
       const before = reply.getHeader('set-cookie')

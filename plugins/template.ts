@@ -49,7 +49,7 @@ export const template = listener('kernel.controller', 'template', (
     const startedAt = performance.now()
     const markup = await (reply as unknown as Record<string, Render>)[decorator]?.(state.template, payload)
     const duration = Math.round((performance.now() - startedAt) * 1000) / 1000
-    state.collect('template', { name: state.template, duration, variables: Object.keys(payload) })
+    state.recording.collect('template', { name: state.template, duration, variables: Object.keys(payload) })
     // Fastify has set the type of the object, JSON.
     reply.type('text/html; charset=utf-8').serializer(String)
     return markup

@@ -49,6 +49,7 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   ['lib/similar-name.ts', 0, 'lib/options.ts'],
   ['lib/clock.ts', 0],
   ['lib/attempt.ts', 0],
+  ['lib/stack-limit.ts', 0],
   ['lib/cache.ts', 0]
 ]
 /** The generated types of the options. They contain the interfaces that applications implement. */

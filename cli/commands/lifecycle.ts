@@ -11,7 +11,7 @@ import { placeOfFailedStart } from '../../lib/errors/failed-start.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
 import { messageOf } from '../../lib/errors/thrown-value.js'
 import { interceptHooks, isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
-import { placeOf as declarationOf } from '../../lib/recording/application-hooks.js'
+import { hookOrigin as declarationOf } from '../../lib/recording/application-hooks.js'
 import { settlesWithin } from '../../lib/store/write-queue.js'
 
 /** Milliseconds in which a file has to create its application and let it listen. */

@@ -45,7 +45,7 @@ export interface Server {
 /** The text, and the same as data: `markdown` of an output is the text with its delimiter. */
 interface ToolResult { text: string, data: Record<string, unknown> }
 
-export interface ProfileTool {
+interface ProfileTool {
   name: string
   description: string
   /** The JSON schemas of its arguments, and of what it returns as data. */

@@ -2,7 +2,7 @@ import { successOf } from '../../lib/reading/compare/last-success.js'
 import { follow } from '../../lib/store/follow.js'
 import { partMarkdown, partOf, profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { shortFile } from '../../lib/errors/stack-frame.js'
-import { dataOf, listOf } from '../../lib/parts/read.js'
+import { dataOf, lineOf, listOf } from '../../lib/parts/read.js'
 import { milliseconds } from '../../lib/view/components.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/index.js'
 import { isNoise, type Profile, type ProfileSummary } from '../../lib/store/profile.js'
@@ -110,7 +110,7 @@ export const queries: Command = {
       ...found.map(({ text }) => style('yellow', shorten(`▲ ${String(text)}`, columns))),
       ...sent.flatMap(({ statement, duration, rows, source, error }) => {
         const { message } = Object(error) as { message?: unknown }
-        const place = typeof source === 'string' ? shortFile(source.replace(/:\d+$/, '')) : 'unknown line'
+        const place = typeof source === 'string' ? shortFile(lineOf(source)) : 'unknown line'
         const end = message === undefined ? typeof rows === 'number' ? counted(rows, 'row') : '' : String(message)
         const line = String(statement).replace(/\s+/g, ' ').trim()
         return [

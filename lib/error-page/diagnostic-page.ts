@@ -30,7 +30,7 @@ const MAX_TURN = 200
 
 let spent = 0
 
-/** Returns what the parts say. */
+/** Returns the sentences and hints of the parts. */
 type FactsOf = (request: FastifyRequest, reply: FastifyReply) => FactsOfParts
 
 /**

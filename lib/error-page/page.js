@@ -1,11 +1,8 @@
 /* global copyButton */
-// Adds copy buttons. It inserts text only, never markup.
+// It inserts text only, never markup.
 (function () {
   'use strict'
 
-  for (const source of document.querySelectorAll('[data-copy]')) {
-    source.before(copyButton(source.dataset.copy, function () { return source.textContent }))
-  }
   for (const link of document.querySelectorAll('[data-copies]')) {
     const source = document.getElementById(link.dataset.copies)
     link.replaceWith(copyButton(link.textContent, async function () {

@@ -35,7 +35,7 @@ const PAGE_SCRIPT = readAsset(import.meta.url, '../view/copy-button.js') + readA
 const SCRIPT = `${theme.script};\n${editorMenu.script};\n{\n${PAGE_SCRIPT}}`
 
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
-export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLink | null = null): string {
+export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLink | null): string {
   const title = `${cut(visibleLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
   const source = mainSource(report, report.handler)
   const hints = report.hints.length === 0

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { Debugger, Runtime, Session } from 'node:inspector'
 import { cachedByObject } from '../cache.js'
-import { withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { withStackLimit } from '../stack-limit.js'
 import type { StackFrame } from './exception.js'
 import { inspect, post } from './scripts.js'
 import {

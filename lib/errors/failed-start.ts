@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import type { Runtime } from 'node:inspector'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { attempt } from '../attempt.js'
-import { withStackLimit } from '../lifecycle/hooks.js'
 import type { DeclaredRoute } from '../routing/route-table.js'
+import { withStackLimit } from '../stack-limit.js'
 import { visible } from '../view/visible.js'
 import { declaredPlace, functionPlace } from './declared-place.js'
 import { flattenError } from './masked-exceptions.js'
@@ -24,8 +24,8 @@ export function placeOfFailedStart (error: unknown, routes: readonly DeclaredRou
   return place === '' ? '' : placeOf(frameAt(place))
 }
 
-/** The place of a failed start and its source, as lines; empty where it is not known. */
-export function sourceOfFailedStart (error: unknown, routes?: readonly DeclaredRoute[]): string {
+/** The place of a failed start and its source, as lines; empty where it is unknown. */
+export function sourceOfFailedStart (error: unknown, routes: readonly DeclaredRoute[]): string {
   const place = placeOfFailedStart(error, routes)
   if (place === '') return ''
   const { file, line } = frameAt(place)

@@ -183,7 +183,7 @@ export interface Hint {
 }
 
 /** A route that is nearly the requested one. */
-export interface HintedRoute {
+interface HintedRoute {
   methods: string[]
   pattern: string
   why: string

@@ -120,7 +120,7 @@ interface Walk {
 
 /**
  * Turns any raised value into plain data: the chain of its causes, root cause first. Lists at most 100 exceptions,
- * members of AggregateErrors included; notes say what is left out. Never throws; everything returned is bounded.
+ * members of AggregateErrors included; notes have the number of the others. Never throws; the result is bounded.
  */
 export function flattenError (raised: unknown): FlattenedException[] {
   return flattenChain(raised, { exceptions: MAX_EXCEPTIONS, excerpts: MAX_ALL_EXCERPTS, seen: new Set() }, 0)
@@ -158,7 +158,7 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   const exception: FlattenedException =
     { name: nameOf(error), message: cut(message, MAX_MESSAGE), frames: [], stack: '' }
   const code = read(error, 'code')
-  // The numbers of DOMException are legacy: its name says the same (Web IDL, section 2.8.1).
+  // The numbers of DOMException are legacy: its name has the same meaning (Web IDL, section 2.8.1).
   const isLegacy = typeof code === 'number' && error instanceof DOMException
   if (typeof code === 'string' || (typeof code === 'number' && !isLegacy)) exception.code = String(code).slice(0, 200)
   const statusCode = [read(error, 'statusCode'), read(error, 'status')].find(isErrorStatus)
@@ -185,7 +185,7 @@ function addStack (exception: FlattenedException, stack: string, message: string
   if (out > 0) addNote(exception, `${counted(out, 'more frame is', 'more frames are')} left out.`)
 }
 
-// Functions of Hindsight that have called the application say nothing of its error.
+// Functions of Hindsight that have called the application do not explain its error.
 function withoutInternals (lines: string): Array<{ line: string, frame: StackFrame | undefined }> {
   let isCaller = false
   return lines.split('\n').map((line) => ({ line, frame: stackFrames(line)[0] })).filter(({ frame }) => {

@@ -90,7 +90,7 @@ function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
   }
 }
 
-/** What a keyword of a schema expects, in words; null for a keyword whose message says it. */
+/** What a keyword of a schema expects, in words; null for a keyword whose message has it. */
 function wordsFor (rule: string, param: (name: string) => unknown): string | null {
   const limit = param('limit')
   const things = /Length$/.test(rule) ? 'character' : /Items$/.test(rule) ? 'item' : 'field'

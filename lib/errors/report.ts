@@ -55,7 +55,7 @@ export interface ErrorReport extends Partial<FailureSummary> {
     headers: Array<[name: string, value: string]>
   } & RecordedRequest
   hints: Hint[]
-  /** What parts say about a slow request. */
+  /** Sentences of the parts about a slow request. */
   sentences?: readonly string[]
   /** What a schema or the JSON parser rejected. */
   input?: RejectedInput
@@ -75,14 +75,12 @@ interface RecordedRequest {
   body?: unknown
 }
 
-/** What parts say about a failed request: what may explain it, sentences about it, and what was recorded; masked. */
+/** What the parts add to a failed request: what may explain it, sentences, and what was recorded; masked. */
 export interface FactsOfParts { hints: readonly Hint[], sentences: readonly string[], request?: RecordedRequest }
-
-const NO_FACTS: FactsOfParts = { hints: [], sentences: [] }
 
 /** The report of a failed request, masked. Hints of parts whose subject has a hint already are left out. */
 export function reportOf (
-  request: FastifyRequest, status: number, reason: string, ofParts: FactsOfParts = NO_FACTS
+  request: FastifyRequest, status: number, reason: string, ofParts: FactsOfParts
 ): ErrorReport {
   const { controller, log, profile, raisedBy, timing, ...recording } = recordingOf(request)
   const mask = maskOf(request)

@@ -7,9 +7,9 @@ const MAX_MESSAGES = 3
 const MAX_KINDS = 4
 
 /** The deepest cause of a chain of errors. */
-export interface RootCause {
+interface RootCause {
   name: string
-  /** In words where more is known than the message says: what was rejected, or who may not do what. */
+  /** In words, with more than the message where that is certain: what was rejected, or who may not do what. */
   message: string
   code?: string
   fields?: Record<string, unknown>
@@ -61,7 +61,7 @@ export function mainCause (
   return rootCause(status === 404 || status === 405 ? exceptions.slice(-1) : exceptions)
 }
 
-/** What a schema or the JSON parser rejected, in one line; undefined where that is not known. */
+/** What a schema or the JSON parser rejected, in one line; undefined where that is unknown. */
 export function rejectionText ({ part, fields = [], malformed }: RejectedInput): string | undefined {
   if (malformed !== undefined) {
     return `Invalid JSON at line ${malformed.line}, column ${malformed.column} of the ${part}`

@@ -185,7 +185,7 @@ function placeIn (map: SourceMap, url: string, line: number, column: number): Pl
 /** The path of a `file:` URL or a file, also where it is reached by a link; any other name is returned as it is. */
 export function toPath (name: string): string {
   const path = name.startsWith('file:') ? attempt(() => fileURLToPath(name)) ?? name : name.slice(0, MAX_NAME)
-  // Node.js may be told to preserve the links of a workspace.
+  // An option of Node.js preserves the links of a workspace.
   return isAbsolute(path) && IN_PACKAGE.test(path) ? attempt(() => realpathSync.native(path)) ?? path : path
 }
 

@@ -3,7 +3,7 @@ import type { Debugger } from 'node:inspector'
 import { extname, isAbsolute, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { OWN_SEGMENTS } from '../http/request-target.js'
-import { isBundled, place } from '../require.js'
+import { isBundled, modulePlace } from '../require.js'
 import { visibleLine } from '../view/visible.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
 import { mappedSource, originalPlace, sourceOf, sourceOfCall, toPath, type Place } from './scripts.js'
@@ -16,7 +16,7 @@ const OBJECT = /^(async )?Object\./
 const FRAME_LINE = /^\s*at /
 const FOLDERS = ['app', 'bin', 'cli', 'lib', 'plugins', ...OWN_SEGMENTS.map((segment) => `routes/${segment}`)]
 const INTERNALS = (isBundled ? [] : FOLDERS)
-  .map((folder) => `${toPath(new URL(`../${folder}`, place).href)}${sep}`)
+  .map((folder) => `${toPath(new URL(`../${folder}`, modulePlace).href)}${sep}`)
 const MAX_PLACES = 1_000
 const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
@@ -52,16 +52,21 @@ export function outsideCalls (error: Error): StackFrame[] {
   return calls.filter(({ file }) => file !== '' && !file.startsWith('node:') && !isInternal(file))
 }
 
+/** The position of a frame, as `file:line:column`. */
+export function positionOf ({ file, line, column }: StackFrame): string {
+  return `${file}:${line}:${column}`
+}
+
 /** The first call of frames in the application's own code, as `file:line:column`; null where none is. */
 export function ownSource (frames: string): string | null {
   const frame = stackFrames(frames, { isMapped: false }).find(({ own }) => own)
-  return frame === undefined ? null : `${frame.file}:${frame.line}:${frame.column}`
+  return frame === undefined ? null : positionOf(frame)
 }
 
 /** The line of the application that made a stack, as `file:line:column`; null where none of its calls is certain. */
 export function sourceOfCaller (error: Error): string | null {
   const frame = outsideCalls(error).find(({ own, line }) => own && line > 0)
-  return frame === undefined ? null : `${frame.file}:${frame.line}:${frame.column}`
+  return frame === undefined ? null : positionOf(frame)
 }
 
 function frameOf (line: string, isMapped: boolean): StackFrame | null {
@@ -200,7 +205,7 @@ function mapped (name: string): ReturnType<typeof mappedSource> {
 }
 
 /** The file of a source that a bundler has named, such as `webpack://shop/src/a.ts`, if it is found; else its name. */
-export function fileOf (name: string): string {
+function fileOf (name: string): string {
   return mapped(name)?.file ?? name
 }
 

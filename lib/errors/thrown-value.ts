@@ -72,7 +72,7 @@ export function fieldsOf (error: object): Record<string, unknown> {
   return fields
 }
 
-// Instances, such as the sockets and requests of clients, say nothing of the error.
+// Instances, such as the sockets and requests of clients, do not explain the error.
 function isData (value: unknown): boolean {
   if (typeof value !== 'object' || value === null || types.isProxy(value)) return false
   if (Array.isArray(value)) return value.length > 0

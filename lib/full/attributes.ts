@@ -1,7 +1,7 @@
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
 
 /** The built-in converters, and the types of their values. */
-export interface BuiltInConverters {
+interface BuiltInConverters {
   /** A whole number that JavaScript can hold exactly. */
   int: number
   /** A date or a date and time of RFC 3339; a date alone is its midnight in UTC. */
@@ -11,7 +11,7 @@ export interface BuiltInConverters {
 }
 
 /** The names of all converters, with those of the application. */
-export type ConverterName = keyof (BuiltInConverters & FastifyParamConverters)
+type ConverterName = keyof (BuiltInConverters & FastifyParamConverters)
 
 /** How one path parameter is converted. */
 export type ParamAttribute =

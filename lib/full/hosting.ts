@@ -1,10 +1,10 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 
-export type CollectedHook = (...args: unknown[]) => unknown
+type CollectedHook = (...args: unknown[]) => unknown
 
 /** The hooks that a plugin of the ecosystem adds, by the name of the hook. */
-export type CollectedHooks = Record<string, CollectedHook[]>
+type CollectedHooks = Record<string, CollectedHook[]>
 
 type HostedPlugin<Options> = (app: FastifyInstance, options: Options, done: (error?: Error) => void) => unknown
 

@@ -7,7 +7,7 @@ import {
 } from '../http/http-errors.js'
 import { METHODS } from '../http/node-http.js'
 import { isOwnOrigin } from '../http/origin.js'
-import { connectionOf, refuse, trackResponses, type RefusedRequest } from '../http/refused-message.js'
+import { connectionOf, refuseMessage, trackResponses, type RefusedRequest } from '../http/refused-message.js'
 import type { ServerSettings } from '../options.js'
 import { messageState, setMessageState, pathOf } from '../http/request-target.js'
 
@@ -130,10 +130,10 @@ function answerMalformed (app: FastifyInstance, error: ParserError, socket: Sock
     return
   }
   const packet = refusedPart(error, socket)
-  if (current === null) return refuse(app, socket, httpErrorOf(error), null, parsedRequest(packet))
+  if (current === null) return refuseMessage(app, socket, httpErrorOf(error), null, parsedRequest(packet))
   const { method = '-', url = '/', headers: { host } } = current.req
   const { target = url } = messageState(current.req)
-  refuse(app, socket, httpErrorOf(error), current, { method, target: pathOf(target), host, packet })
+  refuseMessage(app, socket, httpErrorOf(error), current, { method, target: pathOf(target), host, packet })
 }
 
 function parsedRequest (packet: string): RefusedRequest {
@@ -179,7 +179,7 @@ export function framingProblem (message: IncomingMessage): Error | null {
 }
 
 /** Makes a message the last of its connection: those after it are refused, and its response closes the connection. */
-export function markAsLast (message: IncomingMessage): void {
+function markAsLast (message: IncomingMessage): void {
   connectionOf(message.socket).last = message
 }
 

@@ -26,7 +26,7 @@ export function percentDecoded (text: string): string | null {
 const OF_CLIENT = new RegExp('^(?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|dnt|pragma|' +
   'priority|cache-control|connection|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$', 'i')
 
-/** Whether a header differs with the client and its network: it says little of what was requested. */
+/** Whether a header depends on the client and its network, and not on what was requested. */
 export function isClientHeader (name: string): boolean {
   return OF_CLIENT.test(name)
 }

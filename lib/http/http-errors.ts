@@ -1,5 +1,5 @@
 import { attempt } from '../attempt.js'
-import { withStackLimit } from '../lifecycle/hooks.js'
+import { withStackLimit } from '../stack-limit.js'
 
 /** Makes the base of an error class with a name, a code and an HTTP status. */
 export function httpError (name: string, code: string, statusCode: number) {

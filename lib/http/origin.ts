@@ -52,7 +52,7 @@ interface OriginOptions {
 
 /** Makes the function that finds the origin of a request; it never throws. Throws itself for an invalid option. */
 export function originResolver (
-  { trustedProxies = [], trustedHosts = [] }: OriginOptions = {}
+  { trustedProxies = [], trustedHosts = [] }: OriginOptions
 ): (request: FastifyRequest) => Origin {
   const isTrusted = addressRanges(trustedProxies, 'trustedProxies (TRUSTED_PROXIES)')
   const hosts = trustedHosts.map(hostPattern)

@@ -63,7 +63,7 @@ function track (message: unknown): void {
 }
 
 /** Answers, logs and records a message, and ends the connection. `current`: its response, if it became a request. */
-export function refuse (
+export function refuseMessage (
   app: FastifyInstance,
   socket: Socket,
   error: FastifyError,

@@ -7,9 +7,14 @@ export function isRedirect (reply: FastifyReply): boolean {
   return statusCode >= 300 && statusCode < 400 && statusCode !== 304 && reply.hasHeader('location')
 }
 
+/** The values of a header of a response; empty where it is not set. */
+export function headerValues (reply: FastifyReply, name: string): string[] {
+  return [reply.getHeader(name) ?? []].flat().map(String)
+}
+
 /** Whether the own `Cache-Control` of a response keeps it from shared caches (RFC 9111, section 5.2.2). */
 export function isPrivate (reply: FastifyReply): boolean {
-  const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
+  const control = headerValues(reply, 'cache-control').join(', ')
   // `private` with a list of header names concerns these only.
   return /(?:^|,)\s*(?:no-store|private)\s*(?:,|$)/i.test(control)
 }

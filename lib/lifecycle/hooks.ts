@@ -45,24 +45,3 @@ export function isOwnHook (hook: OwnHook): boolean {
 export function listenerOf (hook: OwnHook): ListenerMark | null {
   return hook[kMark] ?? null
 }
-
-/** Makes errors whose stacks have so many calls: those without any take a third of the time of a 404 in production. */
-export function withStackLimit<T> (limit: number, make: () => T): T {
-  const { stackTraceLimit } = Error
-  // `Error` may be frozen.
-  Reflect.set(Error, 'stackTraceLimit', limit)
-  try {
-    return make()
-  } finally {
-    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
-  }
-}
-
-/** An error whose stack has the calls that led to a function, at most `limit`. */
-export function callsBefore (called: (...args: never[]) => unknown, limit: number): Error {
-  return withStackLimit(limit, () => {
-    const calls = new Error()
-    Error.captureStackTrace(calls, called)
-    return calls
-  })
-}

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Recording, type Collected } from '../recording/recording.js'
+import { Recording } from '../recording/recording.js'
 import type { PassName } from './events.js'
 
 /** The `config` of a route. */
@@ -28,7 +28,7 @@ export class RequestState {
   pass: PassName = 'main'
   /** The route that matched; null before the router listener, and where none did. */
   route: RouteMatch | null = null
-  /** Whether the application no longer sees the route: the listener that publishes it has released it. */
+  /** Whether `request.route` is null again: the listener that publishes the route has released it. */
   isRouteReleased = false
   /** Values of a request by name: see `attributesOf`. */
   attributeValues: Record<string, unknown> | null = null
@@ -37,11 +37,6 @@ export class RequestState {
   /** Whether something was raised while the request was handled. */
   get failed (): boolean {
     return this.recording.failure !== null
-  }
-
-  /** Stores data for a panel of the profile: see `Recording`. */
-  collect (name: string, data: Collected): void {
-    this.recording.collect(name, data)
   }
 }
 

@@ -61,23 +61,25 @@ declare module './request-state.js' {
   }
 }
 
-/** Adds to a stored profile what happens after the response. `recording` is undefined when it is too late. */
+/** Adds to a stored profile what happens after the response. There is no recording when it is too late. */
 interface LateRecorder {
   readonly services: Services
-  readonly recording: Recording | undefined
+  openRecording: () => Recording | undefined
   addError: (error: unknown) => void
 }
 
-/** Where work is recorded, and the services of its application. */
-export interface WorkPlace { recording: Recording, services: Services }
+/** The recording of an asynchronous context, and the services of its application. */
+export interface ContextRecording { recording: Recording, services: Services }
 
 /**
- * Where the work of an asynchronous context is recorded, by default of the current one; undefined: nowhere. After the
+ * The recording of an asynchronous context, by default of the current one; undefined: nothing is recorded. After the
  * response it is another recording, which completes the profile.
  */
-export function workOf (context: RequestContext | undefined = requestContext.getStore()): WorkPlace | undefined {
+export function recordingIn (
+  context: RequestContext | undefined = requestContext.getStore()
+): ContextRecording | undefined {
   const { request, late } = context ?? {}
-  const recording = late === undefined ? request && recordingOf(request) : late.recording
+  const recording = late === undefined ? request && recordingOf(request) : late.openRecording()
   const services = late?.services ?? (request && servicesOf(request))
   return recording === undefined || services === undefined ? undefined : { recording, services }
 }
@@ -86,14 +88,14 @@ export function workOf (context: RequestContext | undefined = requestContext.get
  * Makes the function that is called when work has ended. Where the profile was made before, `add` adds the work to what
  * completes it. Work that never ends does not keep its request in memory.
  */
-export function workEnded (
-  context: RequestContext | undefined, recording: Recording, add: (later: WorkPlace) => void
+export function onWorkEnd (
+  context: RequestContext | undefined, recording: Recording, add: (later: ContextRecording) => void
 ): () => void {
   const begun = new WeakRef(recording)
   const { work } = recording
   return () => {
     work?.sample()
-    const later = workOf(context)
+    const later = recordingIn(context)
     if (later !== undefined && later.recording !== begun.deref()) add(later)
   }
 }

@@ -6,7 +6,7 @@ import { performance } from '../clock.js'
 import {
   contextOf, knownStateOf, recordingOf, requestContext, type RequestContext
 } from '../lifecycle/request-state.js'
-import { workOf } from '../lifecycle/services.js'
+import { recordingIn } from '../lifecycle/services.js'
 import { addCalls, levelName, RequestLog, type KeptLine, type LateErrorListener } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
@@ -156,7 +156,7 @@ function logOfContext (): RequestLog | undefined {
 
 /** Undefined where the request has been over for too long. */
 function logOf (context: RequestContext): RequestLog | undefined {
-  return workOf(context)?.recording.log
+  return recordingIn(context)?.recording.log
 }
 
 /** Whether a logger is one of pino's, of a version that publishes its lines. */

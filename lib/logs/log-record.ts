@@ -3,7 +3,7 @@ import type { ListenerEvent } from '../lifecycle/events.js'
 import type { FastifyBaseLogger } from 'fastify'
 import { framesHere } from '../queries/stack.js'
 import type { Recording } from '../recording/recording.js'
-import { cutLine, fieldsOf, MAX_LINE, messageKey, parsed, type OwnLine, type PinoLine } from './pino-line.js'
+import { cutLine, lineFields, MAX_LINE, messageKey, parsed, type OwnLine, type PinoLine } from './pino-line.js'
 
 /** The levels of pino from the least to the most severe. */
 export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
@@ -22,6 +22,11 @@ export interface LogRecord {
   context: Record<string, unknown>
   /** The line of the application that wrote it, `file:line:column`, where that is certain. */
   source?: string
+}
+
+/** When a line was written, in milliseconds since its request arrived: `startedAt`, in milliseconds since the epoch. */
+export function offsetOf ({ offset, time }: Pick<LogRecord, 'offset' | 'time'>, startedAt: number): number {
+  return offset ?? Date.parse(time) - startedAt
 }
 
 /** The name of a logger's level by the numbers of its names; any other number belongs to the next lower one. */
@@ -60,7 +65,7 @@ export function isNotification ({ channel }: Pick<LogRecord, 'channel'>): boolea
 
 /**
  * Data of a log line in which the stack of each error is its last field: a truncated text has the others. DOMExceptions
- * are without their legacy number and the constants that pino finds in the prototype: their name says the same.
+ * are without their legacy number and the constants that pino finds in the prototype: their name has the same meaning.
  */
 export function stacksLast (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(stacksLast)
@@ -183,7 +188,7 @@ export class RequestLog {
   records (sourceOf: (frames: string) => string | null = () => null): LogRecord[] {
     // The message of a line may be one of its fields: lines with a message of their own have the key.
     const example = this.#lines.find(({ line }) => 'text' in line && line.message !== undefined)?.line as PinoLine
-    this.#messageKey ??= example && messageKey(fieldsOf(example), example)
+    this.#messageKey ??= example && messageKey(lineFields(example), example)
     const records = this.#lines.toSorted((a, b) => a.at - b.at).map((kept) => {
       // The page and the profile show the same line.
       if ('text' in kept.line) kept.line = parsed(kept.line, this.#messageKey)

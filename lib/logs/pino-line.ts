@@ -19,7 +19,7 @@ export interface PinoLine {
 type Fields = Record<string, unknown>
 
 /** The fields of a line; none where it is not JSON. */
-export function fieldsOf ({ text }: PinoLine): Fields | null {
+export function lineFields ({ text }: PinoLine): Fields | null {
   return attempt(() => Object(JSON.parse(text)) as Fields) ?? null
 }
 
@@ -32,7 +32,7 @@ export function messageKey (fields: Fields | null, { message }: PinoLine): strin
 /** `keyOfOthers`: the key of the message in other lines. */
 export function parsed (line: PinoLine, keyOfOthers?: string): OwnLine {
   const { text, message: given, field } = line
-  const all = fieldsOf(line)
+  const all = lineFields(line)
   if (all === null) return { channel: 'app', message: text.trimEnd(), context: {} }
   const key = (given === undefined ? keyOfOthers : messageKey(all, line)) ?? ''
   const { level: _level, time: _time, pid: _pid, hostname: _hostname, reqId: _reqId, channel, ...context } = all

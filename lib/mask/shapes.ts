@@ -1,7 +1,7 @@
 import { MASKED, NAME_FIELDS, RECEIVED, VALUE_FIELDS } from './names.js'
 
 // A shell writes an apostrophe within apostrophes as `'\''`, SQL as `''`.
-export const ARGUMENT = String.raw`(?:"(?:[^"\\]|\\[^])*"?|'(?:[^']|'(?:\\')?')*'?|[^\s"']\S*)`
+const ARGUMENT = String.raw`(?:"(?:[^"\\]|\\[^])*"?|'(?:[^']|'(?:\\')?')*'?|[^\s"']\S*)`
 
 /**
  * The format of a secret. Every pattern starts at a literal or after a look-behind and is bounded where it may fail, so
@@ -48,7 +48,7 @@ const WEBHOOKS = String.raw`hooks\.slack\.com/[a-z]{1,20}|discord(?:app)?\.com/a
   String.raw`hooks\.zapier\.com/hooks/catch|[\w-]{1,63}\.webhook\.office\.com/webhookb2`
 
 const SHAPES: readonly Shape[] = [
-  // User information of URLs (RFC 3986, section 3.2.1). A token has no password, or one that says so.
+  // User information of URLs (RFC 3986, section 3.2.1). A token has no password, or one that marks it as a token.
   ['://', /(?<=:\/\/)[^\s/?#:@"<>]{1,256}:(?:|x|x-oauth-basic|x-token-auth|api)@/gi, CREDENTIALS],
   ['://', /(:\/\/[^\s/?#:@"<>]{0,256}:)(?:[^\s/?#"<>]*|(?!\d*[/?#])[^\s@"<>]{0,256})(?=@)/g, AFTER_FIRST],
   // A name may contain `@`, as those of Azure do.

@@ -177,7 +177,7 @@ export const DESCRIBES = words(String.raw`
   description in sameSite secure priority comment help hint message \$ref`)
 /** Objects whose fields have the names of others, and texts about them. */
 export const ABOUT_FIELDS = /(?:error|message|label|hint)s$/i
-export const HASHES_PASSWORDS = /^(?:bcrypt(?:js)?|argon2)$/
+const HASHES_PASSWORDS = /^(?:bcrypt(?:js)?|argon2)$/
 
 // No secrets: names of encodings, algorithms and schemes, and short punctuation.
 export const HARMLESS = words(String.raw`
@@ -197,5 +197,5 @@ export const STATEMENT = words(`
   if for while switch catch with return typeof await throw new delete void in of case else do yield const let var
   extends default instanceof as satisfies try finally`)
 /** A line that begins or ends so belongs to the statement before it or after it. */
-export const CONTINUES = /^(?:[?:+|&.)\]]|\?\??\.?|\|\||&&|[=!]==?|=|as|satisfies|or|and)$/
-export const ENDS = /^(?:[)\]};]|\+\+|--)$/
+const CONTINUES = /^(?:[?:+|&.)\]]|\?\??\.?|\|\||&&|[=!]==?|=|as|satisfies|or|and)$/
+const ENDS = /^(?:[)\]};]|\+\+|--)$/

@@ -101,9 +101,9 @@ export interface TimelineEntry {
   ofHindsight?: boolean
   /** The stage of a listener or hook, with the pass. */
   stage?: string
-  /** The end of the class of the bar; default: `own`. */
+  /** The end of the class of the bar; default: the step, or `own`. */
   color?: string
-  /** The kind of entries, as the filter shows it; default: the label of the part. */
+  /** The kind of entries, as the filter shows it; default: the step, or the label of the part. */
   legend?: string
   /** The ids of a span of OpenTelemetry. */
   id?: unknown
@@ -185,7 +185,7 @@ export interface PartTime {
 }
 
 /** What may be searched for in a criterion that is a number. */
-export const COMPARISON = /^[<>]?=?\d{1,9}$/
+export const NUMBER_COMPARISON = /^[<>]?=?\d{1,9}$/
 
 /** A criterion of a part of Hindsight. */
 export interface Criterion<T = any> {

@@ -24,6 +24,11 @@ export function dataOf ({ collectors }: Recorded, collector: string): Data {
   return isObject(data) ? data : {}
 }
 
+/** A field of the query of a page, the last one of its name; empty if there is none. */
+export function queryField ({ query }: Pick<PanelView, 'query'>, name: string): string {
+  return String([query[name]].flat().at(-1) ?? '')
+}
+
 /** The error of a collector that failed. */
 export function failureOf (profile: Recorded, collector: string): string | undefined {
   const data = profile.collectors[collector]
@@ -122,7 +127,7 @@ export function resultsOf<R extends object> (
     .sort(byOrder)
 }
 
-/** What the parts say about a request, one sentence each. */
+/** The sentences of the parts about a request, one each. */
 export function sentencesOf (parts: readonly Part[], profile: UnfinishedProfile): string[] {
   return parts.flatMap((part) => valuesOf(part, profile, (data) => part.sentence?.(data, profile)))
     .map((sentence) => visibleLine(cut(String(sentence), MAX_TEXT)))
@@ -180,17 +185,16 @@ export function renderPanel (part: Part, profile: Profile, view: PanelView): str
 }
 
 /** An entry with what it does not give itself. */
-export type Span = TimelineEntry & Required<Pick<TimelineEntry, 'link' | 'color' | 'failed' | 'detail'>>
+export type Span = TimelineEntry & Required<Pick<TimelineEntry, 'link' | 'color' | 'legend' | 'failed' | 'detail'>>
 
 /** The entries of all parts, ordered by their start. */
 export function timelineOf (parts: readonly Part[], profile: Profile): Span[] {
-  return parts.flatMap((part) => {
-    const defaults = { link: addressOf(part.name), color: 'own', failed: false }
-    return resultsOf([part], profile, (_, data) => part.timeline?.(data, profile))
-      .map((entry): Span => ({
-        ...defaults, detail: entry.name, ...entry.step === undefined && { legend: labelOf(part) }, ...entry
-      }))
-  })
+  return parts.flatMap((part) => resultsOf([part], profile, (_, data) => part.timeline?.(data, profile))
+    .map((entry): Span => {
+      const { name: detail, step } = entry
+      const link = addressOf(part.name)
+      return { link, color: step ?? 'own', legend: step ?? labelOf(part), failed: false, detail, ...entry }
+    }))
     .filter(({ start }) => Number.isFinite(start))
     .sort((a, b) => a.start - b.start || Number(b.duration) - Number(a.duration))
 }

@@ -44,7 +44,7 @@ export function unfinishedProfile (
 /** Milliseconds from which a request is slow: its diagnostic page has the sentences of the parts. */
 const MIN_SLOW = 100
 
-/** What the parts say about a request that is about to be answered with the diagnostic page. */
+/** What the parts add to the diagnostic page of a request that is about to be sent. */
 export function factsOfParts (request: FastifyRequest, reply: FastifyReply): FactsOfParts {
   // Failures that no profile is kept of have no data.
   if (!recordingOf(request).isRecording) return { hints: [], sentences: [] }
@@ -58,7 +58,7 @@ export function factsOfParts (request: FastifyRequest, reply: FastifyReply): Fac
   return {
     hints: hintsOf(parts, profile).map((hint) => redacted(hint, redact)),
     sentences: sentences.map(redact),
-    // The mask of the application does not know the path of this request.
+    // The mask of the application does not hide the path parameters of this request.
     request: { route: name, ...maskOf(request).value({ params, query, body: sentBody ?? undefined }) as object }
   }
 }

@@ -110,9 +110,9 @@ export function endQuery (query: Query | null | undefined, { rows, error, durati
 }
 
 /** The query has its connection, for which it waited since it began. */
-export function endWait (query: Query, since = query.startedAt): void {
+export function endWait (query: Query): void {
   const now = performance.now()
-  query.wait = now - since
+  query.wait = now - query.startedAt
   query.startedAt = now
 }
 

@@ -3,9 +3,9 @@ import { declaredPlace } from '../errors/declared-place.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
 import { interceptHooks, isOwnHook, isPromise, ownHook } from '../lifecycle/hooks.js'
+import type { LastHook } from '../lifecycle/last-hook.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { LastHook } from './handler-time.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -100,7 +100,7 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
 
 /** A hook as its events name it. Its place is found when a profile is built: the files of a stack are read for that. */
 function describe (stage: HookStage, name: string, addedAt: Error, pluginName: string): RecordedFunction {
-  const place = () => placeOf(addedAt, pluginName)
+  const place = () => hookOrigin(addedAt, pluginName)
   return {
     stage,
     index: -1,
@@ -132,7 +132,7 @@ function recordRaised (request: FastifyRequest, stage: string, listener: string,
  * The package of the file that added a hook, else the plugin; and where it was added, as `file:line`. `pluginName` is
  * that of the instance at this time.
  */
-export function placeOf (addedAt: Error, pluginName: string): { plugin?: string, source?: string } {
+export function hookOrigin (addedAt: Error, pluginName: string): { plugin?: string, source?: string } {
   const place = declaredPlace(addedAt)
   // The first name is that of the encapsulated plugin; each plugin that is not encapsulated adds one when it is loaded.
   const name = place?.package ?? nameOfPlugin(pluginName.split(' -> ').at(place?.isLoading === true ? -1 : 0))

@@ -83,7 +83,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     logs: logsOf(recording, mask, maxBytes),
     events,
     collectors,
-    ...(parent !== undefined && parent !== '' && { parent, ...(isFollow === true && { followOf: parent }) }),
+    ...(parent !== undefined && { parent, ...(isFollow === true && { followOf: parent }) }),
     ...(replayOf !== undefined && { replayOf })
   }
 }
@@ -93,18 +93,29 @@ function errorsOf (
   request: FastifyRequest, masked: (error: unknown) => FlattenedException[]
 ): { exceptions: FlattenedException[], otherErrors: unknown[] } {
   const { ending, failure, raised, routeError, otherErrors } = recordingOf(request)
+  // An upload that its client breaks off is an error of the parser, too.
+  if (failure !== null && ending?.kind === 'gone' && isConnectionError(raised)) {
+    return { exceptions: masked(ending.error), otherErrors: [raised, ...otherErrors] }
+  }
   const ended = ending !== undefined && 'error' in ending ? [ending.error] : []
   // Where the application has raised an error before, its connection was closed for that one.
   const follows = ended.some((error) => error instanceof NoResponseError || isHeadersSent(error))
-  const all = follows ? [...otherErrors, ...ended] : [...ended, ...otherErrors]
-  // An upload that its client breaks off is an error of the parser, too.
-  const isResult = ending?.kind === 'gone' && isConnectionError(raised)
-  if (failure !== null && isResult) return { exceptions: masked(ending.error), otherErrors: [raised, ...otherErrors] }
-  const chain = new Set<unknown>()
-  for (let one = raised; !chain.has(one) && chain.size < MAX_CAUSES; one = read(one, 'cause') ?? raised) chain.add(one)
-  const others = [...new Set(all)].filter((other) => failure === null || !chain.has(other))
-  if (failure !== null || routeError !== null) return { exceptions: exceptionsOf(request), otherErrors: others }
+  const others = [...new Set(follows ? [...otherErrors, ...ended] : [...ended, ...otherErrors])]
+  if (failure !== null) {
+    const listed = causesOf(raised)
+    return { exceptions: exceptionsOf(request), otherErrors: others.filter((other) => !listed.has(other)) }
+  }
+  if (routeError !== null) return { exceptions: exceptionsOf(request), otherErrors: others }
   return { exceptions: others.length > 0 ? masked(others[0]) : [], otherErrors: others.slice(1) }
+}
+
+/** An error and its causes, which its page lists. */
+function causesOf (raised: unknown): ReadonlySet<unknown> {
+  const causes = new Set<unknown>()
+  for (let one = raised; !causes.has(one) && causes.size < MAX_CAUSES; one = read(one, 'cause') ?? raised) {
+    causes.add(one)
+  }
+  return causes
 }
 
 // Masking is slower than parsing: lines for which there is no space are not masked.

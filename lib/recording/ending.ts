@@ -7,8 +7,8 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { read } from '../errors/thrown-value.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
-import { withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf } from '../lifecycle/request-state.js'
+import { withStackLimit } from '../stack-limit.js'
 
 /**
  * How the response of a request ended. `begun`: whether its status and headers had been sent.
@@ -32,12 +32,6 @@ declare module './recording.js' {
   }
 }
 
-/** What was observed of a response until its connection was closed. */
-interface Facts {
-  /** The error of the body, where it is a stream that failed, or of the response itself. */
-  error?: unknown
-}
-
 /**
  * Whether a connection was idle for longer than the server permits, when Node.js closes it. One listener serves all
  * requests of a connection: a client may send many at once.
@@ -58,7 +52,8 @@ export function watchEnding (
   request: FastifyRequest, reply: FastifyReply, onEnd: (ending: Ending) => void
 ): (payload: unknown) => void {
   const { raw } = reply
-  const facts: Facts = {}
+  /** The error of the body, where it is a stream that failed, or of the response itself. */
+  let sendError: unknown
   let isOver = false
   const end = (ending: Ending): void => {
     if (isOver) return
@@ -76,8 +71,8 @@ export function watchEnding (
   // With HTTP/2, `finish` is also emitted for a response that was cut off.
   raw.once('finish', () => { if (raw.writableEnded) end({ kind: 'sent', begun: true }) })
   // The calls of this event are those of Node.js and Hindsight: they have no reason for its errors.
-  raw.once('close', () => { if (!isOver) end(withStackLimit(0, () => endingOf(request, reply, facts))) })
-  const noteError = (error: unknown): void => { facts.error ??= error }
+  raw.once('close', () => { if (!isOver) end(withStackLimit(0, () => endingOf(request, reply, sendError))) })
+  const noteError = (error: unknown): void => { sendError ??= error }
   raw.once(errorMonitor, noteError)
   // Before the headers, Fastify sends an error instead.
   return (payload) => {
@@ -102,13 +97,13 @@ function sentStatus ({ raw, request }: FastifyReply): number {
   return Number(sent ?? ofMessage ?? statusCode)
 }
 
-function endingOf (request: FastifyRequest, reply: FastifyReply, { error }: Facts): Ending {
+function endingOf (request: FastifyRequest, reply: FastifyReply, sendError: unknown): Ending {
   const { raw } = reply
   const socket = socketOf(request)
   const begun = raw.headersSent
   if (isUpgraded(request, reply)) return { kind: 'upgraded', begun: false }
   const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error })
-  const cause = error ?? raw.errored ?? streamOf(request)?.errored
+  const cause = sendError ?? raw.errored ?? streamOf(request)?.errored
   if (cause != null && !isConnectionError(cause)) return failed(cause)
   if (socket !== null && timedOut.get(socket) === true) {
     return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))

@@ -3,11 +3,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { declaredPlace } from '../errors/declared-place.js'
 import { isError } from '../errors/thrown-value.js'
-import { callsBefore, ownHook, withStackLimit } from '../lifecycle/hooks.js'
+import { ownHook } from '../lifecycle/hooks.js'
+import { LastHook } from '../lifecycle/last-hook.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { explainNoMatch } from '../routing/route-error.js'
 import type {} from '../routing/route-table.js'
+import { callsBefore, withStackLimit } from '../stack-limit.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -20,46 +22,10 @@ declare module './recording.js' {
   }
 }
 
-type LastHookName = 'preValidation' | 'preHandler' | 'preSerialization' | 'onSend'
-
 /** Calls of a stack that are kept. */
 const MAX_CALLS = 50
 /** For each response: it is read only where a second one is sent. */
 const MAX_SENT = 20
-
-/** Makes one copy of a hook; `isLast` is true for the copy after which no further hook of the instance runs. */
-type MakeHook = (isLast: (request: FastifyRequest) => boolean) => (...args: never[]) => unknown
-
-/**
- * A hook that acts after the hooks of its name that the application adds, now or later: it is added again after each of
- * them, and only the last copy in the scope of a request acts. Hooks of a route come after it.
- */
-export class LastHook {
-  readonly #name: LastHookName
-  readonly #make: MakeHook
-  /** In the order in which Fastify runs them. */
-  readonly #copies: Array<{ instance: FastifyInstance, hook: object }> = []
-
-  constructor (name: LastHookName, make: MakeHook) {
-    this.#name = name
-    this.#make = make
-  }
-
-  /** Adds a copy to an instance. */
-  addTo (instance: FastifyInstance): void {
-    const isLast = (request: FastifyRequest): boolean => this.#lastIn(stateOf(request).scope ?? request.server) === hook
-    const hook: object = ownHook(this.#make(isLast))
-    instance.addHook(this.#name as 'onSend', hook as never)
-    // Fastify adds hooks in the order of its queue, which is not that of the calls.
-    instance.after(() => { this.#copies.push({ instance, hook }) })
-  }
-
-  // The scope of an instance has the hooks of the instances around it, those that were added later included.
-  #lastIn (scope: FastifyInstance): object | undefined {
-    const isPrototypeOf = Object.prototype.isPrototypeOf
-    return this.#copies.findLast(({ instance }) => instance === scope || isPrototypeOf.call(instance, scope))?.hook
-  }
-}
 
 type Sent = (error: null, payload: unknown) => void
 

@@ -67,8 +67,8 @@ export class LateRecording {
     this.#amend((profile) => withError(profile, chain))
   }
 
-  /** The recording that the next change of the profile is made of; undefined when that is too late. */
-  get recording (): Recording | undefined {
+  /** The recording that the next change of the profile is made of; begins one. Undefined when that is too late. */
+  openRecording (): Recording | undefined {
     if (this.#isOver()) return undefined
     if (this.#batch === null) {
       this.#batch = this.#empty.afterResponse()

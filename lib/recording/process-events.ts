@@ -3,7 +3,7 @@ import { attempt } from '../attempt.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import { textOfStack } from '../errors/stack-frame.js'
 import { recordingOf, requestContext } from '../lifecycle/request-state.js'
-import { servicesOf, workOf, type Mode } from '../lifecycle/services.js'
+import { servicesOf, recordingIn, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
 import type { LogLevel, RequestLog } from '../logs/log-record.js'
 import { inspected } from '../view/json.js'
@@ -17,21 +17,15 @@ declare module './recording.js' {
   }
 }
 
-/** Captures the log, process events and outgoing calls of each recorded request, until the application is closed. */
+/** Captures the log and the process events of each recorded request, until the application is closed. */
 export function openLogs (app: FastifyInstance) {
-  const { mode, originOf, parts, recording: setting } = app.hindsight
+  const { closing, mode, originOf } = app.hindsight
   const capture = new LogCapture(app, () => {
-    const work = workOf()
-    return work?.services === app.hindsight && work.recording.isRecording ? work.recording.log : undefined
+    const current = recordingIn()
+    return current?.services === app.hindsight && current.recording.isRecording ? current.recording.log : undefined
   }, addLateError)
   const unwatch = watchRejections(mode)
-  // Otherwise no request has an asynchronous context of its own.
-  const ends = setting === 'always' ? parts.flatMap((part) => part.start?.(app) ?? []) : []
-  app.hindsight.closing.push(() => {
-    unwatch()
-    for (const end of ends) end()
-    capture.close()
-  })
+  closing.push(unwatch, () => capture.close())
 
   return {
     hasPinoLogger: capture.hasPinoLogger,
@@ -109,7 +103,7 @@ function onWarning (warning: Error): void {
 }
 
 function note (level: LogLevel, message: string, stack: string | undefined): void {
-  const { isRecording = false, log } = workOf()?.recording ?? {}
+  const { isRecording = false, log } = recordingIn()?.recording ?? {}
   if (isRecording) log?.note(level, { channel: 'process', message, context: { stack } })
 }
 

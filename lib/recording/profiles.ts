@@ -25,7 +25,7 @@ declare module './recording.js' {
     /** Whether its profile was queued, and spans were created from it. */
     isQueued?: boolean
     /** The token of the request that caused this one, where that is known. */
-    parent?: string
+    parent?: string | undefined
     /** Whether the parent is a redirect that was followed. */
     isFollow?: boolean
     /** The data of the application's collectors: they run once, however often the profile is written. */
@@ -87,9 +87,9 @@ export function openProfiles (
     const isFirst = recording.isQueued !== true
     recording.isQueued = true
     recording.timing.endedAt ||= performance.now()
-    if (!recording.parent) {
+    if (recording.parent === undefined) {
       recording.parent = redirects.take(request)
-      recording.isFollow = recording.parent !== ''
+      recording.isFollow = recording.parent !== undefined
     }
     // Headers that are set later are not sent.
     recording.sentHeaders ??= sentHeadersOf(reply)
@@ -199,11 +199,11 @@ class Redirects {
     this.#kept.set(keyOf(request, location), token)
   }
 
-  /** Removes the redirect to this request and returns its token; empty where there is none. */
-  take (request: FastifyRequest): string {
-    if (this.#kept.size === 0) return ''
+  /** Removes the redirect to this request and returns its token; undefined where there is none. */
+  take (request: FastifyRequest): string | undefined {
+    if (this.#kept.size === 0) return undefined
     const key = keyOf(request)
-    const token = this.#kept.get(key) ?? ''
+    const token = this.#kept.get(key)
     this.#kept.delete(key)
     return token
   }

@@ -8,7 +8,6 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/request-target.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { read } from '../errors/thrown-value.js'
-import { callsBefore } from '../lifecycle/hooks.js'
 import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
@@ -20,6 +19,7 @@ import { waitingOf } from '../parts/waiting/collector.js'
 import { releaseWaits } from '../parts/waiting/trace.js'
 import { COMPARE, recordUnserializable } from '../parts/wire/collector.js'
 import { routeErrorOf } from '../routing/route-error.js'
+import { callsBefore } from '../stack-limit.js'
 import type { Profile } from '../store/profile.js'
 import { isHeadersSent, watchEnding, type Ending } from './ending.js'
 import { alreadySent, endHandler, setCurrentCode } from './handler-time.js'
@@ -54,9 +54,11 @@ export type Recorder = ReturnType<typeof createRecorder>
 
 /** `settings`: null where no request is profiled; then failures are recorded for their diagnostic pages only. */
 export function createRecorder (app: FastifyInstance, settings: ProfilerSettings | null, options: object) {
-  const { base, debug, mode, recording: setting, warn } = app.hindsight
+  const { base, closing, debug, mode, parts, recording: setting, warn } = app.hindsight
   const profiles = settings === null ? null : openProfiles(app, settings, options, complete)
   const logs = openLogs(app)
+  // Otherwise no request has an asynchronous context of its own.
+  if (setting === 'always') closing.push(...parts.flatMap((part) => part.start?.(app) ?? []))
   /** The recorded requests whose responses have not ended, in the order of their arrival. */
   const open = new Set<FastifyRequest>()
 
@@ -197,7 +199,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (parent === undefined || parent.raw === request.raw) return
     // Work that a request has started may continue in its context when the request is over.
     const isOver = recordingOf(parent).reply?.raw.writableEnded !== false
-    if (!isOver && servicesOf(parent) === app.hindsight) recording.parent = profiles?.tokenOf(parent) ?? ''
+    if (!isOver && servicesOf(parent) === app.hindsight) recording.parent = profiles?.tokenOf(parent) ?? undefined
   }
 
   const old = (): ReturnType<typeof oldRequests> => oldRequests(open, profiles?.tokenOf ?? (() => null))

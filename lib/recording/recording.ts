@@ -3,9 +3,6 @@ import { performance } from '../clock.js'
 import type { Headers } from '../lifecycle/header-values.js'
 import type { EventRecorder } from '../lifecycle/event-recorder.js'
 
-/** Data for a panel of the profile, or a function that makes it, which is called when the profile is built. */
-export type Collected = unknown | (() => unknown)
-
 const MAX_OTHER_ERRORS = 25
 
 /** When parts of a request began or ended: milliseconds on the clock of `performance.now()`; 0: not yet, or never. */
@@ -73,8 +70,8 @@ export class Recording {
   sentHeaders: Headers | null = null
   /** The events of the request, and the changes of headers; null where they are not recorded. */
   events: EventRecorder | null = null
-  /** The data of panels by their names. */
-  readonly collected: Record<string, Collected> = {}
+  /** The data of panels by their names, or functions that make them: see `collect`. */
+  readonly collected: Record<string, unknown> = {}
   /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */
   controller: { name: string, source: string | null } | null = null
 
@@ -129,7 +126,7 @@ export class Recording {
   }
 
   /** Stores data for a panel of the profile. A function is called when the profile is built. */
-  collect (name: string, data: Collected): void {
+  collect (name: string, data: unknown): void {
     if (this.isRecording) this.collected[name] = data
   }
 }

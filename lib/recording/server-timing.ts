@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
+import { headerValues } from '../http/responses.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 
 /**
@@ -18,6 +19,6 @@ export function addServerTiming (request: FastifyRequest, reply: FastifyReply): 
   }
   const metrics = Array.from(times, ([name, duration]) => `${name};dur=${Math.round(duration * 1000) / 1000}`)
   // A route may have set metrics of its own.
-  const own = [reply.getHeader('server-timing') ?? []].flat().map(String)
+  const own = headerValues(reply, 'server-timing')
   reply.header('server-timing', [...own, ...metrics].join(', '))
 }

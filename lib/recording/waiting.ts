@@ -5,7 +5,7 @@ import { targetOf } from '../http/request-target.js'
 import { isEndless, isUpgraded } from '../http/responses.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { sentencesOf, waitingOf, type Waiting } from '../parts/waiting/collector.js'
+import { waitingSentences, waitingOf, type Waiting } from '../parts/waiting/collector.js'
 import type { ProfileSummary } from '../store/profile.js'
 
 /** A request whose response has not ended, masked; `duration` is that until now. */
@@ -50,6 +50,6 @@ export function waitingRequest ({ token, request, reply }: OldRequest): WaitingR
     route: stateOf(request).route?.name ?? null,
     duration,
     ...waiting,
-    sentences: sentencesOf(waiting, duration)
+    sentences: waitingSentences(waiting, duration)
   }
 }

@@ -5,9 +5,9 @@ import {
 } from '../http/http-errors.js'
 import { absoluteUrl, type Origin } from '../http/origin.js'
 import { isRetrieval, pathnameOf, targetOf } from '../http/request-target.js'
-import { withStackLimit } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { withStackLimit } from '../stack-limit.js'
 
 declare module '../recording/recording.js' {
   interface Recording {

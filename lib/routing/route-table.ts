@@ -23,7 +23,7 @@ export interface DeclaredRoute {
   /** The names of the route's own hooks. */
   hooks: readonly string[]
   /** Where it was declared. */
-  instance?: FastifyInstance | undefined
+  instance: FastifyInstance
   /** What it was declared with. */
   options: Readonly<Partial<Record<typeof ALL_HOOKS[number] | 'schema', unknown>>> & { errorHandler?: object }
 }
@@ -62,6 +62,11 @@ export function routeName ({ config, method, url }: RouteOptions): string {
   return typeof name === 'string' ? name : `${[method].flat().join('|')} ${url}`
 }
 
+/** The options of the router, which Fastify also takes at the top level. */
+export function routerOptionsOf ({ initialConfig }: FastifyInstance): Readonly<Record<string, unknown>> {
+  return { ...initialConfig, ...(initialConfig as { routerOptions?: object }).routerOptions }
+}
+
 /** The routes of an application, in a router of our own: why no route matched is not available from Fastify's. */
 export class RouteTable {
   readonly #routerOptions
@@ -81,8 +86,7 @@ export class RouteTable {
   #order = 0
 
   constructor (app: FastifyInstance) {
-    const config = app.initialConfig as unknown as Record<string, unknown>
-    const options = { ...config, ...config.routerOptions as object } as Record<string, unknown>
+    const options = routerOptionsOf(app)
     this.#routerOptions = {
       caseSensitive: options.caseSensitive !== false,
       ignoreTrailingSlash: options.ignoreTrailingSlash === true,
@@ -92,7 +96,7 @@ export class RouteTable {
   }
 
   /** Adds a route; to be called by an `onRoute` hook. `debug`: with the stack of its declaration. */
-  add (route: AddedRoute, debug: boolean, instance?: FastifyInstance): void {
+  add (route: AddedRoute, debug: boolean, instance: FastifyInstance): void {
     const methods = ([] as string[]).concat(route.method as string | string[])
     const { url } = route
     const constraints = route.constraints ?? {}
@@ -157,7 +161,7 @@ export class RouteTable {
   /** The hooks of a route in order; those that it declares itself have no `addedAt`. */
   hooksOf ({ instance, options }: DeclaredRoute): Array<Pick<InstanceHook, 'stage' | 'name'> & Partial<InstanceHook>> {
     return ALL_HOOKS.flatMap((stage) => [
-      ...this.hooks.filter((hook) => hook.stage === stage && instance !== undefined &&
+      ...this.hooks.filter((hook) => hook.stage === stage &&
         (hook.instance === instance || Object.prototype.isPrototypeOf.call(hook.instance, instance))),
       ...[options[stage] ?? []].flat().map((hook) => ({ stage, name: (hook as { name?: string }).name ?? '' }))
     ])

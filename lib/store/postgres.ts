@@ -1,4 +1,4 @@
-import { withoutNul, type Query, type Row, type SqlDatabase } from './sql.js'
+import { withoutNul, type SqlQuery, type Row, type SqlDatabase } from './sql.js'
 import { StorageClosedError, StorageUnusableError } from './storage.js'
 import { createTables, openPool, withClient } from '../postgres.js'
 import { readText } from '../require.js'
@@ -35,7 +35,7 @@ export class PostgresDatabase implements SqlDatabase {
 
   close = async (): Promise<void> => await (this.#closing ??= this.#pool.end())
 
-  async read<T> (work: (query: Query) => Promise<T>): Promise<T> {
+  async read<T> (work: (query: SqlQuery) => Promise<T>): Promise<T> {
     for (let isRepaired = false; ; isRepaired = true) {
       if (this.#closing !== null) throw new StorageClosedError(this.place)
       try {
@@ -56,7 +56,7 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
-  async write<T> (work: (query: Query) => Promise<T>): Promise<T> {
+  async write<T> (work: (query: SqlQuery) => Promise<T>): Promise<T> {
     return await this.read(async (query) => {
       await query('begin')
       await query('select pg_advisory_xact_lock(?)', [WRITE_LOCK])

@@ -10,7 +10,7 @@ import type { ProfileRecord } from './summary.js'
 export type Value = string | number | null
 export type Row = Record<string, Value>
 /** Runs a statement whose parameters are written as `?`. */
-export type Query = (sql: string, values?: readonly Value[]) => Awaitable<Row[]>
+export type SqlQuery = (sql: string, values?: readonly Value[]) => Awaitable<Row[]>
 
 /** A database with the tables `profiles`, `profile_totals` and `form_secret`, and the parts of its SQL that differ. */
 export interface SqlDatabase {
@@ -25,9 +25,9 @@ export interface SqlDatabase {
   readonly numberIn: (column: string, text: string) => string
   /** Profiles that one statement stores. */
   readonly rowsPerInsert: number
-  read: <T>(work: (query: Query) => Promise<T>) => Promise<T>
+  read: <T>(work: (query: SqlQuery) => Promise<T>) => Promise<T>
   /** Works in one transaction; all that write to the store do so one after the other. */
-  write: <T>(work: (query: Query) => Promise<T>) => Promise<T>
+  write: <T>(work: (query: SqlQuery) => Promise<T>) => Promise<T>
   close: () => Promise<void>
 }
 
@@ -140,7 +140,7 @@ export class SqlStorage implements ProfileStorage {
   }
 
   /** Changes a stored profile, which keeps its place; false: there is none. */
-  async #update (query: Query, { token, ...row }: StoredRow): Promise<boolean> {
+  async #update (query: SqlQuery, { token, ...row }: StoredRow): Promise<boolean> {
     // The totals are counted where `pinned` is set.
     const columns = [...Object.keys(row).map((column) => `${column} = ?`), 'pinned = pinned'].join()
     const sql = `update ${this.#profiles} set ${columns} where token = ? and time = ? returning token`
@@ -148,7 +148,7 @@ export class SqlStorage implements ProfileStorage {
   }
 
   /** Stores profiles in place of those with the same tokens, but for pinned ones of another time. */
-  async #insert (query: Query, rows: readonly StoredRow[]): Promise<void> {
+  async #insert (query: SqlQuery, rows: readonly StoredRow[]): Promise<void> {
     const [first] = rows
     if (first === undefined) return
     const tokens = rows.map(({ token }) => token)
@@ -166,7 +166,7 @@ export class SqlStorage implements ProfileStorage {
   }
 
   /** Removes the oldest profiles above the bounds; the rest of very many with the next call. */
-  async #evict (query: Query): Promise<void> {
+  async #evict (query: SqlQuery): Promise<void> {
     const totals = totalsOf(await query(this.#totals))
     for (let step = 0; step < MAX_STEPS; step++) {
       const group = groupToEvict(totals, this.#bounds)
@@ -209,7 +209,7 @@ export class SqlStorage implements ProfileStorage {
     return { conditions, values }
   }
 
-  async #head (query: Query): Promise<number> {
+  async #head (query: SqlQuery): Promise<number> {
     const [row] = await query(`select max(seq) as head from ${this.#profiles}`)
     return Number(row?.head ?? 0)
   }

@@ -1,9 +1,9 @@
 import { isBuiltin } from 'node:module'
 import { resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { extension, place } from '../require.js'
+import { extension, modulePlace } from '../require.js'
 import { StorageClosedError, StorageUnusableError, type ProfileStorage, type StorageBounds } from './storage.js'
-import type { Call, Reply } from './sqlite/worker.js'
+import type { StoreCall, Reply } from './sqlite/worker.js'
 
 type Methods = Required<ProfileStorage>
 
@@ -36,12 +36,12 @@ class DatabaseThread {
     await this.call({ path, mayReplace, bounds: {}, method: 'close', args: [] })
   }
 
-  async call (call: Omit<Call, 'id'>): Promise<unknown> {
+  async call (call: Omit<StoreCall, 'id'>): Promise<unknown> {
     return await new Promise((resolve, reject) => {
       this.#worker ??= this.#start()
       const id = ++this.#lastId
       // First: this throws where arguments cannot be cloned.
-      this.#worker.postMessage({ ...call, id } satisfies Call)
+      this.#worker.postMessage({ ...call, id } satisfies StoreCall)
       this.#posted++
       // A process with nothing else to do waits for the answer.
       this.#worker.ref()
@@ -68,7 +68,7 @@ class DatabaseThread {
   #start (): Worker {
     this.#posted = 0
     this.#answered = new Int32Array(new SharedArrayBuffer(8))
-    const started = new Worker(new URL('./store/sqlite/worker-entry.js', place), {
+    const started = new Worker(new URL('./store/sqlite/worker-entry.js', modulePlace), {
       name: 'hindsight-storage',
       workerData: { worker: `./worker${extension}`, answered: this.#answered },
       // Without the options and preloads of the application.
@@ -94,7 +94,7 @@ class DatabaseThread {
     else pending?.reject(Object.assign(new Error(reply.error.message), reply.error))
   }
 
-  #firstOf ({ path, mayReplace }: Pick<Call, 'path' | 'mayReplace'>): SqliteStorage | undefined {
+  #firstOf ({ path, mayReplace }: Pick<StoreCall, 'path' | 'mayReplace'>): SqliteStorage | undefined {
     return [...this.stores].find((store) => store.path === path && store.mayReplace === mayReplace)
   }
 
@@ -151,12 +151,12 @@ export class SqliteStorage implements ProfileStorage {
   close = async (): Promise<void> => await (this.#closing ??= databaseThread.remove(this))
   settle = (timeout: number): void => databaseThread.settle(timeout)
 
-  #method<Name extends Call['method']> (name: Name) {
+  #method<Name extends StoreCall['method']> (name: Name) {
     return async (...args: Parameters<Methods[Name]>): Promise<Awaited<ReturnType<Methods[Name]>>> =>
       await this.#call(name, ...args) as never
   }
 
-  async #call (method: Call['method'], ...args: unknown[]): Promise<unknown> {
+  async #call (method: StoreCall['method'], ...args: unknown[]): Promise<unknown> {
     const { path, mayReplace } = this
     if (this.#closing !== null) throw new StorageClosedError(path)
     if (!this.#isInMemory) {

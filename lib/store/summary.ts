@@ -50,7 +50,7 @@ function isUnasked ({ status, route, url }: Profile): boolean {
 }
 
 /** The part of a profile that lists show. */
-export function summarize (profile: Profile, pinned = false): ProfileSummary {
+export function summarize (profile: Profile): ProfileSummary {
   const { token, time, method, url, status, ip, duration, route, parent = null, logs } = profile
   const cause = mainCause(profile)
   return {
@@ -67,7 +67,7 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
     exception: cause === null ? null : lineOf(`${cause.name}: ${cause.message}`),
     warnings: logs.filter(isWarningOrWorse).length,
     parent,
-    pinned
+    pinned: false
   }
 }
 
@@ -77,7 +77,7 @@ export function recordOf (profile: Profile): ProfileRecord {
 }
 
 /** A profile as an engine receives it, with the values of the parts of its application. */
-export function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
+function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   const found: Array<[name: string, lines: string[]]> = []
   for (const part of parts) {
     if (part.search === undefined) continue

@@ -121,13 +121,13 @@ export function scrollable (label: string, content: string): string {
 
 /** A place in source (`file:line`), relative to the working directory, as a link if there is an editor. */
 export function place (source: string, editor: EditorLink | null): string {
-  const { shown, href } = placeOf(source, editor)
+  const { shown, href } = placeLink(source, editor)
   if (href === null) return html`<code title="${source}">${shown}</code>`
   return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
 }
 
 /** A place in source as text, and the URL that opens it in the editor. */
-export function placeOf (source: string, editor: EditorLink | null): { shown: string, href: string | null } {
+export function placeLink (source: string, editor: EditorLink | null): { shown: string, href: string | null } {
   const [, file = source, line = '1'] = /^(.*):(\d+)$/.exec(source) ?? []
   // A bundler may have named it, such as `webpack://shop/src/a.ts`.
   const near = isAbsolute(file) ? relative(process.cwd(), file) : ''

@@ -5,7 +5,6 @@ copyResult.setAttribute('role', 'status')
 document.body.append(copyResult)
 
 /** Makes a button that copies a text; `textOf` returns it, or a promise of it. */
-// eslint-disable-next-line no-unused-vars -- the script of the page, which follows this one, calls it
 function copyButton (label, textOf) {
   const button = document.createElement('button')
   button.type = 'button'
@@ -23,4 +22,8 @@ function copyButton (label, textOf) {
     setTimeout(function () { button.textContent = label }, 2000)
   })
   return button
+}
+
+for (const source of document.querySelectorAll('[data-copy]:not(a)')) {
+  source.before(copyButton(source.dataset.copy, () => source.textContent))
 }

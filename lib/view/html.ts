@@ -1,7 +1,7 @@
 import { visible } from './visible.js'
 
 /** A value in a template: text, a number, nothing, or, after a `!`, markup. */
-export type Fragment = string | number | null | undefined | readonly string[]
+type Fragment = string | number | null | undefined | readonly string[]
 
 /**
  * Escapes a text for HTML and replaces its control and bidirectional characters by visible ones. The non-ASCII signs of

@@ -134,7 +134,7 @@ async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<Fa
 }
 
 async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { cpuProfileOf, readCpuRecord, refusalOf } = await import('../../lib/parts/cpu/index.js')
+  const { cpuProfileOf, readCpuRecord, cpuRefusal: refusalOf } = await import('../../lib/parts/cpu/record.js')
   const { visibleJson } = await import('../../lib/view/json.js')
   const { token, collectors: { cpu } } = await profileOf(request)
   const record = readCpuRecord(cpu)

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { replayContext } from '../../lib/lifecycle/request-state.js'
-import { CPU_HEADER } from '../../lib/parts/cpu/index.js'
+import { CPU_HEADER } from '../../lib/parts/cpu/record.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
@@ -44,7 +44,7 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
 }
 
 /**
- * Sends the request of a profile as the fields change it. Undefined: a page was sent that asks for what is missing;
+ * Sends the request of a profile as the fields change it. Undefined: the form was sent again, with what is missing;
  * clients that want JSON receive an error.
  */
 export async function sendEdited (

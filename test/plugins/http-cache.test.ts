@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { entityTag, evaluate, type Outcome, type Validators } from '../../plugins/http-cache.js'
+import { entityTag, evaluate, type CacheOutcome, type Validators } from '../../plugins/http-cache.js'
 import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
 
 declare module 'fastify' {
@@ -419,7 +419,7 @@ const WEAK: Validators = { etag: 'W/"xyzzy"', lastModified: CHANGED_AT }
 const TAG_ONLY: Validators = { etag: '"xyzzy"', lastModified: null }
 const DATE_ONLY: Validators = { etag: null, lastModified: CHANGED_AT }
 
-type Precondition = [name: string, headers: Record<string, string>, validators: Validators, outcome: Outcome]
+type Precondition = [name: string, headers: Record<string, string>, validators: Validators, outcome: CacheOutcome]
 
 const preconditions: Precondition[] = [
   ['no precondition', {}, STRONG, 'unconditional'],

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import t from 'tap'
-import type { CpuRecord } from '../../lib/parts/cpu/index.js'
+import type { CpuRecord } from '../../lib/parts/cpu/record.js'
 import type { Profile } from '../../lib/store/profile.js'
 import { link, pack, unpack } from '../support/packed.js'
 

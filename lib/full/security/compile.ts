@@ -39,7 +39,7 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
       const context = state.security = new SecurityContext(policy, request, firewall, path)
       if (debug) {
         state.accessRecord = () => mask.value(context.record) as SecurityRecord
-        state.collect('security', state.accessRecord)
+        state.recording.collect('security', state.accessRecord)
       }
       return context
     },

@@ -96,13 +96,13 @@ function describe ({ error, ...evaluated }: NonNullable<SecurityContext['express
 export type SecurityRecord = SecurityContext['record']
 
 /** The context of a request; null before its firewall, and after the response. */
-export function contextOf (request: FastifyRequest): SecurityContext | null {
+export function securityContextOf (request: FastifyRequest): SecurityContext | null {
   return stateOf(request).security ?? null
 }
 
 /** The user of a request, for code that makes the response depend on it. */
 export function userOf (request: FastifyRequest): User | null {
-  const context = contextOf(request)
+  const context = securityContextOf(request)
   if (context?.sessionRead === true) stateOf(request).sessionUsed = true
   return context?.user ?? null
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ownHook } from '../../lifecycle/hooks.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Firewall } from './firewall.js'
-import { contextOf } from './context.js'
+import { securityContextOf } from './context.js'
 import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'
 import { isLocalPath, isNavigation, locationOf, withChallenges } from './guard.js'
 import {
@@ -47,7 +47,7 @@ async function logIn (
   const { name } = firewall
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
   const { _username: username, _password: password } = fieldsOf(request.body)
-  const context = contextOf(request)
+  const context = securityContextOf(request)
   try {
     if (login.csrf) checkCsrfToken(request, `login:${name}`, tokenOf(request))
     if (typeof username !== 'string' || typeof password !== 'string' || firewall.verify === null) {
@@ -89,7 +89,7 @@ async function logOut (
 
 /** The URL of the form, its CSRF token, and the last failure, once. Throws if the firewall has no login. */
 export function loginForm (request: FastifyRequest) {
-  const firewall = contextOf(request)?.firewall
+  const firewall = securityContextOf(request)?.firewall
   if (!firewall?.login) throw new Error('request.loginForm(): no firewall with a login protects this path')
   const { name, login: { loginPath, csrf } } = firewall
   const { failure = null } = readLogin(request, firewall)
@@ -99,7 +99,7 @@ export function loginForm (request: FastifyRequest) {
 
 /** The path that ends the session, with a CSRF token if the firewall requires one; null without a logout. */
 export function logoutPathOf (request: FastifyRequest): string | null {
-  const firewall = contextOf(request)?.firewall
+  const firewall = securityContextOf(request)?.firewall
   if (!firewall?.logout) return null
   const { name, logout: { path, csrf } } = firewall
   return csrf ? `${path}?${CSRF_FIELD}=${csrfToken(request, `logout:${name}`)}` : path

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { percentDecoded } from '../../http/header-text.js'
+import { routerOptionsOf } from '../../routing/route-table.js'
 
 /** A path and all below it (`/admin` is not `/administration`), or an expression that the path must match. */
-export type PathPattern = string | RegExp
+type PathPattern = string | RegExp
 
 /** The path of a request, and the comparison of patterns with it. */
 export type Paths = ReturnType<typeof routerPaths>
@@ -12,8 +13,7 @@ export type Paths = ReturnType<typeof routerPaths>
  * path is that of the route if it has no parameters, and decoded segment by segment otherwise.
  */
 export function routerPaths (app: FastifyInstance) {
-  const config = app.initialConfig as unknown as Record<string, unknown>
-  const options = { ...config, ...config.routerOptions as object } as Record<string, unknown>
+  const options = routerOptionsOf(app)
   const anyCase = options.caseSensitive === false
   const delimiter = options.useSemicolonDelimiter === true ? /[?#;]/ : /[?#]/
 

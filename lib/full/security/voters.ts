@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { User } from './users.js'
 
 /** The data that a voter receives. */
-export interface VoteContext {
+interface VoteContext {
   user: User | null
   /** The user's roles, with inherited ones. */
   roles: readonly string[]

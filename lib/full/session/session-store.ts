@@ -13,7 +13,7 @@ type Stored = any
 type Callback = (error?: any, session?: Stored | null) => void
 
 /** The session store failed, or did not answer in time: the response is 503. */
-export class SessionStoreError extends httpError('SessionStoreError', 'HINDSIGHT_SESSION_STORE', 503) {}
+class SessionStoreError extends httpError('SessionStoreError', 'HINDSIGHT_SESSION_STORE', 503) {}
 
 const MAX_SESSIONS = 10_000
 /** Milliseconds after which a session that is not used is removed. */

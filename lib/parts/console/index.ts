@@ -1,5 +1,5 @@
 import { format } from 'node:util'
-import { workOf } from '../../lifecycle/services.js'
+import { recordingIn } from '../../lifecycle/services.js'
 import type { LogLevel } from '../../logs/log-record.js'
 import { cut } from '../../view/visible.js'
 import { watchChannels } from '../collect.js'
@@ -24,7 +24,7 @@ export const consoleLines: Part = {
 let isFormatting = false
 
 function record (level: LogLevel, values: readonly unknown[]): void {
-  const { isRecording = false, log } = workOf()?.recording ?? {}
+  const { isRecording = false, log } = recordingIn()?.recording ?? {}
   if (!isRecording || log === undefined || isFormatting) return
   isFormatting = true
   try {

@@ -1,7 +1,7 @@
 import type { Mask } from '../../mask/mask.js'
 
 /** The facts that decide whether a page of another origin may read a response (Fetch, section 3.3). */
-export interface CorsDecision {
+interface CorsDecision {
   /** The rule of the path; null: none. */
   rule: { index: number, path: string, origin: string, methods: readonly string[], credentials: boolean } | null
   origin: string | null

@@ -1,16 +1,14 @@
 import { resolve } from 'node:path'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { failed, lead, milliseconds, note, place, placeOf, section, table } from '../../view/components.js'
+import { failed, lead, milliseconds, note, place, placeLink, section, table } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { counted, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
-import { addressOf } from '../read.js'
-import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf, sourceOf } from './record.js'
+import { addressOf, queryField } from '../read.js'
+import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, cpuRefusal, functionSource } from './record.js'
 import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
-
-export * from './record.js'
 
 const MAX_FUNCTIONS = 10
 const ROW_HEIGHT = 20
@@ -32,7 +30,7 @@ export const cpu: Part = {
     group: 'cpu',
     render (_, profile, view) {
       const { collectors: { cpu }, token } = profile
-      const refusal = refusalOf(cpu)
+      const refusal = cpuRefusal(cpu)
       if (refusal !== undefined) return lead(refusal)
       const record = readCpuRecord(cpu)
       if (record === null) return failed('panel', 'the recording cannot be read')
@@ -53,7 +51,7 @@ export const cpu: Part = {
   },
   markdown (_, { collectors: { cpu } }) {
     const record = readCpuRecord(cpu)
-    const text = refusalOf(cpu) ?? (record === null ? undefined : hottest(record))
+    const text = cpuRefusal(cpu) ?? (record === null ? undefined : hottest(record))
     return text === undefined ? [] : [{ order: 45, title: 'CPU profile', text }]
   },
   style: readAsset(import.meta.url, './style.css')
@@ -76,7 +74,7 @@ function hottest (record: CpuRecord): string {
   const { busy, heaviest } = callTreeOf(record)
   const rows = heaviest.slice(0, MAX_FUNCTIONS).map(({ function: called, self, total }) => [
     milliseconds(self / 1000), percent(self, busy), milliseconds(total / 1000),
-    [called.name, sourceOf(called), CODE_KINDS[called.kind]].filter((text) => text !== '').join(', ')
+    [called.name, functionSource(called), CODE_KINDS[called.kind]].filter((text) => text !== '').join(', ')
   ])
   return [['self', 'share', 'total', 'function'], ...rows]
     .map((row) => row.map((cell, i) => i < 3 ? cell.padStart(9) : visibleLine(cell)).join('  ')).join('\n')
@@ -84,7 +82,7 @@ function hottest (record: CpuRecord): string {
 
 /** The place of a function. Files below the working directory are stored without it. */
 function linkTo (called: CpuFunction, editor: EditorLink | null): string {
-  const source = sourceOf(called)
+  const source = functionSource(called)
   return called.file === '' ? '' : place(/^\w{2,}:/.test(source) ? source : resolve(source), editor)
 }
 
@@ -101,15 +99,14 @@ interface Frame {
  * A link zooms to a call; a search marks functions. `nameOf` names functions, the handler by its route.
  */
 function flameGraph (
-  { root, calls, busy }: ReturnType<typeof callTreeOf>, { query, editor }: PanelView,
+  { root, calls, busy }: ReturnType<typeof callTreeOf>, view: PanelView,
   nameOf: (called: CpuFunction) => string
 ): string {
-  const field = (name: string): string => String([query[name]].flat().at(-1) ?? '')
-  const zoomed = calls[Number(field('call') || 0)] ?? root
+  const zoomed = calls[Number(queryField(view, 'call'))] ?? root
   // Idle time is not in the graph: the root is as wide as the time of work.
   const whole = zoomed === root ? busy : zoomed.total
-  const isWhole = field('levels') === 'all'
-  const text = field('q').slice(0, MAX_TEXT)
+  const isWhole = queryField(view, 'levels') === 'all'
+  const text = queryField(view, 'q').slice(0, MAX_TEXT)
   if (whole <= 0) return note('The processor was idle.')
 
   /** What a call made, as far as it is not folded into `shown`, which is the frame above. */
@@ -139,7 +136,7 @@ function flameGraph (
   const bar = ({ call, row, x, width }: Frame): string => {
     const { file, kind } = call.function
     const name = nameOf(call.function)
-    const label = file === '' ? name : `${name}, ${visibleLine(sourceOf(call.function))}`
+    const label = file === '' ? name : `${name}, ${visibleLine(functionSource(call.function))}`
     const time = row === 0 ? whole : call.total
     const isFound = text !== '' && label.toLowerCase().includes(text.toLowerCase())
     return html`<a href="${address(call)}"!${isFound ? ' class="found"' : ''}` +
@@ -157,7 +154,7 @@ function flameGraph (
   const path = links.length === 0
     ? ''
     : html`<p>!${links}<strong>${nameOf(zoomed.function)}</strong> ${milliseconds(zoomed.total / 1000)} ` +
-      html`!${linkTo(zoomed.function, editor)}</p>`
+      html`!${linkTo(zoomed.function, view.editor)}</p>`
   const hidden = Object.entries({ panel: 'cpu', call: String(zoomed.index), levels: isWhole ? 'all' : '' })
     .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
   const form = html`<form method="get" class="filters">!${hidden}<label>Search functions <input type="search" ` +
@@ -174,7 +171,7 @@ function naming ({ calls }: ReturnType<typeof callTreeOf>, { route }: Profile): 
   const called = new Set(calls.filter(({ function: { kind }, caller }) =>
     kind === 'own' && CALLS_HANDLERS.test(caller?.function.file ?? '')).map((call) => call.function))
   // Other requests may run, too.
-  const declared = [...called].find((one) => sourceOf(one) === placeOf(route?.handler ?? '', null).shown)
+  const declared = [...called].find((one) => functionSource(one) === placeLink(route?.handler ?? '', null).shown)
   const handler = declared ?? (called.size === 1 ? [...called][0] : undefined)
   return (one) => visibleLine(one !== handler
     ? one.name

@@ -50,7 +50,7 @@ export function readCpuRecord (data: unknown): CpuRecord | null {
 }
 
 /** The reason that is stored in place of a record, if the request could not be recorded. */
-export function refusalOf (data: unknown): string | undefined {
+export function cpuRefusal (data: unknown): string | undefined {
   const { refused } = (data ?? {}) as { refused?: unknown }
   return typeof refused === 'string' ? refused : undefined
 }
@@ -100,7 +100,7 @@ export function callTreeOf ({ functions, calls: stored }: CpuRecord) {
 }
 
 /** The place of a function, `file:line`. */
-export function sourceOf ({ file, line }: Pick<CpuFunction, 'file' | 'line'>): string {
+export function functionSource ({ file, line }: Pick<CpuFunction, 'file' | 'line'>): string {
   return line === 0 ? file : `${file}:${line}`
 }
 
@@ -115,7 +115,7 @@ export function busiestPlace (value: unknown): string | null {
     if (caller !== undefined) times.set(caller.function, (times.get(caller.function) ?? 0) + call.self)
   }
   const [busiest] = [...times].sort(([, a], [, b]) => b - a)
-  return busiest === undefined ? null : `${busiest[0].name} (${sourceOf(busiest[0])})`
+  return busiest === undefined ? null : `${busiest[0].name} (${functionSource(busiest[0])})`
 }
 
 function isRecursive (call: Call): boolean {

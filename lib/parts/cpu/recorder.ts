@@ -7,7 +7,7 @@ import { stateOf } from '../../lifecycle/request-state.js'
 import { inspect, post, toPath } from '../../errors/scripts.js'
 import { isInternal, isOwn, sourcePlace } from '../../errors/stack-frame.js'
 import { cut } from '../../view/visible.js'
-import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './index.js'
+import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './record.js'
 
 /** Microseconds between two samples. */
 const INTERVAL = 250
@@ -62,7 +62,7 @@ class CpuRecording {
   }
 }
 
-// The profiler does not see functions that were optimized before it started, and adds their time to their callers.
+// The profiler does not record functions that were optimized before it started: their callers have their time.
 // Precise coverage discards all optimized code; it must not end a coverage that the user runs.
 function deoptimize (session: Session): void {
   if (process.env.NODE_V8_COVERAGE !== undefined) return

@@ -2,9 +2,8 @@ import type { Refusal } from '../../errors/refusal.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { pairsSection, rowsSection } from '../../view/components.js'
-import { isObject, listOf, type Data } from '../read.js'
+import { dataOf, isObject, listOf, type Data } from '../read.js'
 import type { Part } from '../part.js'
-import { responseOf } from '../request/index.js'
 import type { Profile } from '../../store/profile.js'
 
 const MAX_TEXT = 1_000
@@ -66,7 +65,7 @@ export const csp: Part<Data> = {
 }
 
 function policiesOf (profile: Profile): Record<string, unknown> {
-  const { headers } = responseOf(profile)
+  const { headers } = dataOf(profile, 'response')
   const policies = Object.entries(isObject(headers) ? headers : {})
     .filter(([name]) => name.startsWith('content-security-policy'))
     .map(([name, value]) => [name, [value].flat().flatMap((policy) => String(policy).split(/(?<=[;,])\s*/))])

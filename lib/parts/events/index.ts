@@ -5,7 +5,7 @@ import { shownValue } from '../../lifecycle/header-values.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { milliseconds, note, place, placeOf, section, table } from '../../view/components.js'
+import { milliseconds, note, place, placeLink, section, table } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { cut } from '../../view/visible.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
@@ -54,9 +54,8 @@ function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
   const isListener = stage.startsWith('kernel.')
   return [{
     step: isListener ? 'listener' : 'hook',
-    legend: isListener ? 'listener' : 'hook',
     ofHindsight: isListener && OBSERVERS.has(listener),
-    name: nameOf(event),
+    name: eventName(event),
     source: source ?? null,
     start,
     duration,
@@ -68,9 +67,9 @@ function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
 }
 
 /** The name of a listener or hook; of a hook without one, where it was added. */
-export function nameOf ({ stage, listener, source }: ListenerEvent): string {
+export function eventName ({ stage, listener, source }: ListenerEvent): string {
   if (listener !== 'anonymous') return listener
-  return `${stage} hook${source === undefined ? '' : ` ${placeOf(source, null).shown}`}`
+  return `${stage} hook${source === undefined ? '' : ` ${placeLink(source, null).shown}`}`
 }
 
 function listeners ({ events }: Profile, view: PanelView): string {

@@ -10,7 +10,7 @@ import { firstOwnFrame, placeOf, shortFile } from '../../errors/stack-frame.js'
 import { isFailure, type Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import { listHint, listOf } from '../read.js'
+import { lineOf, listHint, listOf } from '../read.js'
 import type { PanelView, Part } from '../part.js'
 import { plainCopy } from '../collect.js'
 
@@ -142,7 +142,7 @@ function repeatedResponse ({ status, exceptions, collectors: { response, otherEr
   if (repeated === undefined || typeof sentBy !== 'string') return []
   const frame = (listOf(repeated.frames) as unknown as FlattenedException['frames']).find(({ own }) => own)
   const second = frame === undefined ? '' : `, and not that of ${placeOf(frame)}`
-  return [`The client received ${status}, the response of ${shortFile(sentBy.replace(/:\d+$/, ''))}${second}.`]
+  return [`The client received ${status}, the response of ${shortFile(lineOf(sentBy))}${second}.`]
 }
 
 function otherChains ({ collectors: { otherErrors } }: Pick<Profile, 'collectors'>): FlattenedException[][] {

@@ -2,11 +2,11 @@ import { shortFile } from '../../errors/stack-frame.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { milliseconds } from '../../view/components.js'
-import { splitUrl, type Data } from '../read.js'
+import { lineOf, splitUrl, type Data } from '../read.js'
 
 /** The calls of one shape that one line of the application sent. */
-export interface CallGroup {
-  /** See `shapeOf`. */
+interface CallGroup {
+  /** See `callShape`. */
   shape: string
   /** `file:line:column`; null: unknown. */
   source: string | null
@@ -22,16 +22,16 @@ export interface CallGroup {
   same: number
 }
 
-/** Calls one after another, from which they are said to be too many. */
+/** Calls one after another, from which they count as too many. */
 const MIN_SERIAL = 5
 /** Milliseconds between two calls: a longer pause is that of code that waits, such as for a job. */
 const MAX_PAUSE = 20
 
-export function groupsOf (calls: readonly Data[], route: Profile['route']): CallGroup[] {
+export function callGroups (calls: readonly Data[], route: Profile['route']): CallGroup[] {
   const groups = new Map<string, { group: CallGroup, end: number, urls: Map<string, number> }>()
   for (const call of calls) {
     const { source, start, duration, method, url } = call
-    const shape = shapeOf(call, route)
+    const shape = callShape(call, route)
     const key = `${shape} ${String(source)}`
     const time = Number(duration)
     const known = groups.get(key) ?? {
@@ -76,7 +76,7 @@ export function problemOf (group: CallGroup): string | null {
 
 /** A group in one sentence. */
 export function sentenceOf ({ shape, source, count, duration, longest, isSerial }: CallGroup): string {
-  const from = source === null ? '' : ` from ${shortFile(source.replace(/:\d+$/, ''))}`
+  const from = source === null ? '' : ` from ${shortFile(lineOf(source))}`
   if (count === 1) return `${shape}${from}, ${milliseconds(duration)}`
   const how = isSerial
     ? `one after another, ${milliseconds(duration)}; at the same time about ${milliseconds(longest)}`
@@ -88,7 +88,7 @@ export function sentenceOf ({ shape, source, count, duration, longest, isSerial 
  * The method and address of a call without its identifiers: segments of the path with digits, other than a version, and
  * those that are a path parameter of the request.
  */
-export function shapeOf ({ method, url }: Data, route: Profile['route']): string {
+export function callShape ({ method, url }: Data, route: Profile['route']): string {
   const { origin = '', path } = splitUrl(String(url))
   const parameters = Object.values(route?.params ?? {})
   const isIdentifier = (segment: string): boolean =>

@@ -6,9 +6,9 @@ import { counted, cut, visibleLine } from '../../view/visible.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { addressOf, lineOf, listOf, numberOf, withLate, type Data } from '../read.js'
-import { COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
+import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
-import { groupsOf, problemOf, sentenceOf, shapeOf } from './groups.js'
+import { callGroups, problemOf, sentenceOf, callShape } from './groups.js'
 import { watchOutgoing } from './outgoing.js'
 
 /** The HTTP requests to other servers that were sent while the request was handled. */
@@ -38,14 +38,14 @@ export const httpClient: Part<Data> = {
   search: {
     calls: {
       valueOf: ({ count }) => count,
-      pattern: COMPARISON,
+      pattern: NUMBER_COMPARISON,
       problem: 'not a number of calls such as >5',
       help: 'number of outgoing calls, such as >5',
       column: 'Calls'
     }
   },
   markdown ({ calls }, { route }) {
-    const text = groupsOf(listOf(calls), route).map(sentenceOf).join('\n')
+    const text = callGroups(listOf(calls), route).map(sentenceOf).join('\n')
     return text === '' ? [] : [{ order: 26, title: 'Outgoing calls', text }]
   },
   timeline: ({ calls }, profile) =>
@@ -98,12 +98,13 @@ const MAX_HINTED = 5
 const MAX_TEXT = 300
 
 function problemsOf ({ calls }: Data, { route }: Pick<Profile, 'route'>): string[] {
-  return groupsOf(listOf(calls), route).map(problemOf).filter((problem) => problem !== null)
+  return callGroups(listOf(calls), route).map(problemOf).filter((problem) => problem !== null)
 }
 
 /** The sentences about equal calls that are no problem. */
 function manyOf ({ calls }: Data, { route }: Pick<Profile, 'route'>): string[] {
-  return groupsOf(listOf(calls), route).filter((group) => group.count > 1 && problemOf(group) === null).map(sentenceOf)
+  return callGroups(listOf(calls), route)
+    .filter((group) => group.count > 1 && problemOf(group) === null).map(sentenceOf)
 }
 
 /** Those that had an error, or a response with an error status. */
@@ -187,7 +188,7 @@ function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
     color: 'call',
     legend: 'outgoing HTTP call',
     name: `${method} ${host === own ? '' : host}${pathname}`,
-    group: shapeOf(call, profile.route).replace(/ https?:\/\//, ' '),
+    group: callShape(call, profile.route).replace(/ https?:\/\//, ' '),
     start: Number(start),
     duration: numberOf(duration),
     failed,
@@ -223,7 +224,7 @@ export function serverOf (method: string, url: string): Record<string, unknown> 
 function resultsOfCalls ({ calls }: Data, { route }: Profile): Values {
   const results = new Map<string, string>()
   for (const call of listOf(calls)) {
-    const name = `outgoing ${shapeOf(call, route)}`
+    const name = `outgoing ${callShape(call, route)}`
     const result = call.error === undefined ? String(call.status ?? 'pending') : String(call.error) || 'failed'
     const earlier = results.get(name)
     results.set(name, earlier === undefined ? result : `${earlier}, ${result}`)
@@ -234,7 +235,7 @@ function resultsOfCalls ({ calls }: Data, { route }: Profile): Values {
 function timesOfCalls ({ calls }: Data, { route }: Profile): PartTime[] {
   const times = new Map<string, Required<PartTime>>()
   for (const call of listOf(calls)) {
-    const name = shapeOf(call, route)
+    const name = callShape(call, route)
     const { time, count } = times.get(name) ?? { time: 0, count: 0 }
     times.set(name, { name, time: time + Number(call.duration), count: count + 1 })
   }

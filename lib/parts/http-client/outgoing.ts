@@ -4,7 +4,7 @@ import { performance } from '../../clock.js'
 import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import { requestContext } from '../../lifecycle/request-state.js'
-import { workEnded, workOf, type Services, type WorkPlace } from '../../lifecycle/services.js'
+import { onWorkEnd, recordingIn, type Services, type ContextRecording } from '../../lifecycle/services.js'
 import { round, watchChannels } from '../collect.js'
 import { framesHere } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
@@ -69,19 +69,19 @@ const PROFILE_PATH = /\/_profiler\/[0-9a-f]{6}$/
 /** Records a call of the current request. */
 function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = performance.now()): void {
   const context = requestContext.getStore()
-  const work = workOf(context)
-  if (work?.recording.isRecording !== true) return
+  const current = recordingIn(context)
+  if (current?.recording.isRecording !== true) return
   const begun: Call = { ...call, startedAt, frames: call.frames || framesHere() }
-  if (work.services.callBodies) {
+  if (current.services.callBodies) {
     begun.requestBody = { size: 0, start: [] }
     begun.responseBody = { size: 0, start: [] }
   }
   calls.set(sent, begun)
-  add(begun, work)
-  begun.ended = workEnded(context, work.recording, (later) => add(begun, later))
+  add(begun, current)
+  begun.ended = onWorkEnd(context, current.recording, (later) => add(begun, later))
 }
 
-function add (call: Call, { recording, services }: WorkPlace): void {
+function add (call: Call, { recording, services }: ContextRecording): void {
   if (recording.outgoing === undefined) {
     const outgoing = recording.outgoing = { count: 0, calls: [] as Call[] }
     const since = recording.timing.startedAt
@@ -105,7 +105,7 @@ function end (sent: object, failure: Pick<Call, 'error'> = {}): void {
 
 // Only Node.js 22.12 and later publish when a request is created.
 function beginSocket ({ socket }: { socket: object }): void {
-  if (workOf()?.recording.isRecording !== true) return
+  if (recordingIn()?.recording.isRecording !== true) return
   calls.set(socket, { startedAt: performance.now(), frames: framesHere() })
 }
 

@@ -1,5 +1,5 @@
 import {
-  isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, mostSevere, type LogRecord
+  isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, mostSevere, offsetOf, type LogRecord
 } from '../../logs/log-record.js'
 import { counted, cut, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
@@ -8,7 +8,7 @@ import { logLine } from '../../error-page/render-text.js'
 import { readAsset } from '../../view/asset.js'
 import type { Profile } from '../../store/profile.js'
 import { visibleJson } from '../../view/json.js'
-import { isObject, lineOf, listOf } from '../read.js'
+import { isObject, lineOf, listOf, queryField } from '../read.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
 import { align, flattenPaths, type Section, type Values } from '../section.js'
 
@@ -97,13 +97,12 @@ type Filter = ReturnType<typeof filterOf>
  * The filter of a query: the least severe level, a text that lines contain, regardless of case, and whether
  * notifications of listeners are shown, too. Fields without a valid value count as absent.
  */
-function filterOf ({ query }: PanelView) {
-  const fieldOf = (name: string): string => String([query[name]].flat().at(-1) ?? '')
-  const level = fieldOf('level')
+function filterOf (view: PanelView) {
+  const level = queryField(view, 'level')
   return {
     level: Object.hasOwn(LEVEL_TEXTS, level) ? level : 'info',
-    text: fieldOf('q').slice(0, MAX_TEXT),
-    events: fieldOf('events') === '1'
+    text: queryField(view, 'q').slice(0, MAX_TEXT),
+    events: queryField(view, 'events') === '1'
   }
 }
 
@@ -120,11 +119,11 @@ function hasLevel (line: LogRecord, least: string): boolean {
 }
 
 function row (line: LogRecord, startedAt: number, { editor }: PanelView): string {
-  const { time, offset, level, channel, message, context, source } = line
+  const { time, level, channel, message, context, source } = line
   const from = source === undefined ? '' : html` <small>!${place(lineOf(source), editor)}</small>`
   return html`<tr class="log log-${level}">
 <td><time datetime="${time}">${String(time).slice(11, 23)}</time>
-<small>+${milliseconds(offset ?? Date.parse(time) - startedAt)}</small></td>
+<small>+${milliseconds(offsetOf(line, startedAt))}</small></td>
 <td><span class="level">${level}</span></td><td>${channel}</td>
 <td class="text">${message}!${from}!${contextOf(context)}</td></tr>`
 }
@@ -147,11 +146,11 @@ function filterForm (lines: readonly LogRecord[], notifications: number, { level
 <button type="submit">Filter</button></form>`
 }
 
-/** The last lines of the application: those of Fastify about the request say what the page says, too. */
+/** The last lines of the application: the page itself has the content of those of Fastify about the request. */
 function lastOf (logs: readonly LogRecord[], startedAt: number, { editor }: PanelView): string {
   const lines = linesOf(logs).filter(({ channel }) => channel !== 'request').slice(-LAST_LINES)
-  const items = lines.map(({ time, offset, level, message, source }) => html`<li class="log log-${level}"><small>` +
-    html`+${milliseconds(offset ?? Date.parse(time) - startedAt)}</small> <span class="level">${level}</span> ` +
+  const items = lines.map(({ level, message, source, ...line }) => html`<li class="log log-${level}"><small>` +
+    html`+${milliseconds(offsetOf(line, startedAt))}</small> <span class="level">${level}</span> ` +
     html`${cut(visibleLine(String(message)), MAX_MESSAGE)}!${source === undefined
       ? ''
       : html` <small>!${place(lineOf(source), editor)}</small>`}</li>`)
@@ -159,10 +158,10 @@ function lastOf (logs: readonly LogRecord[], startedAt: number, { editor }: Pane
 }
 
 function entryOf (line: LogRecord, startedAt: number): TimelineEntry {
-  const { time, offset, level, channel, message, context, source = null } = line
+  const { level, channel, message, context, source = null } = line
   return {
     name: String(message),
-    start: offset ?? Date.parse(time) - startedAt,
+    start: offsetOf(line, startedAt),
     duration: 0,
     failed: isErrorOrWorse({ level }),
     color: isWarning({ level }) ? 'warning' : 'log',

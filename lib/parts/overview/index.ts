@@ -4,8 +4,10 @@ import { firstOwnFrame } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import { escapeMarkdown, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { lead, milliseconds, note, pending, placeOf, section, statusBadge, withPlaces } from '../../view/components.js'
-import { nameOf } from '../events/index.js'
+import {
+  lead, milliseconds, note, pending, placeLink, section, statusBadge, withPlaces
+} from '../../view/components.js'
+import { eventName } from '../events/index.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import { dataOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
@@ -82,14 +84,14 @@ function endingEvent ({ events, status }: Profile): Profile['events'][number] | 
 
 function endingName (event: ListenerEvent): string {
   const { stage, listener } = event
-  if (listener === 'anonymous') return nameOf(event)
+  if (listener === 'anonymous') return eventName(event)
   return `${stage.startsWith('kernel.') ? 'listener' : `${stage} hook`} "${listener}"`
 }
 
 function errorText (exception: FlattenedException): string {
   const { name, message } = exception
   const frame = firstOwnFrame([exception])
-  const where = frame === undefined ? '' : ` (${placeOf(`${frame.file}:${frame.line}`, null).shown})`
+  const where = frame === undefined ? '' : ` (${placeLink(`${frame.file}:${frame.line}`, null).shown})`
   const text = visibleLine(`${name}: ${message}`).slice(0, MAX_MESSAGE).replace(/\.$/, '') + where
   return /[!?]$/.test(text) ? text : `${text}.`
 }

@@ -4,7 +4,7 @@ import { performance } from '../../clock.js'
 /** Milliseconds on the clock of `performance.now()`. */
 export interface Interval { start: number, end: number }
 
-/** Milliseconds without a pause from which the event loop is said to be blocked. */
+/** Milliseconds without a pause from which the event loop counts as blocked. */
 export const MIN_BLOCK = 50
 const CHECK_INTERVAL = 10
 /** Of the process. */

@@ -5,7 +5,7 @@ import { milliseconds, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import type { Profile } from '../../store/profile.js'
 import { addressOf, listOf, numberOf, type Data } from '../read.js'
-import { busiestPlace, CPU_HEADER } from '../cpu/index.js'
+import { busiestPlace, CPU_HEADER } from '../cpu/record.js'
 import { round } from '../collect.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { budgetSentence, type TimeBudget } from './budget.js'
@@ -29,7 +29,6 @@ export const performance: Part<Data> = {
         duration: numberOf(handler),
         detail,
         link,
-        legend: 'handler',
         source: route?.handler
       },
       {
@@ -37,8 +36,7 @@ export const performance: Part<Data> = {
         name: 'serialization',
         start: serializeStart,
         duration: numberOf(serialize),
-        link: addressOf('request'),
-        legend: 'serialization'
+        link: addressOf('request')
       },
       {
         ofHindsight: true,
@@ -129,6 +127,10 @@ export function blocksOf ({ budget, hindsightStart, hindsight }: Data): TimeBudg
     !(own >= start && own < start + duration) || duration - Number(hindsight) >= MIN_BLOCK)
 }
 
+function longestBlock (data: Data): TimeBudget['blocks'][number] | undefined {
+  return blocksOf(data).toSorted((a, b) => b.duration - a.duration)[0]
+}
+
 /** The shares of the time as one bar; the sentence has the same as text. */
 function budgetBar ({ budget }: Data): string {
   const { work = [], javascript = 0, sending = 0, waiting = 0 } = (budget ?? {}) as Partial<TimeBudget>
@@ -160,7 +162,7 @@ function blockTile (data: Data, profile: Profile, editor: EditorLink | null): st
 
 /** Why and where the event loop was blocked. */
 export function blockSentence (data: Data, { collectors: { cpu }, method, url }: Profile): string | undefined {
-  const [longest] = [...blocksOf(data)].sort((a, b) => b.duration - a.duration)
+  const longest = longestBlock(data)
   if (longest === undefined) return undefined
   const isShared = (data.budget as TimeBudget).isShared
   const by = isShared ? ', by this request or by another one' : ''
@@ -175,7 +177,7 @@ export function blockSentence (data: Data, { collectors: { cpu }, method, url }:
 
 /** The hook or handler of the application that had begun, and had not ended, when the longest block began. */
 function placeOfBlock (data: Data, { events, route }: Profile): string | undefined {
-  const [block] = [...blocksOf(data)].sort((a, b) => b.duration - a.duration)
+  const block = longestBlock(data)
   const middle = block === undefined ? NaN : block.start + block.duration / 2
   const covers = (start: unknown, duration: unknown): boolean =>
     Number(start) <= middle && middle <= Number(start) + Number(duration)

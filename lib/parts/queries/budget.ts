@@ -15,7 +15,7 @@ declare module 'fastify' {
   }
 }
 
-export const QueryBudgetError = createError('HINDSIGHT_QUERY_BUDGET', '%s', 500)
+const QueryBudgetError = createError('HINDSIGHT_QUERY_BUDGET', '%s', 500)
 
 const SCHEMAS = { hindsight: ROUTE_ATTRIBUTES.hindsight as OptionSchema }
 
@@ -62,7 +62,7 @@ export function checkBudgets (app: FastifyInstance, setting: HindsightOptions['q
 /** One sentence, and what explains it; null where some of the queries are parts of others, and the rest are few. */
 async function describe (request: FastifyRequest, maxQueries: number): Promise<string | null> {
   // They are loaded already, but in production.
-  const [{ collectedBy }, { placeOf }] = await Promise.all([import('../collect.js'), import('./trace.js')])
+  const [{ collectedBy }, { queryPlace: placeOf }] = await Promise.all([import('../collect.js'), import('./trace.js')])
   const { count = 0, findings = [], groups = [] } = collectedBy(recordingOf(request), 'queries') as Partial<Queries>
   if (count <= maxQueries) return null
   const causes = findings.filter(({ kind }) => kind === 'n+1' || kind === 'duplicates').map(({ text }) => text)

@@ -24,7 +24,7 @@ const mysql: Client = {
   rowsOf: (result) => lengthOf(result) ?? Object(result).affectedRows as number | undefined
 }
 
-// Lengths of replies say little: they may be those of a text. Values that are written are question marks.
+// The length of a reply may be that of a text. Values that are written are question marks.
 const redis: Client = {
   queryOf ({ command, args }) {
     const name = String(command).toUpperCase()
@@ -95,7 +95,7 @@ export function clientSubscribers (
       const connection = connected
       connected = null
       if (connection === null || !name.startsWith('mysql2:')) return record(query)
-      // In the callback the stack has the caller only where the application itself has asked for the connection.
+      // In the callback the stack has the caller only where the application itself has requested the connection.
       const frames = `${framesHere() ?? ''}\n${connection.frames}`
       record(Object.assign(query, { frames, wait: connection.wait }))
     }

@@ -1,9 +1,9 @@
 import { performance } from '../../clock.js'
 import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
-import { stackFrames } from '../../errors/stack-frame.js'
+import { positionOf, stackFrames } from '../../errors/stack-frame.js'
 import { requestContext } from '../../lifecycle/request-state.js'
-import { workEnded, workOf, type WorkPlace } from '../../lifecycle/services.js'
+import { onWorkEnd, recordingIn, type ContextRecording } from '../../lifecycle/services.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
 import type { Mask } from '../../mask/mask.js'
 import { cached, cachedByObject } from '../../cache.js'
@@ -17,13 +17,13 @@ import { round, watchChannels } from '../collect.js'
 import { timeOf } from '../read.js'
 import { CALLBACKS, clientSubscribers, contextIn } from './channels.js'
 import { findingsOf } from './findings.js'
-import { driverQueries, groupsOf } from './groups.js'
+import { driverQueries, queryGroups } from './groups.js'
 import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
 import { queryOfSpan } from './query-spans.js'
 import type { QueryError, RecordedQuery } from './recorded-query.js'
 import { keepRunners } from './runners.js'
 import { shapeOf } from './sql.js'
-import { copyOf, identityOf, type Caller, type Traced } from './trace.js'
+import { copyOfParameters, identityOf, type Caller, type Traced } from './trace.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
@@ -71,18 +71,18 @@ export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...CLIENTS],
 function record (query: Query): void {
   const context = requestContext.getStore()
   query.enter = (callback, self, results) => requestContext.run(context, Reflect.apply, callback, self, results)
-  const work = workOf(context)
-  if (work?.recording.isRecording !== true) return
-  add(query, work)
+  const current = recordingIn(context)
+  if (current?.recording.isRecording !== true) return
+  add(query, current)
   const { ended } = query
-  const end = workEnded(context, work.recording, (later) => add(query, later))
+  const end = onWorkEnd(context, current.recording, (later) => add(query, later))
   query.ended = () => {
     ended?.(query)
     end()
   }
 }
 
-function add (query: Query, { recording, services }: WorkPlace): void {
+function add (query: Query, { recording, services }: ContextRecording): void {
   if (recording.queries === undefined) {
     const { debug, mask, slowQuery } = services
     const log: QueryLog = recording.queries =
@@ -106,7 +106,7 @@ function add (query: Query, { recording, services }: WorkPlace): void {
   if (queries.length < MAX_QUERIES) {
     query.frames ??= null
     // The parameters may be changed when the query was sent.
-    query.parameters = copyOf(query.parameters)
+    query.parameters = copyOfParameters(query.parameters)
     queries.push(query)
     return
   }
@@ -188,7 +188,7 @@ function recordedQueries (
     duration: round(timeOf(all)),
     failed: all.filter(({ error }) => error !== undefined).length,
     queries: all.map(recordedQuery),
-    groups: groupsOf(all, [...new Set(log.further.values())], findings),
+    groups: queryGroups(all, [...new Set(log.further.values())], findings),
     findings
   }
 }
@@ -204,7 +204,7 @@ function recordedQuery (query: Traced): RecordedQuery {
 /** The frames of the same line are the same in later requests: to read them took a third of the time of a query. */
 const callerOf = cached((text: string): Caller => {
   const frames = stackFrames(text, { isMapped: false }).filter(({ own }) => own)
-    .map((frame) => ({ ...frame, source: `${frame.file}:${frame.line}:${frame.column}` }))
+    .map((frame) => ({ ...frame, source: positionOf(frame) }))
   return {
     frames,
     isResumed: text.endsWith(UNKNOWN_CALLER),

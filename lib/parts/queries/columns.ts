@@ -54,7 +54,7 @@ const PHRASES = /^(?:password for|identified with|by values|distinct from|(?:sys
 const MAX_NAME = 256
 
 /** The name of a column or a field: without quotes; of a path, its last segment. */
-export function nameOf ({ kind, text }: Token): string {
+export function columnName ({ kind, text }: Token): string {
   if (kind === 'placeholder') return text.slice(1)
   if (text.length > MAX_NAME) return ''
   if (kind !== 'string') return text.replace(/^(?:U&)?["`[]|["`\]]$/gi, '')
@@ -86,12 +86,12 @@ export function namedValues (
     else if (kind === 'word' && isKeyword(text.toLowerCase(), words[i - 1], words[i + 1])) continue
     else if ((kind === 'word' || kind === 'name') && !isText(token, words[i - 1], words[i + 1])) {
       name(token, words[i - 1], words[i + 1])
-    } else if (kind === 'string' && isField(words[i - 1], words[i - 2])) frame.unit.names.push(nameOf(token))
+    } else if (kind === 'string' && isField(words[i - 1], words[i - 2])) frame.unit.names.push(columnName(token))
     else {
       // A variable that is set, or an argument.
       if (text.startsWith('@') && words[i + 1]?.text === '=') {
-        frame.unit.names.push(nameOf(token))
-        if (!isCall) aliases.add(nameOf(token))
+        frame.unit.names.push(columnName(token))
+        if (!isCall) aliases.add(columnName(token))
       }
       values.push({ token, unit: frame.unit })
       frame.unit.hasValue = true
@@ -203,7 +203,7 @@ export function namedValues (
   }
 
   function name (token: Token, before: Token | undefined, next: Token | undefined): void {
-    const name = nameOf(token)
+    const name = columnName(token)
     const { names, hasValue } = frame.unit
     const isFunction = next?.text === '(' && inserted === null
     // The table of a column, or the type of a cast.

@@ -1,11 +1,11 @@
-import { excerptAt, shortFile } from '../../errors/stack-frame.js'
+import { excerptAt } from '../../errors/stack-frame.js'
 import { counted } from '../../view/visible.js'
-import { grouped } from './groups.js'
+import { groupedBy } from './groups.js'
 import { loopsOf } from './loops.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import {
-  endOf, isPaused, milliseconds, placeOf, sumOf, type OwnFrame, type Traced
+  endOf, isPaused, roundedMilliseconds, queryPlace, totalDuration, type OwnFrame, type Traced
 } from './trace.js'
 
 const MIN_SERIAL = 2
@@ -34,13 +34,13 @@ function duplicatesOf (queries: readonly Traced[], all: readonly Traced[]): Find
   const reads = queries.filter(({ effect, error, isComplete }) =>
     effect.isRead && !effect.isWrite && isComplete && error === undefined)
   const keyOf = ({ index, identity }: Traced): string => `${steps[index]} ${identity}`
-  return grouped(reads, keyOf).flatMap((group): Finding[] => {
+  return groupedBy(reads, keyOf).flatMap((group): Finding[] => {
     const isPolled = group.some((query, i) => {
       const before = group[i - 1]
       return before !== undefined && before.source === query.source && isPaused(before, query, all)
     })
     if (group.length < 2 || isPolled) return []
-    const places = [...new Set(group.map(placeOf))]
+    const places = [...new Set(group.map(queryPlace))]
     return [{
       kind: 'duplicates',
       text: `\`${shortShape((group[0] as Traced).shape)}\` was sent ${group.length} times with the same parameters, ` +
@@ -55,14 +55,14 @@ function serialOf (all: readonly Traced[], inLoop: ReadonlySet<number>): Finding
   const findings: Finding[] = []
   let [run, isInTransaction]: [Traced[], boolean] = [[], false]
   const end = (): void => {
-    if (run.length >= MIN_SERIAL && sumOf(run) >= MIN_SERIAL_TIME) {
+    if (run.length >= MIN_SERIAL && totalDuration(run) >= MIN_SERIAL_TIME) {
       const longest = Math.max(...run.map(({ duration }) => duration ?? 0))
-      const places = [...new Set(run.map((query) => shortFile(callOf(query, run).source.replace(/:\d+$/, ''))))]
+      const places = [...new Set(run.map((query) => queryPlace(callOf(query, run))))]
       findings.push({
         kind: 'serial',
         text: `${counted(run.length, 'independent query', 'independent queries')} ran one after another, from ` +
-          `${places.join(', ')}: ${milliseconds(sumOf(run))} ms, ` +
-          `and at the same time about ${milliseconds(longest)} ms`,
+          `${places.join(', ')}: ${roundedMilliseconds(totalDuration(run))} ms, ` +
+          `and at the same time about ${roundedMilliseconds(longest)} ms`,
         queries: run.map(({ index }) => index)
       })
     }
@@ -132,14 +132,15 @@ function callOf ({ caller: { frames } }: Traced, others: readonly Traced[]): Own
 function slowOf (queries: readonly Traced[], slow: number): Finding[] {
   return queries.filter(({ duration }) => (duration ?? 0) >= slow).map((query) => ({
     kind: 'slow',
-    text: `\`${shortShape(query.shape)}\` took ${milliseconds(query.duration ?? 0)} ms, from ${placeOf(query)}`,
+    text: `\`${shortShape(query.shape)}\` took ${roundedMilliseconds(query.duration ?? 0)} ms, ` +
+      `from ${queryPlace(query)}`,
     queries: [query.index]
   }))
 }
 
 /** The failed queries of transactions that were rolled back, where their connection is known. */
 function rolledBackOf (all: readonly Traced[]): Finding[] {
-  return grouped(all.filter(({ connection }) => connection !== undefined), ({ connection }) => connection)
+  return groupedBy(all.filter(({ connection }) => connection !== undefined), ({ connection }) => connection)
     .flatMap(rolledBackOn)
 }
 
@@ -148,20 +149,20 @@ function rolledBackOn (queries: readonly Traced[]): Finding[] {
   let [failed, count, isOpen]: [Traced[], number, boolean] = [[], 0, false]
   for (const query of queries) {
     const { command } = query.effect
-    // PostgreSQL rolls a transaction with a failure back, whatever it is asked for.
+    // PostgreSQL rolls a transaction with a failure back, also at `commit`.
     const isUndone = command === 'rollback' || (command === 'commit' && query.system === 'postgresql')
     const [first] = failed
     if ((isOpen || query.system === 'mongodb') && isUndone && first !== undefined) {
       findings.push({
         kind: 'rolled back',
         text: `A transaction of ${counted(count, 'query', 'queries')} was rolled back after ` +
-          `\`${shortShape(first.shape)}\` failed, from ${placeOf(first)}: ${first.error?.message}`,
+          `\`${shortShape(first.shape)}\` failed, from ${queryPlace(first)}: ${first.error?.message}`,
         queries: failed.map(({ index }) => index)
       })
     }
     if (command === null) count++
     if (command === null && query.error !== undefined) failed.push(query)
-    // A savepoint was there for the failure.
+    // A savepoint has undone the failure.
     if (command !== null) failed = []
     if (command === 'begin') [isOpen, count] = [true, 0]
     else if (command === 'commit' || command === 'rollback') isOpen = false

@@ -2,7 +2,7 @@ import type { Query } from '../../queries/query.js'
 import { round } from '../collect.js'
 import type { Finding } from './recorded-query.js'
 import { shapeReader } from './sql.js'
-import { identityOf, sumOf, type Traced } from './trace.js'
+import { identityOf, totalDuration, type Traced } from './trace.js'
 
 export interface QueryGroup {
   shape: string
@@ -19,7 +19,7 @@ export interface QueryGroup {
 type Counted = Omit<QueryGroup, 'distinct' | 'sources' | 'kind'>
 
 /** Items with the same key, in the order of the first ones. */
-export function grouped<T> (items: readonly T[], keyOf: (item: T) => unknown): T[][] {
+export function groupedBy<T> (items: readonly T[], keyOf: (item: T) => unknown): T[][] {
   const groups = new Map<unknown, T[]>()
   for (const item of items) {
     const key = keyOf(item)
@@ -31,7 +31,7 @@ export function grouped<T> (items: readonly T[], keyOf: (item: T) => unknown): T
 }
 
 /** `further`: the groups of queries that are only counted. */
-export function groupsOf (
+export function queryGroups (
   queries: readonly Traced[], further: readonly Counted[], findings: readonly Finding[]
 ): QueryGroup[] {
   const kinds = new Map<number, QueryGroup['kind']>()
@@ -40,7 +40,7 @@ export function groupsOf (
   }
   const keyOf = ({ system, shape }: Counted | Traced): string => `${system} ${shape}`
   const counted = new Map(further.map((group) => [keyOf(group), group]))
-  const groups = grouped(queries, keyOf).map((group): QueryGroup => {
+  const groups = groupedBy(queries, keyOf).map((group): QueryGroup => {
     const [first] = group as [Traced]
     const { shape, statement, system } = first
     const more = counted.get(keyOf(first))
@@ -52,7 +52,7 @@ export function groupsOf (
       system,
       count: group.length + (more?.count ?? 0),
       distinct: new Set(group.map(({ identity }) => identity)).size,
-      duration: round(sumOf(group) + (more?.duration ?? 0)),
+      duration: round(totalDuration(group) + (more?.duration ?? 0)),
       sources: [...new Set(group.map(({ source }) => source).filter((source) => source !== null))],
       kind: found.has('n+1') ? 'n+1' : found.has('duplicates') ? 'duplicates' : null
     }

@@ -4,15 +4,15 @@ import { readAsset } from '../../view/asset.js'
 import { milliseconds } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { counted, cut, wordFor } from '../../view/visible.js'
-import { COMPARISON, type Part, type TimelineEntry } from '../part.js'
-import { addressOf, dataOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
+import { NUMBER_COMPARISON, type Part, type TimelineEntry } from '../part.js'
+import { addressOf, dataOf, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { watchQueries } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import { findingText, panelOf } from './panel.js'
 import type { Finding, QueryError, RecordedQuery } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { markOf, runnable } from './statement-text.js'
-import { placeOf } from './trace.js'
+import { queryPlace } from './trace.js'
 
 const MAX_STATEMENT = 200
 const MAX_NAME = 100
@@ -73,7 +73,7 @@ export const queries: Part<Data> = {
   search: {
     queries: {
       valueOf: ({ count }) => count,
-      pattern: COMPARISON,
+      pattern: NUMBER_COMPARISON,
       problem: 'not a number of queries such as >20',
       help: 'number of queries, such as >20',
       column: 'Queries'
@@ -155,7 +155,7 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     start,
     duration,
     failed: error !== undefined,
-    detail: `${oneLine(runnable(query))} · ${resultText(query)} · ${placeOf(query)}`,
+    detail: `${oneLine(runnable(query))} · ${resultText(query)} · ${queryPlace(query)}`,
     link,
     source: query.source,
     // Semantic conventions of database clients. The application's own span is exported by its SDK.
@@ -175,7 +175,7 @@ function resultText ({ duration, rows, error }: RecordedQuery): string {
 }
 
 function groupText ({ count, duration, shape, sources, kind }: QueryGroup): string {
-  const places = sources.map((source) => placeOf({ source }))
+  const places = sources.map((source) => queryPlace({ source }))
   const facts = [milliseconds(duration), ...kind === null ? [] : [kind], ...places]
   return `${count} × ${oneLine(shape)} (${facts.join(', ')})`
 }
@@ -186,7 +186,7 @@ function failureHints (all: readonly RecordedQuery[]): Hint[] {
   const failed = all.findLast(({ error }) => error !== undefined)
   const steps = all.slice(-LAST_QUERIES).map((query) => {
     const { source } = query
-    const place = source === null ? {} : { source: source.replace(/:\d+$/, '') }
+    const place = source === null ? {} : { source: lineOf(source) }
     return { code: oneLine(runnable(query)), text: resultText(query), ...place }
   })
   const sent = counted(all.length, 'query was', 'queries were')
@@ -207,7 +207,7 @@ function failedQuery (query: RecordedQuery): Hint {
     code: runnable(query),
     language: 'sql',
     ...mark !== undefined && { mark },
-    ...source !== null && { source: source.replace(/:\d+$/, '') }
+    ...source !== null && { source: lineOf(source) }
   }
 }
 

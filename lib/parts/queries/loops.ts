@@ -1,11 +1,11 @@
 import { excerptAt } from '../../errors/stack-frame.js'
 import { timeOf } from '../read.js'
-import { grouped } from './groups.js'
+import { groupedBy } from './groups.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
-import { askedBy, isPage, isRange } from './statement.js'
+import { selectionOf, isPage, isRange } from './statement.js'
 import {
-  endOf, identityOf, isPaused, milliseconds, placeOf, type Caller, type OwnFrame, type Traced
+  endOf, identityOf, isPaused, queryPlace, roundedMilliseconds, type Caller, type OwnFrame, type Traced
 } from './trace.js'
 
 /** Queries of one shape and line from which a loop is certain. */
@@ -18,7 +18,7 @@ const MAX_BEFORE = 20
 /** Finds loops that send one query in each round: N+1. */
 export function loopsOf (all: readonly Traced[], requestDuration: number): Finding[] {
   const reads = all.filter(({ source, effect, error }) => source !== null && effect.isRead && error === undefined)
-  return grouped(reads, ({ client, system, shape, source }) => `${client} ${system} ${shape} ${source}`)
+  return groupedBy(reads, ({ client, system, shape, source }) => `${client} ${system} ${shape} ${source}`)
     .filter(({ length }) => length >= MIN_LOOP).flatMap(byPath)
     .filter((rounds) => isLoop(rounds, all))
     .map((rounds): Finding => {
@@ -26,12 +26,13 @@ export function loopsOf (all: readonly Traced[], requestDuration: number): Findi
       const [first] = group as [Traced]
       const time = timeOf(group)
       // After the response they may take longer than the request.
-      const spent = milliseconds(time) + (time > requestDuration ? '' : ` of ${milliseconds(requestDuration)}`)
+      const total = time > requestDuration ? '' : ` of ${roundedMilliseconds(requestDuration)}`
+      const spent = `${roundedMilliseconds(time)}${total} ms`
       const over = rowsOfLoop(all, group)
-      const loop = over === null ? '' : `; the loop runs over the ${over.rows} rows of ${placeOf(over)}`
+      const loop = over === null ? '' : `; the loop runs over the ${over.rows} rows of ${queryPlace(over)}`
       return {
         kind: 'n+1',
-        text: `N+1: \`${shortShape(first.shape)}\` ${group.length} times from ${placeOf(first)}, ${spent} ms${loop}`,
+        text: `N+1: \`${shortShape(first.shape)}\` ${group.length} times from ${queryPlace(first)}, ${spent}${loop}`,
         queries: group.map(({ index }) => index)
       }
     })
@@ -112,7 +113,7 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   if (!isBatched) return !between.some(({ effect }) => effect.isDefinition)
   const count = group.filter((query, i) => i === 0 || query.start >= endOf(group[i - 1] as Traced)).length
   // Parts of one list are pages.
-  const isOneList = /^\w*RANGE/.test(first.shape) && new Set(group.map((query) => askedBy(query).keys)).size === 1
+  const isOneList = /^\w*RANGE/.test(first.shape) && new Set(group.map((query) => selectionOf(query).keys)).size === 1
   return count >= MIN_LOOP && !isOneList
 }
 
@@ -131,14 +132,14 @@ function distinctOf (group: readonly Traced[]): number {
   return new Set(group.map(({ identity }) => identity)).size
 }
 
-/** Whether each query asks for a part of one list: chunks, pages, or ranges with many rows. */
+/** Whether each query selects a part of one list: chunks, pages, or ranges with many rows. */
 function isBatch (group: readonly Traced[], hasPauses: boolean): boolean {
-  const asked = group.map(askedBy)
-  const lists = asked.map(({ lists }) => lists).filter((list) => list !== '')
+  const selections = group.map(selectionOf)
+  const lists = selections.map(({ lists }) => lists).filter((list) => list !== '')
   // The last chunk may have one item.
   if (new Set(lists).size > 1 && lists.length > group.length / 2) return true
   const [first] = group as [Traced]
-  return new Set(asked.map(({ keys }) => keys)).size === 1 &&
+  return new Set(selections.map(({ keys }) => keys)).size === 1 &&
     (isPage(first) || (isRange(first) && (hasPauses || group.some(({ rows }) => (rows ?? 0) > 1))))
 }
 
@@ -168,7 +169,7 @@ function isChain (group: readonly Traced[]): boolean {
   })
 }
 
-/** A result is a list, `{ rows }`, or a list of rows and of what the driver says about them. */
+/** A result is a list, `{ rows }`, or a list of rows and of their description. */
 function rowOf ({ result }: Traced): unknown {
   return [Object(result).rows ?? result].flat(2)[0] as unknown
 }

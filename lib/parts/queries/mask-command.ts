@@ -72,7 +72,7 @@ function secretArguments (mask: Mask, command: string, args: readonly unknown[])
   const isScript = SCRIPT.test(command)
   const keys = 1 + (Number(words[1]) || 0)
   const first = words.findIndex((word, i) => isScript && i === 0 ? mask.mentions(word) : isName(word))
-  // What a script does that was loaded before is not known.
+  // The text of a script that was loaded before is unknown.
   if (first === -1 && isScript && !command.startsWith('EVAL_') && command !== 'EVAL') {
     return new Set(all.filter((i) => i > keys && !/^-?[\d.]+$/.test(words[i] ?? '')))
   }

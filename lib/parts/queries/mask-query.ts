@@ -1,7 +1,7 @@
 import { cached } from '../../cache.js'
 import { isHarmless, VALUE_FIELDS, valueFieldTest } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
-import { nameOf, namedValues, unquoted, type Unit } from './columns.js'
+import { columnName, namedValues, unquoted, type Unit } from './columns.js'
 import { maskCommand, type Shown } from './mask-command.js'
 import { isPlain, masked, withoutComparands } from './mask-document.js'
 import { shapeOf, shapeOfTokens } from './sql.js'
@@ -68,7 +68,7 @@ function readStatement (mask: Mask, system: string, statement: string) {
     mentionsSecret: statement.endsWith('…') || named.some(({ secrets }) => secrets.some(mask.hides)) ||
       tokens.some((token) => token.kind === 'string'
         ? mask.mentions(token.text)
-        : /^(?:word|name|placeholder)$/.test(token.kind) && mask.hides(nameOf(token))),
+        : /^(?:word|name|placeholder)$/.test(token.kind) && mask.hides(columnName(token))),
     placed: new Set(tokens.map(({ position }) => position)),
     isInsert: /^\s*(?:insert|replace)\b/i.test(statement),
     hasNames: values.some(({ token }) => /^[:@$][a-z_]/i.test(token.text)),

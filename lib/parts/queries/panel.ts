@@ -3,6 +3,7 @@ import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { counted, wordFor } from '../../view/visible.js'
 import type { PanelView } from '../part.js'
+import { lineOf } from '../read.js'
 import type { QueryGroup } from './groups.js'
 import { planButton, planForm } from './plan.js'
 import type { Finding, RecordedQuery } from './recorded-query.js'
@@ -57,7 +58,7 @@ function groupRow (group: QueryGroup, editor: EditorLink | null): string {
 }
 
 function sourcePlace (source: string, editor: EditorLink | null): string {
-  return place(source.replace(/:\d+$/, ''), editor)
+  return place(lineOf(source), editor)
 }
 
 function queryRow (query: RecordedQuery, i: number, editor: EditorLink | null, button: string): string {

@@ -16,7 +16,7 @@ type Explained = Pick<RecordedQuery, 'system' | 'statement' | 'parameters'>
 export interface Plan {
   /** Its lines; null: there is none. */
   plan: string | null
-  /** What it says of sequential scans; without a plan, the reason. */
+  /** Its sequential scans in one sentence; without a plan, the reason. */
   sentence: string
 }
 
@@ -43,7 +43,7 @@ function explainMysql (statement: string): string {
 }
 
 export async function explain (query: Explained, run: Run | undefined): Promise<Plan> {
-  const reason = refusalOf(query)
+  const reason = planProblem(query)
   if (reason !== null) return refused(reason)
   if (run === undefined) {
     return refused('no client of this process can run a statement for it. Hindsight runs it on a connection of its ' +
@@ -110,7 +110,7 @@ function text (value: unknown): string {
 }
 
 /** Why a query has no plan; null: it may be explained. What is not certain to only read is not explained. */
-export function refusalOf (query: Explained): string | null {
+export function planProblem (query: Explained): string | null {
   const { system, statement, parameters } = query
   if (!Object.hasOwn(EXPLAIN, system)) {
     return `Hindsight explains queries of PostgreSQL, MySQL and SQLite, not of ${system}`
@@ -132,7 +132,7 @@ const NAME = /^(?:"(?:[^"\\]|"")*"|`[^`\\]*`|\[\w+\])$/
 /** A comment that ends where it seems to, and is none of those that MySQL executes. */
 const COMMENT = /^(?:--.*|\/\*(?!M?!)(?:[^/]|\/(?!\*))*\*\/)$/
 
-/** What databases, or their settings, read in different ways: where a text, a name or a comment ends. */
+/** Texts, names and comments whose end depends on the database or its settings. */
 function lexicalProblem (system: string, tokens: readonly Token[], words: readonly Token[]): string | null {
   const isMysql = system === 'mysql' || system === 'mariadb'
   for (const [i, { kind, text }] of tokens.entries()) {

@@ -16,7 +16,7 @@ export interface RecordedQuery {
   error?: QueryError
 }
 
-/** The message of a failed query, and what its database says about it. */
+/** The message of a failed query, and the fields of the error of its database. */
 export interface QueryError { message: string, [property: string]: string | number }
 
 /** What is remarkable about queries of a request. */

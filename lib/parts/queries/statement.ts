@@ -31,7 +31,7 @@ const TRANSACTION: ReadonlyMap<string, 'begin' | 'commit' | 'rollback'> = new Ma
 const REDIS_TRANSACTION: typeof TRANSACTION = new Map([['MULTI', 'begin'], ['EXEC', 'commit'], ['DISCARD', 'rollback']])
 
 export interface Effect {
-  /** Whether it reads data. It may also be a write: as the call of a function, of which nothing is known. */
+  /** Whether it reads data. It may also be a write: the effect of a function that it calls is unknown. */
   isRead: boolean
   /** Whether it may change what another one returns. */
   isWrite: boolean
@@ -80,7 +80,7 @@ function commandOf (statement: string): string {
   return statement.trim().split(/\s/, 1)[0]?.toUpperCase() ?? ''
 }
 
-/** Whether a query asks for a part of a large result: it is sent until there are no more. */
+/** Whether a query selects a part of a large result: it is sent until there are no more. */
 export function isPage ({ system, statement, shape }: Pick<RecordedQuery, 'system' | 'statement' | 'shape'>): boolean {
   if (isOperation(system, statement)) {
     return /\b(?:skip|cursor)\b|\$[gl]te?\b[^]*\b(?:limit|take)\b/.test(shape)
@@ -89,24 +89,24 @@ export function isPage ({ system, statement, shape }: Pick<RecordedQuery, 'syste
     .test(shape)
 }
 
-/** Whether a query asks for a range, such as a part of a table, or what is new: `id between ? and ?`, `id > ?`. */
+/** Whether a query selects a range, such as a part of a table, or what is new: `id between ? and ?`, `id > ?`. */
 export function isRange ({ shape }: Pick<RecordedQuery, 'shape'>): boolean {
   return /\bbetween \? and \?|[<>]=? ?\(?\?|\$[gl]te?\b/i.test(shape)
 }
 
 interface Words { words: readonly Token[] }
 
-/** The values of a query that say whether it asks for one thing, for several, or for the next part of one list. */
-interface Asked {
+/** The values by which a query selects one thing, several, or the next part of one list. */
+interface Selection {
   /** Values that columns are equal to, as JSON. */
   keys: string
   /** Those of lists with several items: of `in (…)`, of lists among the parameters, of several keys; '' without one. */
   lists: string
 }
 
-export function askedBy (
+export function selectionOf (
   { system, statement, parameters, words }: Pick<RecordedQuery, 'system' | 'statement' | 'parameters'> & Words
-): Asked {
+): Selection {
   const list = Array.isArray(parameters) ? parameters as unknown[] : []
   if (system === 'redis') {
     const hasSeveral = /^(?:JSON\.)?H?MGET$|^SMISMEMBER$/i.test(commandOf(statement)) && list.flat().length > 1
@@ -119,10 +119,10 @@ export function askedBy (
     const lists = JSON.stringify(parameters)?.match(/"\$?in":\[[^\]]*,[^\]]*\]/g) ?? []
     return { keys: JSON.stringify(keys), lists: lists.join() }
   }
-  return askedBySql(words, parameters, list)
+  return sqlSelection(words, parameters, list)
 }
 
-function askedBySql (tokens: readonly Token[], parameters: unknown, list: unknown[]): Asked {
+function sqlSelection (tokens: readonly Token[], parameters: unknown, list: unknown[]): Selection {
   const keys: unknown[] = []
   // Arrays, also as JSON or as a text of PostgreSQL.
   const lists = list.filter((value) => Array.isArray(value)
@@ -178,7 +178,7 @@ const NO_CALL = new Set((
   'sets rollup cube array row to zone escape materialized recursive key index partition against join'
 ).split(' '))
 
-/** Functions that only compute a value, or return rows. Whether one of another name has an effect is not known. */
+/** Functions that only compute a value, or return rows. The effect of one of another name is unknown. */
 const SAFE_FUNCTIONS = new Set((
   'count sum avg min max total every bool_and bool_or string_agg array_agg group_concat json_agg jsonb_agg ' +
   'row_number rank dense_rank lag lead first_value last_value lower upper length char_length trim ltrim rtrim ' +

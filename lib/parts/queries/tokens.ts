@@ -63,7 +63,7 @@ const AFTER_TEXT = new RegExp('^(?:and|as|asc|at|between|by|collate|desc|else|en
   'intersect|into|is|like|limit|not|or|order|returning|then|uescape|union|using|when|where|with|xor)$', 'i')
 
 /** The tokens of a statement of SQL: systems differ in quotation, comments and placeholders. */
-export function tokensOf (statement: string, system = ''): Token[] {
+export function tokensOf (statement: string, system: string): Token[] {
   const expression = (EXPRESSIONS[system] ?? (ESCAPING_SYSTEM.test(system) ? escaping : other)) as RegExp
   const texts = statement.slice(0, MAX_LENGTH).match(expression) ?? []
   const tokens = texts.map((text): Token => ({ kind: kindOf(text, expression), text }))

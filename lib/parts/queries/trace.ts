@@ -2,6 +2,7 @@ import { attempt } from '../../attempt.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { cut, grouped } from '../../view/visible.js'
+import { lineOf } from '../read.js'
 import { isPlain } from './mask-document.js'
 import type { RecordedQuery } from './recorded-query.js'
 import type { Effect } from './statement.js'
@@ -24,9 +25,9 @@ export interface Caller {
 /** A query with what is compared of it, and not stored. */
 export interface Traced extends RecordedQuery {
   index: number
-  /** The same for two queries that ask for the same. */
+  /** The same for two queries of the same data. */
   identity: string
-  /** Whether its parameters have all that it asks for. */
+  /** Whether its parameters have all conditions of the query. */
   isComplete: boolean
   caller: Caller
   effect: Effect
@@ -47,7 +48,7 @@ const MAX_ALL = 2_000
 const MAX_BINARY = 64
 
 /** A bounded copy of parameters: an application may change them when the query was sent. */
-export function copyOf (parameters: unknown): unknown {
+export function copyOfParameters (parameters: unknown): unknown {
   return copy(parameters, 0, { left: MAX_ALL })
 }
 
@@ -86,7 +87,7 @@ export function identityOf (value: unknown): string | null {
   }, () => null)
 }
 
-/** Milliseconds without any query after which the same query asks for something new. */
+/** Milliseconds without any query after which the same query is sent to find something new. */
 const MIN_PAUSE = 20
 
 export function isPaused (before: Traced, query: Traced, all: readonly Traced[]): boolean {
@@ -99,7 +100,7 @@ export function isPaused (before: Traced, query: Traced, all: readonly Traced[])
   return false
 }
 
-export function sumOf (queries: readonly RecordedQuery[]): number {
+export function totalDuration (queries: readonly RecordedQuery[]): number {
   return queries.reduce((sum, { duration }) => sum + (duration ?? 0), 0)
 }
 
@@ -107,11 +108,11 @@ export function endOf ({ start, duration }: RecordedQuery): number {
   return start + (duration ?? 0)
 }
 
-export function milliseconds (ms: number): string {
+export function roundedMilliseconds (ms: number): string {
   return ms < 10 ? String(Math.round(ms * 10) / 10) : String(Math.round(ms))
 }
 
 /** `file:line` of the code that sent a query. */
-export function placeOf ({ source }: Pick<RecordedQuery, 'source'>): string {
-  return source === null ? 'an unknown line' : shortFile(source.replace(/:\d+$/, ''))
+export function queryPlace ({ source }: Pick<RecordedQuery, 'source'>): string {
+  return source === null ? 'an unknown line' : shortFile(lineOf(source))
 }

@@ -38,7 +38,7 @@ export function recordRequest (request: FastifyRequest): void {
   const body = snapshot(request.body ?? null, headers['content-type'], partText)
   const sentBody = sentBodyOf(body, sent?.body?.value, receivedBody)
   const unparsed = request.body == null ? parserError(state.recording.raised) : null
-  state.collect('request', () => {
+  state.recording.collect('request', () => {
     const user = servicesOf(request).mode === 'observe' ? userRecord(request) : undefined
     const mask = maskOf(request)
     return {

@@ -7,7 +7,7 @@ import { html } from '../../view/html.js'
 import { visibleJson } from '../../view/json.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { dataOf, failureOf, isObject, splitUrl, type Data } from '../read.js'
-import { COMPARISON, type Part } from '../part.js'
+import { NUMBER_COMPARISON, type Part } from '../part.js'
 import { flattenPaths, type Values } from '../section.js'
 
 /** Characters of the markup of a body that is not folded. */
@@ -31,7 +31,7 @@ export const request: Part<Data> = {
   },
   overview: (data, profile) => [
     { order: 50, title: 'Request body', column: 'side', value: bodyExcerpt(data) },
-    { order: 51, title: 'Response body', column: 'side', value: bodyExcerpt(responseOf(profile)) }
+    { order: 51, title: 'Response body', column: 'side', value: bodyExcerpt(dataOf(profile, 'response')) }
   ],
   toolbar: (_, { status, method }) => ({
     order: 10,
@@ -80,7 +80,7 @@ export const request: Part<Data> = {
   }
 }
 
-/** What a request is for, as its client says (Fetch Metadata, section 2.1), else as it accepts. */
+/** What a request is for, by its Fetch Metadata (section 2.1), else by its `Accept`. */
 function kindOf ({ headers, injected }: Data): string | undefined {
   if (!isObject(headers)) return undefined
   if (injected === true) return 'injected'
@@ -111,22 +111,12 @@ export const response: Part<Data> = {
   search: {
     size: {
       valueOf: ({ size }) => size,
-      pattern: COMPARISON,
+      pattern: NUMBER_COMPARISON,
       problem: 'not a number of bytes such as >100000',
       help: 'bytes of the response, such as >100000',
       column: 'Size'
     }
   }
-}
-
-/** The data of the request of a profile, as `requestCollector` records them. */
-export function requestOf (profile: Profile): Data {
-  return dataOf(profile, 'request')
-}
-
-/** The data of the response of a profile, as `responseCollector` records them. */
-export function responseOf (profile: Profile): Data {
-  return dataOf(profile, 'response')
 }
 
 function requestPart (data: Data, profile: Profile): string {
@@ -156,7 +146,7 @@ function filled (title: string, data: unknown): string {
 function responsePart (profile: Profile): string {
   const failure = failureOf(profile, 'response')
   if (failure !== undefined) return section('Response', failed('collector', failure))
-  const { status = profile.status, headers, contentType, size, sentBy, ...response } = responseOf(profile)
+  const { status = profile.status, headers, contentType, size, sentBy, ...response } = dataOf(profile, 'response')
   const line = {
     Status: `${String(status)} ${STATUS_CODES[Number(status)] ?? ''}`.trim(),
     ...(contentType !== undefined && { 'Content type': contentType }),
@@ -196,7 +186,7 @@ function messageOf (line: string, { headers, body: received, sentBody: body = re
 
 // Fields are compared only with fields: otherwise each of them would be a difference.
 function valuesOfBody (data: Data, _profile: Profile, other: Profile): Values {
-  const [body, otherBody] = [data, requestOf(other)].map(({ body, bodyNote }) => bodyNote ?? body)
+  const [body, otherBody] = [data, dataOf(other, 'request')].map(({ body, bodyNote }) => bodyNote ?? body)
   const haveFields = [body, otherBody].every((one) => typeof one === 'object' && one !== null)
   return haveFields ? flattenPaths(body, BODY) : { [BODY]: body ?? undefined }
 }

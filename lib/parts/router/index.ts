@@ -6,7 +6,7 @@ import { servicesOf } from '../../lifecycle/services.js'
 import { routeMatchOf } from '../../routing/route-table.js'
 import { triedRoutes } from '../../routing/tried-routes.js'
 import type { Profile, ProfiledRoute } from '../../store/profile.js'
-import { note, pairs, pairsSection, place, placeOf, rowsSection, section } from '../../view/components.js'
+import { note, pairs, pairsSection, place, placeLink, rowsSection, section } from '../../view/components.js'
 import { counted, cut, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import { collectedBy } from '../collect.js'
@@ -33,7 +33,7 @@ export const router: Part<Data> = {
     [{ order: 50, title: 'Handler', value: route?.handler === undefined ? '' : place(route.handler, editor) }],
   toolbar (_, { method, route }, editor) {
     const { name = null, pattern = null, handler = null } = route ?? {}
-    const { shown, href } = placeOf(handler ?? '–', editor)
+    const { shown, href } = placeLink(handler ?? '–', editor)
     const where = href === null ? html`${shown}` : html`<a href="${href}">${shown}</a>`
     // A route without a name is named by its methods and pattern.
     const label = visibleLine(name?.replace(/^[A-Z|]+ (?=\/)/, '') ?? 'no route')
@@ -101,7 +101,7 @@ export function recordRoute (request: FastifyRequest): void {
   // As sent: the params panel shows converted values.
   const params = state.sentParams ?? route?.params
   const declared = routeTable.of(request)
-  state.collect('router', () => {
+  state.recording.collect('router', () => {
     if (route === null) {
       const { tried, more } = triedRoutes(request)
       const shown = tried.map(({ route: { name, methods, pattern, declaredAt }, why, isNear }) => {

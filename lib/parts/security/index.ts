@@ -1,7 +1,6 @@
 import { note, pairsSection, rowsSection } from '../../view/components.js'
-import { isObject, listOf, type Data } from '../read.js'
+import { dataOf, isObject, listOf, type Data } from '../read.js'
 import type { Part } from '../part.js'
-import { requestOf } from '../request/index.js'
 import { flattenPaths } from '../section.js'
 
 const DENIED = new Set([401, 403, 429])
@@ -39,7 +38,7 @@ export const security: Part<Data> = {
     order: 80,
     // In `observe` mode the user is recorded with the request.
     values: ({ user, roles }, profile) =>
-      flattenPaths({ ...Object(user ?? requestOf(profile).user) as object, roles }, 'user')
+      flattenPaths({ ...Object(user ?? dataOf(profile, 'request').user) as object, roles }, 'user')
   }]
 }
 

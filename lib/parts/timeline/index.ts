@@ -1,12 +1,12 @@
 import { isFailure, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { milliseconds, note, pending, place, placeOf } from '../../view/components.js'
+import { milliseconds, note, pending, place, placeLink } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { counted, cut, grouped, rounded, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
-import { addressOf, dataOf, lineOf, numberOf, timelineOf, timeOf, type Span } from '../read.js'
-import { rowsOf, type Row } from './rows.js'
+import { addressOf, dataOf, lineOf, numberOf, queryField, timelineOf, timeOf, type Span } from '../read.js'
+import { timelineRows, type Row } from './rows.js'
 
 /** Rows of a page. */
 const PAGE = 200
@@ -60,9 +60,9 @@ function renderTimeline (profile: Profile, view: PanelView, limit?: number): str
   if (spans.length === 0) return note('Nothing was recorded.')
   const chosen = limit === undefined ? [view.query.kind ?? []].flat().map(String) : []
   const axis = axisOf(profile, spans)
-  const rows = rowsOfKinds(rowsOf(spans, axis.end), chosen)
+  const rows = rowsOfKinds(timelineRows(spans, axis.end), chosen)
   const all = rows.flatMap(withChildren)
-  const page = Math.max(1, Math.trunc(Number([view.query.page].flat().at(-1))) || 1)
+  const page = Math.max(1, Math.trunc(Number(queryField(view, 'page'))) || 1)
   const first = Math.max(0, Math.min(page, Math.ceil(all.length / PAGE)) - 1) * PAGE
   const shown = new Set(limit === undefined
     ? all.slice(first, first + PAGE)
@@ -73,8 +73,8 @@ function renderTimeline (profile: Profile, view: PanelView, limit?: number): str
     return visible.length === 0 ? '' : html`<ol>!${visible.map(item)}</ol>`
   }
   const item = (row: Row): string => {
-    const [{ step, color }] = row.entries as [Span]
-    return html`<li class="bar-${step ?? color}">!${rowItem(row, axis, view)}!${items(row.children)}</li>`
+    const [{ color }] = row.entries as [Span]
+    return html`<li class="bar-${color}">!${rowItem(row, axis, view)}!${items(row.children)}</li>`
   }
   const late = rows.findIndex(({ entries: [entry] }) => entry !== undefined && axis.isLate(entry.start))
   const [before, after] = late === -1 ? [rows, []] : [rows.slice(0, late), rows.slice(late)]
@@ -93,7 +93,7 @@ function rowsOfKinds (rows: readonly Row[], chosen: readonly string[]): Row[] {
   const startOf = ({ entries: [entry] }: Row): number => entry?.start ?? 0
   return rows.flatMap((row) => {
     const children = rowsOfKinds(row.children, chosen)
-    return chosen.includes(kindOf(row.entries[0] as Span)) ? [{ ...row, children }] : children
+    return chosen.includes((row.entries[0] as Span).legend) ? [{ ...row, children }] : children
   }).sort((a, b) => startOf(a) - startOf(b))
 }
 
@@ -107,10 +107,6 @@ function byWeight (a: Row, b: Row): number {
     ? Number.MAX_VALUE
     : entries.reduce((sum, { duration, ofHindsight }) => sum + (ofHindsight === true ? -1 : duration ?? 1e9), 0)
   return weight(b) - weight(a)
-}
-
-function kindOf ({ step, legend }: Span): string {
-  return legend ?? step ?? ''
 }
 
 type Axis = ReturnType<typeof axisOf>
@@ -155,7 +151,7 @@ function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): string {
 
 /** A line of code, unless the text beside it has it. */
 function placeBeside (text: string, code: string): string {
-  const { shown } = placeOf(code, null)
+  const { shown } = placeLink(code, null)
   return text.endsWith(shown) ? '' : html`<small><bdi>${shown}</bdi></small>`
 }
 
@@ -223,11 +219,11 @@ function scale ({ end, total, ready, position }: Axis): string {
 function legend (spans: readonly Span[], chosen: readonly string[], { ready }: Axis): string {
   const link = (kinds: readonly string[], isCurrent: boolean, content: string): string =>
     html`<a href="${address(kinds)}"!${isCurrent ? ' aria-current="true"' : ''}>!${content}</a>`
-  const links = [...new Set(spans.map(kindOf))].map((name) => {
-    const [{ step, color }, ...others] = spans.filter((span) => kindOf(span) === name) as [Span]
+  const links = [...new Set(spans.map((span) => span.legend))].map((name) => {
+    const [{ color }, ...others] = spans.filter((span) => span.legend === name) as [Span]
     const isChosen = chosen.includes(name)
     const kinds = isChosen ? chosen.filter((one) => one !== name) : [...chosen, name]
-    return link(kinds, isChosen, html`<svg class="bar-${step ?? color}" viewBox="0 0 10 10" aria-hidden="true">` +
+    return link(kinds, isChosen, html`<svg class="bar-${color}" viewBox="0 0 10 10" aria-hidden="true">` +
       html`<rect width="10" height="10"/></svg>${name} <small>${grouped(others.length + 1)}</small>`)
   })
   const line = ready === null

@@ -20,7 +20,7 @@ interface Node { span: Span, children: Node[] }
  * the hook or handler in which they began. Equal ones below the same entry are one row, as are the listeners of a stage
  * and short hooks.
  */
-export function rowsOf (spans: readonly Span[], total: number): Row[] {
+export function timelineRows (spans: readonly Span[], total: number): Row[] {
   const nodes = spans.map((span): Node => ({ span, children: [] }))
   const steps = nodes.filter(({ span: { step } }) => step !== undefined)
   const earlier = new Map<unknown, Node>()

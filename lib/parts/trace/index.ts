@@ -1,5 +1,4 @@
-import type { Profile } from '../../store/profile.js'
-import { dataOf, fieldsPart, type Data } from '../read.js'
+import { fieldsPart } from '../read.js'
 
 // Trace Context, section 3.2: version, trace, parent, flags; what later versions add follows a hyphen.
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
@@ -13,9 +12,4 @@ export function traceOf (traceparent: unknown): { traceId: string, parentId: str
   if (match === null) return null
   const [, version, traceId = '', parentId = '', flags = '', rest] = match
   return version === '00' && rest !== undefined ? null : { traceId, parentId, sampled: (parseInt(flags, 16) & 1) === 1 }
-}
-
-/** The trace of a profile, as `traceOf` returns it. */
-export function traceIn (profile: Profile): Data {
-  return dataOf(profile, 'trace')
 }

@@ -10,7 +10,7 @@ import type { DeclaredRoute } from '../../routing/route-table.js'
 import type { Profile } from '../../store/profile.js'
 import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
-import { timelineOf } from '../read.js'
+import { lineOf, timelineOf } from '../read.js'
 import { unfinishedProfile } from '../unfinished.js'
 import { isTracing, waitsOf } from './trace.js'
 
@@ -72,9 +72,8 @@ function pendingEntries (request: FastifyRequest, reply: FastifyReply): PendingW
     .filter(({ name, timeline, collect }) => timeline !== undefined && collect === undefined && name !== 'performance')
   const profile = { ...unfinishedProfile(request, reply, parts), url: '', events: [] } as unknown as Profile
   return timelineOf(parts, profile).filter(({ duration }) => duration === null)
-    .map(({ legend = 'work', name, source, start }) => ({
-      kind: legend, name: cut(redact(name), MAX_NAME), source: source?.replace(/(:\d+):\d+$/, '$1') ?? null, start
-    }))
+    .map(({ legend: kind, name, source, start }) =>
+      ({ kind, name: cut(redact(name), MAX_NAME), source: source == null ? null : lineOf(source), start }))
 }
 
 function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode | null {
@@ -136,7 +135,7 @@ function beforeHandler (request: FastifyRequest, route: string | null) {
   if (isParsed === true || body != null) {
     const validators = VALIDATED.flatMap((part) => {
       const validate = request.getValidationFunction(part) as Validator | undefined
-      // The functions of ajv are synchronous, unless their schema says otherwise.
+      // The functions of ajv are synchronous, unless their schema has `$async`.
       const mayWait = typeof validate === 'function' && (validate.schemaEnv?.$async ?? !('schemaEnv' in validate))
       return mayWait ? [code(`the validator of the ${part}`, functionPlace(validate) ?? route)] : []
     })
@@ -171,7 +170,7 @@ function errorCode (request: FastifyRequest, options: DeclaredRoute['options'], 
 }
 
 /** A sentence for the code that the request is in, and one for each work; `until`: milliseconds until its end. */
-export function sentencesOf ({ in: code, for: pending }: Waiting, until: number): string[] {
+export function waitingSentences ({ in: code, for: pending }: Waiting, until: number): string[] {
   const sentence = (what: string, { source, start }: CurrentCode): string => [
     what,
     ...source === null ? [] : [shortFile(source)],

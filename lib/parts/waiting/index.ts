@@ -4,7 +4,7 @@ import { postForm } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import type { PanelView, Part } from '../part.js'
 import type { Data } from '../read.js'
-import { sentencesOf, type Waiting } from './collector.js'
+import { waitingSentences, type Waiting } from './collector.js'
 import { isTracing, traceWaits } from './trace.js'
 
 declare module '../../lifecycle/services.js' {
@@ -37,7 +37,7 @@ export const waiting: Part<Data> = {
 }
 
 function sentences (data: Data, { duration }: Profile): string[] {
-  return Object.keys(data).length === 0 ? [] : sentencesOf(data as unknown as Waiting, duration)
+  return Object.keys(data).length === 0 ? [] : waitingSentences(data as unknown as Waiting, duration)
 }
 
 /** The form that begins or ends to trace what later requests wait for. */

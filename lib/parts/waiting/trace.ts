@@ -3,8 +3,8 @@ import { performance } from '../../clock.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { packageOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
 import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
-import { withStackLimit } from '../../lifecycle/hooks.js'
 import type { Recording } from '../../recording/recording.js'
+import { withStackLimit } from '../../stack-limit.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {

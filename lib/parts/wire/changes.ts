@@ -3,7 +3,7 @@ import { read } from '../../errors/thrown-value.js'
 import { snapshot } from '../collect.js'
 
 /** A value that is not the same before and after. */
-export interface Change {
+export interface ValueChange {
   /** The names of fields, and the positions in lists. */
   path: ReadonlyArray<string | number>
   kind: 'changed' | 'removed' | 'added'
@@ -61,9 +61,9 @@ export function isSame (one: unknown, other: unknown): boolean {
 }
 
 /** The path of the first value that is searched for; null if there is none. No code of the application is called. */
-export function pathOf (
+export function pathTo (
   root: unknown, isWanted: (value: unknown, ancestors: readonly object[]) => boolean
-): Change['path'] | null {
+): ValueChange['path'] | null {
   const [path, ancestors]: [Array<string | number>, object[]] = [[], []]
   let left = MAX_VALUES
   const visit = (value: unknown): boolean => {
@@ -105,12 +105,12 @@ function fieldOf (object: object, name: string): unknown {
  * The values that differ, at most fifty; those of the items of a list that differ in the same way are one. `isMade`:
  * the application has made the first value, of which no getter is called.
  */
-export function changesOf (before: unknown, after: unknown, isMade = false): Change[] {
-  const changes = new Map<string, Change>()
+export function changesOf (before: unknown, after: unknown, isMade = false): ValueChange[] {
+  const changes = new Map<string, ValueChange>()
   const path: Array<string | number> = []
   let left = MAX_VALUES
 
-  function add (kind: Change['kind'], one: unknown, other: unknown, near: object): void {
+  function add (kind: ValueChange['kind'], one: unknown, other: unknown, near: object): void {
     // A number that was parsed has fewer digits than a BigInt.
     const isLong = typeof one === 'bigint' && !Number.isSafeInteger(other)
     const [from, to] = [sideOf(one, isMade), isLong ? { type: typeOf(other) } : sideOf(other)]

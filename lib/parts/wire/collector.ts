@@ -8,7 +8,7 @@ import type { Mask } from '../../mask/mask.js'
 import { safeJson } from '../../view/json.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { isObject, type Data } from '../read.js'
-import { changesOf, copyOf, isOther, isUnserializable, pathOf, type Change, type Side } from './changes.js'
+import { changesOf, copyOf, isOther, isUnserializable, pathTo, type ValueChange, type Side } from './changes.js'
 import { rulesOf, type Rule } from './rules.js'
 
 declare module '../../recording/recording.js' {
@@ -89,7 +89,7 @@ function compareSerialized (request: FastifyRequest, reply: FastifyReply, text: 
   wireChanges?.delete('response')
   if (typeof text !== 'string' || text.length > MAX_TEXT) return
   const declared = responseSchema(request, reply)
-  if (declared.schema === undefined && pathOf(returned.value, isOther) === null) return
+  if (declared.schema === undefined && pathTo(returned.value, isOther) === null) return
   const sent = attempt((): unknown => JSON.parse(text))
   if (sent !== undefined) record(request, 'response', declared, changesOf(returned.value, sent, true))
 }
@@ -115,7 +115,7 @@ export function recordUnserializable (request: FastifyRequest, reply: FastifyRep
   recording.returned = undefined
   // A schema may leave out the first one, and a hook of the route may have given another payload.
   const isCertain = responseSchema(request, reply).schema === undefined && !hasHook(request, 'preSerialization')
-  const path = isCertain ? pathOf(returned.value, isUnserializable) : null
+  const path = isCertain ? pathTo(returned.value, isUnserializable) : null
   if (path === null) return
   const rule = /BigInt/.test(messageOf(error)) ? 'JSON has no BigInt' : 'it refers to an object that contains it'
   add(request, 'response', () => {
@@ -138,7 +138,7 @@ function shapeOf (value: unknown, depth = 0): string {
 }
 
 function record (
-  request: FastifyRequest, part: Part | 'response', { schema, name }: Declared, changes: readonly Change[]
+  request: FastifyRequest, part: Part | 'response', { schema, name }: Declared, changes: readonly ValueChange[]
 ): void {
   if (changes.length === 0) return
   add(request, part, () => {
@@ -193,12 +193,12 @@ function contentSchema (schema: unknown, name: string, header: unknown): Declare
   return { schema: read(content[key], 'schema'), name: `${name}/content/${key}/schema` }
 }
 
-function fieldText (part: string, path: Change['path'], count: number, mask: Mask): string {
+function fieldText (part: string, path: ValueChange['path'], count: number, mask: Mask): string {
   const names = path.map((name) => typeof name === 'string' ? `.${name}` : count > 1 ? '[]' : `[${name}]`)
   return visibleLine(cut(mask.text(part + names.join('')), MAX_FIELD))
 }
 
-function shownChange (part: string, change: Change, { rule, schema }: Rule, mask: Mask): WireChange {
+function shownChange (part: string, change: ValueChange, { rule, schema }: Rule, mask: Mask): WireChange {
   const shown = (side: Side): string => shownSide(side, change, mask)
   const what = {
     changed: () => `: ${shown(change.from)} became ${shown(change.to)}`,
@@ -211,7 +211,7 @@ function shownChange (part: string, change: Change, { rule, schema }: Rule, mask
 }
 
 // Masked by the names of the fields around it, and by those beside it.
-function shownSide ({ type, copy }: Side, { path, near }: Change, mask: Mask): string {
+function shownSide ({ type, copy }: Side, { path, near }: ValueChange, mask: Mask): string {
   if (copy === undefined) return type
   // Longer texts are no names of secrets.
   const beside = Object.entries(near).map(([name, value]: [string, unknown]) =>

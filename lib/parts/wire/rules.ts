@@ -1,6 +1,6 @@
 import { attempt } from '../../attempt.js'
 import { isObject, listOf, type Data } from '../read.js'
-import { JSON_TYPES, type Change, type Side } from './changes.js'
+import { JSON_TYPES, type ValueChange, type Side } from './changes.js'
 
 /** A schema and its address, such as `body/properties/qty`; `root` is what its local references refer to. */
 interface Place { schema: Data, at: string, root: Data, base: string }
@@ -12,7 +12,7 @@ export interface Rule { rule: string, schema?: string }
 const MAX_NESTED = 8
 
 /** Finds the rules by which a schema changes values. `shared`: the schemas of the application by their `$id`. */
-export function rulesOf (schema: unknown, name: string, shared: Data): (change: Change) => Rule | undefined {
+export function rulesOf (schema: unknown, name: string, shared: Data): (change: ValueChange) => Rule | undefined {
   const isResponse = name.startsWith('response/')
   const root = { schema: schema as Data, at: name, root: schema as Data, base: name }
 
@@ -46,7 +46,7 @@ function typeRule (places: readonly Place[], from: Side, to: Side): Rule | undef
   return ruleAt(place, 'type', `type: ${typesOf(place).join(' | ')}`)
 }
 
-function otherRule (kind: Change['kind'], { type }: Side, to: Side): Rule {
+function otherRule (kind: ValueChange['kind'], { type }: Side, to: Side): Rule {
   const hasNoMethod = /^(?:NaN|-?Infinity|undefined|function|symbol)$/.test(type)
   const isLost = kind === 'removed' || to.type === 'object' || hasNoMethod
   return { rule: isLost ? `JSON has no ${type}` : 'toJSON' }

@@ -13,7 +13,7 @@ export function systemOf (dialect: unknown): string {
 
 interface Result { rowCount?: number, affectedRows?: number, affected?: number, rows?: unknown[], records?: unknown[] }
 
-/** The rows that a statement has returned or affected; its result may be a list of rows and of what is said of them. */
+/** The rows that a statement has returned or affected; its result may be a list of rows and of their description. */
 export function rowsOf (result: unknown): number | undefined {
   if (result === null || typeof result === 'number') return result ?? 0
   if (!Array.isArray(result)) {

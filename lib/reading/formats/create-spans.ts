@@ -6,9 +6,7 @@ import { dataOf, isObject, timelineOf, type Span as Entry } from '../../parts/re
 import { serverOf } from '../../parts/http-client/index.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { Part } from '../../parts/part.js'
-import { requestOf } from '../../parts/request/index.js'
 import { outermostSpan } from '../../parts/spans/index.js'
-import { traceIn } from '../../parts/trace/index.js'
 import type { Profile } from '../../store/profile.js'
 import { require } from '../../require.js'
 import { cut } from '../../view/visible.js'
@@ -58,7 +56,7 @@ export function createSpans (profile: Profile, parts: readonly Part[] = ownParts
 
 // The trace of the request's `traceparent`, or that of the application's instrumentation.
 function parentOf (profile: Profile): Context {
-  const { traceId, parentId, sampled } = traceIn(profile)
+  const { traceId, parentId, sampled } = dataOf(profile, 'trace')
   if (typeof traceId === 'string') return remote(traceId, parentId, sampled === true)
   const outermost = outermostSpan(profile)
   if (outermost === undefined) return ROOT_CONTEXT
@@ -75,7 +73,7 @@ function remote (traceId: unknown, spanId: unknown, sampled: boolean): Context {
 // HTTP semantic conventions, server spans (stable since 1.23).
 function serverAttributes (profile: Profile): Attributes {
   const { token, method, url, status, ip, route, exceptions } = profile
-  const { headers, httpVersion } = requestOf(profile)
+  const { headers, httpVersion } = dataOf(profile, 'request')
   const { protocol, pathname, search } = URL.canParse(url) ? new URL(url) : {}
   return attributesOf({
     ...serverOf(method, url),

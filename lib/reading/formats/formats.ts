@@ -2,7 +2,7 @@ import createError from '@fastify/error'
 import { STATUS_CODES } from '../../http/node-http.js'
 import { MASKED } from '../../mask/mask.js'
 import { visibleJson } from '../../view/json.js'
-import { requestOf, responseOf } from '../../parts/request/index.js'
+import { dataOf } from '../../parts/read.js'
 import type { Profile } from '../../store/profile.js'
 import { fillRequest } from '../replay/fill.js'
 import { headerPairs, placeholderOf, storedRequest } from '../replay/stored-request.js'
@@ -18,7 +18,7 @@ export const har: Format = {
   write: ({ request, profile, head }) => {
     const { method, target, headers: sent, body } = fillRequest(request, () => MASKED)
     const headers = namedValues(sent)
-    const data = responseOf(profile)
+    const data = dataOf(profile, 'response')
     const size = typeof data.size === 'number' ? data.size : undefined
     const received = namedValues(data.headers)
     const query = new URLSearchParams(target.split('?').slice(1).join('?'))
@@ -28,7 +28,7 @@ export const har: Format = {
       request: {
         method,
         url: request.origin + uriText(target),
-        httpVersion: `HTTP/${String(requestOf(profile).httpVersion ?? '1.1')}`,
+        httpVersion: `HTTP/${String(dataOf(profile, 'request').httpVersion ?? '1.1')}`,
         headers,
         // The archive has them among the headers.
         cookies: [],

@@ -7,7 +7,7 @@ import {
 } from '../replay/stored-request.js'
 import { isFailure } from '../../store/profile.js'
 
-export interface FormatInput {
+interface FormatInput {
   request: StoredRequest
   /** The request with placeholders for the values that are masked. */
   message: FilledRequest

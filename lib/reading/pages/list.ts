@@ -12,7 +12,7 @@ import { layout, pageLink, type PageOptions } from './layout.js'
 import { COLUMNS, DEFAULTS, groupTable, profileTable, queryOf, type Fields } from './list-table.js'
 
 /** The result of a search, or why it failed. */
-export interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
+interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
   fields?: Fields
   /** What the fields select; absent where the search failed. */
   criteria?: Criteria

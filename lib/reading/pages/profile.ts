@@ -7,7 +7,7 @@ import type { Profile } from '../../store/profile.js'
 import { milliseconds, moment, postForm, statusClass, withPlaces } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 
-export interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debug'> {
+interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debug'> {
   /** The value of the hidden field `form_token`. */
   formToken: string
   pinned: boolean
@@ -45,7 +45,7 @@ function menu (profile: Profile, current: Part, { parts }: ProfilePageOptions): 
     const { errors, warnings } = problemsOf(part, profile)
     return part.name !== current.name && countOf(part, profile) === 0 && errors + warnings === 0
   }
-  const groups = groupsOf(panels.filter((part) => !isEmpty(part))).map(({ title, panels: [first, ...others] }) =>
+  const groups = menuGroups(panels.filter((part) => !isEmpty(part))).map(({ title, panels: [first, ...others] }) =>
     // Panels of the application are equals.
     title === GROUPS.application || others.length === 0
       ? [first as Part, ...others].map((part) => html`<li>!${item(part)}</li>`).join('')
@@ -56,7 +56,7 @@ function menu (profile: Profile, current: Part, { parts }: ProfilePageOptions): 
 }
 
 /** The groups of the menu that have panels, with their titles. */
-export function groupsOf (panels: readonly Part[]): Array<{ title: string, panels: Part[] }> {
+export function menuGroups (panels: readonly Part[]): Array<{ title: string, panels: Part[] }> {
   return Object.entries(GROUPS)
     .map(([name, title]) => ({ title, panels: panels.filter((part) => groupOf(part) === name) }))
     .filter(({ panels }) => panels.length > 0)

@@ -30,7 +30,7 @@ export function replayView (profile: Profile, formToken: string, base: string) {
 export type ReplayView = ReturnType<typeof replayView>
 
 /** Fields that were sent, and have to be confirmed or changed. */
-export interface SentFields {
+interface SentFields {
   text: RequestText
   values: Readonly<Record<string, unknown>>
   /** Why the request was not sent. */
@@ -41,7 +41,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const MIN_LINES = 3
 const MAX_LINES = 16
 
-/** The page that shows a request, asks for its masked values and changes, and sends it. */
+/** The form that shows a request, in which masked values are entered, and that sends it. */
 export function replayPage (view: ReplayView, options: PageOptions, sent?: SentFields): string {
   const { token, request, problem, notes } = view
   const { base } = options

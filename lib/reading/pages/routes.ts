@@ -1,7 +1,7 @@
 import { declaredPlace } from '../../errors/declared-place.js'
 import { packageOf } from '../../errors/stack-frame.js'
 import type { Services } from '../../lifecycle/services.js'
-import { placeOf } from '../../recording/application-hooks.js'
+import { hookOrigin } from '../../recording/application-hooks.js'
 import type { ProfileSummary } from '../../store/profile.js'
 import { fold, milliseconds, note, place, statusBadge, table } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
@@ -37,7 +37,7 @@ export async function routesOf ({ routeTable, profiler }: Pick<Services, 'routeT
       pattern,
       source: declaredAt === null ? undefined : declaredPlace(declaredAt)?.source,
       hooks: routeTable.hooksOf(route).map(({ stage, name, addedAt, pluginName = '' }) =>
-        ({ stage, name: name || 'anonymous', ...addedAt === undefined ? {} : placeOf(addedAt, pluginName) })),
+        ({ stage, name: name || 'anonymous', ...addedAt === undefined ? {} : hookOrigin(addedAt, pluginName) })),
       count: own.length,
       failures: own.filter(({ error }) => error).length,
       p50: at(0.5),

@@ -13,10 +13,6 @@ for (const link of navigator.clipboard ? document.querySelectorAll('a[data-copy]
   }))
 }
 
-for (const source of document.querySelectorAll('code[data-copy]')) {
-  source.before(copyButton(source.dataset.copy, () => source.textContent))
-}
-
 // Storage is refused in a sandbox.
 for (const box of document.querySelectorAll('[name=column]')) {
   const key = 'hindsight-column-' + box.value

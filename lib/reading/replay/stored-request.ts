@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import createError from '@fastify/error'
 import { percentDecoded } from '../../http/header-text.js'
 import { MASKED } from '../../mask/mask.js'
-import { isObject, type Data } from '../../parts/read.js'
-import { requestOf } from '../../parts/request/index.js'
+import { dataOf, isObject, type Data } from '../../parts/read.js'
 import type { Profile } from '../../store/profile.js'
 
 /** A value that is masked in the profile: it has to be entered again to be sent. */
@@ -71,7 +70,7 @@ export function isSafe (method: string): boolean {
 /** Reads the request of a profile. Throws a `NotSendableError` when the profile has none that could be sent. */
 export function storedRequest (profile: Profile): StoredRequest {
   const { method, url, ip } = profile
-  const data = requestOf(profile)
+  const data = dataOf(profile, 'request')
   if (!TOKEN.test(method)) throw new NotSendableError('Its method cannot be sent.')
   if (data.rawMessage !== undefined) throw new NotSendableError('It was refused by the HTTP parser.')
   const placeholders = new Placeholders()

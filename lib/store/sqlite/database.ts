@@ -4,7 +4,7 @@ import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { attempt } from '../../attempt.js'
 import { readText, require } from '../../require.js'
-import { withoutNul, type Query, type Row, type SqlDatabase } from '../sql.js'
+import { withoutNul, type SqlQuery, type Row, type SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
 import { checkWritable, findLibrary } from './availability.js'
 
@@ -33,7 +33,7 @@ function openDatabase (path: string): DatabaseSyncInstance {
 }
 
 /** Runs the statements of one transaction; a text is prepared once. */
-function queryOf (database: DatabaseSyncInstance): Query {
+function queryOf (database: DatabaseSyncInstance): SqlQuery {
   const prepared = new Map<string, ReturnType<DatabaseSyncInstance['prepare']>>()
   return (sql, values = []) => {
     const statement = prepared.get(sql) ?? database.prepare(sql)
@@ -67,11 +67,11 @@ export class SqliteDatabase implements SqlDatabase {
     this.#warn = warn
   }
 
-  read = async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
+  read = async <T>(work: (query: SqlQuery) => Promise<T>): Promise<T> => {
     return await this.#use(async (connection) => await work(queryOf(connection)))
   }
 
-  async write<T> (work: (query: Query) => Promise<T>): Promise<T> {
+  async write<T> (work: (query: SqlQuery) => Promise<T>): Promise<T> {
     const writing = this.#writing.catch(() => {}).then(async () => await this.#use(async (connection) => {
       // Statements answer at once: nothing else runs in this thread before the transaction ends.
       connection.exec('begin immediate')

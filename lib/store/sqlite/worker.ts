@@ -3,7 +3,7 @@ import { SqlStorage } from '../sql.js'
 import type { ProfileStorage, StorageBounds } from '../storage.js'
 import { SqliteDatabase } from './database.js'
 
-export interface Call {
+export interface StoreCall {
   id: number
   path: string
   mayReplace: boolean
@@ -23,7 +23,7 @@ type Methods = Record<string, (...args: readonly unknown[]) => unknown>
 /** Databases by their paths and whether they may be replaced, with their pending calls. */
 const stores = new Map<string, { database: SqliteDatabase, calls: Set<Promise<unknown>> }>()
 
-async function run ({ path, mayReplace, bounds, method, args }: Call): Promise<unknown> {
+async function run ({ path, mayReplace, bounds, method, args }: StoreCall): Promise<unknown> {
   const key = `${mayReplace} ${path}`
   const warn = (warning: string): void => { parentPort?.postMessage({ path, mayReplace, warning } satisfies Reply) }
   const opened = stores.get(key)
@@ -40,7 +40,7 @@ async function run ({ path, mayReplace, bounds, method, args }: Call): Promise<u
   return await call.finally(() => calls.delete(call))
 }
 
-parentPort?.on('message', async (call: Call) => {
+parentPort?.on('message', async (call: StoreCall) => {
   const reply: Reply = await run(call).then((value) => ({ id: call.id, value }), ({ message, code, statusCode }) =>
     ({ id: call.id, error: { message, ...(statusCode !== undefined && { code, statusCode }) } }))
   parentPort?.postMessage(reply)

@@ -5,7 +5,7 @@ import { PassThrough, Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
-import { refuse } from '../../../lib/http/refused-message.js'
+import { refuseMessage } from '../../../lib/http/refused-message.js'
 import { serverOptions } from '../../../app/server-options.js'
 import type { HindsightOptions } from '../../../lib/options.js'
 import type { Profile } from '../../../lib/store/profile.js'
@@ -369,7 +369,7 @@ t.test('the answer is written in the turn in which a message is refused', async 
   const { app } = await service(t)
   const socket = new PassThrough() as unknown as Socket
   const error = Object.assign(new Error('refused'), { statusCode: 400, code: 'X' }) as FastifyError
-  refuse(app, socket, error, null, { method: '-', target: '/', host: undefined, packet: '' })
+  refuseMessage(app, socket, error, null, { method: '-', target: '/', host: undefined, packet: '' })
   t.equal(socket.writableEnded, true, 'Node.js closes the socket of a client that has ended its side')
   t.match(String(socket.read()), /^HTTP\/1\.1 400 Bad Request\r\n/)
 })

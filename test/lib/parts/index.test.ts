@@ -3,7 +3,7 @@ import { JSDOM } from 'jsdom'
 import { exceptions as exceptionsPanel } from '../../../lib/parts/exceptions/index.js'
 import { parts } from '../../../lib/parts/index.js'
 import { countOf, panelsOf, problemsOf } from '../../../lib/parts/read.js'
-import { groupsOf } from '../../../lib/reading/pages/profile.js'
+import { menuGroups } from '../../../lib/reading/pages/profile.js'
 import type { Profile } from '../../../lib/store/profile.js'
 import { profile } from './fixture.js'
 import { HOSTILE } from './hostile.js'
@@ -34,10 +34,10 @@ t.test('the menu has every panel, and a JSON panel for each other collector', as
   t.same(panelsOf(parts, profile('000001')), panels.filter(({ panel }) => panel?.always))
   t.same(panels.filter(({ panel }) => panel?.always).map(panel => panel.name),
     ['overview', 'request', 'router', 'security', 'exceptions', 'logs', 'timeline', 'events'])
-  t.same(groupsOf(panelsOf(parts, sample())).map(({ title, panels }) => [title, panels.length]),
+  t.same(menuGroups(panelsOf(parts, sample())).map(({ title, panels }) => [title, panels.length]),
     [['Overview', 1], ['Request', 8], ['Errors', 2], ['Logs', 1], ['Timeline', 2], ['Calls', 2], ['CPU', 1], ['Headers and hooks', 7],
       ['Environment', 1], ['Application', 2]])
-  t.same(groupsOf(panelsOf(parts, profile('000001'))).map(({ title }) => title),
+  t.same(menuGroups(panelsOf(parts, profile('000001'))).map(({ title }) => title),
     ['Overview', 'Request', 'Errors', 'Logs', 'Timeline', 'Headers and hooks'], 'no empty part')
 })
 

@@ -7,7 +7,7 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
-import { nameOf } from '../../../lib/parts/events/index.js'
+import { eventName } from '../../../lib/parts/events/index.js'
 import { listen, profileOf } from '../../support/app.js'
 import { inBothModes, type Build } from '../../support/modes.js'
 
@@ -88,7 +88,7 @@ inBothModes('a hook without a name has that of the plugin that is loaded, and wh
     })
   })
   t.same(events.map(({ listener }) => listener), ['session-loader', 'tenants', 'anonymous', 'anonymous', 'inner', 'api'])
-  t.same(events.map((event) => nameOf(event).replace(/:\d+$/, ':')), [
+  t.same(events.map((event) => eventName(event).replace(/:\d+$/, ':')), [
     'session-loader', 'tenants', 'onRequest hook test/lib/recording/application-hooks.test.ts:',
     'preHandler hook test/lib/recording/application-hooks.test.ts:', 'inner', 'api'
   ])

@@ -1,3 +1,4 @@
+import Fastify from 'fastify'
 import FindMyWay from 'find-my-way'
 import t from 'tap'
 import type { DeclaredRoute } from '../../../lib/routing/route-table.js'
@@ -6,8 +7,11 @@ import { compareRoutes } from '../../../lib/routing/tried-routes.js'
 import { profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
-const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute =>
-  ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hooks: [], options: {} })
+const instance = Fastify()
+const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute => {
+  const name = `${methods.join('|')} ${pattern}`
+  return { name, methods, pattern, constraints, declaredAt: null, hooks: [], instance, options: {} }
+}
 const tableOf = (routes: DeclaredRoute[]) => {
   const tree = new RouteTree<DeclaredRoute>()
   for (const route of routes) tree.add(route)

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { readCpuRecord } from '../../../lib/parts/cpu/index.js'
+import { readCpuRecord } from '../../../lib/parts/cpu/record.js'
 import { profile } from '../../lib/parts/fixture.js'
 import { sample } from '../../lib/parts/sample.js'
 import { profileOf } from '../../support/app.js'

@@ -7,7 +7,7 @@ import { attempt } from '../../../attempt.js'
 import { generateNonce, type Nonces } from '../../../http/content-policy.js'
 import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
-import { isRedirect, preventCaching } from '../../../http/responses.js'
+import { headerValues, isRedirect, preventCaching } from '../../../http/responses.js'
 import { unfinishedProfile } from '../../../parts/unfinished.js'
 import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
 import { toolbar, toolbarOf } from './toolbar.js'
@@ -50,7 +50,7 @@ export function insertToolbar ({ hindsight }: FastifyInstance): (
     if (end === undefined) return
     const isFull = hindsight.mode === 'full'
     const origin = originOf(request)
-    const policies = POLICY_HEADERS.flatMap((name) => valuesOf(reply, name))
+    const policies = POLICY_HEADERS.flatMap((name) => headerValues(reply, name))
     if (forbidsToolbar(page) || !allowsToolbar(policies, origin, isFull)) return
     const nonces = isFull ? { style: generateNonce(), script: generateNonce() } : undefined
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
@@ -144,11 +144,7 @@ function inAscii (markup: string): string {
 
 function extendPolicies (reply: FastifyReply, nonces: Nonces, origin: Origin): void {
   for (const name of POLICY_HEADERS) {
-    const values = valuesOf(reply, name).map((value) => extendHeader(value, nonces, origin))
+    const values = headerValues(reply, name).map((value) => extendHeader(value, nonces, origin))
     if (values.length > 0) reply.header(name, values.length === 1 ? values[0] : values)
   }
-}
-
-function valuesOf (reply: FastifyReply, name: string): string[] {
-  return [reply.getHeader(name) ?? []].flat().map(String)
 }

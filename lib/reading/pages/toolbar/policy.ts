@@ -2,7 +2,7 @@ import { withNonce, type Nonces } from '../../../http/content-policy.js'
 import type { Origin } from '../../../http/origin.js'
 
 /** The origin of a page, from which the files of the toolbar are loaded. */
-export type PageOrigin = Pick<Origin, 'scheme' | 'authority'>
+type PageOrigin = Pick<Origin, 'scheme' | 'authority'>
 
 type Kind = keyof Nonces
 

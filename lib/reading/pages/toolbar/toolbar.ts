@@ -9,7 +9,7 @@ import { visibleLine } from '../../../view/visible.js'
 import { addressesOf, toolbarAssets } from '../layout.js'
 
 /** The toolbar of a profile. */
-export interface Toolbar {
+interface Toolbar {
   /** The JSON of `/_wdt/<token>.json`; null: not available. Durations are milliseconds. */
   data: Record<string, unknown> & Pick<Profile, 'token' | 'time' | 'status'> & { url: string }
   items: Item[]

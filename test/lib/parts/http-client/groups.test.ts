@@ -4,14 +4,14 @@ import http, { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { groupsOf, problemOf, sentenceOf } from '../../../../lib/parts/http-client/groups.js'
+import { callGroups, problemOf, sentenceOf } from '../../../../lib/parts/http-client/groups.js'
 import { inBothModes } from '../../../support/modes.js'
 import { profileOf } from '../../../support/app.js'
 
 const call = (path: string, start: number, duration: number | null = 4, source = '/app/src/cart.js:20:7') =>
   ({ method: 'GET', url: `http://stock${path}`, status: 200, start, duration, source })
-const sentences = (...calls: ReturnType<typeof call>[]) => groupsOf(calls, null).map(sentenceOf)
-const problems = (...calls: ReturnType<typeof call>[]) => groupsOf(calls, null).map(problemOf)
+const sentences = (...calls: ReturnType<typeof call>[]) => callGroups(calls, null).map(sentenceOf)
+const problems = (...calls: ReturnType<typeof call>[]) => callGroups(calls, null).map(problemOf)
 
 t.test('calls are grouped by their shape and line', async t => {
   t.same(sentences(...Array.from({ length: 12 }, (_, i) => call(`/items/${i}`, i * 5, i === 3 ? 5 : 4))),
@@ -19,10 +19,10 @@ t.test('calls are grouped by their shape and line', async t => {
   t.same(sentences(call('/a', 0, 9), call('/a', 1, 8)), ['2 × GET http://stock/a from /app/src/cart.js:20, at the same time, 9 ms the longest'])
   t.same(sentences(call('/a', 0), call('/a', 5, 4, '/app/b.js:1:1')),
     ['GET http://stock/a from /app/src/cart.js:20, 4 ms', 'GET http://stock/a from /app/b.js:1, 4 ms'])
-  t.same(groupsOf([call('/users/ada/v2', 0)], { name: 'x', pattern: '/:name', params: { name: 'ada' }, methods: [] }).map(({ shape }) => shape), [
+  t.same(callGroups([call('/users/ada/v2', 0)], { name: 'x', pattern: '/:name', params: { name: 'ada' }, methods: [] }).map(({ shape }) => shape), [
     'GET http://stock/users/:id/v2'
   ])
-  t.equal(groupsOf([call('/a', 0, null), call('/a', 5)], null)[0]?.isSerial, false, 'one has not ended')
+  t.equal(callGroups([call('/a', 0, null), call('/a', 5)], null)[0]?.isSerial, false, 'one has not ended')
 })
 
 t.test('many calls one after another, and equal ones, are problems', async t => {

@@ -5,7 +5,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { ObjectId } from 'mongodb'
 import t from 'tap'
 import type { RecordedQuery } from '../../../../lib/parts/queries/recorded-query.js'
-import { placeOf } from '../../../../lib/parts/queries/trace.js'
+import { queryPlace } from '../../../../lib/parts/queries/trace.js'
 import { findingsOf } from '../../../../lib/parts/queries/findings.js'
 import type { QueryGroup } from '../../../../lib/parts/queries/groups.js'
 import { observe, recordQuery } from '../../../../lib/queries/observe.js'
@@ -556,7 +556,7 @@ t.test('a finding has its kind and the positions of its queries', async t => {
   t.match(findings([list, ...times(5, inLoop)]), [{ kind: 'n+1', queries: [1, 2, 3, 4, 5] }])
   t.match(findings([{ ...list, ms: 30 }], 20), [{ kind: 'slow', queries: [0] }], 'by the option')
   t.same(findings([{ ...list, ms: 19 }], 20), [])
-  t.equal(placeOf({ source: null }), 'an unknown line')
+  t.equal(queryPlace({ source: null }), 'an unknown line')
 })
 
 const country = "await db.query('select * from country')"

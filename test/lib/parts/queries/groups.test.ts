@@ -1,6 +1,6 @@
 import t from 'tap'
 import { findingsOf } from '../../../../lib/parts/queries/findings.js'
-import { driverQueries, groupsOf } from '../../../../lib/parts/queries/groups.js'
+import { driverQueries, queryGroups } from '../../../../lib/parts/queries/groups.js'
 import type { Query } from '../../../../lib/queries/query.js'
 import { recordedFrom, times, type Sent } from './sent.js'
 
@@ -19,7 +19,7 @@ t.test('groups have the count, time, lines and the kind of their queries; furthe
     { ...counted, shape: 'select * from item where id = ?', statement: item, count: 3 },
     { ...counted, shape: 'select * from tag', statement: 'select * from tag', count: 2 }
   ]
-  t.match(groupsOf(queries, further, findings), [
+  t.match(queryGroups(queries, further, findings), [
     { shape: 'select * from item where id = ?', statement: item, count: 9, distinct: 5, duration: 34, kind: 'n+1', sources: [/a\.js:3:7$/, /b\.js:4:7$/] },
     { shape: 'select * from rate', count: 2, distinct: 1, duration: 2, kind: 'duplicates' },
     { shape: 'select ?', count: 1, distinct: 1, kind: null, sources: [] },

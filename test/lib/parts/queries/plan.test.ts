@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 import t from 'tap'
-import { explain, readPlan, refusalOf } from '../../../../lib/parts/queries/plan.js'
+import { explain, readPlan, planProblem } from '../../../../lib/parts/queries/plan.js'
 
 const SYSTEMS = ['postgresql', 'mysql', 'mariadb', 'sqlite']
 
@@ -107,23 +107,23 @@ const HARMLESS = [
 
 t.ok(HOSTILE.length >= 40)
 for (const [statement, reason, system] of HOSTILE) {
-  for (const one of system === undefined ? SYSTEMS : [system]) t.match(refusalOf({ system: one, statement }), reason, `${one}: ${JSON.stringify(statement)}`)
+  for (const one of system === undefined ? SYSTEMS : [system]) t.match(planProblem({ system: one, statement }), reason, `${one}: ${JSON.stringify(statement)}`)
 }
 
-for (const statement of HARMLESS) t.equal(refusalOf({ system: 'postgresql', statement }), null, statement)
-t.equal(refusalOf({ system: 'sqlite', statement: 'select `a`, [b] from item where a = $a and b = :b and c = @c and d = ?1' }), null)
-t.equal(refusalOf({ system: 'mysql', statement: 'select `a` from item where match (a) against (?) and b = ?' }), null)
+for (const statement of HARMLESS) t.equal(planProblem({ system: 'postgresql', statement }), null, statement)
+t.equal(planProblem({ system: 'sqlite', statement: 'select `a`, [b] from item where a = $a and b = :b and c = @c and d = ?1' }), null)
+t.equal(planProblem({ system: 'mysql', statement: 'select `a` from item where match (a) against (?) and b = ?' }), null)
 
 t.test('a query is not explained if the profile does not have all of it', async (t) => {
   const system = 'sqlite'
-  t.equal(refusalOf({ system, statement: "select 1 from item where token = '******'" }), 'a value of the statement is masked')
-  t.equal(refusalOf({ system, statement: 'select 1 from item where token = ?', parameters: ['******'] }), 'a parameter is masked')
-  t.equal(refusalOf({ system, statement: 'select 1 from item where token = :token', parameters: { token: 'Bearer ******' } }), 'a parameter is masked')
+  t.equal(planProblem({ system, statement: "select 1 from item where token = '******'" }), 'a value of the statement is masked')
+  t.equal(planProblem({ system, statement: 'select 1 from item where token = ?', parameters: ['******'] }), 'a parameter is masked')
+  t.equal(planProblem({ system, statement: 'select 1 from item where token = :token', parameters: { token: 'Bearer ******' } }), 'a parameter is masked')
   const cut = 'the profile does not have the whole statement with its parameters'
-  t.equal(refusalOf({ system, statement: 'select 1 … (5 more characters)' }), cut)
-  t.equal(refusalOf({ system, statement: 'select ?', parameters: ['aaa… (1,000 more characters)'] }), cut)
-  t.equal(refusalOf({ system, statement: 'select ?', parameters: ['[binary, 3 bytes]'] }), cut)
-  t.equal(refusalOf({ system: 'redis', statement: 'GET' }), 'Hindsight explains queries of PostgreSQL, MySQL and SQLite, not of redis')
+  t.equal(planProblem({ system, statement: 'select 1 … (5 more characters)' }), cut)
+  t.equal(planProblem({ system, statement: 'select ?', parameters: ['aaa… (1,000 more characters)'] }), cut)
+  t.equal(planProblem({ system, statement: 'select ?', parameters: ['[binary, 3 bytes]'] }), cut)
+  t.equal(planProblem({ system: 'redis', statement: 'GET' }), 'Hindsight explains queries of PostgreSQL, MySQL and SQLite, not of redis')
 })
 
 t.test('only a statement that may be explained is run, in a read-only transaction with a time limit', async (t) => {

@@ -41,7 +41,7 @@ t.test('a shape has neither values nor comments', async t => {
 
 t.test('tokens are the statement, for each dialect', async t => {
   for (const [system, statement] of shapes) t.equal(tokensOf(statement, system).map(({ text }) => text).join(''), statement)
-  t.match(tokensOf('x'.repeat(30_000)).at(-1), { kind: 'comment', text: '…' }, 'the rest of a very long one is left out')
+  t.match(tokensOf('x'.repeat(30_000), '').at(-1), { kind: 'comment', text: '…' }, 'the rest of a very long one is left out')
 })
 
 t.test('commands have the pattern of their key, operations the fields of their documents', async t => {

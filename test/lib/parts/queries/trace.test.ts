@@ -1,29 +1,29 @@
 import t from 'tap'
-import { copyOf, identityOf } from '../../../../lib/parts/queries/trace.js'
+import { copyOfParameters, identityOf } from '../../../../lib/parts/queries/trace.js'
 
 t.test('a copy of parameters does not change with them', async t => {
   const id = Buffer.from('ab')
   const given = [1, 'a', { list: [1], none: null }, id]
-  const copy = copyOf(given)
+  const copy = copyOfParameters(given)
   Object.assign(given[2] as object, { list: [], added: true })
   id[0] = 0
   t.same(copy, [1, 'a', { list: [1], none: null }, Buffer.from('ab')])
   const date = new Date(0)
-  t.equal((copyOf([date]) as unknown[])[0], date, 'instances are kept')
-  t.equal(copyOf(undefined), undefined)
+  t.equal((copyOfParameters([date]) as unknown[])[0], date, 'instances are kept')
+  t.equal(copyOfParameters(undefined), undefined)
 })
 
 t.test('a copy is bounded', async t => {
-  t.same(copyOf([Buffer.alloc(65), new Uint16Array(100), 'x'.repeat(2_001)]),
+  t.same(copyOfParameters([Buffer.alloc(65), new Uint16Array(100), 'x'.repeat(2_001)]),
     ['[binary, 65 bytes]', '[binary, 200 bytes]', `${'x'.repeat(2_000)}… (1 more characters)`])
-  t.equal((copyOf(Array(1_000).fill(1)) as unknown[])[200], '… (800 more items)')
-  const fields = copyOf(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`f${i}`, i]))) as Record<string, unknown>
+  t.equal((copyOfParameters(Array(1_000).fill(1)) as unknown[])[200], '… (800 more items)')
+  const fields = copyOfParameters(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`f${i}`, i]))) as Record<string, unknown>
   t.equal(fields['…'], '100 more fields')
-  const rows = copyOf(Array.from({ length: 200 }, () => Array(200).fill(1))) as unknown[][]
+  const rows = copyOfParameters(Array.from({ length: 200 }, () => Array(200).fill(1))) as unknown[][]
   t.ok(rows.flat().length < 2_300, String(rows.flat().length))
   const circular: unknown[] = []
   circular.push(circular)
-  t.match(JSON.stringify(copyOf(circular)), /\[too deep\]/)
+  t.match(JSON.stringify(copyOfParameters(circular)), /\[too deep\]/)
 })
 
 t.test('equal values have one identity; what is left out is unknown', async t => {
@@ -32,7 +32,7 @@ t.test('equal values have one identity; what is left out is unknown', async t =>
   t.not(identityOf([Buffer.from('a')]), identityOf([Buffer.from('b')]))
   t.equal(identityOf(undefined), '')
   for (const value of [['x'.repeat(3_000)], Array(300).fill(1), [Buffer.alloc(100)], Object.fromEntries(Array.from({ length: 300 }, (_, i) => [i, i]))]) {
-    t.equal(identityOf(copyOf(value)), null)
+    t.equal(identityOf(copyOfParameters(value)), null)
   }
   const circular: unknown[] = []
   circular.push(circular)
