@@ -95,7 +95,7 @@ export function debugAccess (
     // A page of another site can give any name to a local address (DNS rebinding), and can choose the host that a
     // trusted proxy forwards: both must be allowed.
     const { headers, headersDistinct: { host = [headers.host ?? ''] } = {} } = raw
-    return [sentHost, ...host, headers[':authority'] ?? ''].every((authority) => {
+    return [...new Set([sentHost, ...host, headers[':authority'] ?? ''])].every((authority) => {
       const sent = withoutPort(String(authority).trim().toLowerCase())
       const name = plainName(sent)
       return isNameAllowed(name) || (isKnown && isIP(name) !== 0) || isImpossibleHost(sent)
