@@ -16,30 +16,40 @@ export class RouteTree<T extends { pattern: string }> {
   readonly #root: Node<T> = { segments: new Map(), routes: [] }
   /** By their static segments, and the distances of these from the end. */
   readonly #byEnd = new Map<string, T[]>()
+  /** The routes that are in neither yet: most processes never search them. */
+  readonly #added: T[] = []
 
   add (route: T): void {
-    let node = this.#root
-    const segments = patternSegments(route.pattern)
-    for (const [i, segment] of segments.entries()) {
-      const next = node.segments.get(segment) ?? { segments: new Map(), routes: [] }
-      node.segments.set(segment, next)
-      node = next
-      if (segment === '' || isParameter(segment)) continue
-      const key = `${segments.length - i} ${segment.replaceAll('::', ':')}`
-      const routes = this.#byEnd.get(key) ?? []
-      routes.push(route)
-      this.#byEnd.set(key, routes)
+    this.#added.push(route)
+  }
+
+  #insertAdded (): void {
+    for (const route of this.#added.splice(0)) {
+      let node = this.#root
+      const segments = patternSegments(route.pattern)
+      for (const [i, segment] of segments.entries()) {
+        const next = node.segments.get(segment) ?? { segments: new Map(), routes: [] }
+        node.segments.set(segment, next)
+        node = next
+        if (segment === '' || isParameter(segment)) continue
+        const key = `${segments.length - i} ${segment.replaceAll('::', ':')}`
+        const routes = this.#byEnd.get(key) ?? []
+        routes.push(route)
+        this.#byEnd.set(key, routes)
+      }
+      node.routes.push(route)
     }
-    node.routes.push(route)
   }
 
   /** The routes that have at least one static segment of a path at the same distance from the end. */
   endingLike (sent: readonly string[]): T[] {
+    this.#insertAdded()
     return sent.flatMap((segment, i) => this.#byEnd.get(`${sent.length - i} ${segment}`) ?? [])
   }
 
   /** The routes that are similar to a path of these segments, nearest first; at most `limit`. */
   similar (sent: readonly string[], limit: number): T[] {
+    this.#insertAdded()
     const byCost: T[][] = []
     // Many routes may have the same expression, for which a router is made.
     const found = new Map<string, number>()
