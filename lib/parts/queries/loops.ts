@@ -12,6 +12,8 @@ import {
 const MIN_LOOP = 5
 /** Calls of one function that code may have as a list. */
 const MAX_LIST = 12
+/** Calls of functions by themselves that are counted: of more, the outermost ones may be missing in the stack. */
+const MAX_DEPTH = 20
 /** Lines that a loop may begin before a call in it. */
 const MAX_BEFORE = 20
 
@@ -51,7 +53,7 @@ function byPath (group: readonly Traced[]): Round[][] {
   const rounds = group.map((query): Round => {
     const { frames } = query.caller
     const calls = frames.filter(({ source }) => !recursive.has(source))
-    return { query, calls, depth: frames.length - calls.length }
+    return { query, calls, depth: Math.min(frames.length - calls.length, MAX_DEPTH) }
   })
   const parts: Round[][] = []
   for (const round of rounds.toSorted((a, b) => a.calls.length - b.calls.length)) {
@@ -97,7 +99,8 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   const steps = rounds.slice(1).map(({ depth }, i) => depth - (rounds[i] as Round).depth)
   // A function that calls itself goes over a list, or down from row to row; otherwise it walks a tree. The rounds of
   // `reduce(async …)` wait for the first one, which is the deepest.
-  const isDescent = steps.every((step) => step === 1)
+  const isDescent = (steps[0] ?? 0) > 0 && steps.every((step, i) =>
+    step === steps[0] || rounds[i + 1]?.depth === MAX_DEPTH)
   const isTree = !isDescent && steps.some((step) => step > 0)
   // A pause between a few values that repeat: it waits for a change.
   if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree || isChain(group)) return false

@@ -367,9 +367,19 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
     times(6, (i) => ({ ...inLoop(i), from: `orders.js:31 load < orders.js:30:40${' < orders.js:30:20 async <anonymous>'.repeat(5 - i)} < a.js:9 page` })),
     /^N\+1: .* 6 times from src\/orders\.js:31, 24 of 140 ms$/
   ],
+  'reduce over more items than a stack has frames, whose number differs': [
+    times(80, (i) =>
+      ({ ...inLoop(i), from: `orders.js:31 load < orders.js:30:40${' < orders.js:30:20 async <anonymous>'.repeat(Math.min(79 - i, 57 + i % 2))}` })),
+    /^N\+1: .* 80 times from src\/orders\.js:31/
+  ],
   'a function that calls itself for the rest of a list': [
     [{ ...list, rows: 6 }, ...times(6, (i) => ({ ...inLoop(i), from: `orders.js:31 next${' < orders.js:33 async next'.repeat(i)} < a.js:9 page` }))],
     /^N\+1: .* 6 times from src\/orders\.js:31, .* over the 6 rows/
+  ],
+  'a function that calls itself by another one, deeper than a stack is read': [
+    [{ ...list, rows: 40 }, ...times(40, (i) =>
+      ({ ...inLoop(i), from: `orders.js:31 next${' < with.js:3 async with < orders.js:33 async next'.repeat(Math.min(i, 29))}` }))],
+    /^N\+1: .* 40 times from src\/orders\.js:31, .* over the 40 rows/
   ],
   'a loop in functions that call themselves': [
     times(6, (i) => ({ ...inLoop(i), from: 'orders.js:31 Repo.find < orders.js:40 Repo.find < run.js:3 run < run.js:3 run < a.js:9 page' })),
