@@ -161,7 +161,7 @@ function lastOf (logs: readonly LogRecord[], startedAt: number, { editor }: Pane
 function entryOf (line: LogRecord, startedAt: number): TimelineEntry {
   const { time, offset, level, channel, message, context, source = null } = line
   return {
-    name: String(message),
+    name: String(message) || '(no message)',
     start: offset ?? Date.parse(time) - startedAt,
     duration: 0,
     failed: isErrorOrWorse({ level }),
