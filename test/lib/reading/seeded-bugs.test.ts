@@ -51,7 +51,7 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
     ]],
     [{ url: '/blocked' }, ['The event loop was blocked for ', `Meanwhile the request was in the handler at ${at('blocked loop')}.`]],
     [{ url: `/failing-call?origin=${origin}` }, [
-      '# stock service answered 503', `GET ${origin}/stock/7: 503`, `GET ${origin}/stock/:id from ${at('failing call')}, `, at('failure of the call')
+      '# stock service answered 503', `GET ${origin}/stock/7\`: 503`, `GET ${origin}/stock/:id from ${at('failing call')}, `, at('failure of the call')
     ]],
     [{ url: '/twice' }, [
       '## Hint: Two responses', `The client received 200, the response of ${at('first response')}, and not that of ${at('second response')}.`
