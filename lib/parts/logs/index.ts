@@ -160,7 +160,7 @@ function lastOf (logs: readonly LogRecord[], startedAt: number, { editor }: Pane
 function entryOf (line: LogRecord, startedAt: number): TimelineEntry {
   const { level, channel, message, context, source = null } = line
   return {
-    name: String(message),
+    name: String(message) || '(no message)',
     start: offsetOf(line, startedAt),
     duration: 0,
     failed: isErrorOrWorse({ level }),

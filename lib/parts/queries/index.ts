@@ -199,12 +199,17 @@ function failureHints (all: readonly RecordedQuery[]): Hint[] {
 function failedQuery (query: RecordedQuery): Hint {
   const { error, source } = query
   const { message = '', detail, hint, position }: Partial<QueryError> = error ?? {}
-  const mark = markOf(query, position)
+  const written = runnable(query)
+  // A statement over several lines is indented with the code around it.
+  const [start = '', indent = ''] = /^\s*\n([ \t]*)/.exec(written) ?? []
+  const unindented = (text: string): string => text.slice(start.length).replaceAll(`\n${indent}`, '\n')
+  const at = markOf(query, position)
+  const mark = at === undefined ? undefined : unindented(written.slice(0, at)).length
   return {
     title: 'A query failed',
     text: [message, detail, hint].filter((text) => text !== undefined).map((text) => String(text).replace(/\.?$/, '.'))
       .join(' '),
-    code: runnable(query),
+    code: unindented(written).trimEnd(),
     language: 'sql',
     ...mark !== undefined && { mark },
     ...source !== null && { source: lineOf(source) }

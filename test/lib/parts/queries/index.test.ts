@@ -143,6 +143,16 @@ inBothModes('the diagnostic page shows the failed query with its place, and the 
   ])
 })
 
+t.test('a failed statement over several lines is not indented with the code around it', async (t) => {
+  const statement = '\n      select id,\n        titel\n      from articles\n    '
+  const query = { system: 'postgresql', statement, shape: '', start: 0, duration: 1, rows: null, source: null }
+  const hints = queries.hints?.(
+    { queries: [{ ...query, error: { message: 'x', position: statement.indexOf('titel') + 1 } }] }, { exceptions: [{}] } as never
+  )
+  const code = 'select id,\n  titel\nfrom articles'
+  t.match(hints, [{ code, mark: code.indexOf('titel') }])
+})
+
 inBothModes('the diagnostic page masks path parameters in queries, and shows the last queries of any failure', async (t, build) => {
   const app = await build((app) => {
     declareArticles(app)

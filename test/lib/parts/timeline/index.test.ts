@@ -81,6 +81,7 @@ t.test('kinds of entries are chosen by links', async t => {
   t.same(texts(root, '.legend a'), ['All', 'listener 2', 'handler 1', 'log line 1', 'outgoing HTTP call 2', 'serialization 1'])
   t.same(texts(root, '.legend [aria-current]'), ['All'])
   t.same(attributes(root, '.legend a', 'href').flat().slice(0, 3), ['?panel=timeline', '?panel=timeline&kind=listener', '?panel=timeline&kind=handler'])
+  t.same(rows(shown(timeline, profile('000001', { logs: [line('error', 0, '')] }))), ['(no message)at < 1 µs'], 'a line that has only an error')
   const calls = shown(timeline, logged, { kind: ['outgoing HTTP call', 'serialization'] })
   t.same(outline(calls.querySelector('.waterfall > ol')), ['GET a.test/', 'GET b.test/', 'serialization'])
   t.same(texts(calls, '.legend [aria-current]'), ['outgoing HTTP call 2', 'serialization 1'])
