@@ -154,8 +154,10 @@ function failureSentence (
     const why = field === undefined ? '' : ` (${field.field}: ${field.expected})`
     return `The schema of ${route}${place} rejected the ${input.part}${why}; the handler did not run.`
   }
-  const { controller, failure: failed, raisedBy, refusedResponse, timing: { handlerStart } } = recordingOf(request)
-  const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
+  const { controller, failure: failed, isPartial, raisedBy, refusedResponse, timing: { handlerStart } } =
+    recordingOf(request)
+  const mayHaveRun = handlerStart !== 0 || isPartial
+  const notRun = mayHaveRun || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
   if (raisedBy?.stage === 'start') return `The application could not start: ${failure}.`
