@@ -14,6 +14,8 @@ const MAX_SHOWN = 20
 const DEFAULT_URL = 'http://127.0.0.1:3000'
 /** The URL of a request on this machine, as its client has named it. */
 const LOCAL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])[:/]/
+/** What Hindsight stores: a store may contain anything, and this machine must not send requests to another one. */
+const SERVER = /^https?:\/\/localhost:\d{1,5}$/
 const MAX_RECENT = 50
 const TIMEOUT = 60_000
 
@@ -129,7 +131,7 @@ export async function replayed (
 export async function serviceOf ({ flags: { url }, open }: Pick<CommandContext, 'flags' | 'open'>): Promise<string> {
   if (url !== undefined) return String(url)
   const recent = await open().then((store) => store.search({ limit: MAX_RECENT })).catch(() => null)
-  const local = recent?.profiles.find(({ url, values }) => LOCAL.test(url) && values?.serverUrl !== undefined)
+  const local = recent?.profiles.find(({ url, values }) => LOCAL.test(url) && SERVER.test(values?.serverUrl ?? ''))
   return local?.values?.serverUrl ?? DEFAULT_URL
 }
 

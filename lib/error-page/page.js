@@ -1,5 +1,5 @@
 /* global copyButton */
-// It inserts text only, never markup.
+// Text that this script inserts is never parsed as markup, but for the fragments of the profiler.
 (function () {
   'use strict'
 

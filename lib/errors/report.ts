@@ -104,7 +104,7 @@ export function reportOf (
     },
     hints: [...hints, ...ofParts.hints.filter((one) => !hints.some((hint) => isSame(hint, one)))],
     sentences: ofParts.sentences,
-    ...summarize(request, exceptions),
+    ...failureSummary(request, exceptions),
     ...(input !== undefined && { input }),
     ...(raisedBy !== null && { raisedBy }),
     ...(controller !== null && { controller }),
@@ -113,7 +113,7 @@ export function reportOf (
 }
 
 /** Why a request failed, masked; `exceptions` are those of its response. */
-export function summarize (request: FastifyRequest, exceptions: readonly FlattenedException[]): FailureSummary {
+export function failureSummary (request: FastifyRequest, exceptions: readonly FlattenedException[]): FailureSummary {
   const mask = maskOf(request)
   const input = exceptions.at(-1)?.rejected ?? null
   // The schema is part of the declaration, and what refused the request may be.
@@ -154,8 +154,10 @@ function failureSentence (
     const why = field === undefined ? '' : ` (${field.field}: ${field.expected})`
     return `The schema of ${route}${place} rejected the ${input.part}${why}; the handler did not run.`
   }
-  const { controller, failure: failed, raisedBy, refusedResponse, timing: { handlerStart } } = recordingOf(request)
-  const notRun = handlerStart !== 0 || url === undefined ? '' : `; the handler of ${route}${place} did not run`
+  const { controller, failure: failed, isPartial, raisedBy, refusedResponse, timing: { handlerStart } } =
+    recordingOf(request)
+  const mayHaveRun = handlerStart !== 0 || isPartial
+  const notRun = mayHaveRun || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
   if (raisedBy?.stage === 'start') return `The application could not start: ${failure}.`
@@ -220,7 +222,7 @@ function unroutedSentence (request: FastifyRequest): string | null {
 function causeClause (exceptions: readonly FlattenedException[]): string {
   const root = rootCause(exceptions)
   if (root === null || (exceptions.length < 2 && root.name === exceptions[0]?.name)) return ''
-  // Otherwise the frame is that of an error which it has caused.
+  // Without a frame of its own, that of `root` belongs to an error that it has caused.
   const frame = firstOwnFrame(exceptions.slice(0, 1))
   const place = frame === undefined ? '' : ` at ${placeOf(frame)}`
   return `; the root cause is ${thrownAs(root.name)}${place}`

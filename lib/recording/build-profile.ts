@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
-import { summarize } from '../errors/report.js'
+import { failureSummary } from '../errors/report.js'
 import { firstOwnFrame, ownSource } from '../errors/stack-frame.js'
 import { read } from '../errors/thrown-value.js'
 import { NoResponseError } from '../http/http-errors.js'
@@ -63,7 +63,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   Object.assign(collectors, { config }, mask.value(collected))
   const hasFailed = recording.failure !== null || recording.routeError !== null
   if (hasFailed && status >= 400) {
-    const { summary, handler } = summarize(request, exceptions)
+    const { summary, handler } = failureSummary(request, exceptions)
     collectors.exceptions = { summary, ...firstOwnFrame(exceptions) === undefined && { handler } }
   }
   if (recording.events !== null) collectors.headers = unrecordedChanges(recording.events, mask)

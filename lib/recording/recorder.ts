@@ -124,6 +124,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     }
     recording.exceptions = undefined
     endHandler(request)
+    if (!recording.isRecording) recording.isPartial = true
     startRecording(request, reply)
     recording.events?.setCurrentCode(reply, 'error handler')
   }

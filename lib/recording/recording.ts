@@ -58,6 +58,8 @@ export class Recording {
    * where there is none.
    */
   failure: { error: unknown, after: 'handler' | 'failure' | null, isOfNotFound?: boolean, calls?: Error } | null = null
+  /** Whether nothing was recorded before the failure: it is unknown how far the request had come. */
+  isPartial = false
   /** The listener or hook that raised it, where one did. */
   raisedBy: { stage: string, listener: string } | null = null
   /** Further errors, in the order in which they occurred: see `addError`. */

@@ -137,7 +137,8 @@ export function placeLink (source: string, editor: EditorLink | null): { shown: 
 
 /** A sentence whose places in the application, such as `src/cart.js:20`, open in the editor. */
 export function withPlaces (sentence: string, editor: EditorLink | null): string {
-  const parts = sentence.split(/((?:\/|\b)(?:[\w.-]+\/)*[\w.-]+\.[cm]?[jt]sx?:\d+)\b/)
+  // From the beginning of a path only: a long path would take quadratic time.
+  const parts = sentence.split(/(?<![\w./-])([\w./-]+\.[cm]?[jt]sx?:\d+)\b/)
   return parts.map((part, i) => i % 2 === 0 ? html`${part}` : place(resolve(part), editor)).join('')
 }
 

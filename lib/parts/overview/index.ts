@@ -2,7 +2,7 @@ import type { FlattenedException } from '../../errors/exception.js'
 import { mainCause } from '../../errors/root-cause.js'
 import { firstOwnFrame } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
-import { escapeMarkdown, visibleLine } from '../../view/visible.js'
+import { cut, escapeMarkdown, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import {
   lead, milliseconds, note, pending, placeLink, section, statusBadge, withPlaces
@@ -14,6 +14,7 @@ import { dataOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.j
 import type { OverviewTile, PanelView, Part } from '../part.js'
 
 const MAX_MESSAGE = 500
+const MAX_SUMMARY = 2_000
 
 /** The main facts of a request. The other panels have the details. */
 export const overview: Part = {
@@ -59,7 +60,7 @@ export function outcomeSentence (profile: Profile): string {
   const { summary } = dataOf(profile, 'exceptions')
   const ended = endingEvent(profile)
   const by = typeof summary === 'string'
-    ? ` ${visibleLine(summary)}`
+    ? ` ${visibleLine(cut(summary, MAX_SUMMARY))}`
     : ended === undefined
       ? ''
       : ` The ${endingName(ended)} ` + (ended.outcome === 'raised' ? 'raised an error.' : 'sent the response.')

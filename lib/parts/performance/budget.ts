@@ -133,7 +133,7 @@ export function shareTime (
     else if (readyAt !== 0 && middle > readyAt) sending += idleHere
     else waiting += idleHere
   }
-  // The event loop was busy with it: samples are too far apart for short work.
+  // Synchronous work by its own times: it blocks the event loop, and samples are too far apart for short work.
   let until = samples[0]?.at ?? 0
   const last = samples.at(-1)?.at ?? 0
   const sync = inOrder.filter(({ work }) => work.isSync === true && work.startedAt < last)

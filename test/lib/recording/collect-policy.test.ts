@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { ProfilerSettings } from '../../../lib/options.js'
-import { listen } from '../../support/app.js'
+import { listen, newest } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
 function declare (app: FastifyInstance): void {
@@ -111,6 +111,15 @@ inBothModes('the configured share of requests is profiled', async (t, build) => 
   for (let i = 0; i < 4; i++) tokens.push((await app.inject('/ok')).headers['x-debug-token'] !== undefined)
   t.same(tokens, [true, false, true, false])
 })
+
+for (const settings of [{ onlyExceptions: true }, { errors: true, sampling: 0 }]) {
+  const name = Object.keys(settings).join()
+  inBothModes(`in production with ${name}, a failure is not said to have come before its handler`, async (t, build) => {
+    const app = await build(declare, { debug: false, profiler: { production: true, ...settings } })
+    await app.inject('/boom')
+    t.strictSame((await newest(app)).collectors.exceptions, { summary: 'GET /boom failed with Error.' })
+  })
+}
 
 const mistakes: Array<[name: string, options: object, message: string]> = [
   ['an unknown option', { onlyException: true }, 'Unknown option "profiler.onlyException"; did you mean "onlyExceptions"?'],

@@ -353,9 +353,10 @@ inBothModes('the command sends the request through the service', async (t, build
   const store = await openStorage({ dataDir })
   const serverUrl = url.replace('127.0.0.1', 'localhost')
   const at = (token: string, address: string, request: object) => ({ ...sample(), token, url: address, collectors: { request } })
-  // Of an injected request, with a host that a client has chosen, and of another machine.
+  // With a host that a client has chosen, of an injected request, of another machine, and not as Hindsight stores it.
   await store.put([at('000001', 'http://localhost:2/orders', { serverUrl }), at('000002', 'http://localhost:2/', {}),
-    at('000003', 'https://shop.example:8443/', { serverUrl: 'http://localhost:2' })].map(recordOf))
+    at('000003', 'https://shop.example:8443/', { serverUrl: 'http://localhost:2' }),
+    at('000004', 'http://localhost/', { serverUrl: 'http://localhost:2@shop.example' })].map(recordOf))
   await store.close()
   t.match(await command(refused.token, '--data-dir', dataDir), { code: 2, out: /^A / }, 'the service of the newest request on this machine')
   for (const [args, message] of [
