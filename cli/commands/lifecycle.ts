@@ -11,7 +11,7 @@ import { placeOfFailedStart } from '../../lib/errors/failed-start.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
 import { messageOf } from '../../lib/errors/thrown-value.js'
 import { interceptHooks, isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
-import { hookOrigin as declarationOf } from '../../lib/recording/application-hooks.js'
+import { hookOrigin } from '../../lib/recording/application-hooks.js'
 import { settlesWithin } from '../../lib/store/write-queue.js'
 
 /** Milliseconds in which a file has to create its application and let it listen. */
@@ -213,7 +213,7 @@ function textOf (hook: Hook, place: readonly string[]): string | null {
 
 // The hook or route was added by the first function of the stack that is neither Hindsight's nor Fastify's.
 function placeHere (instance: FastifyInstance): Place {
-  const { plugin, source } = declarationOf(new Error('Added here'), instance.pluginName)
+  const { plugin, source } = hookOrigin(new Error('Added here'), instance.pluginName)
   const place = source === undefined || packageOf(source) !== null
     ? undefined
     : relative(process.cwd(), source).split(sep).join('/')

@@ -66,7 +66,7 @@ function otherRoutes (request: FastifyRequest): Hint[] {
 }
 
 function routeFact ({ methods, pattern, declaredAt }: DeclaredRoute) {
-  // The line of a framework that declares all routes says nothing of this one.
+  // The line of a framework that declares all routes is not the place of this one.
   const { source, package: owner } = (declaredAt && declaredPlace(declaredAt)) ?? {}
   return { methods, pattern, ...(source !== undefined && owner === null && { source }) }
 }

@@ -28,7 +28,7 @@ export function rootCause (chain: readonly FlattenedException[]): RootCause | nu
   if (root === undefined) return null
   const { name, code, fields: { denied, ...fields } = {}, errors = [] } = root
   const { rejected, explanation = rejected && rejectionText(rejected) } = chain.at(-1) ?? root
-  const message = explanation ?? (typeof denied === 'string' ? denied : root.message)
+  const message = String(explanation ?? (typeof denied === 'string' ? denied : root.message))
   const frame = firstOwnFrame(chain)
   const near = frame === undefined ? {} : { frame }
   const own = {

@@ -134,12 +134,12 @@ async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<Fa
 }
 
 async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { cpuProfileOf, readCpuRecord, cpuRefusal: refusalOf } = await import('../../lib/parts/cpu/record.js')
+  const { cpuProfileOf, readCpuRecord, cpuRefusal } = await import('../../lib/parts/cpu/record.js')
   const { visibleJson } = await import('../../lib/view/json.js')
   const { token, collectors: { cpu } } = await profileOf(request)
   const record = readCpuRecord(cpu)
   if (record === null) {
-    throw new NotAvailableError(`Profile "${token}" has no CPU profile: ${refusalOf(cpu) ?? 'none was requested.'}`)
+    throw new NotAvailableError(`Profile "${token}" has no CPU profile: ${cpuRefusal(cpu) ?? 'none was requested.'}`)
   }
   return sendFile(reply, `${token}.cpuprofile`, 'application/json; charset=utf-8', visibleJson(cpuProfileOf(record)))
 }

@@ -75,12 +75,13 @@ export const httpClient: Part<Data> = {
     '@media (max-width: 640px) { .calls { display: none } }\n',
   hints ({ calls }) {
     const steps = failedCalls(calls).slice(0, MAX_HINTED).map((call) => {
-      const { source, profile } = call
+      const { source } = call
+      const profile = calledProfile(call)
       return {
         code: cut(nameOf(call), MAX_TEXT),
         text: cut(resultOf(call), MAX_TEXT),
         ...(typeof source === 'string' && { source: lineOf(source) }),
-        ...(typeof profile === 'string' && { profile })
+        ...(profile !== undefined && { profile })
       }
     })
     return steps.length === 0 ? [] : [{ title: 'Failed calls to other servers', text: '', order: 30, steps }]
@@ -124,11 +125,18 @@ function resultOf ({ status, error }: Data): string {
   return String(error ?? status)
 }
 
+/** The address of the profile of the called server. A store may have any text. */
+function calledProfile ({ profile }: Data): string | undefined {
+  return typeof profile === 'string' && /^https?:\/\//.test(profile) ? profile : undefined
+}
+
 /** The line that sent a call, and the profile of the called server. */
-function linksOf ({ source, profile }: Data, editor: EditorLink | null, expand = ''): string {
+function linksOf (call: Data, editor: EditorLink | null, expand = ''): string {
+  const { source } = call
   const from = typeof source === 'string' ? html`<div>from !${place(lineOf(source), editor)}</div>` : ''
-  const link = html`<div><a href="${String(profile)}">Profile of the called server</a>!${expand}</div>`
-  return from + (typeof profile === 'string' ? link : '')
+  const address = calledProfile(call)
+  if (address === undefined) return from
+  return from + html`<div><a href="${address}">Profile of the called server</a>!${expand}</div>`
 }
 
 function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = false): string {
@@ -170,11 +178,11 @@ function shownCalled ({ called }: Data, i: number): string {
 }
 
 /** The entries of a called server, in the middle of its call: clocks of two processes may differ. */
-function entriesOfCalled ({ called, start, duration, profile }: Data, i: number): TimelineEntry[] {
-  const { entries = [], duration: own = 0 } = (called ?? {}) as Called
-  const begin = Number(start) + Math.max(0, Number(duration) - own) / 2
-  return entries.map((entry) =>
-    ({ ...entry, start: begin + entry.start, link: String(profile), parentId: `call-${i + 1}` }))
+function entriesOfCalled (call: Data, i: number): TimelineEntry[] {
+  const { entries = [], duration: own = 0 } = (call.called ?? {}) as Called
+  const begin = Number(call.start) + Math.max(0, Number(call.duration) - own) / 2
+  const link = calledProfile(call) ?? addressOf('http-client')
+  return entries.map((entry) => ({ ...entry, start: begin + entry.start, link, parentId: `call-${i + 1}` }))
 }
 
 function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {

@@ -62,13 +62,13 @@ export function checkBudgets (app: FastifyInstance, setting: HindsightOptions['q
 /** One sentence, and what explains it; null where some of the queries are parts of others, and the rest are few. */
 async function describe (request: FastifyRequest, maxQueries: number): Promise<string | null> {
   // They are loaded already, but in production.
-  const [{ collectedBy }, { queryPlace: placeOf }] = await Promise.all([import('../collect.js'), import('./trace.js')])
+  const [{ collectedBy }, { queryPlace }] = await Promise.all([import('../collect.js'), import('./trace.js')])
   const { count = 0, findings = [], groups = [] } = collectedBy(recordingOf(request), 'queries') as Partial<Queries>
   if (count <= maxQueries) return null
   const causes = findings.filter(({ kind }) => kind === 'n+1' || kind === 'duplicates').map(({ text }) => text)
   const [most] = groups.toSorted((a, b) => b.count - a.count)
   if (causes.length === 0 && most !== undefined) {
-    const places = most.sources.map((source) => placeOf({ source })).join(' and ')
+    const places = most.sources.map((source) => queryPlace({ source })).join(' and ')
     causes.push(`Most often: \`${most.shape}\`, ${counted(most.count, 'time')} from ${places}`)
   }
   const sent = `${request.method} ${request.routeOptions.url} sent ${counted(count, 'query', 'queries')}`

@@ -144,19 +144,20 @@ export function recordResponse (
       contentType: headers['content-type'] ?? null,
       size: hasBody ? size : null,
       ...recording.sentAgain !== undefined && firstResponse(recording),
-      ...(body === undefined ? missingBody(recording, reply, payload) : { body })
+      ...(body === undefined ? missingBody(request, reply, payload) : { body })
     }
   })
 }
 
 /** Why a response has no body, where the application may have expected one. */
-function missingBody (recording: Recording, { statusCode }: FastifyReply, payload: unknown): { bodyNote?: string } {
-  const { sentFrom, timing: { serializeStart } } = recording
+function missingBody (request: FastifyRequest, { statusCode }: FastifyReply, payload: unknown): { bodyNote?: string } {
+  const { sentFrom, timing: { serializeStart } } = recordingOf(request)
   // A listener of `full` mode may have removed the payload before.
   if (statusCode === 204 && (serializeStart !== 0 || (payload != null && payload !== ''))) {
     return { bodyNote: 'not sent: a response with the status 204 has none' }
   }
-  const isReturned = payload === undefined && statusCode === 200 && sentFrom !== undefined && isSentByFastify(sentFrom)
+  const mayBeReturned = payload === undefined && statusCode === 200 && servicesOf(request).debug
+  const isReturned = mayBeReturned && sentFrom !== undefined && isSentByFastify(sentFrom)
   return isReturned ? { bodyNote: 'not sent: the handler returned undefined' } : {}
 }
 

@@ -69,7 +69,7 @@ export function routesTable (
 function routeRow (route: RoutesView['routes'][number], editor: EditorLink | null, base: string): string {
   const { name, methods, pattern, source, hooks, count, failures, p50, p95, queries, lastStatus } = route
   const search = new URLSearchParams({ route: name })
-  // The line of a framework that declares all routes says nothing of this one.
+  // The line of a framework that declares all routes is not the place of this one.
   const owner = packageOf(source ?? '')
   const declared = owner !== null ? html`${owner}` : source === undefined ? '' : place(source, editor)
   const items = hooks.map(({ stage, name, source, plugin }) => html`<li>${stage} <code>${visibleLine(name)}</code> ` +

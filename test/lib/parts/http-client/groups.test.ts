@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { callGroups, problemOf, sentenceOf } from '../../../../lib/parts/http-client/groups.js'
+import { httpClient } from '../../../../lib/parts/http-client/index.js'
+import type { Profile } from '../../../../lib/store/profile.js'
 import { inBothModes } from '../../../support/modes.js'
 import { profileOf } from '../../../support/app.js'
 
@@ -115,4 +117,18 @@ inBothModes('the overview groups calls that are no problem, and links failed one
   t.match(texts(overview, '.facts-list dd > div:not(.failure)').at(-1), /^3 × GET http:\S+\/items\/:id from \S*groups\.test\.ts:\d+, at the same time, /)
   const { body } = await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/markdown' } })
   t.match(body, /- `GET http:\S+\/missing`: 404 \(`.*groups\.test\.ts:\d+`\), profile of the called server: `http:\/\/127\.0\.0\.1:9\/_profiler\/abcdef`/)
+})
+
+t.test('a stored address of a profile that is no URL of HTTP is no link', async (t) => {
+  for (const address of ['javascript:alert(1)', 'data:text/html,x', '//a.test', 7]) {
+    const call = { method: 'GET', url: 'http://a.test/', status: 500, start: 0, duration: 1, profile: address, called: { entries: [{ name: 'x', start: 0 }] } }
+    const profile = { url: 'http://b.test/', route: null, collectors: { 'http-client': { count: 1, calls: [call] } } } as unknown as Profile
+    const data = profile.collectors['http-client'] as Record<string, unknown>
+    const shown = [
+      httpClient.panel?.render?.(data, profile, { query: {}, editor: null, parts: [], debug: true }),
+      httpClient.hints?.(data, profile),
+      httpClient.timeline?.(data, profile)
+    ]
+    t.notMatch(JSON.stringify(shown), /profile of|Profile of|javascript:|data:text|\/\/a\.test"/, String(address))
+  }
 })
