@@ -5,7 +5,7 @@ import t from 'tap'
 import { lifecycle } from '../../app/lifecycle.js'
 import type { Profile } from '../../lib/store/profile.js'
 import { ran, raw, type RawResponse } from '../support/app.js'
-import { takePort } from '../support/ports.js'
+import { freePort } from '../support/ports.js'
 import { cliCommand, devCommand, PRELOAD, run, SECRET, startCommand, type Command, type Environment } from '../support/process.js'
 
 // Of app/server.ts.
@@ -15,7 +15,7 @@ const GRACE = 10_000
 const ways: Array<[name: string, command: () => Promise<Command>]> = [
   ['npm start', async () => startCommand(PRELOAD)],
   ['npm run dev', async () => devCommand(PRELOAD)],
-  ['fastify-cli', async () => cliCommand(await takePort(), PRELOAD)]
+  ['fastify-cli', async () => cliCommand(await freePort(), PRELOAD)]
 ]
 
 async function get (port: number, path: string, headers = '', timeout = GRACE): Promise<RawResponse | null> {

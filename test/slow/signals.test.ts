@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { takePort } from '../support/ports.js'
+import { freePort, takePort } from '../support/ports.js'
 import { PRELOAD } from '../support/process.js'
 
 t.setTimeout(600_000)
@@ -23,7 +23,7 @@ interface Run {
 
 /** Starts a script of package.json as a user does, with the routes of a fixture, and waits until it answers. */
 async function start (t: Test, script: string): Promise<Run> {
-  const port = await takePort()
+  const port = await freePort()
   const dataDir = mkdtempSync(join(tmpdir(), 'hindsight-'))
   const { NODE_ENV: _environment, ...inherited } = process.env
   const env = { ...inherited, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'info', NODE_OPTIONS: PRELOAD.join(' ') }
@@ -77,7 +77,7 @@ async function ends (t: Test, script: string, signal: NodeJS.Signals, isGroup = 
   const answer = await send(port, '/slow', () => { ended = end(signal, isGroup) })
   await ended
   t.match(answer, /\r\n\r\nslow$/, 'the pending request is answered')
-  t.equal(await takePort(port), port, 'its port is free')
+  await t.resolves(takePort(port), 'its port is free')
   t.notMatch(output(), /killed by timeout|Force killing/, 'no process was killed')
   if (script === 'start') t.match(output(), `"signal":"${signal}","msg":"Closing"`, 'it shuts down gracefully')
 }

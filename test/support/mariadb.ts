@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import mysql from 'mysql2/promise'
 import type { Test } from 'tap'
-import { takePort } from './ports.js'
+import { freePort } from './ports.js'
 import { findProgram, missing, serverFolder, startServer } from './server-process.js'
 
 export interface MariaServer { port: number, host: string, user: string, password: string, database: string }
@@ -21,7 +21,7 @@ export async function mariaServer (t: Test): Promise<MariaServer | null> {
   const user = process.getuid?.() === 0 ? ['--user=root'] : []
   const options = ['--auth-root-authentication-method=normal', '--skip-test-db', '--skip-name-resolve']
   execFileSync(install, ['--no-defaults', `--datadir=${data}`, ...options, ...user], { stdio: 'pipe' })
-  const server = { port: await takePort(), host: '127.0.0.1', user: 'root', password: '' }
+  const server = { port: await freePort(), host: '127.0.0.1', user: 'root', password: '' }
   await startServer(t, program, [
     '--no-defaults', `--datadir=${data}`, `--port=${server.port}`, '--bind-address=127.0.0.1', `--socket=${join(folder, 'socket')}`,
     `--pid-file=${join(folder, 'pid')}`, '--innodb-buffer-pool-size=16M', '--innodb-flush-log-at-trx-commit=0', ...user

@@ -1,14 +1,28 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, createServer } from 'node:net'
 
-/** Listens on a port, any free one by default, and stops. Resolves to the port; rejects if another process listens there. */
-export async function takePort (port = 0): Promise<number> {
+/** Systems choose higher ports for connections and for servers without a port: those are not free for long. */
+const [FIRST, LAST] = [12_000, 32_000]
+
+/** A port that is free. */
+export async function freePort (): Promise<number> {
+  const port = randomInt(FIRST, LAST)
+  try {
+    await takePort(port)
+    return port
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    return await freePort()
+  }
+}
+
+/** Listens on a port, and stops; rejects if another process listens there. */
+export async function takePort (port: number): Promise<void> {
   const server = createServer().listen(port, '127.0.0.1')
   await once(server, 'listening')
-  const { port: taken } = server.address() as AddressInfo
   server.close()
   await once(server, 'close')
-  return taken
 }
 
 /** Connects to a port and closes the connection; rejects where nothing listens. */

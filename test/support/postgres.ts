@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { takePort } from './ports.js'
+import { freePort } from './ports.js'
 
 type Environment = Record<string, string | undefined>
 
@@ -65,7 +65,7 @@ export async function postgresServer (
   const folder = temporaryFolder()
   const data = join(folder, 'data')
   copyTemplate(programs, data)
-  const port = await takePort()
+  const port = await freePort()
   const settings = {
     port,
     listen_addresses: '127.0.0.1',

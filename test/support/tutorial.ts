@@ -1,8 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { createServer, type AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { link, pack, unpack } from './packed.js'
 
@@ -69,16 +67,6 @@ export async function project (folder: string): Promise<string> {
   mkdirSync(dirname(command), { recursive: true })
   writeFileSync(command, '#!/usr/bin/env node\nimport(\'../fastify-hindsight/bin/fastify-hindsight.js\')\n', { mode: 0o755 })
   return place
-}
-
-/** A port that is free. */
-export async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** The environment of a reader: none of the settings of a test run. */

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { chromium } from '../../support/browser.js'
 import { testdir } from '../../support/folder.js'
-import { takePort } from '../../support/ports.js'
+import { freePort } from '../../support/ports.js'
 import { devCommand, run, startCommand, type Command } from '../../support/process.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
@@ -108,7 +108,7 @@ t.test('under npm run dev the browser shows the failure until the next change, a
   // tsx does not watch folders with a dot.
   const outside = mkdtempSync(join(tmpdir(), 'hindsight-start-'))
   t.teardown(() => rmSync(outside, { recursive: true }))
-  const [port, file] = [await takePort(), join(outside, 'changed.ts')]
+  const [port, file] = [await freePort(), join(outside, 'changed.ts')]
   writeFileSync(file, failures.find(([name]) => name === 'duplicate')?.[1] ?? '')
   const { NODE_ENV: _environment, ...inherited } = process.env
   const env = { ...inherited, ...environmentOf(file), PORT: String(port), NODE_OPTIONS: FAILING.join(' ') }

@@ -3,7 +3,7 @@ import { createClient } from 'redis'
 import t, { type Test } from 'tap'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
-import { connectTo, takePort } from '../../../support/ports.js'
+import { connectTo, freePort } from '../../../support/ports.js'
 import { findProgram, missing, serverFolder, startServer } from '../../../support/server-process.js'
 
 t.setTimeout(300_000)
@@ -16,7 +16,7 @@ async function redisServer (t: Test): Promise<{ port: number } | null> {
   const program = findProgram('redis-server')
   if (program === null) return missing(t, 'Redis', 'no Redis: install it (on Debian: apt-get install redis-server)')
   const folder = serverFolder(t, 'redis')
-  const port = await takePort()
+  const port = await freePort()
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder]
   await startServer(t, program, args, { folder, isReady: async () => await connectTo(port) })
   return { port }
