@@ -123,10 +123,10 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   if (debug && resolved.settings !== null) addStartMessage(app)
   const handler = setting === 'always' ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response, ...others })
-  // What is not loaded in half of the time that a plugin has is awaited by the first request.
+  // The first request waits for modules that take longer than half of the time that a plugin has.
   const { pluginTimeout = 0 } = app.initialConfig
-  const late = pluginTimeout === 0 ? [] : [sleep(pluginTimeout / 2, undefined, { ref: false })]
-  const loadedInTime = Promise.race([prepared.then(() => loaded), ...late])
+  const timeLimit = pluginTimeout === 0 ? [] : [sleep(pluginTimeout / 2, undefined, { ref: false })]
+  const loadedInTime = Promise.race([prepared.then(() => loaded), ...timeLimit])
   // A missing package of OpenTelemetry stops the start.
   const ready = resolved.settings?.openTelemetry === true ? loading : loadedInTime
   // The preload awaits it later.

@@ -163,7 +163,7 @@ function failureSentence (
   if (raisedBy?.stage === 'start') return `The application could not start: ${failure}.`
   if (failed?.after === 'failure') return `The answer to an earlier failure of ${route} failed with ${failure}.`
   if (raisedBy !== null && raisedBy.stage !== 'handler') {
-    return `The ${raiserName(request, raisedBy)} raised ${failure}${notRun}.`
+    return `The ${hookOrListener(request, raisedBy)} raised ${failure}${notRun}.`
   }
   if (failed?.after === 'handler' && refusedResponse !== undefined) {
     return `The response of ${route}${place} does not fit its schema.`
@@ -184,7 +184,7 @@ function failureSentence (
 }
 
 /** A listener by its name and stage; a hook by its stage and name, or where it was added. */
-function raiserName (request: FastifyRequest, { stage, listener }: NonNullable<ErrorReport['raisedBy']>): string {
+function hookOrListener (request: FastifyRequest, { stage, listener }: NonNullable<ErrorReport['raisedBy']>): string {
   if (stage.startsWith('kernel.')) return `listener ${listener} of ${stage}`
   if (listener !== 'anonymous') return `${stage} hook "${listener}"`
   const { source } = recordingOf(request).events?.events().find((event) =>

@@ -30,7 +30,7 @@ export const httpClient: Part<Data> = {
       const problems = problemsOf(data, profile).map((text) => html`<li>!${withPlaces(text, editor)}</li>`)
       const rows = listOf(data.calls).map((call, i) => callRow(call, i, editor, debug))
       return (problems.length === 0 ? '' : html`<ul class="findings">!${problems}</ul>`) +
-        manyOf(data, profile).map((text) => html`<p class="note">!${withPlaces(text, editor)}</p>`).join('') +
+        groupSentences(data, profile).map((text) => html`<p class="note">!${withPlaces(text, editor)}</p>`).join('') +
         entryTable('Requests', 'Status', rows, data.count)
     }
   },
@@ -56,8 +56,9 @@ export const httpClient: Part<Data> = {
     const text = counted(Number(count), 'call') + (failed.length > 0 ? `, ${failed.length} failed` : '')
     const failures = failed.slice(0, MAX_SHOWN).map((call) =>
       html`<div class="failure">${cut(nameOf(call), MAX_URL)}: ${resultOf(call)}!${linksOf(call, editor)}</div>`)
-    const many = manyOf(data, profile).slice(0, MAX_SHOWN).map((text) => html`<div>!${withPlaces(text, editor)}</div>`)
-    const value = html`<a href="${addressOf('http-client')}">${text}</a>!${failures}!${many}`
+    const groups = groupSentences(data, profile).slice(0, MAX_SHOWN)
+      .map((text) => html`<div>!${withPlaces(text, editor)}</div>`)
+    const value = html`<a href="${addressOf('http-client')}">${text}</a>!${failures}!${groups}`
     return [{ order: 40, title: 'Calls', value: typeof count === 'number' ? value : '' }]
   },
   toolbar (data) {
@@ -103,7 +104,7 @@ function problemsOf ({ calls }: Data, { route }: Pick<Profile, 'route'>): string
 }
 
 /** The sentences about equal calls that are no problem. */
-function manyOf ({ calls }: Data, { route }: Pick<Profile, 'route'>): string[] {
+function groupSentences ({ calls }: Data, { route }: Pick<Profile, 'route'>): string[] {
   return callGroups(listOf(calls), route)
     .filter((group) => group.count > 1 && problemOf(group) === null).map(sentenceOf)
 }
