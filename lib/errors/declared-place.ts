@@ -7,8 +7,9 @@ import { withStackLimit } from '../stack-limit.js'
 import type { StackFrame } from './exception.js'
 import { inspect, post } from './scripts.js'
 import {
-  excerptAt, firstOwnFrame, frameAt, outsideCalls, packageOf, sourcePlace, splitStack, stackFrames, textOfStack
+  excerptAt, firstOwnFrame, frameAt, outsideCalls, packageOf, sourcePlace, splitStack, stackFrames
 } from './stack-frame.js'
+import { textOfStack } from './thrown-value.js'
 
 /** Where something was declared. */
 interface DeclaredPlace {

@@ -8,8 +8,8 @@ import { visible } from '../view/visible.js'
 import { declaredPlace, functionPlace } from './declared-place.js'
 import { flattenError } from './masked-exceptions.js'
 import { inspect, post, toPath } from './scripts.js'
-import { excerptAt, firstOwnFrame, frameAt, isOwn, numbered, placeOf, stackFrames, textOfStack } from './stack-frame.js'
-import { messageOf, read } from './thrown-value.js'
+import { excerptAt, firstOwnFrame, frameAt, isOwn, numbered, placeOf, stackFrames } from './stack-frame.js'
+import { messageOf, read, textOfStack } from './thrown-value.js'
 
 /**
  * Where the start of an application has failed, `file:line` or a file: in the stack of the error, otherwise the plugin,

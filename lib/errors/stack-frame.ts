@@ -7,7 +7,7 @@ import { isBundled, modulePlace } from '../require.js'
 import { visibleLine } from '../view/visible.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
 import { mappedSource, originalPlace, sourceOf, sourceOfCall, toPath, type Place } from './scripts.js'
-import { read } from './thrown-value.js'
+import { textOfStack } from './thrown-value.js'
 
 // The patterns of this file take quadratic time on a long line.
 const MAX_LINE_LENGTH = 2_000
@@ -38,12 +38,6 @@ function startOfFrames (stack: string): number {
 /** Parses the frame lines of a stack; `isMapped`: the runtime may have applied source maps to them. */
 export function stackFrames (frames: string, { isMapped = true } = {}): StackFrame[] {
   return frames.split('\n').map((line) => frameOf(line, isMapped)).filter((frame) => frame !== null)
-}
-
-/** The stack of an error: `Error.prepareStackTrace` of the application may return any value, and may throw. */
-export function textOfStack (error: object): string {
-  const stack = read(error, 'stack')
-  return typeof stack === 'string' ? stack : ''
 }
 
 /** The calls in the stack of an error that are neither those of Hindsight nor of Node.js. */

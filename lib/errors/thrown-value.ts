@@ -52,6 +52,12 @@ export function messageOf (value: unknown): string {
   return isErrorLike(value) ? message as string : inspected(value)
 }
 
+/** The stack of an error: `Error.prepareStackTrace` of the application may return any value, and may throw. */
+export function textOfStack (error: object): string {
+  const stack = read(error, 'stack')
+  return typeof stack === 'string' ? stack : ''
+}
+
 function isErrorLike (value: unknown): boolean {
   return typeof value === 'object' && typeof read(value, 'message') === 'string'
 }

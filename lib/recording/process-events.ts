@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../attempt.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
-import { textOfStack } from '../errors/stack-frame.js'
+import { textOfStack } from '../errors/thrown-value.js'
 import { recordingOf, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf, recordingIn, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
