@@ -173,7 +173,7 @@ export class RequestLog {
   /** Adds a debug line of Hindsight: through the logger, from which it is captured, if that writes debug lines. */
   debug (logger: FastifyBaseLogger, line: OwnLine): void {
     if (this.writesDebug) logger.debug({ channel: line.channel, ...line.context }, line.message)
-    else this.note('debug', line)
+    else this.add({ at: performance.now(), level: 'debug', line, calls: '' })
   }
 
   /** Ends the log: work that outlives its request may continue to log. */
