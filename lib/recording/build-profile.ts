@@ -56,10 +56,12 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   // The mask of a collector does not hide the path parameters of this request.
   const names = Object.keys(recording.collected)
   const ownData = Object.fromEntries(names.map((name) => [name, collectedBy(recording, name)]))
-  const collectors = mask === maskWithoutParams ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
-  const blocked = debug && isOver ? blockedBy(request, reply, status, collectors) : []
-  const { matched: route = null } = (collectors.router ?? {}) as { matched?: ProfiledRoute }
-  if (route !== null) delete collectors.router
+  const shown = mask === maskWithoutParams ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
+  const blocked = debug && isOver ? blockedBy(request, reply, status, shown) : []
+  const { router, ...others } = shown
+  const { matched: route = null } = (router ?? {}) as { matched?: ProfiledRoute }
+  // An object whose properties were deleted takes twice as long to serialize, with all that contains it.
+  const collectors: Record<string, unknown> = route === null ? shown : others
   Object.assign(collectors, { config }, mask.value(collected))
   const hasFailed = recording.failure !== null || recording.routeError !== null
   if (hasFailed && status >= 400) {
