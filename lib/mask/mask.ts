@@ -54,6 +54,12 @@ export class Mask {
   /** One header's value, in the form that still shows its kind: scheme, cookie names, attributes. */
   readonly header = (name: string, value: string): string => {
     const lower = name.toLowerCase()
+    // Tokens of profiles are new in each response, and no secrets.
+    if (lower === 'x-debug-token' && TOKEN.test(value)) return value
+    if (lower === 'x-debug-token-link') {
+      const [, folder = value, token = ''] = TOKEN_LINK.exec(value) ?? []
+      return this.url(folder) + token
+    }
     if (URL_HEADERS.has(lower)) return this.url(value)
     if (!this.hides(lower)) {
       // Nonces are new in each response. Without them a policy is masked only once.
@@ -243,9 +249,10 @@ function formDecoded (text: string): string {
 }
 
 const NONCE = /'nonce-[^'\s]{1,200}'/g
+const TOKEN = /^[0-9a-f]{1,32}$/
+const TOKEN_LINK = /^([^?#]*\/)([0-9a-f]{1,32})$/
 const URL_HEADERS = new Set([
-  'referer', 'location', 'content-location', 'origin', 'x-original-url', 'x-rewrite-url', 'x-forwarded-uri',
-  'x-debug-token-link'
+  'referer', 'location', 'content-location', 'origin', 'x-original-url', 'x-rewrite-url', 'x-forwarded-uri'
 ])
 
 function maskCookie (pair: string): string {

@@ -17,17 +17,26 @@ const PARAMETERS = /^(?:params|parameters|bindings|values|args)$/i
 interface ValueMask extends Omit<TextMask, 'header'> { mentions: (text: string) => boolean }
 
 /** Turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */
-export function maskValue ({ hides, mentions, text }: ValueMask, root: unknown): unknown {
-  const ancestors: object[] = []
-  let entries = 0
-  return visit(root, false)
+export function maskValue (mask: ValueMask, root: unknown): unknown {
+  return new ValueMasker(mask).visit(root, false)
+}
 
-  function visit (value: unknown, hidden: boolean): unknown {
+class ValueMasker {
+  readonly #mask: ValueMask
+  readonly #ancestors: object[] = []
+  #entries = 0
+
+  constructor (mask: ValueMask) {
+    this.#mask = mask
+  }
+
+  visit (value: unknown, hidden: boolean): unknown {
+    const { text } = this.#mask
     if (value === null || value === undefined) return null
-    if (typeof value === 'object') return object(value, hidden)
+    if (typeof value === 'object') return this.#object(value, hidden)
     if (typeof value === 'boolean') return value
     if (hidden) return MASKED
-    if (typeof value === 'string') return boundedText(value)
+    if (typeof value === 'string') return this.#boundedText(value)
     if (typeof value === 'bigint' || typeof value === 'symbol') return text(String(value))
     // A card number may have the type number.
     if (Number.isInteger(value)) return text(String(value)) === MASKED ? MASKED : value
@@ -35,71 +44,76 @@ export function maskValue ({ hides, mentions, text }: ValueMask, root: unknown):
     return typeof value === 'function' ? `[function ${value.name}]` : String(value)
   }
 
-  function object (value: object, hidden: boolean): unknown {
-    if (ancestors.includes(value)) return '[circular]'
-    if (ancestors.length >= MAX_DEPTH) return '[too deep]'
+  #object (value: object, hidden: boolean): unknown {
+    if (this.#ancestors.includes(value)) return '[circular]'
+    if (this.#ancestors.length >= MAX_DEPTH) return '[too deep]'
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes]`
-    ancestors.push(value)
+    this.#ancestors.push(value)
     try {
-      if ('toJSON' in value && typeof value.toJSON === 'function') return visit(value.toJSON(), hidden)
-      return value instanceof Set || Array.isArray(value) ? items([...value], hidden) : fields(value, hidden)
+      if ('toJSON' in value && typeof value.toJSON === 'function') return this.visit(value.toJSON(), hidden)
+      return value instanceof Set || Array.isArray(value)
+        ? this.#items([...value], hidden)
+        : this.#fields(value, hidden)
     } catch (error) {
       // A getter, a proxy or a toJSON of the application may throw.
-      return `[unreadable: ${text(error instanceof Error ? error.message : String(error))}]`
+      return `[unreadable: ${this.#mask.text(error instanceof Error ? error.message : String(error))}]`
     } finally {
-      ancestors.pop()
+      this.#ancestors.pop()
     }
   }
 
-  function fields (value: object, hidden: boolean): unknown {
+  #fields (value: object, hidden: boolean): unknown {
+    const { hides, mentions } = this.#mask
     const entries = value instanceof Map ? [...value] : Object.entries(value)
     const all = entries.map(([name, item]): [string, unknown] => [String(name), item])
     if (value instanceof Error) all.unshift(['name', value.name], ['message', value.message], ['cause', value.cause])
-    const isValue = valueFieldTest(all, isSecretName)
+    if (all.length === 0) return {}
+    const isValue = valueFieldTest(all, (name) => this.#isSecretName(name))
     // Errors of database clients have both, `{ query: 'select … where token = $1', parameters: ['…'] }`.
     const isOfSecret = all.some(([name, item]) => PARAMETERS.test(name) && typeof item === 'object' &&
       all.some(([other, statement]) => STATEMENT.test(other) && typeof statement === 'string' &&
         [statement, ...Object.values(Object(item))].some((text) => typeof text === 'string' && mentions(text))))
-    const kept = bounded(all)
+    const kept = this.#bounded(all)
     const shown = kept.filter(([, item]) => item !== undefined).map(([name, item]): [string, unknown] => {
       const isSecret = hides(name) ? !isHarmless(name, item) : isAuthorizationCode(name, item)
-      const shownItem = visit(item, hidden || isSecret || isValue(name) ||
+      const shownItem = this.visit(item, hidden || isSecret || isValue(name) ||
         (isOfSecret && PARAMETERS.test(name)))
       const isMessage = name === 'message' && typeof shownItem === 'string' && isValue('received')
-      return [boundedText(name), isMessage ? shownItem.replace(RECEIVED, MASKED) : shownItem]
+      return [this.#boundedText(name), isMessage ? shownItem.replace(RECEIVED, MASKED) : shownItem]
     })
     if (kept.length < all.length) shown.push(['…', `${(all.length - kept.length).toLocaleString('en')} more fields`])
     return Object.fromEntries(shown)
   }
 
-  function items (all: unknown[], hidden: boolean): unknown[] {
-    const kept = bounded(all)
+  #items (all: unknown[], hidden: boolean): unknown[] {
+    const kept = this.#bounded(all)
     const shown = kept.map((item, i) => {
       // Headers are often lists of names and values in turn, and so are the arguments of a command.
       const before = kept[i - 1]
       const isValue = (all.length % 2 === 0 && i % 2 === 1) || (typeof before === 'string' && before.startsWith('-'))
       const isField = typeof item === 'string' && FIELD.test(item)
-      return visit(item, hidden || (isValue && isSecretName(before) && !isField))
+      return this.visit(item, hidden || (isValue && this.#isSecretName(before) && !isField))
     })
     if (kept.length < all.length) shown.push(`… (${(all.length - kept.length).toLocaleString('en')} more items)`)
     return shown
   }
 
   // The last segment of a path: `{ path: ['user', 'password'], input: '…' }`.
-  function isSecretName (given: unknown): boolean {
+  #isSecretName (given: unknown): boolean {
     const name: unknown = Array.isArray(given) ? given.at(-1) : given
-    return typeof name === 'string' && name.length <= 128 && hides(name)
+    return typeof name === 'string' && name.length <= 128 && this.#mask.hides(name)
   }
 
-  function bounded<T> (list: T[]): T[] {
-    const free = Math.max(0, MAX_ENTRIES - entries)
+  #bounded<T> (list: T[]): T[] {
+    const free = Math.max(0, MAX_ENTRIES - this.#entries)
     // The note of how many are left out is an entry, too.
     const kept = list.length <= free ? list : list.slice(0, Math.max(0, free - 1))
-    entries += kept.length
+    this.#entries += kept.length
     return kept
   }
 
-  function boundedText (given: string): string {
+  #boundedText (given: string): string {
+    const { text } = this.#mask
     if (given.length <= MAX_TEXT) return text(given)
     const left = Buffer.byteLength(given.slice(MAX_TEXT)).toLocaleString('en')
     return `${text(given.slice(0, MAX_TEXT))}… (${left} more bytes)`

@@ -157,13 +157,15 @@ export function labelOf ({ name, panel: { label } = {} }: Part): string {
 /** The number of problems that a panel shows. */
 export function problemsOf (part: Part, profile: Profile): { errors: number, warnings: number } {
   if (failureOf(profile, part.name) !== undefined) return { errors: 1, warnings: 0 }
-  const { panel } = part
-  return { errors: numberFrom(panel?.problem, part, profile), warnings: numberFrom(panel?.warnings, part, profile) }
+  const { problem, warnings } = part.panel ?? {}
+  return {
+    errors: problem === undefined ? 0 : numberFrom(problem, part, profile),
+    warnings: warnings === undefined ? 0 : numberFrom(warnings, part, profile)
+  }
 }
 
-/** What a function of a panel returns as a number; 0 without one, and where it throws. */
-function numberFrom (read: CollectorPanel['problem'], part: Part, profile: Profile): number {
-  if (read === undefined) return 0
+/** What a function of a panel returns as a number; 0 where it throws. */
+function numberFrom (read: NonNullable<CollectorPanel['problem']>, part: Part, profile: Profile): number {
   return Number(attempt(() => read(dataFor(part, profile), profile), () => 0)) || 0
 }
 
