@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isIP, type AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
+import { cached } from '../cache.js'
 import { replayContext, requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { HindsightOptions } from '../options.js'
@@ -146,23 +147,30 @@ const PROXY_HEADER = new RegExp('^x-forwarded(?:-|$)|-forwarded-proto$|^(?:cdn-l
 /** A longer header counts as one that cannot be read. */
 const MAX_LENGTH = 2_000
 
+/** What a header of this name means. Browsers send the same names with each request. */
+const kindOf = cached((name: string) => ({
+  isAddress: ADDRESS_HEADER.test(name),
+  isHost: HOST_HEADER.test(name),
+  isProxy: PROXY_HEADER.test(name)
+}))
+
 /**
  * The addresses and hosts in all forwarding headers, without ports; empty where one cannot be read. `isAnonymous`: the
  * headers prove that the request passed a proxy, and do not contain the address of its client.
  */
 function forwardingNames (headers: IncomingHttpHeaders) {
-  const names = Object.keys(headers)
+  const names = Object.keys(headers).map((name) => ({ name, ...kindOf(name) }))
   const elements = listOf(headers.forwarded).map((element) => element.split(';').map(forwardedPair))
   const valuesOf = (...wanted: string[]): string[] =>
     elements.flat().filter(([name]) => wanted.includes(name)).map(([, value]) => value)
-  const listsOf = (header: RegExp): string[] =>
-    names.filter((name) => header.test(name)).flatMap((name) => listOf(headers[name]))
-  const clients = [...listsOf(ADDRESS_HEADER), ...valuesOf('for', 'unreadable')]
-  const hosts = [...listsOf(HOST_HEADER), ...valuesOf('host'), ...receivers(headers.via)]
+  const listsOf = (kind: 'isAddress' | 'isHost'): string[] =>
+    names.filter((one) => one[kind]).flatMap(({ name }) => listOf(headers[name]))
+  const clients = [...listsOf('isAddress'), ...valuesOf('for', 'unreadable')]
+  const hosts = [...listsOf('isHost'), ...valuesOf('host'), ...receivers(headers.via)]
   // An element that only names a host is that of a proxy whose clients are known by the host that they use.
   const isAnonymous = elements.map((element) => element.map(([name]) => name))
     .some((parts) => !parts.includes('for') && parts.some((name) => name !== 'host')) ||
-    (clients.length === 0 && names.some((name) => PROXY_HEADER.test(name) && !HOST_HEADER.test(name)))
+    (clients.length === 0 && names.some(({ isProxy, isHost }) => isProxy && !isHost))
   return {
     addresses: [...clients, ...valuesOf('by')].map(nodeAddress),
     hosts: hosts.map((host) => nodeAddress(host).toLowerCase()),
