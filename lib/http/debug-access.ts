@@ -159,18 +159,18 @@ const kindOf = cached((name: string) => ({
  * headers prove that the request passed a proxy, and do not contain the address of its client.
  */
 function forwardingNames (headers: IncomingHttpHeaders) {
-  const names = Object.keys(headers).map((name) => ({ name, ...kindOf(name) }))
+  const names = Object.keys(headers)
   const elements = listOf(headers.forwarded).map((element) => element.split(';').map(forwardedPair))
   const valuesOf = (...wanted: string[]): string[] =>
     elements.flat().filter(([name]) => wanted.includes(name)).map(([, value]) => value)
   const listsOf = (kind: 'isAddress' | 'isHost'): string[] =>
-    names.filter((one) => one[kind]).flatMap(({ name }) => listOf(headers[name]))
+    names.filter((name) => kindOf(name)[kind]).flatMap((name) => listOf(headers[name]))
   const clients = [...listsOf('isAddress'), ...valuesOf('for', 'unreadable')]
   const hosts = [...listsOf('isHost'), ...valuesOf('host'), ...receivers(headers.via)]
   // An element that only names a host is that of a proxy whose clients are known by the host that they use.
   const isAnonymous = elements.map((element) => element.map(([name]) => name))
     .some((parts) => !parts.includes('for') && parts.some((name) => name !== 'host')) ||
-    (clients.length === 0 && names.some(({ isProxy, isHost }) => isProxy && !isHost))
+    (clients.length === 0 && names.some((name) => kindOf(name).isProxy && !kindOf(name).isHost))
   return {
     addresses: [...clients, ...valuesOf('by')].map(nodeAddress),
     hosts: hosts.map((host) => nodeAddress(host).toLowerCase()),

@@ -115,8 +115,9 @@ export function valuesOf<P extends Recorded> (
   // Parts of Hindsight read other fields, too.
   const hasData = Object.hasOwn(profile.collectors, name) && failureOf(profile, name) === undefined
   if (collect !== undefined && !hasData) return []
-  const found = attempt(() => read(dataFor(part, profile), profile)) ?? []
-  return [found].flat().filter((value) => value !== undefined && value !== null)
+  const found = attempt(() => read(dataFor(part, profile), profile))
+  const values: unknown[] = Array.isArray(found) ? found : [found]
+  return values.filter((value) => value !== undefined && value !== null)
 }
 
 /** The objects that a function returns for each part and its data, in their order. */

@@ -83,7 +83,8 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
     if (part.search === undefined) continue
     for (const [name, criterion] of Object.entries(part.search)) {
       const valueOf = typeof criterion === 'function' ? criterion : criterion.valueOf
-      found.push([name, valuesOf(part, profile, valueOf).map((value) => lineOf(String(value)))])
+      const lines = valuesOf(part, profile, valueOf).map((value) => lineOf(String(value)))
+      if (lines.length > 0) found.push([name, lines])
     }
   }
   const exceptionLines = found.flatMap(([name, lines]) => name === EXCEPTION ? lines : [])
@@ -94,7 +95,7 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   for (const [name, value] of Object.entries({ followOf, ...noise, refererUrl, serverUrl })) {
     if (value !== undefined) found.push([name, [lineOf(String(value))]])
   }
-  const shown = found.filter(([name, lines]) => name !== EXCEPTION && lines.length > 0)
+  const shown = found.filter(([name]) => name !== EXCEPTION)
   const values = Object.fromEntries(shown.map(([name, lines]) => [name, lines.join(', ').slice(0, MAX_LINE)]))
   return {
     summary: { ...summarize(profile), ...shown.length > 0 && { values } },
