@@ -1,255 +1,231 @@
-import { isHarmless, NAME_FIELD, VALUE_FIELD } from './names.js'
-import {
-  ABOUT_FIELDS, CHECKS, COMPARES, COMPARISON, DESCRIBES, HARMLESS, LITERAL, LOOKUP, LOWER, NAME_AT_END, NAMES_ONLY,
-  OPAQUE, SAME_VALUE, SCHEME, SETS, SourceTokens, STATEMENT, TAKES_KEY, TEXTS, WRAPPER, type Piece
-} from './source-tokens.js'
+import type { Token } from 'js-tokens'
+import { anyOf, isHarmless } from './names.js'
 
-const MAX_STEPS = 400
-const IN_EXPRESSION = /^(?:await|const|new|typeof|as|satisfies|void|yield|async|instanceof)$/
+/** A token, or a comment of another language. */
+export interface Piece {
+  type: Token['type'] | 'Comment'
+  value: string
+}
 
-/** Finds the literals that are values of secret names: for each one, the tokens before it are read backwards. */
-export class SecretLiterals extends SourceTokens {
-  #steps = 0
+/** A statement, or a field of an object. The body of a function is not in it, nor are other blocks of statements. */
+interface Unit {
+  readonly outer: Unit | null
+  /** Its first token. */
+  readonly first: number
+  /** Secret names. */
+  names: string[]
+  /** How many there are, with literals that are secret names, also in the units around it. */
+  count: number
+  /** The name of a function whose results are secret. */
+  result?: string
+}
+
+interface Frame {
+  bracket: number
+  /** A statement ends with its line or a semicolon, a field also with a comma. */
+  contents: 'expressions' | 'statements' | 'fields'
+  /** Around each of them. */
+  outer: Unit | null
+  unit: Unit
+  result: string | undefined
+}
+
+const CLOSING: ReadonlyMap<string, RegExp> = new Map([[')', /\($/], [']', /\[$/], ['}', /^\{$/], ['`', /\$\{$/]])
+
+export const LITERAL = /^(?:StringLiteral|NoSubstitutionTemplate|Template(?:Head|Middle|Tail)|NumericLiteral)$/
+/** Before the brace of an object: other braces have statements. */
+const BEFORE_OBJECT = words(String.raw`
+  [(,=:[?>] \?\?=? \|\|=? &&=? \.{3} [=!]==? return const let var yield default await throw of in`)
+/** A line that begins or ends so belongs to the statement before it or after it. */
+const CONTINUES = words(String.raw`
+  [?:+|&.{] \?\??\.? \|\| && [=!]==? => (?:\?\?|\|\||&&|\+)?= as satisfies or and is \}.*`)
+const ENDS = words(String.raw`[)\]};,>] \+\+ --`)
+const DECLARES = words('const let var export')
+const CONTROL = words('if for while switch else try catch return')
+const KEYWORD = words('return typeof case in of await yield else new throw void delete const let var')
+/** Functions whose arguments may be secrets: of cryptography, and of logging in. */
+const TAKES_SECRET = words(`
+  createHmac hmac create(?:Cipher|Decipher)iv createSecretKey encrypt decrypt (?:pbkdf2|scrypt|hkdf)(?:Sync)? sign
+  log_?in sign_?in authenticate Sequelize`, 'i')
+const HASHES_PASSWORDS = /^(?:bcrypt(?:js)?|argon2)$/
+/** Functions whose first argument is a name, a path or a message. Names of functions may begin with these. */
+const TAKES_NAME = new RegExp(`[cC]ookie|[hH]eader|[iI]tem|(?:Error|Exception)$|^${anyOf(`
+  get find fetch load read query use require import env param config option prompt question ask input has resolve lookup
+  inject where collection table model select delete remove clear db knex t locator authenticate log[iI]n sign[iI]n
+  AuthGuard split join replace startsWith endsWith includes indexOf match log info warn error debug trace fatal fail
+  test it describe message on once off emit`)}(?![a-z])`)
+const TAKES_PATH = words('post put patch all route redirect head options')
+// No secrets: types, encodings, algorithms and schemes, and short punctuation.
+const HARMLESS = words(String.raw`
+  [^\p{L}\p{N}]{0,3} string number boolean object function integer array hex utf-?(?:8|16le) base64(?:url)? ascii latin1
+  binary ucs-?2 sha-?\d[\d-]* md5 [HREP]S\d{3} EdDSA ed25519 rsa(?:-\w+)? aes-?\d+-?\w* pem der jwk scrypt argon2\w*
+  bcrypt pbkdf2 \s*(?:Bearer|Basic|Token|ApiKey|Digest|Bot)\s+`, 'iu')
+const NAME = /^[\p{L}\p{N}_$.[\]#=-]{1,64}$/u
+const MAX_NAMES = 9
+const OPAQUE = /^(?=\D*\d)(?=[^a-z]*[a-z])[^\s/]{6,}$/i
+/** The name at the end of a text to which its value is appended: `'&token=' + 'x'`. */
+const NAME_AT_END = /([\p{L}\p{N}_$.-]{1,64})["']?\s{0,9}[=:]\s{0,9}["']?$/u
+
+function words (alternatives: string, flags = ''): RegExp {
+  return new RegExp(`^${anyOf(alternatives)}$`, flags)
+}
+
+export function partsOf ({ type, value }: Piece): [opening: string, content: string, closing: string] {
+  if (type === 'NumericLiteral') return ['', value, '']
+  const opening = value.slice(0, 1)
+  const rest = value.slice(1)
+  const closing = type === 'TemplateHead' || type === 'TemplateMiddle'
+    ? '${'
+    : rest.endsWith(opening === '}' ? '`' : opening) && !/(?<!\\)(?:\\\\){0,99}\\.$/s.test(rest) ? rest.slice(-1) : ''
+  return [opening, rest.slice(0, rest.length - closing.length), closing]
+}
+
+/**
+ * Finds the literals that may be values of secret names: all of a statement with such a name, or of a field of an
+ * object. Shown are the names themselves, names of modules and of what is looked up, and words that are no secret.
+ */
+export class SecretLiterals {
+  readonly #hides: (name: string) => boolean
+  readonly #tokens: Piece[] = []
+  /** The tokens that begin a line. */
+  readonly #lines = new Set<number>([0])
+  readonly #units: Unit[] = []
+  readonly #unitOf: Unit[] = []
+  readonly #keys = new Set<number>()
+  readonly #names = new Set<number>()
+
+  constructor (hides: (name: string) => boolean, pieces: readonly Piece[]) {
+    this.#hides = (name) => name.length <= 128 && hides(name)
+    for (const piece of pieces) {
+      if (piece.type === 'LineTerminatorSequence') this.#lines.add(this.#tokens.length)
+      else if (piece.type !== 'WhiteSpace' && !piece.type.endsWith('Comment')) this.#tokens.push(piece)
+    }
+  }
 
   find (): Set<Piece> {
-    return new Set(this.tokens.filter(({ type }, i) => {
-      this.#steps = MAX_STEPS
-      return LITERAL.test(type) && this.#isSecret(i)
-    }))
+    this.#readUnits()
+    for (const unit of this.#units) {
+      unit.count += unit.names.length + (unit.outer?.count ?? 0)
+      if (unit.names.length === 0) unit.names = unit.outer?.names ?? []
+    }
+    return new Set(this.#tokens.filter(({ type }, i) => LITERAL.test(type) && this.#isSecret(i)))
+  }
+
+  #readUnits (): void {
+    const frames: Frame[] = [
+      { bracket: -1, contents: 'statements', outer: null, unit: this.#addUnit(null, 0), result: undefined }
+    ]
+    let closed = -1
+    for (const [i, { type, value }] of this.#tokens.entries()) {
+      let frame = frames.at(-1) as Frame
+      if (CLOSING.get(/^Template(?:Middle|Tail)$/.test(type) ? '`' : value)?.test(this.#value(frame.bracket))) {
+        closed = frame.bracket
+        frames.pop()
+        frame = frames.at(-1) as Frame
+      } else if (this.#lines.has(i) && frame.contents !== 'expressions' && !this.#continues(i, frame.unit)) {
+        frame.unit = this.#addUnit(frame.outer, i)
+      }
+      this.#unitOf.push(frame.unit)
+      this.#readName(i, frame)
+      if (/^[([]$/.test(value) || /^Template(?:Head|Middle)$/.test(type)) {
+        frames.push({ ...frame, bracket: i, contents: 'expressions' })
+      } else if (value === '{') {
+        frames.push(this.#braces(i, frame, closed))
+      } else if (frame.contents !== 'expressions' && (frame.contents === 'fields' ? /^[;,]$/ : /^;$/).test(value)) {
+        frame.unit = this.#addUnit(frame.outer, i + 1)
+      }
+    }
+  }
+
+  #addUnit (outer: Unit | null, first: number): Unit {
+    const unit: Unit = { outer, first, names: [], count: 0 }
+    this.#units.push(unit)
+    return unit
+  }
+
+  #braces (bracket: number, { unit, result }: Frame, closed: number): Frame {
+    const isInTemplate = this.#tokens[bracket - 1]?.type.includes('Template')
+    if (bracket === 0 || BEFORE_OBJECT.test(this.#value(bracket - 1)) || isInTemplate) {
+      const outer = this.#addUnit(unit, bracket)
+      return { bracket, contents: 'fields', outer, unit: this.#addUnit(outer, bracket + 1), result }
+    }
+    const isSwitch = this.#value(bracket - 1) === ')' && this.#value(closed - 1) === 'switch'
+    const outer = isSwitch ? unit : null
+    return {
+      bracket, contents: 'statements', outer, unit: this.#addUnit(outer, bracket + 1), result: unit.result ?? result
+    }
+  }
+
+  #readName (i: number, frame: Frame): void {
+    const { unit } = frame
+    const { type, value } = this.#tokens[i] as Piece
+    if (type === 'IdentifierName' || type === 'PrivateIdentifier') {
+      const next = this.#value(i + 1)
+      const takesSecret = next === '(' && TAKES_SECRET.test(value) && this.#value(i - 1) !== 'function'
+      if (value === 'return' && frame.result !== undefined) unit.names.push(frame.result)
+      if (!this.#hides(value) && !takesSecret && !HASHES_PASSWORDS.test(value)) return
+      const declares = /^[(=:<]$/.test(next) && !CONTROL.test(this.#value(unit.first))
+      if (declares && unit.names.length === 0) unit.result = value
+      unit.names.push(value)
+    } else if (LITERAL.test(type) && type !== 'NumericLiteral') {
+      const content = this.#content(i)
+      const isKey = this.#isKey(i)
+      if (isKey) this.#keys.add(i)
+      if (isKey && this.#hides(content)) unit.names.push(content)
+      if (isKey || !this.#isName(content)) return
+      // `{ name: 'password', value: '…' }`
+      const named = frame.contents === 'fields' ? frame.outer as Unit : unit
+      named.count++
+      this.#names.add(i)
+    }
+  }
+
+  #isName (content: string): boolean {
+    return (NAME.test(content) && this.#hides(content)) ||
+      this.#hides(NAME_AT_END.exec(content.slice(-99))?.[1] ?? '')
+  }
+
+  /** Whether a literal is the name of a field, or an index: `'x-api-key': …`, `headers['x-api-key']`. */
+  #isKey (i: number): boolean {
+    const [before, after] = [this.#value(i - 1), this.#value(i + 1)]
+    if (/^(?::|=>?)$/.test(after)) return /^[{,[]?$/.test(before) || (this.#lines.has(i) && before !== '?')
+    if (before !== '[' || after !== ']') return false
+    if (/^[:=]$/.test(this.#value(i + 2))) return true
+    const operand = this.#value(i - 2)
+    return !this.#lines.has(i - 1) && /^(?:[\p{L}\p{N}_$)\]]|\?\.)/u.test(operand) && !KEYWORD.test(operand)
+  }
+
+  /** Whether a line continues the statement before it. A tag of markup ends with its bracket. */
+  #continues (i: number, { first }: Unit): boolean {
+    const before = this.#tokens[i - 1]
+    if (this.#value(first) === '<' && before?.value !== '>') return true
+    if (before?.value === ',' && DECLARES.test(this.#value(first))) return true
+    return CONTINUES.test(this.#value(i)) || CONTINUES.test(before?.value ?? '') ||
+      (before?.type === 'Punctuator' && !ENDS.test(before.value))
   }
 
   #isSecret (i: number): boolean {
-    const token = this.tokens[i] as Piece
-    const content = this.content(i)
-    const [before, after] = [this.value(i - 1), this.value(i + 1)]
-    const around = this.around[i] as number
-    if (HARMLESS.test(content) || /^(?:\||as|from)$/.test(before) || after === '|') return false
-    if (this.#isInType(around)) return false
-    if (token.type === 'StringLiteral' && /^[:=]$/.test(after) && this.isKey(i)) return false
-    if (before === '+' && this.isLiteral(i - 2) && this.#nameAtEnd(i - 2) !== null) return true
-    const start = /^Template(?:Middle|Tail)$/.test(token.type) ? this.pair[i] as number : i
-    const name = COMPARISON.test(after) ? this.#nameAfter(i + 2) : start === -1 ? null : this.#nameOf(start)
-    if (name === null || isHarmless(name, content)) return false
-    const isCall = this.value(around) === '('
-    const callee = isCall ? this.value(around - 1) : ''
-    if (token.type === 'NumericLiteral') {
-      // A calculation, or an argument of a function that is not about the name.
-      if (/^[*/%-]/.test(before) || /^[*/%-]/.test(after) || /^(?:max|min)/i.test(name)) return false
-      if (isCall && this.isAfterOperand(around) && name !== callee && !/^(?:Number|BigInt)$/.test(callee)) return false
-      return content.replace(/\D/g, '').length >= (/cv[cv]/i.test(name) ? 3 : 4)
+    const { names, count } = this.#unitOf[i] as Unit
+    const content = this.#content(i)
+    const [before, after] = [this.#value(i - 1), this.#value(i + 1)]
+    if (count === 0 || this.#keys.has(i) || (count === 1 && this.#names.has(i)) || HARMLESS.test(content)) return false
+    // `type Session = 'a' | 'b'`, `import '…'`
+    if (/^(?:\||as|from|import)$/.test(before) || after === '|') return false
+    if (names.length <= MAX_NAMES && names.length > 0 && names.every((name) => isHarmless(name, content))) return false
+    if (this.#tokens[i]?.type === 'NumericLiteral') {
+      return content.replace(/\D/g, '').length >= (names.some((name) => /cv[cv]/i.test(name)) ? 3 : 4)
     }
-    if (SCHEME.test(content) && (token.type !== 'StringLiteral' || /^[+.,)]$/.test(after))) return false
-    if (plain(content) === plain(name)) return false
-    return !(before === '(' && LOOKUP.test(callee)) || OPAQUE.test(content)
+    if (names.slice(0, MAX_NAMES).some((name) => plain(name) === plain(content))) return false
+    const callee = before === '(' ? this.#value(i - 2) : ''
+    return !(TAKES_NAME.test(callee) && !OPAQUE.test(content)) && !(TAKES_PATH.test(callee) && content.startsWith('/'))
   }
 
-  /** Whether a bracket is in a type, or in the texts about fields: `errors = { password: '…' }`. */
-  #isInType (bracket: number): boolean {
-    for (let i = bracket; i >= 0 && this.#steps-- > 0; i = this.around[i] as number) {
-      if (this.bracket(i) === '<' || /^(?:interface|type)$/.test(this.value(i - 2))) return true
-      if (this.value(i) !== '{') continue
-      if (this.value(i - 1) === '|' || ABOUT_FIELDS.test(this.value(i - 2))) return true
-      // `type Token = {`, `type Token<T> = {`
-      const end = this.value(i - 2) === '>' ? (this.pair[i - 2] as number) - 1 : i - 2
-      if (this.value(i - 1) === '=' && this.value(end - 1) === 'type') return true
-    }
-    return false
+  #value (i: number): string {
+    return this.#tokens[i]?.value ?? ''
   }
 
-  /** The secret name to which the expression that begins at a token belongs. */
-  #nameOf (start: number, isArgument = false): string | null {
-    const around = this.around[start] as number
-    const isBlock = around === -1 || this.value(around) === '{'
-    let isLower = false
-    for (let i = start - 1; i > around && this.#steps-- > 0; i--) {
-      if (isBlock && this.tokens[i + 1]?.isFirst === true && !this.continues(i + 1)) return null
-      const value = this.value(i)
-      const pair = this.pair[i] as number
-      if (pair !== -1 && pair < i) i = pair
-      else if (/^[;)\]}]$/.test(value)) return null
-      else if (value === ',') return this.#nameOfPart(around, start)
-      else if (COMPARISON.test(value)) {
-        if (!isLower) return this.#nameBefore(i - 1)
-      } else if (value === ':' && this.isKey(i - 1)) return this.#nameOfField(around, i - 1)
-      else if (/^(?:\?\?|&&|\|\||\+)?=$/.test(value)) return this.#target(i)
-      else if (value === 'of') return this.#nameBefore(i - 1)
-      else if (value === 'case') return this.#nameBefore(around - 1)
-      else if (value === 'return') return isArgument ? null : this.#nameOfFunction(around)
-      else if (value === '=>' && this.isLiteral(i - 1)) return this.literalName(i - 1)
-      else if (STATEMENT.test(value) && !IN_EXPRESSION.test(value) && !this.isMember(i)) return null
-      else if (!isLower && /^(?:\?\?|\|\|)$/.test(value)) {
-        const name = this.#nameBefore(i - 1)
-        if (name !== null) return name
-      }
-      isLower ||= LOWER.test(value)
-    }
-    return around === -1 || this.#steps <= 0 ? null : this.#nameOfPart(around, start)
-  }
-
-  /** The secret name of the left side of an assignment, which may have a type: `const apiKey: string = …`. */
-  #target (equals: number): string | null {
-    const around = this.around[equals] as number
-    const own = this.#nameBefore(equals - 1)
-    if (VALUE_FIELD.test(this.value(equals - 1))) {
-      let tag = equals - 1
-      while (tag > around && this.#steps-- > 0 && !/^[<>]$/.test(this.value(tag))) tag--
-      if (this.value(tag) === '<' && this.#hasNameField(tag)) return this.value(equals - 1)
-    }
-    for (let i = equals - 1; i > around && this.#steps-- > 0; i--) {
-      const pair = this.pair[i] as number
-      if (pair !== -1 && pair < i) i = pair
-      else if (this.value(i) === ':') return this.#nameBefore(i - 1) ?? (this.isLiteral(equals - 1) ? null : own)
-      else if (/^(?:[,;<]|const|let|var|return|\?\?|&&|\|\||=)$/.test(this.value(i))) break
-      if (this.value(i) === 'type') return null
-      if (this.tokens[i]?.isFirst === true) break
-    }
-    return own
-  }
-
-  /** The secret name of the expression that ends at a token. */
-  #nameBefore (end: number): string | null {
-    for (let i = end; i >= 0 && this.#steps-- > 0; i--) {
-      const { type, value } = this.tokens[i] as Piece
-      const pair = this.pair[i] as number
-      if (value === ')' && pair !== -1) {
-        const callee = this.value(pair - 1)
-        if (!this.isAfterOperand(pair)) return this.#nameBefore(i - 1)
-        if (!SAME_VALUE.test(callee)) {
-          if (LOOKUP.test(callee) && this.isLiteral(pair + 1)) return this.secret(this.content(pair + 1))
-          return WRAPPER.test(callee) ? this.#nameBefore(i - 1) : this.secret(callee)
-        }
-        i = pair - 2
-      } else if (value === ']' && pair !== -1) {
-        if (this.tokens[pair + 1]?.type !== 'NumericLiteral') {
-          return this.isLiteral(pair + 1) ? this.secret(this.content(i - 1)) : this.#nameBefore(i - 1)
-        }
-        i = pair
-      } else if (type === 'IdentifierName' || type === 'PrivateIdentifier') {
-        if (!this.isMember(i) || !SAME_VALUE.test(value)) return this.#isTypeof(i) ? null : this.secret(value)
-        i--
-      } else if (!/^[!?]$/.test(value)) return this.literalName(i)
-    }
-    return null
-  }
-
-  #isTypeof (end: number): boolean {
-    let i = end
-    while (this.isMember(i)) i -= 2
-    return this.value(i - 1) === 'typeof'
-  }
-
-  /** The secret name of the expression that begins at a token. */
-  #nameAfter (start: number): string | null {
-    let name: string | null = null
-    for (let i = start; i < start + 24; i++) {
-      const { type, value } = this.tokens[i] ?? { type: 'Invalid', value: '' }
-      const isMember = this.isMember(i)
-      if (type === 'IdentifierName' || type === 'PrivateIdentifier') {
-        if (value === 'typeof') return null
-        if (!isMember && i > start && !/^(?:await|[(!])$/.test(this.value(i - 1))) break
-        if (!isMember || !SAME_VALUE.test(value)) name = this.secret(value)
-        if (this.value(i + 1) === '(' && !WRAPPER.test(value) && !LOOKUP.test(value)) break
-      } else if (/^[[(]$/.test(value) && this.isLiteral(i + 1) && this.pair[i] === i + 2) {
-        name = this.secret(this.content(i + 1))
-        i += 2
-      } else if (!/^(?:\??\.|[!()])$/.test(value)) break
-    }
-    return name
-  }
-
-  /** The secret name of the value of a field, which may be in another field or around the object. */
-  #nameOfField (object: number, key: number): string | null {
-    const own = this.#nameBefore(key)
-    if (own !== null || object === -1 || this.value(object) !== '{') return own
-    const field = this.content(key)
-    if (VALUE_FIELD.test(field) && this.#hasNameField(object)) return field
-    const isArgument = this.value(this.around[object] as number) === '('
-    if (isArgument ? !VALUE_FIELD.test(field) : DESCRIBES.test(field)) return null
-    const name = this.#nameOf(object)
-    return name !== null && this.hides(`${name}-${field}`) ? name : null
-  }
-
-  /** Whether an object has a field such as `name` with a secret name. */
-  #hasNameField (object: number): boolean {
-    const end = this.pair[object] === -1 ? this.tokens.length : this.pair[object] as number
-    for (let i = object + 1; i < end && this.#steps-- > 0; i++) {
-      const isField = /^[:=]$/.test(this.value(i + 1)) && NAME_FIELD.test(this.content(i))
-      if (isField && this.literalName(i + 2) !== null) return true
-    }
-    return false
-  }
-
-  /** The secret name of a part of what is in brackets: an element, an argument, the value of a template. */
-  #nameOfPart (bracket: number, part: number): string | null {
-    if (bracket === -1) return null
-    const kind = this.bracket(bracket)
-    if (kind === '`') {
-      const first = this.tokens[bracket]?.type === 'TemplateMiddle' ? this.pair[bracket] as number : bracket
-      return this.#nameAtEnd(bracket) ?? this.#nameOf(first)
-    }
-    const isAfterOperand = this.isAfterOperand(bracket)
-    if (kind === '[') {
-      const isIndex = isAfterOperand && this.tokens[bracket]?.isFirst !== true
-      return isIndex ? null : this.#nameOfElement(bracket, part)
-    }
-    // An attribute of an element: `token={…}`.
-    if (kind === '{') return this.value(bracket - 1) === '=' ? this.#nameOf(bracket) : null
-    if (kind !== '(') return null
-    return isAfterOperand ? this.#nameOfArgument(bracket, part) : this.#nameOf(bracket)
-  }
-
-  #nameOfElement (list: number, part: number): string | null {
-    const before = this.value(part - 1) === ',' ? part - 2 : -1
-    const isPair = this.value(this.around[list] as number) === '[' && before === list + 1
-    if (isPair || this.content(before).startsWith('-') || /^raw-?headers$/i.test(this.value(list - 2))) {
-      const name = this.literalName(before)
-      if (name !== null) return name
-    }
-    // `['a'].includes(password)`, `new Set(['a']).has(password)`
-    const end = this.pair[list] as number
-    const method = this.value(end + 1) === ')' ? end + 3 : end + 2
-    if (/^(?:includes|indexOf|has)$/.test(this.value(method))) return this.#nameAfter(method + 2)
-    return this.#nameOf(list)
-  }
-
-  #nameOfArgument (bracket: number, part: number): string | null {
-    const callee = this.value(this.value(bracket - 1) === '?.' ? bracket - 2 : bracket - 1)
-    if (TEXTS.test(callee)) return null
-    if (this.secret(callee) !== null || TAKES_KEY.test(callee)) return callee
-    const first = bracket + 1
-    if (COMPARES.test(callee)) {
-      const object = this.isMember(bracket - 1) ? this.#nameBefore(bracket - 3) : null
-      const name = object ?? this.#nameAfter(part === first && this.value(part + 1) === ',' ? part + 2 : first)
-      if (name !== null) return name
-    }
-    if (part > first && this.value(first + 1) === ',' && !NAMES_ONLY.test(callee)) {
-      const isField = /^(?:fill|type)$/.test(callee) && this.isLiteral(first)
-      const name = isField ? this.secret(this.content(first)) : this.literalName(first)
-      if (name !== null) return name
-    }
-    const earlier = SETS.test(callee) && this.value(part - 1) === ',' ? this.literalName(part - 2) : null
-    return earlier ?? this.#nameOf(bracket, true)
-  }
-
-  /** The secret name of the function whose body is in brackets: its results are values. */
-  #nameOfFunction (body: number): string | null {
-    for (let i = body; i >= 0 && this.#steps-- > 0; i = this.around[i] as number) {
-      if (this.value(i) !== '{') return null
-      let end = i - 1
-      while (end > i - 9 && !/^(?:\)|=>|[{};])$/.test(this.value(end))) end--
-      const isCallback = this.value(this.around[end] as number) === '('
-      if (this.value(end) === '=>') return isCallback ? null : this.#nameOf(end)
-      const callee = (this.pair[end] ?? -1) - 1
-      if (callee < 0) return null
-      if (this.value(callee) === 'function') return this.#nameOf(callee)
-      if (STATEMENT.test(this.value(callee))) continue
-      return CHECKS.test(this.value(callee)) ? null : this.secret(this.value(callee))
-    }
-    return null
-  }
-
-  #nameAtEnd (i: number): string | null {
-    return this.secret(NAME_AT_END.exec(this.content(i).slice(-99))?.[1] ?? '')
+  #content (i: number): string {
+    return partsOf(this.#tokens[i] as Piece)[1]
   }
 }
 

@@ -1,17 +1,13 @@
 import jsTokens from 'js-tokens'
 import type { TextMask } from './assignments.js'
 import { MASKED } from './names.js'
-import { SecretLiterals } from './secret-literals.js'
-import { LITERAL, partsOf, type Piece } from './source-tokens.js'
+import { LITERAL, partsOf, SecretLiterals, type Piece } from './secret-literals.js'
 
 const OPENS_TEMPLATE = /(?:[=([{,:?+|&>!]|return|sql|gql|html|css|graphql|raw|query)\s*$/i
 
-const CODE = new RegExp([
-  String.raw`^(?:const|let|var|export|class|async|function)\s+[\w{[*]|^(?:if|for|while|switch) ?\(|^import\s.*from`,
-  String.raw`^[\w$.]{1,99}\(|^(?:await|return|throw)\s.*[.(;]|^[\w$.[\]]{1,99}\s?=\s?(?:await|new|[\w$]{1,99}[.([])`,
-  String.raw`[;{(]\s*$|^[\w$'"]{1,99}:\s(?:[\w$]{1,99}[.(]|['"${'`'}]).*,$`
-].join('|'))
 const STAR_LINES = /^(?:[ \t]*\*(?:[ \t][^\n]*)?\n)*(?:[ \t]*\*\/|[ \t]*\*(?:[ \t][^\n]*)?$|[ \t]*\*[ \t][^\n]*\*\/)/
+/** A line of a comment that may be code with a literal. An apostrophe within a word begins none. */
+const CODE = /^(?!.*\w'\w)(?=.*[=({;]).*(?:['"`]|\d{4})/m
 const COMMENT_END = /^[^'"`=()/]*\*\/[ \t]*(?:\n|$)/
 
 type SourceMask = Pick<TextMask, 'hides' | 'text'>
@@ -86,12 +82,7 @@ function withLines (given: string, shown: string): string {
 
 function maskComment (mask: SourceMask, comment: string, isNested: boolean): string {
   const [, opening = '', body = '', closing = ''] = /^(\/[/*]+|#+!?|<!--)?([^]*?)(\*\/)?$/.exec(comment) ?? []
-  const isCode = (line: string): boolean => !isNested && CODE.test(line.replace(/^[\s/*#]+/, ''))
-  const lines = body.split('\n')
-  if (!lines.some(isCode)) return opening + withLines(body, mask.text(body)) + closing
-  const shown = lines.map((line) => {
-    const [marks = ''] = /^[\s/*#]*/.exec(line) ?? []
-    return isCode(line) ? marks + maskSource(mask, [line.slice(marks.length)], true).join('') : mask.text(line)
-  })
-  return opening + shown.join('\n') + closing
+  if (isNested || !CODE.test(body)) return opening + withLines(body, mask.text(body)) + closing
+  const maskLine = (code: string): string => mask.text(CODE.test(code) ? maskSource(mask, [code], true).join('') : code)
+  return opening + body.replace(/[^\s/*#].*/g, maskLine) + closing
 }

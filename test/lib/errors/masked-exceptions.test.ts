@@ -238,7 +238,7 @@ t.test('secrets in an excerpt are masked, and the code stays valid', async t => 
   const mask = createMask()
   for (const [line, expected] of [
     ["const db = connect('postgres://u:pw@db/shop')", "const db = connect('postgres://u:******@db/shop')"],
-    ["  login({ password: 'hunter2', user: 'me' })", "  login({ password: '******', user: 'me' })"],
+    ["  start({ password: 'hunter2', user: 'me' })", "  start({ password: '******', user: 'me' })"],
     ['login({ password: "it\'s me" })', 'login({ password: "******" })'],
     ['config["apiKey"] = "abc def"', 'config["apiKey"] = "******"'],
     ["headers: { authorization: 'Bearer abc.def' }", "headers: { authorization: '******' }"],

@@ -19,7 +19,8 @@ function masked (excerpt: string): string {
 
 t.test('the literals of secret names are masked in source', async t => {
   for (const excerpt of excerptsOf('source-secret.txt')) {
-    t.equal(masked(excerpt), excerpt.replace(/S1cretValue|482_?913|737/g, '******'), excerpt)
+    t.notMatch(masked(excerpt), /S1cretValue|482_?913|737/, excerpt)
+    t.match(masked(excerpt), '******', excerpt)
   }
 })
 
