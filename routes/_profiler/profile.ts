@@ -129,8 +129,8 @@ async function sendDifferences (request: FastifyRequest, reply: FastifyReply): P
 async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { format } = request.params as { format: string }
   const { writeAs } = await import('../../lib/reading/formats/formats.js')
-  const { file, type, text } = writeAs(format, await profileOf(request))
-  return sendFile(reply, file, type, text)
+  const { file, text } = writeAs(format, await profileOf(request))
+  return sendFile(reply, file, 'text/plain; charset=utf-8', text)
 }
 
 async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -517,9 +517,6 @@ t.test('the request of a profile is printed in other formats', async (t) => {
   const dataDir = await stored(t, [sample('\u001b[31mred'), { ...profile('000001'), method: 'not one' }])
   for (const [args, content] of [
     [['curl', '3fa94c'], /^# Made from the profile 3fa94c [^]*\ncurl --silent/],
-    [['fetch', '3fa94c'], /\nconst response = await fetch\("/],
-    [['http', '3fa94c'], /\nGET http:\/\/127\.0\.0\.1:3000\//],
-    [['har', '3fa94c'], /"version": "1\.2"/],
     [['test', '3fa94c'], /\nimport \{ test \} from 'node:test'\n[^]*\nimport application from '\.\/app\.js'\n/]
   ] as const) {
     const { code, out, err } = await hindsight(dataDir, ['to', ...args])
@@ -527,11 +524,11 @@ t.test('the request of a profile is printed in other formats', async (t) => {
     t.match(out, content, args.join(' '))
     t.notMatch(out, /[\u0007\u001b\r]/, args.join(' '))
   }
-  t.match((await hindsight(dataDir, ['to', 'fetch', 'latest'])).code, 1, 'the newest, whose method cannot be sent')
+  t.match((await hindsight(dataDir, ['to', 'curl', 'latest'])).code, 1, 'the newest, whose method cannot be sent')
   const { out: expected } = await hindsight(dataDir, ['to', 'curl', '3fa94c'])
   t.match(await hindsight(dataDir, ['to', 'curl', 'latest', '--error', '1']), { code: 0, out: expected })
   for (const [args, message] of [
-    [['python', '3fa94c'], 'A profile is not available as "python"; the formats are: curl, fetch, http, har, test.'],
+    [['python', '3fa94c'], 'A profile is not available as "python"; the formats are: curl, test.'],
     [['curl', 'x'], '"x" is neither a token of six hexadecimal digits nor "latest".'],
     [['curl', '00000f'], 'Token "00000f" was not found.'],
     [['curl', '000001'], 'Its method cannot be sent.']

@@ -1,82 +1,113 @@
 import createError from '@fastify/error'
-import { STATUS_CODES } from '../../http/node-http.js'
-import { MASKED } from '../../mask/mask.js'
-import { visibleJson } from '../../view/json.js'
-import { dataOf } from '../../parts/read.js'
-import type { Profile } from '../../store/profile.js'
-import { fillRequest } from '../replay/fill.js'
-import { headerPairs, placeholderOf, storedRequest } from '../replay/stored-request.js'
-import { commentText, curl, fetchFormat, httpFile, test, type Format } from './snippets.js'
+import { isFailure, type Profile } from '../../store/profile.js'
+import { INVISIBLE, visibleJson } from '../../view/json.js'
+import { visible } from '../../view/visible.js'
+import { fillRequest, type FilledRequest } from '../replay/fill.js'
+import {
+  headerPairs, placeholderOf, splitAtPlaceholders, storedRequest, type MaskedValue, type StoredRequest
+} from '../replay/stored-request.js'
 
-type NamedValue = Record<'name' | 'value', string>
+interface FormatInput {
+  request: StoredRequest
+  /** The request with placeholders for the values that are masked. */
+  message: FilledRequest
+  /** The absolute URL, with placeholders. */
+  url: string
+  /** The headers, a repeated one more than once, without a `host` that the URL implies. */
+  headers: ReadonlyArray<readonly [name: string, value: string]>
+  profile: Profile
+  /** Comments: the profile of the request, and the differences from the original. None has a line break. */
+  head: string[]
+}
 
-/** An HTTP archive, version 1.2: the request, and the response without its body. */
-export const har: Format = {
-  name: 'har',
-  extension: '.har',
-  type: 'application/json; charset=utf-8',
-  write: ({ request, profile, head }) => {
-    const { method, target, headers: sent, body } = fillRequest(request, () => MASKED)
-    const headers = namedValues(sent)
-    const data = dataOf(profile, 'response')
-    const size = typeof data.size === 'number' ? data.size : undefined
-    const received = namedValues(data.headers)
-    const query = new URLSearchParams(target.split('?').slice(1).join('?'))
-    const entry = {
-      startedDateTime: profile.time,
-      time: profile.duration,
-      request: {
-        method,
-        url: request.origin + uriText(target),
-        httpVersion: `HTTP/${String(dataOf(profile, 'request').httpVersion ?? '1.1')}`,
-        headers,
-        // The archive has them among the headers.
-        cookies: [],
-        queryString: [...query].map(([name, value]) => ({ name, value })),
-        headersSize: -1,
-        bodySize: body !== undefined ? Buffer.byteLength(body) : request.bodyProblem === undefined ? 0 : -1,
-        ...body !== undefined && { postData: { mimeType: valueOf(headers, 'content-type'), text: body } },
-        comment: head.join('\n')
-      },
-      response: {
-        status: profile.status,
-        statusText: STATUS_CODES[profile.status] ?? '',
-        httpVersion: 'HTTP/1.1',
-        headers: received,
-        cookies: [],
-        content: { size: size ?? 0, mimeType: valueOf(received, 'content-type') },
-        redirectURL: valueOf(received, 'location'),
-        headersSize: -1,
-        bodySize: size ?? -1
-      },
-      cache: {},
-      timings: { send: 0, wait: profile.duration, receive: 0 }
-    }
-    const log = { version: '1.2', creator: { name: 'fastify-hindsight', version: '1' }, entries: [entry] }
-    return `${visibleJson({ log }, 2)}\n`
+interface Format {
+  name: string
+  extension: string
+  write: (input: FormatInput) => string
+}
+
+const curl: Format = {
+  name: 'curl',
+  extension: '.sh',
+  write: ({ request: { masked }, message: { method, body }, url, headers, head }) => {
+    const has = (wanted: string): boolean => headers.some(([name]) => name === wanted)
+    // A word of a shell cannot contain NUL, and a terminal would interpret other controls.
+    const hasBody = body !== undefined && body.isWellFormed() && visible(body) === body
+    const args = [
+      // The URL is sent as it is: no patterns, no removal of dot segments.
+      'curl --silent --show-error --include --globoff --path-as-is',
+      ...has('accept-encoding') ? ['--compressed'] : [],
+      method === 'HEAD' ? '--head' : `--request ${shellWord(method)}`,
+      `--url ${shellWord(url)}`,
+      ...headers.map(([name, value]) => `--header ${shellWord(name + (value === '' ? ';' : `: ${visible(value)}`))}`),
+      ...hasBody ? [`--data-raw ${shellWord(body)}`] : []
+    ]
+    const comments = [
+      ...head,
+      ...body === undefined || hasBody ? [] : ['The body is left out: it has control characters.'],
+      ...masked.length === 0 ? [] : ['Masked in the profile: set these in the environment, encoded as in the request.'],
+      ...masked.map(({ env }) => `  ${env}`)
+    ]
+    return [...comments.map((line) => `# ${line}`), args.join(' \\\n  '), ''].join('\n')
   }
 }
 
-// RFC 3986 allows neither brackets in paths and queries nor a percent sign alone.
-function uriText (target: string): string {
-  return target.replace(/[[\]]|%(?![0-9a-f]{2})/gi, encodeURIComponent)
+/** One word of a shell. A masked value is read from the environment; the command fails when it is not set. */
+function shellWord (text: string): string {
+  const parts = splitAtPlaceholders(text).map((part, i) => {
+    if (i % 2 === 1) return `"\${${part}:?is masked in the profile}"`
+    return part === '' ? '' : `'${part.replaceAll("'", "'\\''")}'`
+  })
+  return parts.join('') || "''"
 }
 
-function namedValues (headers: unknown): NamedValue[] {
-  return headerPairs(headers).map(([name, value]) => ({ name, value: String(value) }))
+const test: Format = {
+  name: 'test',
+  extension: '.test.mjs',
+  write: ({ request, message: { method, target, headers, body }, profile, head }) => {
+    const { status, route, url } = profile
+    const failed = isFailure(profile) && status >= 400
+    const assertion = !failed
+      ? `assert.equal(response.statusCode, ${status})`
+      : `assert.ok(response.statusCode ${status >= 500 ? '< 500' : `!== ${status}`}, ` +
+        "'the status is ' + response.statusCode + ' again')"
+    return [
+      ...head.map((line) => `// ${line}`),
+      failed
+        ? '// It fails as long as the failure exists, and passes when it is fixed. Add what should be true then.'
+        : '// It passes as long as the request has the same status as then. Add what should be true.',
+      "import assert from 'node:assert/strict'",
+      "import { test } from 'node:test'",
+      "import Fastify from 'fastify'",
+      '// Change this to the plugin of your application, as fastify-cli loads it. If a function of yours makes the',
+      '// whole instance, call it in place of the lines that make and register `app`.',
+      "import application from './app.js'",
+      ...maskedFunction(request.masked),
+      '',
+      `test(${jsText(`${method} ${route?.pattern ?? url}`)}, async (t) => {`,
+      '  const app = Fastify()',
+      '  t.after(() => app.close())',
+      '  await app.register(application)',
+      '  const response = await app.inject({',
+      `    method: ${jsText(method)},`,
+      `    url: ${jsText(target, true)},`,
+      ...body === undefined ? [] : [`    payload: ${jsBody(body, request, '    ')},`],
+      `    headers: ${jsValue(headers, '    ')}`,
+      '  })',
+      `  ${assertion}`,
+      '})',
+      ''
+    ].join('\n')
+  }
 }
 
-function valueOf (headers: readonly NamedValue[], wanted: string): string {
-  return headers.find(({ name }) => name === wanted)?.value ?? ''
-}
-
-export const FORMATS: readonly Format[] = [curl, fetchFormat, httpFile, har, test]
+export const FORMATS: readonly Format[] = [curl, test]
 
 const UnknownFormatError = createError('HINDSIGHT_NOT_AVAILABLE',
   `A profile is not available as "%s"; the formats are: ${FORMATS.map(({ name }) => name).join(', ')}.`, 404)
 
 /** Writes the request of a profile in a format; throws a `NotSendableError` if the profile has no such request. */
-export function writeAs (wanted: string, profile: Profile): { file: string, type: string, text: string } {
+export function writeAs (wanted: string, profile: Profile): { file: string, text: string } {
   const format = FORMATS.find(({ name }) => name === wanted)
   if (format === undefined) throw new UnknownFormatError(wanted)
   const request = storedRequest(profile)
@@ -92,5 +123,53 @@ export function writeAs (wanted: string, profile: Profile): { file: string, type
   const headers = headerPairs(message.headers).map(([name, value]) => [name, String(value)] as const)
     .filter(([name, value]) => name !== 'host' || value !== impliedHost)
   const text = format.write({ request, message, url: origin + message.target, headers, profile, head })
-  return { file: `hindsight-${token}${format.extension}`, type: format.type ?? 'text/plain; charset=utf-8', text }
+  return { file: `hindsight-${token}${format.extension}`, text }
+}
+
+/** A text for a line of comment: it cannot end the line. */
+function commentText (text: string): string {
+  return text.replace(INVISIBLE, ' ').slice(0, 300)
+}
+
+/**
+ * A JavaScript expression for a text with placeholders: `"Bearer " + masked("HINDSIGHT_AUTHORIZATION")`. In a URL, the
+ * masked values are percent-encoded.
+ */
+export function jsText (text: string, isUrl = false): string {
+  const masked = (env: string): string => isUrl ? `encodeURIComponent(masked("${env}"))` : `masked("${env}")`
+  // JSON is JavaScript.
+  const terms = splitAtPlaceholders(text).map((part, i) => i % 2 === 1 ? masked(part) : visibleJson(part))
+  return terms.filter((term) => term !== '""').join(' + ') || '""'
+}
+
+/** A JavaScript expression for JSON data with placeholders, over several lines. */
+export function jsValue (value: unknown, indent = ''): string {
+  const json = visibleJson(value, 2)
+    // Without the brackets, this name would set the prototype.
+    .replace(/^( *)"__proto__":/gm, '$1["__proto__"]:')
+    .replaceAll('\n', `\n${indent}`)
+  const source = splitAtPlaceholders(json).map((part, i) => i % 2 === 1 ? `" + masked("${part}") + "` : part).join('')
+  // Empty strings before and after a masked value. Within a string, quotes are escaped.
+  return source.replace(/(?<!\\)"" \+ (?=masked\()|(?<=\)) \+ ""/g, '')
+}
+
+/** The body as a JavaScript expression. In JSON, the masked values are those before serialization. */
+function jsBody (body: string, request: Pick<StoredRequest, 'body'>, indent: string): string {
+  if (request.body?.kind === 'json') return `JSON.stringify(${jsValue(JSON.parse(body), indent)})`
+  return jsText(body, request.body?.kind === 'form')
+}
+
+/** Lines of JavaScript that define `masked`, the function that reads a masked value; none when nothing is masked. */
+function maskedFunction (values: readonly MaskedValue[]): string[] {
+  if (values.length === 0) return []
+  return [
+    '',
+    '// The profile has these masked: set them in the environment.',
+    ...values.map(({ env }) => `//   ${env}`),
+    'function masked (name) {',
+    '  const value = process.env[name]',
+    "  if (value === undefined) throw new Error(name + ' is not set: the profile has it masked')",
+    '  return value',
+    '}'
+  ]
 }

@@ -17,8 +17,8 @@ interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debu
 }
 
 export const FIRST_PANEL = 'overview'
-/** The formats of a request: the last segment of the URL, and the text of the link. The first three can be copied. */
-const FORMATS = [['curl', 'curl'], ['fetch', 'fetch'], ['test', 'test'], ['http', 'HTTP file'], ['har', 'HAR']] as const
+/** The formats of a request: the last segment of the URL. */
+const FORMATS = ['curl', 'test']
 
 /** The page of one profile: a summary, the menu of panels, and one panel. */
 export function profilePage (profile: Profile, part: Part, options: ProfilePageOptions): string {
@@ -114,10 +114,9 @@ function pinForm (path: string, { formToken, pinned }: ProfilePageOptions): stri
 }
 
 function formats (path: string): string {
-  const links = (some: ReadonlyArray<readonly [name: string, text: string]>, attribute: string): string[] =>
-    some.map(([name, text]) => html`<a href="${path}/as/${name}" !${attribute}>${text}</a> `)
-  return html`<dt>Copy as</dt><dd>!${links(FORMATS.slice(0, 3), 'data-copy')}</dd>` +
-    html`<dt>Download</dt><dd>!${links(FORMATS, 'download')}</dd>`
+  const links = (attribute: string): string[] =>
+    FORMATS.map((name) => html`<a href="${path}/as/${name}" !${attribute}>${name}</a> `)
+  return html`<dt>Copy as</dt><dd>!${links('data-copy')}</dd><dt>Download</dt><dd>!${links('download')}</dd>`
 }
 
 function menuItem (part: Part, isCurrent: boolean, profile: Profile): string {

@@ -63,7 +63,7 @@ async function outputs (app: FastifyInstance, token: string): Promise<string[]> 
   const urls = [
     `/_wdt/${token}`, `/_profiler/${token}.json`, `/_profiler/${token}.md`, `/_profiler/${token}/replay`, '/_profiler/', '/_profiler/search.json',
     `/_profiler/${token}/differences`, `/_profiler/${token}/compare/${token}`,
-    ...['curl', 'fetch', 'test', 'http', 'har'].map((format) => `/_profiler/${token}/as/${format}`),
+    ...['curl', 'test'].map((format) => `/_profiler/${token}/as/${format}`),
     ...panelsOf(parts, profile).map(({ name }) => `/_profiler/${token}?panel=${name}`)
   ]
   return await Promise.all(urls.map(async (url) => {

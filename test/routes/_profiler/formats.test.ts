@@ -7,9 +7,6 @@ inBothModes('the request of a profile is downloaded in each format', async (t, b
   app.hindsight.profiler.save(requested({ target: '/a', headers: { 'x-a': '<script>alert(1)</script>' } }))
   for (const [format, file, type, content] of [
     ['curl', 'hindsight-3fa94c.sh', 'text/plain; charset=utf-8', "--url 'http://127.0.0.1:3000/a'"],
-    ['fetch', 'hindsight-3fa94c.mjs', 'text/plain; charset=utf-8', 'await fetch("http://127.0.0.1:3000/a"'],
-    ['http', 'hindsight-3fa94c.http', 'text/plain; charset=utf-8', 'GET http://127.0.0.1:3000/a HTTP/1.1'],
-    ['har', 'hindsight-3fa94c.har', 'application/json; charset=utf-8', '"version": "1.2"'],
     ['test', 'hindsight-3fa94c.test.mjs', 'text/plain; charset=utf-8', "import { test } from 'node:test'"]
   ] as const) {
     const { statusCode, headers, body } = await app.inject({ url: `/_profiler/3fa94c/as/${format}`, headers: { accept: 'text/html' } })
@@ -30,7 +27,7 @@ inBothModes('unknown formats, tokens and requests that cannot be sent are errors
   app.hindsight.profiler.save(requested({}))
   app.hindsight.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000a' })
   for (const [url, status, detail] of [
-    ['3fa94c/as/python', 404, 'A profile is not available as "python"; the formats are: curl, fetch, http, har, test.'],
+    ['3fa94c/as/python', 404, 'A profile is not available as "python"; the formats are: curl, test.'],
     ['3fa94c/as/__proto__', 404, /is not available as "__proto__"/],
     ['ffffff/as/curl', 404, 'Token "ffffff" was not found.'],
     ['00000a/as/curl', 409, 'The request of this profile cannot be sent again: It was refused by the HTTP parser.']

@@ -1,49 +1,44 @@
-import { createRequire } from 'node:module'
-import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { Ajv } from 'ajv'
-import * as formats from 'ajv-formats'
-import fc from 'fast-check'
 import t from 'tap'
-import { hostileProfile, requested, written } from './stored.js'
+import { requested, written } from './stored.js'
 
-const require = createRequire(import.meta.url)
-const schemas = require('har-schema') as Record<string, { $schema?: string }>
-const ajv = new Ajv({ strict: false })
-formats.default.default(ajv)
-ajv.addMetaSchema(JSON.parse(readFileSync(join(dirname(require.resolve('ajv/package.json')), 'lib/refs/json-schema-draft-06.json'), 'utf8')) as object)
-for (const schema of Object.values(schemas)) ajv.addSchema(schema)
-const isHar = ajv.compile({ $ref: 'har.json#' })
-
-t.test('an archive of any profile is valid by the schema of the format', async (t) => {
-  t.notOk(isHar({ log: { version: '1.2', entries: [{}] } }), 'the schema reports an error')
-  fc.assert(fc.property(hostileProfile, (profile) => {
-    const text = written('har', profile)
-    if (!isHar(JSON.parse(text))) throw new Error(ajv.errorsText(isHar.errors))
-    if (/[^\P{Cc}\n]|\p{Cf}/u.test(text)) throw new Error('something that cannot be seen')
-  }), { numRuns: 100 })
+t.test('a command is readable', async (t) => {
+  const profile = requested({
+    target: '/orders?x=1',
+    headers: { host: '127.0.0.1:3000', accept: '*/*', 'content-type': 'application/json', 'content-length': '9', connection: 'close' },
+    body: { a: "it's" }
+  }, { method: 'POST', status: 500 })
+  t.equal(written('curl', profile), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 500 POST http://127.0.0.1:3000/robots.txt
+curl --silent --show-error --include --globoff --path-as-is \\
+  --request 'POST' \\
+  --url 'http://127.0.0.1:3000/orders?x=1' \\
+  --header 'accept: */*' \\
+  --header 'content-type: application/json' \\
+  --data-raw '{"a":"it'\\''s"}'
+`)
 })
 
-t.test('an archive has the request and the response', async (t) => {
-  const { log } = JSON.parse(written('har', requested({
-    target: '/a?x=1%202&y',
-    httpVersion: '1.1',
+t.test('a test is readable', async (t) => {
+  const profile = requested({
+    target: '/orders?x=1',
+    headers: { authorization: 'Bearer ******', 'content-type': 'application/json' },
+    body: { a: "it's" }
+  }, { method: 'POST', status: 500 })
+  t.match(written('test', profile), `test("POST http://127.0.0.1:3000/robots.txt", async (t) => {
+  const app = Fastify()
+  t.after(() => app.close())
+  await app.register(application)
+  const response = await app.inject({
+    method: "POST",
+    url: "/orders?x=1",
+    payload: JSON.stringify({
+      "a": "it's"
+    }),
     headers: {
-      host: 'h.test', cookie: 'sid=******', 'content-type': 'application/x-www-form-urlencoded'
-    },
-    body: { a: '1', password: '******' }
-  }, { method: 'POST', status: 302, duration: 3.5, collectors: { response: { headers: { location: '/b', 'set-cookie': ['a=******; Path=/'] }, size: 3 } } })))
-  t.match(log.entries[0], {
-    time: 3.5,
-    request: {
-      method: 'POST',
-      url: 'http://127.0.0.1:3000/a?x=1%202&y',
-      headers: [{ name: 'host', value: 'h.test' }, { name: 'content-type' }, { name: 'cookie', value: 'sid=******' }],
-      queryString: [{ name: 'x', value: '1 2' }, { name: 'y', value: '' }],
-      postData: { mimeType: 'application/x-www-form-urlencoded', text: 'a=1&password=******' }
-    },
-    response: {
-      status: 302, statusText: 'Found', redirectURL: '/b', headers: [{ name: 'location' }, { name: 'set-cookie', value: 'a=******; Path=/' }], bodySize: 3
+      "authorization": "Bearer " + masked("HINDSIGHT_AUTHORIZATION"),
+      "content-type": "application/json"
     }
   })
+  assert.ok(response.statusCode < 500, 'the status is ' + response.statusCode + ' again')
+})
+`)
 })

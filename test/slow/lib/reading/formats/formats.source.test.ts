@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type { FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import ts from 'typescript'
-import { jsText, jsValue } from '../../../../../lib/reading/formats/snippets.js'
+import { jsText, jsValue } from '../../../../../lib/reading/formats/formats.js'
 import { build, profileOf } from '../../../../support/app.js'
 import { hostileProfile, nasty, requested, written } from '../../../../lib/reading/formats/stored.js'
 
@@ -47,7 +47,7 @@ t.test('generated source is a module of fixed statements, for any profile', asyn
     visit(file)
     return [broken, file.statements.length, ...[...calls].filter((name) => name !== 'JSON.stringify').sort()].join(' ')
   }
-  const expected = { fetch: '0 2 console.log fetch response.text', test: '0 5 Fastify app.close app.inject app.register assert.ok t.after test' }
+  const expected = { test: '0 5 Fastify app.close app.inject app.register assert.ok t.after test' }
   for (const [name, shape] of Object.entries(expected)) {
     fc.assert(fc.property(hostileProfile, (profile) => {
       const source = written(name, profile)
@@ -98,15 +98,4 @@ t.test('the test of a success checks its status, and needs the masked values', a
   t.match(await run(file), { code: 1, out: /HINDSIGHT_AUTHORIZATION is not set: the profile has it masked/ })
   t.equal((await run(file, { HINDSIGHT_AUTHORIZATION: 'x' })).code, 0)
   t.match(await run(file, { HINDSIGHT_AUTHORIZATION: 'y' }), { code: 1, out: /401/ })
-})
-
-t.test('the fetch snippet sends the request again', async (t) => {
-  const app = await build({ declare: (app) => app.post('/a', async ({ body, headers, query }) => ({ body, kind: headers['x-kind'], query })) })
-  t.teardown(() => app.close())
-  const url = await app.listen({ host: '127.0.0.1', port: 0 })
-  const file = join(folder, 'again.mjs')
-  writeFileSync(file, written('fetch', requested(
-    { target: "/a?q='1", headers: { 'x-kind': '`$' + '{1}`', 'content-type': 'application/json' }, body: { 'a b': ["'"] } }, { method: 'POST', url: `${url}/a` }
-  )))
-  t.match(await run(file), { code: 0, out: '200 {"body":{"a b":["\'"]},"kind":"`$' + '{1}`","query":{"q":"\'1"}}' })
 })

@@ -55,22 +55,6 @@ t.test('a shell sends exactly the stored request, for any profile', async (t) =>
   }), { numRuns: 25 })
 })
 
-t.test('a command is readable', async (t) => {
-  const profile = requested({
-    target: '/orders?x=1',
-    headers: { host: '127.0.0.1:3000', accept: '*/*', 'content-type': 'application/json', 'content-length': '9', connection: 'close' },
-    body: { a: "it's" }
-  }, { method: 'POST', status: 500 })
-  t.equal(written('curl', profile), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 500 POST http://127.0.0.1:3000/robots.txt
-curl --silent --show-error --include --globoff --path-as-is \\
-  --request 'POST' \\
-  --url 'http://127.0.0.1:3000/orders?x=1' \\
-  --header 'accept: */*' \\
-  --header 'content-type: application/json' \\
-  --data-raw '{"a":"it'\\''s"}'
-`)
-})
-
 t.test('masked values are read from the environment, and nothing is sent without them', async (t) => {
   const profile = requested({
     target: '/reset/******?key=******',
