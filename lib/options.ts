@@ -17,8 +17,6 @@ import type { SessionStore } from './full/session/session-store.js'
 export interface HindsightOptions {
   /** Whether `Accept-Language` selects one of `enabledLocales` if the route does not. Default: `false`. */
   acceptLanguage?: boolean
-  /** The front end that Vite has built. */
-  assets?: AssetSettings
   /** Whether text without a charset gets `charset=utf-8`. Default: `false`; `true` in the service. */
   charset?: boolean
   /** Which pages may be framed (`X-Frame-Options`). Default: `DENY` everywhere. */
@@ -86,15 +84,6 @@ export interface HindsightOptions {
   trustedProxies?: string[]
   /** The value of `X-XSS-Protection`. Default: `0`. */
   xssProtection?: '0' | '1' | '1; mode=block' | false
-}
-
-export interface AssetSettings {
-  /** The path of the `manifest.json` that a Vite build writes. */
-  manifest: string
-  /** Where the built files are served. Default: `/build/`. */
-  base?: string
-  /** Whether tags carry the nonces of the policy. Default: `true`; `false` with `contentSecurityPolicy: false`. */
-  nonce?: boolean
 }
 
 export interface FrameRule {

@@ -13,7 +13,7 @@ const CONFIGURABLE = [
   ['kernel.controller_arguments', 'security-expression'], ['kernel.controller_arguments', 'is-granted'],
   ['kernel.response', 'link-header'],
   ['kernel.finish_request', 'locale'], ['kernel.finish_request', 'firewall'],
-  ['kernel.finish_request', 'asset-reset'], ['kernel.finish_request', 'locale-aware-services']
+  ['kernel.finish_request', 'locale-aware-services']
 ] as const
 
 t.test('listeners without configuration are skipped, with the reason', async t => {

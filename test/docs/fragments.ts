@@ -17,9 +17,7 @@ const OTHER_FILE = /^import .* from '\.\/.*\n/gm
 /** By page, what its pieces of TypeScript leave out; the pages whose pieces are whole are not here. */
 const AHEAD: Readonly<Record<string, string>> = {
   'docs/architecture.md': START,
-  'docs/reference/assets.md': `import { resolve } from 'node:path'
-${START}const fastifyStatic: FastifyPluginAsync<{ root: string, prefix: string }> = async () => {}
-`,
+  'docs/reference/assets.md': START,
   'docs/reference/controller-attributes.md': `${START}await app.register(hindsight, {
   lifecycle: 'full',
   debug: true,

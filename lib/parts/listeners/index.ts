@@ -1,4 +1,4 @@
-import { fields, pairsSection, rowsSection } from '../../view/components.js'
+import { pairsSection, rowsSection } from '../../view/components.js'
 import { fieldsPart, isObject, listOf, type Data } from '../read.js'
 import type { Part } from '../part.js'
 import { flattenPaths } from '../section.js'
@@ -57,16 +57,7 @@ export const links: Part<Data> = {
   }
 }
 
-export const assets: Part<Data> = {
-  name: 'assets',
-  panel: {
-    label: 'Assets',
-    group: 'hooks',
-    // A rendered asset is stored as its kind and its file.
-    render: ({ rendered, ...source }) =>
-      pairsSection('Rendered', { files: rendered ?? [] }) + fields('Source', source)
-  }
-}
+export const assets = fieldsPart('assets', 'Assets', 'hooks', 'Used')
 
 function conversionsOf (data: Data): Data[] {
   return Object.entries(data).flatMap(([name, conversion]) => {

@@ -87,7 +87,7 @@ export function sample (text = 'plain'): Profile {
       pagination: { page: 4, limit: 2, offset: 6, sort: text, direction: 'asc', total: 3, pages: 2, fields: { page: text }, sortable: [text], maxLimit: 9 },
       config: { id: 'none', node: text, fastify: text, hindsight: text, mode: text },
       links: { route: [{ rel: 'preload', href: '/a.css', attributes: { as: 'style', [text]: true, nopush: true } }], added: [{ rel: 'next', href: text }] },
-      assets: { manifest: text, base: '/', rendered: [`stylesheet ${text}.css`] },
+      assets: { files: [`${text}.css`] },
       template: { name: text, duration: 1.5, variables: [text] },
       attributes: { template: text, cache: null },
       params: { id: { converter: 'int', sent: text }, [text]: { converter: 'int', sent: '12', value: 12 } },
