@@ -5,11 +5,9 @@ import { frameAt, placeOf } from '../errors/stack-frame.js'
 import type { Nonces } from '../http/content-policy.js'
 import { readAsset } from '../view/asset.js'
 import { counted, cut, grouped, timeOfDay, visibleLine } from '../view/visible.js'
-import * as editorMenu from '../view/editor.js'
 import type { EditorLink } from '../view/editor.js'
 import { table } from '../view/components.js'
 import { html, htmlPage } from '../view/html.js'
-import * as theme from '../view/theme.js'
 import {
   fileLink, renderExceptions, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
 } from './exceptions.js'
@@ -30,9 +28,9 @@ const MAX_TEXT = 2_000
 /** Errors of the chain above the source. */
 const MAX_CHAIN = 4
 
-const STYLE = theme.style + readAsset(import.meta.url, './page.css') + exceptionsStyle
-const PAGE_SCRIPT = readAsset(import.meta.url, '../view/copy-button.js') + readAsset(import.meta.url, './page.js')
-const SCRIPT = `${theme.script};\n${editorMenu.script};\n{\n${PAGE_SCRIPT}}`
+const BASE_STYLE = readAsset(import.meta.url, '../view/base.css')
+const STYLE = BASE_STYLE + readAsset(import.meta.url, './page.css') + exceptionsStyle
+const SCRIPT = readAsset(import.meta.url, '../view/copy-button.js') + readAsset(import.meta.url, './page.js')
 
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
 export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLink | null): string {
@@ -46,11 +44,10 @@ export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLi
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
   const head = html`<meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
-<script nonce="${nonce.script}">!${theme.boot}</script>
 <style nonce="${nonce.style}">!${STYLE}</style>
 !${report.raisedBy?.stage === 'start' ? reload(nonce) : ''}`
   return htmlPage(title, head, html`<a class="skip" href="#main">Skip to the content</a>
-!${band(report, editor)}
+!${band(report)}
 !${navigation(report)}
 <main id="main" class="wrap">
 <div class="lead">
@@ -93,7 +90,7 @@ function isBare ({ exceptions }: ErrorReport): boolean {
     exceptions.length === 1 && frames.length === 0 && errors === undefined && message.length <= MAX_HEADLINE)
 }
 
-function band (report: ErrorReport, editor: EditorLink | null): string {
+function band (report: ErrorReport): string {
   const message = headline(report)
   const kind = report.status >= 500 ? 'server' : report.status >= 400 ? 'client' : 'other'
   return html`<header class="band ${kind}"><div class="wrap">
@@ -103,8 +100,7 @@ function band (report: ErrorReport, editor: EditorLink | null): string {
 !${facts(report)}
 </ul>
 <div class="menus"><a class="copies-of" href="#as-markdown" data-copies="as-markdown"!${sheetOf(report)}>` +
-    html`Copy for an AI assistant</a>
-!${editor?.menu} !${theme.button}</div>
+    html`Copy for an AI assistant</a></div>
 </div>
 <h1!${LONG_HEADLINE.test(message) ? ' class="long" tabindex="0"' : ''}>${cut(message, MAX_HEADLINE)}</h1>
 !${cause(report)}

@@ -1,6 +1,3 @@
-import { readAsset } from './asset.js'
-import { html } from './html.js'
-
 declare module '../lifecycle/services.js' {
   interface Services {
     /** Makes links that open source in the editor; null if none is configured. */
@@ -9,11 +6,7 @@ declare module '../lifecycle/services.js' {
 }
 
 /** Returns the URL that opens a place in the editor; null if the file is not in the file system. */
-export interface EditorLink {
-  (file: string, line: number, column: number): string | null
-  /** The menu that chooses the editor of the links of a page; hidden until its script has run. */
-  readonly menu?: string
-}
+export type EditorLink = (file: string, line: number, column: number) => string | null
 
 const PRESETS: Readonly<Record<string, string>> = {
   vscode: 'vscode://file%f:%l:%c',
@@ -40,8 +33,7 @@ export function editorLink (
   const paths = mappings(editorPaths)
   if (editor === '') return null
   const template = Object.hasOwn(PRESETS, editor) ? PRESETS[editor] as string : checked(editor)
-
-  function link (file: string, line: number, column: number): string | null {
+  return (file, line, column) => {
     if (!ABSOLUTE.test(file) || !file.isWellFormed()) return null
     const source = file.replaceAll('\\', '/')
     const [from, to] = paths.find(([from]) => source.startsWith(from)) ?? ['', '']
@@ -51,19 +43,6 @@ export function editorLink (
     const values: Record<string, string> = { '%f': path, '%l': String(line || 1), '%c': String(column || 1) }
     return template.replace(/%[flc]/g, (placeholder) => values[placeholder] as string)
   }
-
-  return Object.assign(link, { menu: menuOf(template) })
-}
-
-/** The script of the menu of editors, for the end of the page. */
-export const script = readAsset(import.meta.url, './editor-menu.js')
-
-function menuOf (selected: string): string {
-  const known = Object.entries(PRESETS)
-  const configured = known.some(([, template]) => template === selected) ? [] : [['configured', selected]]
-  const options = [...configured, ...known].map(([name, template]) =>
-    html`<option value="${template}"!${template === selected ? ' selected' : ''}>${name}</option>`)
-  return html`<label class="editor-menu" hidden>Editor <select>!${options}</select></label>`
 }
 
 function checked (template: string): string {

@@ -4,7 +4,6 @@ import { parts } from '../../parts/index.js'
 import { readAsset } from '../../view/asset.js'
 import { statusClass } from '../../view/components.js'
 import { html, htmlPage } from '../../view/html.js'
-import * as theme from '../../view/theme.js'
 import { visibleLine } from '../../view/visible.js'
 
 /** A file whose name contains a hash of its content, so that browsers may cache it forever. */
@@ -15,13 +14,13 @@ interface Asset {
   content: string
 }
 
+const BASE_STYLE = readAsset(import.meta.url, '../../view/base.css')
 const COPY_BUTTON = readAsset(import.meta.url, '../../view/copy-button.js')
 
 export const pageAssets = {
   // The styles of the pages are last: they adapt the others to narrow screens.
-  style: asset('css', theme.style + exceptions.style + styles('style') + readAsset(import.meta.url, './pages.css')),
-  // Each part of the script has its own scope.
-  script: asset('js', `{\n${theme.script}}\n{\n${COPY_BUTTON}${readAsset(import.meta.url, './script.js')}}\n`)
+  style: asset('css', BASE_STYLE + exceptions.style + styles('style') + readAsset(import.meta.url, './pages.css')),
+  script: asset('js', COPY_BUTTON + readAsset(import.meta.url, './script.js'))
 }
 
 export const toolbarAssets = {
@@ -131,7 +130,6 @@ export function layout (options: PageOptions, title: string, content: string, st
   const links = Object.entries(LINKS).filter(([, path]) => debug || path !== LINKS.Routes)
   const { style, script } = addressesOf(pageAssets, base)
   const head = html`<meta name="robots" content="noindex">
-<script nonce="${nonce.script}">!${theme.boot}</script>
 <link rel="icon" href="${iconOf(status)}">
 <link rel="stylesheet" href="${style}" nonce="${nonce.style}">
 <script type="module" src="${script}" nonce="${nonce.script}"></script>`
@@ -139,8 +137,7 @@ export function layout (options: PageOptions, title: string, content: string, st
   return htmlPage(fullTitle, head, html`<a class="skip" href="#content">Skip to the content</a>
 <header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
 <nav aria-label="Profiles">!${links.map(([text, path]) => pageLink(base + path, text, current))}</nav>
-<button type="button" class="help" aria-label="Keyboard shortcuts" hidden>?</button>
-!${theme.button}</header>
+<button type="button" class="help" aria-label="Keyboard shortcuts" hidden>?</button></header>
 !${content}
 !${shortcuts()}`)
 }

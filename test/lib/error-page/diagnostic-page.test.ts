@@ -562,30 +562,12 @@ t.test('notifications of listeners are hidden until their box is checked', async
   t.notMatch(body, 'Notified event')
 })
 
-inBothModes('links open the default editor in debug mode, and a menu chooses another', async (t, build) => {
+inBothModes('links open the default editor in debug mode', async (t, build) => {
   const declare = (app: FastifyInstance): unknown => app.get('/', async () => { throw new Error('x') })
   const document = await page(await build(declare, { editor: undefined } as object), { url: '/' })
   t.match(document.querySelector('.where .open')?.getAttribute('href'), /^vscode:/)
-  t.equal(document.querySelector('.editor-menu')?.hasAttribute('hidden'), true)
   const none = await page(await build(declare, { editor: '' }), { url: '/' })
-  t.equal(none.querySelector('.editor-menu, a.open'), null)
-  const own = await page(await build(declare, { editor: 'http://localhost:1/open?f=%f&l=%l' }), { url: '/' })
-  t.equal(own.querySelector('option[selected]')?.textContent, 'configured')
-  t.equal(own.querySelector('option[selected]')?.getAttribute('value'), 'http://localhost:1/open?f=%f&l=%l')
-})
-
-inBothModes('the menu changes all links, and remembers the choice', async (t, build) => {
-  const app = await build((app) => app.get('/', async () => { throw new Error('x') }))
-  const { body } = await app.inject({ url: '/', headers: HTML })
-  const { window } = new JSDOM(body, { runScripts: 'dangerously', url: 'http://localhost/' })
-  const link = window.document.querySelector('.where .open') as HTMLAnchorElement
-  const before = link.getAttribute('href') ?? ''
-  const select = window.document.querySelector('.editor-menu select') as HTMLSelectElement
-  t.equal(select.closest('label')?.hidden, false)
-  select.selectedIndex = [...select.options].findIndex(({ text }) => text === 'idea')
-  select.dispatchEvent(new window.Event('change'))
-  t.equal(link.getAttribute('href'), before.replace(/^vscode:\/\/file(.*):(\d+):(\d+)$/, 'idea://open?file=$1&line=$2&column=$3'))
-  t.equal(window.localStorage.getItem('hindsight-editor'), 'idea')
+  t.equal(none.querySelector('a.open'), null)
 })
 
 inBothModes('the card shows the place of a syntax error that Node.js or a compiler names', async (t, build) => {

@@ -7,7 +7,7 @@ import { panelsOf } from '../../../../../lib/parts/read.js'
 import { build, listen } from '../../../../support/app.js'
 import { inBothModes } from '../../../../support/modes.js'
 import { chromium, CLOSING } from '../../../../support/browser.js'
-import { axeViolations, axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
+import { axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
 import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
 import { HOSTILE } from '../../../../lib/parts/hostile.js'
 import { sample } from '../../../../lib/parts/sample.js'
@@ -259,19 +259,6 @@ if (browser !== undefined) {
       return { listStyleType, paddingLeft: Number.parseFloat(paddingLeft) >= 20 }
     }), { listStyleType: 'decimal', paddingLeft: true })
     t.equal(await page.locator('.menu ul').first().evaluate((list) => getComputedStyle(list).listStyleType), 'none')
-    await page.close()
-  })
-
-  t.test('the theme is the same on all pages', async t => {
-    const { app, origin } = await start(t)
-    app.hindsight.profiler.save(profile('000001'))
-    const { page } = await watchedPage(browser, origin, { colorScheme: 'light' })
-    await page.goto(`${origin}/_profiler/`)
-    await page.locator('.theme-switch').click()
-    await page.locator('.theme-switch').click()
-    await page.goto(`${origin}/_profiler/000001`)
-    t.equal(await page.locator('html').getAttribute('data-theme'), 'dark')
-    t.same(await axeViolations(page), [])
     await page.close()
   })
 }
