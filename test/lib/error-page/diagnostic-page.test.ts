@@ -693,7 +693,7 @@ inBothModes('the page has its policy, place, editor link and profile, no secret,
   const { body, headers } = await app.inject({ url: '/', headers: { accept: 'text/html', authorization: 'Bearer abcdef' + 123 } })
   const nonces = /^default-src 'none'; style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'; /.exec(String(headers['content-security-policy']))
   t.match(body, `<style nonce="${nonces?.[1]}">`)
-  t.equal(body.split(`<script nonce="${nonces?.[2]}">`).length, 3)
+  t.equal(body.split(`<script nonce="${nonces?.[2]}">`).length, 2)
   t.match(textsOf(body, '.where h2')[0], /^In your code: .*diagnostic-page\.test\.ts:\d+:\d+$/)
   t.match(body, /<a class="open" href="vscode:\/\/file\/home\/me\/diagnostic-page\.test\.ts:\d+:\d+">/)
   t.match(textsOf(body, '.band a code'), ['GET /', headers['x-debug-token']])
