@@ -11,13 +11,11 @@ import { lifecycle } from './commands/lifecycle.js'
 import { mcp } from './commands/mcp.js'
 import { headers, list, purge, queries, show, tail } from './commands/profiles.js'
 import { skill } from './commands/skill.js'
-import { exportCommand, importCommand } from './commands/transfer.js'
 import { waiting } from './commands/waiting.js'
 import { Terminal, type Output } from './terminal.js'
 
 export const COMMANDS: Readonly<Record<string, Command>> = {
-  ...{ list, tail, waiting, show, queries, headers, compare, replay, to },
-  ...{ export: exportCommand, import: importCommand, purge, mcp, skill, lifecycle }
+  list, tail, waiting, show, queries, headers, compare, replay, to, purge, mcp, skill, lifecycle
 }
 
 const HELP = ['help', '--help', '-h']
@@ -52,7 +50,7 @@ export async function execute ([name = 'help', ...rest]: readonly string[], out:
       return 0
     }
     const { command, flags, args } = readCommand(name, rest)
-    const open = async (): Promise<ProfileStorage> => await (opening ??= openStore(flags, name === 'import'))
+    const open = async (): Promise<ProfileStorage> => await (opening ??= openStore(flags))
     const print: CommandContext['print'] = async (data, lines) =>
       await (flags.json === true ? terminal.json(data, 2) : terminal.lines(lines()))
     if (flags.help !== true) return await command.run({ args, flags, terminal, print, open }) ?? 0
@@ -120,16 +118,14 @@ function commandHelp (name: string, command: Command): string[] {
   ]
 }
 
-/** Opens the store as the service does. A store that does not exist is only created when `mayCreate` is true. */
-function openStore (flags: Flags, mayCreate: boolean): Promise<ProfileStorage> {
+/** Opens the store as the service does, if it exists. */
+function openStore (flags: Flags): Promise<ProfileStorage> {
   const { storage, dataDir } = storeOf(flags)
   const path = join(dataDir, STORE_FILE)
-  if (storage === 'sqlite' && !mayCreate && !existsSync(path)) {
+  if (storage === 'sqlite' && !existsSync(path)) {
     const advice = 'run the command in the folder where the application was started, or set --data-dir (DATA_DIR)'
     throw new Error(`There is no store at ${path}: ${advice}.`)
   }
-  // Only the application removes profiles: its options have the bounds.
-  const unbounded = { maxProfiles: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
   const warn = (message: string): void => { process.stderr.write(`${message}\n`) }
-  return openStorage({ storage, dataDir, mayReplace: false, ...unbounded, warn })
+  return openStorage({ storage, dataDir, mayReplace: false, warn })
 }

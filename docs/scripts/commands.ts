@@ -34,7 +34,7 @@ criteria](search.md) describes the criteria.
 | \`waiting\` | \`{ "waiting": [ … ], "tracing" }\`, as [waiting.json](routes.md) |
 | \`lifecycle\` | a list of \`{ "route", "place", "hooks": [{ "stage", "hook", "place" }], "schema" }\` |
 | \`skill\` | \`{ "path", "written", "content" }\` |
-| \`import\`, \`purge\` | \`{ "imported", "skipped" }\`, \`{ "purged" }\` |
+| \`purge\` | \`{ "purged" }\` |
 
 Control characters of requests are not printed. JSON and exports escape them, and characters that
 reorder text. Only a terminal receives colors, and lines that are shortened to its width; \`show\`

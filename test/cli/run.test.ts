@@ -1,14 +1,14 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { COMMANDS, execute } from '../../cli/run.js'
 import { profileMarkdown } from '../../lib/reading/profile-markdown.js'
-import { readProfile, type Profile } from '../../lib/store/profile.js'
+import type { Profile } from '../../lib/store/profile.js'
 import { openStorage } from '../../lib/store/open.js'
 import { recordOf } from '../../lib/store/summary.js'
-import { failure, profile, tokens } from '../lib/parts/fixture.js'
+import { failure, profile } from '../lib/parts/fixture.js'
 import { sample } from '../lib/parts/sample.js'
 import { asides, connection } from '../lib/store/support.js'
 import { testdir } from '../support/folder.js'
@@ -223,29 +223,6 @@ x-other
   t.match(await hindsight(dataDir, ['headers', '../x']), { code: 1 })
 })
 
-t.test('an export is imported into another store in its order, with its pins', async (t) => {
-  const here = await stored(t, [...tokens(1, 120).map((token) => profile(token)), sample()])
-  const store = await openStorage({ dataDir: here })
-  await store.pin('000007', true)
-  await store.close()
-  const there = join(here, 'there')
-  mkdirSync(there)
-  const file = join(here, 'all.ndjson')
-  const { out: exported } = await hindsight(here, ['export'])
-  for (const lineEnd of ['\n', '\r\n']) {
-    writeFileSync(file, exported.replaceAll('\n', lineEnd))
-    const isFirst = lineEnd === '\n'
-    t.same(JSON.parse((await hindsight(there, ['import', file, '--json'])).out), isFirst ? { imported: 121, skipped: 0 } : { imported: 0, skipped: 121 })
-  }
-  t.equal((await hindsight(there, ['import', file])).out, '0 imported, 121 skipped: they are stored already.\n')
-  const listed = async (dir: string) => JSON.parse((await hindsight(dir, ['list', '--json', '--limit', '1000'])).out).profiles
-  t.same(await listed(there), await listed(here))
-  t.match((await hindsight(there, ['list', '--token', '000007'])).out, /^★ 000007/)
-  t.same(JSON.parse((await hindsight(there, ['show', '3fa94c', '--json'])).out), readProfile(sample()))
-  const few = (await hindsight(here, ['export', '--limit', '3'])).out.trim().split('\n').map((line) => JSON.parse(line))
-  t.same(few.map((line) => line.profile.token), ['000119', '000120', '3fa94c'])
-})
-
 t.test('a profile with missing parts is shown without them, and invalid parts are named', async (t) => {
   const frame = { file: '/a.js', line: 1, column: 1, function: 'f', own: true, excerpt: {} }
   const exceptions = [
@@ -271,36 +248,13 @@ t.test('purge removes what matches, but no pinned profiles', async (t) => {
   t.same(JSON.parse((await hindsight(dataDir, ['list', '--json'])).out).profiles.map((one: { token: string }) => one.token), ['000003'])
 })
 
-t.test('an invalid file is refused with the number of its line', async (t) => {
-  const dataDir = await stored(t, [profile('000001')])
-  const line = (changes: object) => JSON.stringify({ profile: { ...profile('000002'), ...changes }, pinned: false })
-  for (const [text, message] of [
-    ['<html>', /line 1: Unexpected token .* is not valid JSON/],
-    ['null', 'line 1: The stored profile is not in the format of this version: "token" must be a string.'],
-    ['{"a":1}', 'line 1: The stored profile is not in the format of this version: "token" must be a string.'],
-    [`${line({})}\n${line({ token: '../../x' })}`, 'line 2: "token" must be six hexadecimal digits.'],
-    [line({ status: '200' }), '"status" must be a number.'],
-    [line({ logs: [null] }), '"logs" must be a list of objects.'],
-    [line({ collectors: [] }), '"collectors" must be an object.'],
-    [line({ version: 7 }), '"version" must be 1.'],
-    ['{"profile":{"token":"000003"', 'line 1: '],
-    [line({ time: '9999-99-99T00:00:00.000Z' }), '"time" must be a date.']
-  ] as const) {
-    const file = join(dataDir, 'in.ndjson')
-    writeFileSync(file, text)
-    const { code, err } = await hindsight(dataDir, ['import', file])
-    t.equal(code, 1)
-    t.match(err, message)
-  }
-})
-
 t.test('errors name the invalid argument', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, message] of [
     [
       ['lst'], 'There is no command "lst"; the commands are list, tail, waiting, show, queries, headers, compare, replay, ' +
-      'to, export, import, purge, mcp, skill, lifecycle. Did you mean "list"?\n'
+      'to, purge, mcp, skill, lifecycle. Did you mean "list"?\n'
     ],
     [['000001'], /^fastify-hindsight: There is no command "000001"; the commands are [^?]*\.\n$/],
     [['shwo'], /: There is no command [^?]*\. Did you mean "show"\?\n$/],
@@ -334,8 +288,7 @@ t.test('errors name the invalid argument', async (t) => {
     [
       ['list', '--storage', 'postgress//u:secret@h/x'],
       'profiler.storage (STORAGE_URL): it is neither sqlite nor memory, nor an address such as postgres://user:password@'
-    ],
-    [['import', missing], `ENOENT: no such file or directory, open '${missing}'`]
+    ]
   ] as const) {
     const flags = (args as readonly string[]).includes('--data-dir') ? [] : ['--data-dir', dataDir]
     const err = new PassThrough()
@@ -349,8 +302,6 @@ t.test('errors name the invalid argument', async (t) => {
 t.test('no command changes a store that another version or program wrote, or that is damaged', async (t) => {
   const dataDir = await stored(t, [profile('000001'), profile('000002')])
   const path = join(dataDir, 'profiles.db')
-  const exported = join(dataDir, 'exported')
-  writeFileSync(exported, (await hindsight(dataDir, ['export'])).out)
   const older = connection(t, path)
   older.exec('pragma user_version = 3; pragma wal_checkpoint(truncate)')
   older.close()
@@ -359,7 +310,7 @@ t.test('no command changes a store that another version or program wrote, or tha
   }
   const commands = [
     ['list'], ['list', '--json'], ['tail'], ['show', 'latest'], ['show', '000001'], ['headers', '000001'], ['compare', '000001'],
-    ['compare', '000001', '000002'], ['to', 'curl', '000001'], ['export'], ['import', exported], ['purge', '--all']
+    ['compare', '000001', '000002'], ['to', 'curl', '000001'], ['purge', '--all']
   ]
   for (const [reason, bytes] of Object.entries(reasons)) {
     for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
@@ -501,11 +452,11 @@ t.test('compare prints a failure beside the last success of its route', async (t
   t.notMatch((await hindsight(dataDir, ['show', '000001'])).out, 'last success')
 })
 
-t.test('JSON and exports escape characters that reorder text', async (t) => {
+t.test('JSON escapes characters that reorder text', async (t) => {
   const text = 'a\u202eb\u2066c\u200bd'
   const dataDir = await stored(t, [profile('000001', { url: `http://h/${text}`, collectors: { request: { body: text } } })])
   for (const args of [
-    ['show', '000001', '--json'], ['show', '000001', '--part', 'request', '--json'], ['list', '--json'], ['export'], ['compare', '000001', '000001', '--json']
+    ['show', '000001', '--json'], ['show', '000001', '--part', 'request', '--json'], ['list', '--json'], ['compare', '000001', '000001', '--json']
   ]) {
     const { out } = await hindsight(dataDir, args)
     t.notMatch(out, /[\u200b\u202e\u2066]/, args.join(' '))
@@ -533,16 +484,4 @@ t.test('the request of a profile is printed in other formats', async (t) => {
     [['curl', '00000f'], 'Token "00000f" was not found.'],
     [['curl', '000001'], 'Its method cannot be sent.']
   ] as const) t.match(await hindsight(dataDir, ['to', ...args]), { code: 1, err: message }, args.join(' '))
-})
-
-t.test('an import removes no profiles of a store with more than the default bounds', async (t) => {
-  const dataDir = await stored(t, [])
-  const store = await openStorage({ dataDir, maxProfiles: 20_000, maxBytes: 2 ** 31 })
-  const all = Array.from({ length: 10_200 }, (_, i) => recordOf(profile((i + 1).toString(16).padStart(6, '0'))))
-  for (let i = 0; i < all.length; i += 600) await store.put(all.slice(i, i + 600))
-  const file = join(dataDir, 'one.ndjson')
-  writeFileSync(file, JSON.stringify({ profile: profile('ffffff'), pinned: false }))
-  t.equal((await hindsight(dataDir, ['import', file])).out, '1 imported, 0 skipped: they are stored already.\n')
-  t.equal((await store.stats()).profiles, 10_201)
-  await store.close()
 })
