@@ -126,7 +126,9 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   // The first request waits for modules that take longer than half of the time that a plugin has.
   const { pluginTimeout = 0 } = app.initialConfig
   const timeLimit = pluginTimeout === 0 ? [] : [sleep(pluginTimeout / 2, undefined, { ref: false })]
-  const ready = Promise.race([prepared.then(() => loaded), ...timeLimit])
+  const loadedInTime = Promise.race([prepared.then(() => loaded), ...timeLimit])
+  // A missing package of OpenTelemetry stops the start.
+  const ready = resolved.settings?.openTelemetry === true ? loading : loadedInTime
   // The preload awaits it later.
   ready.catch(() => {})
   return {

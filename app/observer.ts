@@ -7,6 +7,7 @@ import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
 import { factsOfParts } from '../lib/parts/unfinished.js'
 import { insertToolbar } from '../lib/reading/pages/toolbar/insert.js'
+import { addServerTiming } from '../lib/recording/server-timing.js'
 import { endHandler, setCurrentCode, watchErrorHandlers } from '../lib/recording/handler-time.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
 
@@ -15,8 +16,8 @@ export type Observer = Awaited<ReturnType<typeof openObserver>>
 /** Opens the store of profiles, and returns the functions that the hooks of `observe` mode call. */
 export async function openObserver (app: FastifyInstance, resolved: ResolvedOptions) {
   const { options, settings } = resolved
-  const { debug, recording: setting } = app.hindsight
-  const { toolbar = true } = options
+  const { debug, mayReceiveDetails, recording: setting } = app.hindsight
+  const { toolbar = true, serverTiming = false } = options
   const recorder = await openRecorder(app, resolved)
   const insert = toolbar && debug ? insertToolbar(app) : null
 
@@ -42,6 +43,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
       ? recording.measureOwn(() => insert?.(request, reply, payload, url))
       : undefined
     const finishResponse = (sent: unknown): unknown => {
+      if (serverTiming && mayReceiveDetails(request)) addServerTiming(request, reply)
       recorder.collectResponse(request, reply, sent, payload)
       recording.timing.responseReadyAt = performance.now()
       recording.work?.sample()

@@ -3,11 +3,14 @@ import { debugAccess } from '../lib/http/debug-access.js'
 import { originResolver } from '../lib/http/origin.js'
 import { createMask } from '../lib/mask/mask.js'
 import { partsWith } from '../lib/parts/index.js'
+import type { Part } from '../lib/parts/part.js'
 import { malformedRecorder } from '../lib/recording/build-profile.js'
 import { createRecorder, type Recorder } from '../lib/recording/recorder.js'
+import type { Profile } from '../lib/store/profile.js'
 import { Profiler } from '../lib/store/profiler.js'
 import { checkCriteria } from '../lib/store/search-query.js'
 import { DEFAULT_DATA_DIR, openStorage, PRODUCTION_DATA_DIR } from '../lib/store/open.js'
+import type { Warn } from '../lib/store/write-queue.js'
 import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
 import { editorLink } from '../lib/view/editor.js'
 
@@ -71,8 +74,24 @@ async function openProfiler (app: FastifyInstance, { options, settings }: Resolv
   const checkPlace = app.hindsight.mode === 'full'
   const dataDir = others.dataDir ?? (debug ? DEFAULT_DATA_DIR : PRODUCTION_DATA_DIR)
   const storage = await openStorage({ ...others, dataDir, checkPlace, warn })
+  const trace = settings?.openTelemetry === true ? await openTracing(warn, parts) : undefined
   const secret = session === false ? undefined : [session?.secret].flat()[0]
-  const profiler = new Profiler({ storage, parts, warn, role, maxQueue, maxProfileBytes, secret })
+  const profiler = new Profiler({ storage, parts, warn, trace, role, maxQueue, maxProfileBytes, secret })
   app.hindsight.closing.push(() => profiler.close())
   return profiler
+}
+
+/** Makes the function that creates the spans of a profile; throws where `@opentelemetry/api` is not installed. */
+async function openTracing (warn: Warn, parts: readonly Part[]): Promise<(profile: Profile) => void> {
+  const { createSpans } = await import('../lib/reading/formats/create-spans.js').catch((error: unknown) => {
+    const message = 'profiler.openTelemetry needs the package @opentelemetry/api: npm install @opentelemetry/api'
+    throw new Error(message, { cause: error })
+  })
+  return (profile) => {
+    try {
+      createSpans(profile, parts)
+    } catch (error) {
+      warn('The spans of a profile were not created', error)
+    }
+  }
 }

@@ -68,6 +68,8 @@ export interface HindsightOptions {
     false
   /** Firewalls, users, access rules and voters. */
   security?: SecuritySettings
+  /** Whether responses have `Server-Timing`, for clients that may see the debug surface. Default: `false`. */
+  serverTiming?: boolean
   /** Sessions, and with them `request.cookies` and `reply.setCookie()`. Default: none; on in the service. */
   session?: SessionSettings | false
   /** How many frames a stack keeps in debug mode. Default: `50`. */
@@ -156,6 +158,8 @@ export interface ProfilerSettings {
   maxBytes?: number
   /** How many bytes one profile may take, as JSON. Default: 512 KiB. */
   maxProfileBytes?: number
+  /** Whether profiles also become spans of OpenTelemetry. Default: `false`. */
+  openTelemetry?: boolean
   /** How many profiles may wait to be written; further ones are dropped and counted. Default: `4000`. */
   maxQueue?: number
   /** How many milliseconds a query of a database takes to be shown as slow. Default: `100`. */

@@ -6,10 +6,12 @@ const noProfile = new Skip('the request has no profile, or its client may not se
 /** Sets `X-Debug-Token-Link` and inserts the toolbar into HTML pages. */
 export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, options) => {
   if (!app.hindsight.debug) return 'not in debug mode'
-  const { toolbar = true } = options
+  const { toolbar = true, serverTiming = false } = options
   const { insertToolbar } = await import('../lib/reading/pages/toolbar/insert.js')
+  const { addServerTiming } = await import('../lib/recording/server-timing.js')
   const insert = insertToolbar(app)
   return (request, reply, payload) => {
+    if (serverTiming && app.hindsight.mayReceiveDetails(request)) addServerTiming(request, reply)
     const url = app.hindsight.recorder?.link(request, reply) ?? null
     if (url === null) return noProfile
     return toolbar ? recordingOf(request).measureOwn(() => insert(request, reply, payload, url)) : undefined

@@ -108,6 +108,8 @@ export interface TimelineEntry {
   /** The ids of a span of OpenTelemetry. */
   id?: unknown
   parentId?: unknown
+  /** The span that `profiler.openTelemetry` creates of work within a step: its name and attributes. */
+  clientSpan?: { name: string, attributes: Record<string, unknown> }
 }
 
 /** A fact of the overview, or a section of it. */

@@ -22,7 +22,7 @@ import { collectPolicy } from './collect-policy.js'
 declare module './recording.js' {
   interface Recording {
     token?: string
-    /** Whether its profile was queued. */
+    /** Whether its profile was queued, and spans were created from it. */
     isQueued?: boolean
     /** The token of the request that caused this one, where that is known. */
     parent?: string | undefined
@@ -99,7 +99,10 @@ export function openProfiles (
     const isDeferred = profiler.defer(token, () => {
       try {
         const profile = doOwnWork(() => build(request, reply, collected))
-        if (isFirst) linkCalled(profile, app.hindsight)
+        if (isFirst) {
+          profiler.trace?.(profile)
+          linkCalled(profile, app.hindsight)
+        }
         contextOf(request).late ??= new LateRecording(token, recording, maskOf(request), app.hindsight)
         return profile
       } finally {

@@ -32,6 +32,8 @@ export interface ProfilerOptions {
   secret?: string | undefined
   /** The parts whose values are searched; default: those of Hindsight. */
   parts?: readonly Part[] | undefined
+  /** Receives the profile of each request, once. It must not throw. */
+  trace?: ((profile: Profile) => void) | undefined
 }
 
 /** Milliseconds that a reader waits for profiles that are being written: a store that hangs must not block readers. */
@@ -49,6 +51,7 @@ class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFIL
 /** Stores profiles and finds them. A failure or delay of the store affects no response. */
 export class Profiler {
   readonly role: string | undefined
+  readonly trace: ((profile: Profile) => void) | undefined
   readonly maxProfileBytes: number
   readonly #parts: readonly Part[] | undefined
   readonly #storage: ProfileStorage
@@ -64,10 +67,11 @@ export class Profiler {
   #unreadableSince: number | null = null
 
   constructor ({
-    storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, secret, role, parts
+    storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, secret, role, trace, parts
   }: ProfilerOptions) {
     this.#secret = secret
     this.role = role
+    this.trace = trace
     this.#parts = parts
     this.#storage = storage
     this.maxProfileBytes = maxProfileBytes

@@ -49,3 +49,9 @@ t.test('nestjs.md', async (t) => {
   t.match(missed.body, /^<!DOCTYPE html>/)
   t.match((await profileOf(fastify, missed)).exceptions.at(-1)?.message, 'No route found for "GET http://localhost/nowhere"')
 })
+
+t.test('opentelemetry.md: profiles as spans', async (t) => {
+  const { app } = await runSnippet(marked('opentelemetry', 'run: spans'), folder) as { app: FastifyInstance }
+  t.teardown(() => app.close())
+  t.equal((await app.inject('/_profiler/')).statusCode, 200)
+})

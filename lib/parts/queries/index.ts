@@ -143,9 +143,10 @@ function sentence ({ count, duration, failed }: Data, profile: Pick<Profile, 'du
 }
 
 function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEntry {
-  const { statement, start, duration, error } = query
+  const { system, statement, start, duration, error } = query
   const link = addressOf('queries', `query-${i + 1}`)
   const span = listOf(dataOf(profile, 'spans').spans).find(({ shownAs }) => shownAs === link)
+  const attributes = { 'db.system.name': system, 'db.query.text': statement, 'error.message': error?.message }
   return {
     color: 'query',
     legend: 'query',
@@ -157,7 +158,9 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     detail: `${oneLine(runnable(query))} · ${resultText(query)} · ${queryPlace(query)}`,
     link,
     source: query.source,
-    parentId: span?.parentId
+    // Semantic conventions of database clients. The application's own span is exported by its SDK.
+    parentId: span?.parentId,
+    ...span === undefined && { clientSpan: { name: system, attributes } }
   }
 }
 

@@ -1,8 +1,9 @@
+import type { Profile } from '../../store/profile.js'
 import { entryRow, entryTable, fold, json, note, pairs } from '../../view/components.js'
 import { html } from '../../view/html.js'
 import { counted } from '../../view/visible.js'
 import type { Part, TimelineEntry } from '../part.js'
-import { addressOf, listOf, numberOf, type Data } from '../read.js'
+import { addressOf, dataOf, listOf, numberOf, type Data } from '../read.js'
 
 /** The spans of the application's own instrumentation (OpenTelemetry). */
 export const spans: Part<Data> = {
@@ -42,6 +43,13 @@ function entryOf ({ name, kind, start, duration, error, spanId, parentId }: Data
     id: spanId,
     parentId
   }
+}
+
+/** The span around all others; undefined where there is none. */
+export function outermostSpan (profile: Profile): Data | undefined {
+  const spans = listOf(dataOf(profile, 'spans').spans)
+  const ids = new Set(spans.map(({ spanId }) => spanId))
+  return spans.find(({ parentId }) => !ids.has(parentId))
 }
 
 function spanRow (span: Data, i: number): string {

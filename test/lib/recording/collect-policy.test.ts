@@ -129,7 +129,7 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
     'mode all requests have one; outside it set profiler.production, with collectParameter, matcher or sampling.'],
   [
     'an exporter of traces', { otlp: true },
-    'Option "profiler.otlp" was removed. The instrumentation of your OpenTelemetry SDK exports the spans of requests.'
+    'Option "profiler.otlp" was removed. Set profiler.openTelemetry: true; the OpenTelemetry SDK of the application exports the spans.'
   ],
   [
     'a parameter that cannot be one', { collectParameter: 'a b' },

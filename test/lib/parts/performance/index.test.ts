@@ -92,7 +92,7 @@ inBothModes('a handler that continues after its reply ends with the reply', asyn
   t.equal((await app.inject(`/_wdt/${profile.token}.json`)).json().handlerDuration, handler)
 })
 
-inBothModes('the time of the page and of the toolbar is not that of the application', async (t, build) => {
+inBothModes('the time of the page and of the toolbar is not that of the application', async (t, build, mode) => {
   const HOUR = 3_600_000
   let offset = 0
   const { now } = performance
@@ -104,7 +104,7 @@ inBothModes('the time of the page and of the toolbar is not that of the applicat
     app.get('/fails', async () => { throw new Error('no') })
     app.get('/page', async (_request, reply) => reply.type('text/html').send('<body>x</body>'))
     app.get('/json', async () => ({}))
-  }, { profiler: { collectors: [slow] } })
+  }, { profiler: { collectors: [slow] }, serverTiming: true })
   for (const url of ['/fails', '/nowhere', '/page', '/json']) {
     const response = await app.inject({ url, headers: { accept: 'text/html' } })
     const profile = await profileOf(app, response)
@@ -116,5 +116,9 @@ inBothModes('the time of the page and of the toolbar is not that of the applicat
     const panel = JSDOM.fragment((await app.inject({ url: `/_profiler/${profile.token}?panel=timeline`, headers: { accept: 'text/html' } })).body)
     t.equal(texts(panel, '.row .name').includes('Hindsight'), isOurs, url)
     t.ok(texts(panel, '.scale text').every((text) => !text.startsWith('3,600')), 'the axis has the time of the application')
+    // In full mode the header is set before the toolbar is inserted.
+    const timing = String(response.headers['server-timing'])
+    t.ok(Number(/total;dur=([\d.]+)/.exec(timing)?.[1]) < HOUR, timing)
+    if (isOurs && (mode === 'observe' || url !== '/page')) t.match(timing, /hindsight;dur=\d{7}/)
   }
 })

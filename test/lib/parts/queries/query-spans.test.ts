@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Tracer } from '@opentelemetry/api'
-import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
+import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
 import t, { type Test } from 'tap'
 import { hindsightSpanProcessor } from '../../../../app/index.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
+import { createSpans } from '../../../../lib/reading/formats/create-spans.js'
 import { timeline as timelinePart } from '../../../../lib/parts/timeline/index.js'
 import { queries } from '../../../../lib/parts/queries/index.js'
 import { queryOfSpan } from '../../../../lib/parts/queries/query-spans.js'
@@ -13,19 +14,20 @@ import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
 import { shown, texts } from '../support.js'
 
-function tracerOf (t: Test): Tracer {
-  const provider = new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor()] })
+function tracerOf (t: Test): { tracer: Tracer, exporter: InMemorySpanExporter } {
+  const exporter = new InMemorySpanExporter()
+  const provider = new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor(), new SimpleSpanProcessor(exporter)] })
   provider.register()
   t.teardown(async () => {
     await provider.shutdown()
     trace.disable()
     context.disable()
   })
-  return trace.getTracer('pg', '1.0.0')
+  return { tracer: trace.getTracer('pg', '1.0.0'), exporter }
 }
 
 inBothModes('queries that also come as spans are shown once', async (t, build) => {
-  const tracer = tracerOf(t)
+  const { tracer, exporter } = tracerOf(t)
   const send = async (statement: string, parameters: unknown[], attributes: Attributes): Promise<void> => {
     const span = tracer.startSpan('pg.query', { kind: SpanKind.CLIENT, attributes })
     const end = recordQuery({ system: 'postgresql', statement, parameters })
@@ -61,6 +63,20 @@ inBothModes('queries that also come as spans are shown once', async (t, build) =
   t.same([problemsOf(spans, stored).errors, problemsOf(queries, stored).errors], [0, 1], 'the failure is counted once')
   const recorded = (stored.collectors.spans as { spans: Array<{ name: string, shownAs?: string }> }).spans
   t.same(recorded.map(({ shownAs }) => shownAs?.replace('?panel=queries#', '')).slice(0, 3), ['query-1', 'query-2', 'query-3'])
+
+  exporter.reset()
+  createSpans(stored)
+  t.notOk(exporter.getFinishedSpans().some(({ attributes }) => attributes['db.query.text'] !== undefined), 'they are not exported twice')
+})
+
+inBothModes('a query without a span of its own is exported', async (t, build) => {
+  const { exporter } = tracerOf(t)
+  const app = await build((app) => { app.get('/', async () => { recordQuery({ system: 'sqlite', statement: 'select 1' })() }) })
+  const stored = await profileOf(app, await app.inject('/'))
+  createSpans(stored)
+  t.match(exporter.getFinishedSpans().filter(({ kind }) => kind === SpanKind.CLIENT), [
+    { name: 'sqlite', attributes: { 'db.system.name': 'sqlite', 'db.query.text': 'select 1' } }
+  ])
 })
 
 t.test('a span belongs to the nearest query with the same statement that overlaps, and each query to one span', (t) => {
