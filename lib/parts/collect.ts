@@ -47,8 +47,13 @@ export function watchChannels (
   subscribers: ReadonlyArray<readonly [channel: string, subscriber: (message: never) => void]>,
   callbacks: readonly string[] = [], contextIn?: (message: never) => RequestContext | undefined
 ): () => () => void {
-  const quiet = subscribers.map(([name, subscriber]) =>
-    [channel(name), (message: unknown): void => attempt(() => subscriber(message as never))] as const)
+  const quiet = subscribers.map(([name, subscriber]) => [channel(name), (message: unknown): void => {
+    try {
+      subscriber(message as never)
+    } catch {
+      // It would become an uncaught exception.
+    }
+  }] as const)
   const bound = callbacks.map((name) => channel(name))
   let watchers = 0
   return () => {

@@ -119,16 +119,16 @@ export function shareTime (
   const awaited = inOrder.filter(({ work }) =>
     work.isSync !== true && (readyAt === 0 || (work.endedAt ?? Infinity) <= end))
   let [pending, position]: [typeof awaited, number] = [[], 0]
-  for (const [i, { at, idle }] of samples.entries()) {
-    const next = samples[i + 1]
-    if (next === undefined) break
-    const idleHere = Math.min(Math.max(0, next.idle - idle), next.at - at)
-    const busyHere = next.at - at - idleHere
-    const middle = (at + next.at) / 2
+  let before = samples[0]
+  for (const sample of samples.slice(1)) {
+    const { at, idle } = before as Sample
+    before = sample
+    const idleHere = Math.min(Math.max(0, sample.idle - idle), sample.at - at)
+    const middle = (at + sample.at) / 2
     while (startOf(awaited[position]?.work) <= middle) pending.push(awaited[position++] as typeof awaited[number])
-    pending = pending.filter(({ work: { endedAt = Infinity } }) => middle <= endedAt)
+    if (pending.length > 0) pending = withoutEnded(pending, middle)
     const [first] = pending
-    javascript += busyHere
+    javascript += sample.at - at - idleHere
     if (first !== undefined) add(first.kind, idleHere)
     else if (readyAt !== 0 && middle > readyAt) sending += idleHere
     else waiting += idleHere
@@ -153,6 +153,10 @@ export function shareTime (
     sending: round(sending),
     waiting: round(waiting)
   }
+}
+
+function withoutEnded<T extends { work: Work }> (works: readonly T[], at: number): T[] {
+  return works.filter(({ work: { endedAt = Infinity } }) => at <= endedAt)
 }
 
 function startOf ({ startedAt, wait = 0 }: Work = { startedAt: Infinity }): number {

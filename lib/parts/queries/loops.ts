@@ -155,11 +155,16 @@ function isWalk (group: readonly Traced[], all: readonly Traced[]): boolean {
 
 /** Whether the loop may have ended with what the last one found, or did not: a free name, the first translation. */
 function isSearch (group: readonly Traced[]): boolean {
-  const found = group.map(({ rows }) => rows !== 0)
-  const outcomes = group.map((query, i) => query.rows === 0 ? '' : query.rows === 1 ? identityOf(rowOf(query)) : i)
-  return [found, outcomes].some((list: unknown[]) =>
-    new Set(list.slice(0, -1)).size === 1 && list[0] !== list.at(-1)) &&
+  const [first, last] = [group[0], group.at(-1)] as [Traced, Traced]
+  const endsWithOther = (outcomeOf: (query: Traced) => unknown): boolean => outcomeOf(first) !== outcomeOf(last) &&
+    group.slice(0, -1).every((query) => outcomeOf(query) === outcomeOf(first))
+  return (endsWithOther(({ rows }) => rows !== 0) || endsWithOther(foundRow)) &&
     group.every((query, i) => i === 0 || query.start >= endOf(group[i - 1] as Traced))
+}
+
+/** The row that a query found, as text; '' without one. Several rows are equal to no others. */
+function foundRow (query: Traced): unknown {
+  return query.rows === 0 ? '' : query.rows === 1 ? identityOf(rowOf(query)) : query
 }
 
 /** Whether each query has a value of the row before it: `parent_id` of a category, until there is none. */

@@ -105,8 +105,10 @@ function isSecretPath (mask: Mask, value: unknown): boolean {
 function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
   const { tokens, placed, shape, effect, words, hasNames } = read
   const isNameOrPath = (value: unknown): boolean => isSecretName(mask, value) || isSecretPath(mask, value)
-  const isOpen = read.mentionsSecret || [parameters].flat().some((value: unknown) =>
-    isPlain(value) ? Object.values(value).some(isNameOrPath) : isNameOrPath(value))
+  const hasNameOrPath = (value: unknown): boolean =>
+    isPlain(value) ? Object.values(value).some(isNameOrPath) : isNameOrPath(value)
+  const isOpen = read.mentionsSecret ||
+    (Array.isArray(parameters) ? parameters.some(hasNameOrPath) : hasNameOrPath(parameters))
   if (!isOpen) {
     const { statement, texts } = read
     const shown = (value: unknown): unknown => isPlain(value) ? maskedFields(mask, value) : maskedValue(mask, value)

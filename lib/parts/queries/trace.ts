@@ -65,13 +65,17 @@ function copy (value: unknown, depth: number, budget: { left: number }): unknown
   const isList = Array.isArray(value)
   // Instances of classes, such as dates and identifiers, are serialized when the profile is made.
   if (!isList && !isPlain(value)) return value
-  const names = Object.keys(value)
-  const room = Math.min(names.length, MAX_ENTRIES, Math.max(0, budget.left))
+  const names = isList ? [] : Object.keys(value)
+  const length = isList ? value.length : names.length
+  const room = Math.min(length, MAX_ENTRIES, Math.max(0, budget.left))
   budget.left -= room
-  const more = names.length - room
+  const more = length - room
+  if (isList) {
+    const items = Array.from(value.slice(0, room) as unknown[], (item) => copy(item, depth + 1, budget))
+    return more > 0 ? [...items, `… (${grouped(more)} more items)`] : items
+  }
   const kept = names.slice(0, room)
     .map((name) => [name, copy((value as Record<string, unknown>)[name], depth + 1, budget)] as const)
-  if (isList) return [...kept.map(([, item]) => item), ...more > 0 ? [`… (${grouped(more)} more items)`] : []]
   return Object.fromEntries(more > 0 ? [...kept, ['…', `${grouped(more)} more fields`]] : kept)
 }
 
