@@ -17,7 +17,7 @@ import { round, watchChannels } from '../collect.js'
 import { timeOf } from '../read.js'
 import { CALLBACKS, clientSubscribers, contextIn } from './channels.js'
 import { findingsOf } from './findings.js'
-import { driverQueries, queryGroups } from './groups.js'
+import { driverQueries, queryGroups, type Further } from './groups.js'
 import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
 import { queryOfSpan } from './query-spans.js'
 import type { QueryError, RecordedQuery } from './recorded-query.js'
@@ -51,7 +51,7 @@ interface QueryLog {
   /** What is masked in those that were read. */
   secrets: readonly string[]
   /** By system and shape: queries beyond `MAX_QUERIES`. */
-  further: Map<string, { system: string, shape: string, statement: string, count: number, duration: number }>
+  further: Map<string, Further>
 }
 
 const QUERIES: WorkKind = {
@@ -103,8 +103,8 @@ function add (query: Query, { recording, services }: ContextRecording): void {
   const { queries, further } = log
   log.count++
   recording.work?.begin(QUERIES, query)
+  query.frames ??= null
   if (queries.length < MAX_QUERIES) {
-    query.frames ??= null
     // The parameters may be changed when the query was sent.
     query.parameters = copyOfParameters(query.parameters)
     queries.push(query)
@@ -117,13 +117,16 @@ function add (query: Query, { recording, services }: ContextRecording): void {
   if (group === undefined) {
     const { statement, shape } = log.read(system, cut(query.statement, MAX_STATEMENT), parameters)
     const same = [...further.values()].find((other) => other.system === system && other.shape === shape)
-    group = same ?? { system, shape, statement, count: 0, duration: 0 }
+    group = same ?? { system, shape, statement, count: 0, failed: 0, duration: 0, frames: new Map() }
     further.set(key, group)
   }
   group.count++
-  query.ended = ({ startedAt, endedAt = startedAt, error }) => {
+  query.ended = ({ startedAt, endedAt = startedAt, error, frames }) => {
     group.duration += endedAt - startedAt
-    if (error !== undefined) shownOf(log, query)
+    group.frames.set(frames ?? '', (group.frames.get(frames ?? '') ?? 0) + 1)
+    if (error === undefined) return
+    group.failed++
+    shownOf(log, query)
   }
 }
 
@@ -181,14 +184,19 @@ function recordedQueries (
     if (error !== undefined) traced.error = errorOf(error, mask, query, texts)
     return traced
   })
+  const further = [...new Set(log.further.values())]
+  const furtherLike = ({ system, shape, source }: Traced): number => further
+    .filter((group) => group.system === system && group.shape === shape)
+    .flatMap(({ frames }) => [...frames])
+    .reduce((sum, [frames, count]) => callerOf(frames).frames[0]?.source === source ? sum + count : sum, 0)
   // The diagnostic page and the budget need it before the end of the request.
-  const findings = findingsOf(all, round((endedAt || performance.now()) - since - own), slow)
+  const findings = findingsOf(all, round((endedAt || performance.now()) - since - own), slow, furtherLike)
   return {
     count: log.count - (log.queries.length - sent.length),
     duration: round(timeOf(all)),
-    failed: all.filter(({ error }) => error !== undefined).length,
+    failed: further.reduce((sum, group) => sum + group.failed, all.filter(({ error }) => error !== undefined).length),
     queries: all.map(recordedQuery),
-    groups: queryGroups(all, [...new Set(log.further.values())], findings),
+    groups: queryGroups(all, further, findings),
     findings
   }
 }

@@ -18,6 +18,13 @@ export interface QueryGroup {
 
 type Counted = Omit<QueryGroup, 'distinct' | 'sources' | 'kind'>
 
+/** Queries that are only counted. */
+export interface Further extends Counted {
+  failed: number
+  /** How many of those that have ended have these frames. */
+  frames: Map<string, number>
+}
+
 /** Items with the same key, in the order of the first ones. */
 export function groupedBy<T> (items: readonly T[], keyOf: (item: T) => unknown): T[][] {
   const groups = new Map<unknown, T[]>()
@@ -57,8 +64,8 @@ export function queryGroups (
       kind: found.has('n+1') ? 'n+1' : found.has('duplicates') ? 'duplicates' : null
     }
   })
-  return [...groups, ...[...counted.values()].map((group) =>
-    ({ ...group, duration: round(group.duration), distinct: 1, sources: [], kind: null }))]
+  return [...groups, ...[...counted.values()].map(({ shape, statement, system, count, duration }): QueryGroup =>
+    ({ shape, statement, system, count, distinct: 1, duration: round(duration), sources: [], kind: null }))]
 }
 
 /** Systems that are reached with the driver of another one. */

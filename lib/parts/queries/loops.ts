@@ -17,24 +17,32 @@ const MAX_DEPTH = 20
 /** Lines that a loop may begin before a call in it. */
 const MAX_BEFORE = 20
 
+/** How many queries with the shape and the line of a query are only counted. */
+export type FurtherLike = (query: Traced) => number
+
 /** Finds loops that send one query in each round: N+1. */
-export function loopsOf (all: readonly Traced[], requestDuration: number): Finding[] {
+export function loopsOf (all: readonly Traced[], requestDuration: number, furtherLike: FurtherLike): Finding[] {
   const reads = all.filter(({ source, effect, error }) => source !== null && effect.isRead && error === undefined)
-  return groupedBy(reads, ({ client, system, shape, source }) => `${client} ${system} ${shape} ${source}`)
+  const lineOf = ({ system, shape, source }: Traced): string => `${system} ${shape} ${source}`
+  return groupedBy(reads, (query) => `${query.client} ${lineOf(query)}`)
     .filter(({ length }) => length >= MIN_LOOP).flatMap(byPath)
     .filter((rounds) => isLoop(rounds, all))
     .map((rounds): Finding => {
       const group = rounds.map(({ query }) => query)
       const [first] = group as [Traced]
+      // Those that are only counted are of this loop if no other code sends them from this line.
+      const isOnly = reads.filter((query) => lineOf(query) === lineOf(first)).length === group.length
+      const further = isOnly ? furtherLike(first) : 0
+      const count = group.length + further
       const time = timeOf(group)
       // After the response they may take longer than the request.
       const total = time > requestDuration ? '' : ` of ${roundedMilliseconds(requestDuration)}`
-      const spent = `${roundedMilliseconds(time)}${total} ms`
-      const over = rowsOfLoop(all, group)
+      const spent = `${further > 0 ? 'at least ' : ''}${roundedMilliseconds(time)}${total} ms`
+      const over = rowsOfLoop(all, group, count)
       const loop = over === null ? '' : `; the loop runs over the ${over.rows} rows of ${queryPlace(over)}`
       return {
         kind: 'n+1',
-        text: `N+1: \`${shortShape(first.shape)}\` ${group.length} times from ${queryPlace(first)}, ${spent}${loop}`,
+        text: `N+1: \`${shortShape(first.shape)}\` ${count} times from ${queryPlace(first)}, ${spent}${loop}`,
         queries: group.map(({ index }) => index)
       }
     })
@@ -184,9 +192,9 @@ function valuesIn (container: unknown): string[] {
 }
 
 /** The query whose rows the loop runs over: the last one before it with as many rows as the loop has rounds. */
-function rowsOfLoop (all: readonly Traced[], group: readonly Traced[]): Traced | null {
+function rowsOfLoop (all: readonly Traced[], group: readonly Traced[], count = group.length): Traced | null {
   const [first] = group as [Traced]
-  const rounds = [group.length, distinctOf(group)]
+  const rounds = [count, distinctOf(group)]
   return all.slice(0, first.index).findLast((query) =>
     rounds.includes(query.rows ?? 0) && query.source !== null && endOf(query) <= first.start) ?? null
 }

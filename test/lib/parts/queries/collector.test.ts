@@ -102,8 +102,31 @@ inBothModes('of more than 500 queries the rest is counted and grouped', async (t
   const app = await build((app) => {
     app.get('/', async () => {
       for (let id = 0; id < 510; id++) recordQuery({ system: 'sqlite', statement: `insert into t values (${id})` })({ rows: 1 })
+      recordQuery({ system: 'sqlite', statement: 'insert into u values (1)' })({ error: new Error('no such table') })
     })
   })
-  const { count, queries, groups } = queriesOf(await profileOf(app, await app.inject('/')))
-  t.same([count, queries.length, groups.map(({ shape, count }) => [shape, count])], [510, 500, [['insert into t values (?)', 510]]])
+  const { count, failed, queries, groups } = queriesOf(await profileOf(app, await app.inject('/')))
+  t.same([count, failed, queries.length], [511, 1, 500])
+  t.match(groups, [{ shape: 'insert into t values (?)', count: 510 }, { shape: 'insert into u values (?)', count: 1 }])
+  t.same(Object.keys(groups[1] ?? {}).sort(), Object.keys(groups[0] ?? {}).sort())
+})
+
+inBothModes('findings count the queries beyond the first 500, too', async (t, build) => {
+  const find = (id: number, rows = 1): void => { recordQuery({ system: 'sqlite', statement: 'select * from item where id = ?', parameters: [id] })({ rows }) }
+  const app = await build((app) => {
+    app.get('/loop', async () => {
+      recordQuery({ system: 'sqlite', statement: 'select * from item' })({ rows: 600 })
+      for (let id = 0; id < 600; id++) find(id)
+    })
+    app.get('/two-loops', async () => {
+      for (let id = 0; id < 300; id++) find(id)
+      for (let id = 0; id < 300; id++) find(id + 300)
+    })
+    app.get('/same', async () => { for (let i = 0; i < 600; i++) find(1) })
+  })
+  const textsAt = async (path: string): Promise<string[]> =>
+    queriesOf(await profileOf(app, await app.inject(path))).findings.map(({ text }) => text)
+  t.match(await textsAt('/loop'), [/` 600 times from \S+, at least \S+(?: of \S+)? ms; the loop runs over the 600 rows of /])
+  t.match(await textsAt('/two-loops'), [/` 300 times from /, /` 200 times from /], 'where each loop is known')
+  t.match(await textsAt('/same'), [/ was sent at least 500 times with the same parameters, from /])
 })
