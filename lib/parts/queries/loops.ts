@@ -111,7 +111,8 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
     step === steps[0] || rounds[i + 1]?.depth === MAX_DEPTH)
   const isTree = !isDescent && steps.some((step) => step > 0)
   // A pause between a few values that repeat: it waits for a change.
-  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree || isChain(group)) return false
+  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree) return false
+  if (isChain(group) || isGraph(group)) return false
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
   const isListed = positions.size === group.length && !positions.has('')
@@ -164,7 +165,7 @@ function isWalk (group: readonly Traced[], all: readonly Traced[]): boolean {
 /** Whether the loop may have ended with what the last one found, or did not: a free name, the first translation. */
 function isSearch (group: readonly Traced[]): boolean {
   const found = group.map(({ rows }) => rows !== 0)
-  const outcomes = group.map((query, i) => query.rows === 0 ? '' : query.rows === 1 ? identityOf(rowOf(query)) : i)
+  const outcomes = group.map((query, i) => query.rows === 0 ? '' : query.rows === 1 ? identityOf(rowsOf(query)[0]) : i)
   return [found, outcomes].some((list: unknown[]) =>
     new Set(list.slice(0, -1)).size === 1 && list[0] !== list.at(-1)) &&
     group.every((query, i) => i === 0 || query.start >= endOf(group[i - 1] as Traced))
@@ -176,13 +177,29 @@ function isChain (group: readonly Traced[]): boolean {
     const before = group[i] as Traced
     const given = valuesIn(query.parameters)
     return endOf(before) <= query.start &&
-      valuesIn(rowOf(before)).some((value) => given.includes(value) && !valuesIn(before.parameters).includes(value))
+      valuesIn(rowsOf(before)[0]).some((value) => given.includes(value) && !valuesIn(before.parameters).includes(value))
+  })
+}
+
+/** Whether each query has a value of a row before it, and each such value has a query: the nodes of a graph, once. */
+function isGraph (group: readonly Traced[]): boolean {
+  const given = group.map(({ parameters }) => valuesIn(parameters))
+  const rows = group.map((query) => rowsOf(query).map((row) => Object(row) as Record<string, unknown>))
+  const visited = new Set(given.flat())
+  return [...new Set(rows.flat().flatMap(Object.keys))].some((column) => {
+    const found = new Set<string>()
+    const isFound = given.every((values, i) => {
+      const isNext = i === 0 || values.some((value) => found.has(value))
+      for (const row of rows[i] ?? []) for (const value of valuesIn(row[column])) found.add(value)
+      return isNext
+    })
+    return isFound && [...found].every((value) => visited.has(value))
   })
 }
 
 /** A result is a list, `{ rows }`, or a list of rows and of their description. */
-function rowOf ({ result }: Traced): unknown {
-  return [Object(result).rows ?? result].flat(2)[0] as unknown
+function rowsOf ({ result }: Traced): unknown[] {
+  return [Object(result).rows ?? result].flat(2) as unknown[]
 }
 
 /** Words and numbers of a row or of parameters; those of documents, identifiers and keys are in their JSON. */

@@ -163,6 +163,13 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
     ...times(7, (i): Sent =>
       ({ from: 'staff.js:4 load', sql: 'select * from employee where manager_id = $1', parameters: [i], rows: [3, 2, 0, 0, 0, 0, 0][i] ?? 0 }))
   ],
+  'a graph of which each node is visited once': [[2, 3], [1, 4], [4, 5], [6], [1, 2], [3, 5]].map((next, i): Sent => ({
+    from: 'graph.js:9 walk',
+    sql: 'select * from edge where source = $1',
+    parameters: [i + 1],
+    rows: next.length,
+    row: next.map((target) => ({ id: 40 + target, source: i + 1, target, cost: 4 }))
+  })),
   'a descent whose rows are not known': times(6, (i): Sent =>
     ({ from: `tree.js:4 down${' < tree.js:6 async down'.repeat(i)} < page.js:9 page`, sql: 'select * from node where above = $1', parameters: [i], rows: 3 })),
   'the same of each schema and of each user': ['set local search_path to t1', "set role 'a'", 'reset role', 'use t2', 'pragma case_sensitive_like = on']
@@ -410,6 +417,16 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
   'duplicates with functions that only compute': [
     times(2, (i): Sent => ({ from: `a.js:${i + 5} user`, sql: "select count(*), max(price)::numeric(10, 2) from item where lower(name) = 'a'" })),
     /was sent 2 times/
+  ],
+  'the items of orders whose identifiers are like theirs': [
+    times(6, (i): Sent => ({
+      from: 'a.js:9 load',
+      sql: 'select * from item where order_id = $1',
+      parameters: [i + 1],
+      rows: 3,
+      row: times(3, (j) => ({ id: i * 3 + j + 1, order_id: i + 1, amount: j + 1 }))
+    })),
+    /^N\+1: .* 6 times/
   ],
   'a loop whose first round found nothing': [
     times(6, (i): Sent => ({ ...inLoop(i), rows: i === 0 ? 0 : 1, row: { id: i } })), /^N\+1: .* 6 times/
