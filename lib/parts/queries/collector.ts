@@ -226,7 +226,10 @@ const ERROR_FIELDS = [
   'sqlState', 'errcode', 'errstr'
 ]
 
-function errorOf (error: unknown, mask: Mask, { system, statement }: Query, texts?: readonly string[]): QueryError {
+function errorOf (given: unknown, mask: Mask, { system, statement }: Query, texts?: readonly string[]): QueryError {
+  const parent = read(given, 'parent')
+  // Of Sequelize: that of the database.
+  const error = parent instanceof Error ? parent : given
   const [exception] = flattenError(error)
   const shown = (text: string): string => mask.text(cut(text, 1_000))
   const fields = ERROR_FIELDS.map((name) => [name, read(error, name)] as const)

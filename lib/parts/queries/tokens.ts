@@ -26,14 +26,15 @@ const POSTGRESQL: Dialect = {
   string: `E${ESCAPED}|(?:[NXB]|U&)?${PLAIN}|` +
     String.raw`\$(?<tag>(?:[\p{L}_][\p{L}\w]*)?)\$[^]*?(?:\$\k<tag>\$|$)`,
   name: `(?:U&)?${QUOTED_NAME}`,
-  placeholder: String.raw`\$\d+|\\\?|\?[|&](?=\s*(?:['$:?]|array\b))|\?|${NAMED}`
+  // Sequelize replaces `$name`.
+  placeholder: String.raw`\$\w+|\\\?|\?[|&](?=\s*(?:['$:?]|array\b))|\?|${NAMED}`
 }
 const MYSQL: Dialect = {
   comment: String.raw`--(?=\s|$)[^\n]*|#[^\n]*`,
   string: String.raw`[NXB]?${ESCAPED}|${ESCAPED.replaceAll("'", '"')}`,
   name: BACKTICKS,
-  // `??` is a name.
-  placeholder: String.raw`\?\??|${NAMED}`
+  // `??` is a name; Sequelize replaces `$1` and `$name`.
+  placeholder: String.raw`\?\??|\$\w+|${NAMED}`
 }
 const OTHER: Dialect = {
   comment: String.raw`--[^\n]*`,
