@@ -31,6 +31,8 @@ export interface Query {
   frames?: string | null | undefined
   /** The query of a driver is a part of that of an ORM, where both are recorded. */
   layer?: 'orm' | 'driver' | undefined
+  /** Whether an ORM that publishes a part of its parameters has those of its driver. */
+  isWhole?: boolean
   ended?: ((query: Query) => void) | undefined
   /** Calls back for the request that sent it: clients do so in the context that opened their connection. */
   enter?: ((callback: Callback, self: unknown, results: unknown[]) => unknown) | undefined

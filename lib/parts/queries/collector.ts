@@ -88,6 +88,8 @@ function add (query: Query, { recording, services }: ContextRecording): void {
     const log: QueryLog = recording.queries =
       { count: 0, queries: [], shown: new Map(), read: readerOf(mask), secrets: [], further: new Map() }
     recording.secretTexts = () => {
+      // Those of ORMs may have parts of their parameters until now.
+      driverQueries(log.queries)
       for (const query of log.queries) shownOf(log, query)
       return log.secrets
     }
@@ -174,7 +176,7 @@ function recordedQueries (
       source: caller.frames[0]?.source ?? null,
       index,
       identity: `${client} ${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
-      isComplete: system !== 'mongodb' || layer !== 'orm',
+      isComplete: system !== 'mongodb' || layer !== 'orm' || query.isWhole === true,
       caller,
       result,
       connection,

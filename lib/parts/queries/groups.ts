@@ -91,15 +91,20 @@ export function driverQueries (queries: readonly Query[]): ReadonlySet<Query> {
       other.startedAt >= startedAt - TOLERANCE && (other.endedAt ?? Infinity) <= endedAt + TOLERANCE &&
       shape(other) === shape(query))
     // Queries that run at the same time may differ in their parameters only.
-    const parameters = identityOf(query.parameters)
-    const part = candidates.find((other) => identityOf(other.parameters) === parameters) ?? candidates[0]
+    const parameters = comparedParameters(query)
+    const part = candidates.find((other) => comparedParameters(other) === parameters) ?? candidates[0]
     if (part === undefined) continue
     found.add(part)
     // Mongoose publishes a part of the command.
-    if (query.system === 'mongodb') Object.assign(query, { parameters: part.parameters, layer: part.layer })
+    if (query.system === 'mongodb') Object.assign(query, { parameters: part.parameters, isWhole: true })
     for (const name of ['wait', 'rows', 'error', 'run', 'result', 'connection'] as const) {
       if (query[name] === undefined && part[name] !== undefined) Object.assign(query, { [name]: part[name] })
     }
   }
   return found
+}
+
+/** Of MongoDB, what an operation and its command have in common. */
+function comparedParameters ({ system, parameters }: Query): string | null {
+  return identityOf(system === 'mongodb' ? Object(parameters).filter : parameters)
 }

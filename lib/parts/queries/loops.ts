@@ -183,7 +183,9 @@ function isChain (group: readonly Traced[]): boolean {
 
 /** Whether each query has a value of a row before it, and each such value has a query: the nodes of a graph, once. */
 function isGraph (group: readonly Traced[]): boolean {
-  const given = group.map(({ parameters }) => valuesIn(parameters))
+  const all = group.map(({ parameters }) => valuesIn(parameters))
+  // Without what they have in common, such as a limit.
+  const given = all.map((values) => values.filter((value) => !all.every((others) => others.includes(value))))
   const rows = group.map((query) => rowsOf(query).map((row) => Object(row) as Record<string, unknown>))
   const visited = new Set(given.flat())
   return [...new Set(rows.flat().flatMap(Object.keys))].some((column) => {

@@ -428,6 +428,12 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
     })),
     /^N\+1: .* 6 times/
   ],
+  'a loop over rows of one owner, which has the number of a limit': [
+    times(6, (i): Sent => ({
+      from: 'a.js:9 load', sql: 'item.find', parameters: { filter: { _id: i }, limit: 1 }, ...mongodb, row: [{ _id: i, owner: 1 }], together: i > 0
+    })),
+    /^N\+1: .* 6 times/
+  ],
   'a loop whose first round found nothing': [
     times(6, (i): Sent => ({ ...inLoop(i), rows: i === 0 ? 0 : 1, row: { id: i } })), /^N\+1: .* 6 times/
   ],
