@@ -210,10 +210,17 @@ function valuesIn (container: unknown): string[] {
   return texts.filter((text) => !text.endsWith(':')).flatMap((text) => text.match(/[^\s"\\:{},]+/g) ?? [])
 }
 
-/** The query whose rows the loop runs over: the last one before it with as many rows as the loop has rounds. */
+/**
+ * The query whose rows the loop runs over: the last one before it with as many rows as the loop has rounds. Where its
+ * rows are known, each round has a value of them.
+ */
 function rowsOfLoop (all: readonly Traced[], group: readonly Traced[], count = group.length): Traced | null {
   const [first] = group as [Traced]
   const rounds = [count, distinctOf(group)]
-  return all.slice(0, first.index).findLast((query) =>
-    rounds.includes(query.rows ?? 0) && query.source !== null && endOf(query) <= first.start) ?? null
+  const given = group.map(({ parameters }) => valuesIn(parameters))
+  return all.slice(0, first.index).findLast((query) => {
+    if (!rounds.includes(query.rows ?? 0) || query.source === null || endOf(query) > first.start) return false
+    const found = new Set(rowsOf(query).flatMap(valuesIn))
+    return found.size === 0 || given.every((values) => values.length === 0 || values.some((value) => found.has(value)))
+  }) ?? null
 }

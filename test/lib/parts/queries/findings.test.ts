@@ -434,6 +434,14 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
     })),
     /^N\+1: .* 6 times/
   ],
+  'a loop over one of two lists of the same length': [
+    [
+      { from: 'a.js:3 load', sql: 'select * from orders', rows: 6, row: times(6, (i) => ({ id: i })) },
+      { from: 'a.js:4 load', sql: 'select * from tag', rows: 6, row: times(6, (i) => ({ name: `t${i}` })) },
+      ...times(6, inLoop)
+    ],
+    /^N\+1: .* the loop runs over the 6 rows of src\/a\.js:3$/
+  ],
   'a loop whose first round found nothing': [
     times(6, (i): Sent => ({ ...inLoop(i), rows: i === 0 ? 0 : 1, row: { id: i } })), /^N\+1: .* 6 times/
   ],
