@@ -160,6 +160,7 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     link,
     source: query.source,
     // Semantic conventions of database clients. The application's own span is exported by its SDK.
+    id: span?.spanId,
     parentId: span?.parentId,
     ...span === undefined && { clientSpan: { name: system, attributes } }
   }
