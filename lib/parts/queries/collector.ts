@@ -70,7 +70,9 @@ export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...CLIENTS],
 
 function record (query: Query): void {
   const context = requestContext.getStore()
-  query.enter = (callback, self, results) => requestContext.run(context, Reflect.apply, callback, self, results)
+  // Another copy of this package may have set it.
+  const { enter = Reflect.apply } = query
+  query.enter = (callback, self, results) => requestContext.run(context, enter, callback, self, results)
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
   add(query, current)
