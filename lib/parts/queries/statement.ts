@@ -109,8 +109,10 @@ export function selectionOf (
 ): Selection {
   const list = Array.isArray(parameters) ? parameters as unknown[] : []
   if (system === 'redis') {
-    const hasSeveral = /^(?:JSON\.)?H?MGET$|^SMISMEMBER$/i.test(commandOf(statement)) && list.flat().length > 1
-    return { keys: JSON.stringify(list[0] ?? null), lists: hasSeveral ? JSON.stringify(list) : '' }
+    const command = commandOf(statement)
+    // Several keys, or several fields of one.
+    const items = /^(?:JSON\.)?MGET$/.test(command) ? list : /^(?:HMGET|SMISMEMBER)$/.test(command) ? list.slice(1) : []
+    return { keys: JSON.stringify(list[0] ?? null), lists: items.flat().length > 1 ? JSON.stringify(items) : '' }
   }
   if (isOperation(system, statement)) {
     const given = Object(list[0] ?? parameters) as Record<string, unknown>

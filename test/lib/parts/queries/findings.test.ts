@@ -197,6 +197,8 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
   ]),
   'a pipeline of Redis': times(20, (i): Sent => ({ from: 'cart.js:3 load', sql: 'GET', parameters: [`item:${i}`], ...redis, together: i > 0 })),
   'chunks of MGET': times(6, (i): Sent => ({ from: 'cart.js:3 load', sql: 'MGET', parameters: [`item:${i}`, `item:${i + 10}`], ...redis, rows: 2 })),
+  'chunks of the fields of one hash': times(6, (i): Sent =>
+    ({ from: 'cart.js:3 load', sql: 'HMGET', parameters: ['items', `f${i}`, `f${i + 10}`], ...redis, rows: 2 })),
   'parts of a list of Redis': times(6, (i): Sent => ({ from: 'log.js:3 read', sql: 'LRANGE', parameters: ['log:1', i * 10, i * 10 + 9], ...redis, rows: 10 })),
   SCAN: times(6, (i): Sent => ({ from: 'keys.js:3 all', sql: 'SCAN', parameters: [String(i), 'MATCH', 'a:*'], ...redis, rows: 10 })),
   'pages of MongoDB':
@@ -506,6 +508,10 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
   'HGETALL of Redis in a loop': [
     times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'HGETALL', parameters: [`item:${i}`], ...redis })),
     /^N\+1: `HGETALL item:\?` 6 times/
+  ],
+  'fields of hashes of Redis in a loop': [
+    times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'HMGET', parameters: [`user:${i}`, 'name', 'mail'], ...redis, rows: 2 })),
+    /^N\+1: `HMGET user:\?` 6 times/
   ],
   'lists of Redis in a loop': [
     times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'LRANGE', parameters: [`log:${i}`, 0, 9], ...redis, rows: 9 })),
