@@ -12,8 +12,8 @@ const OPERATION = new RegExp('^[\\w$]+(?:\\.[\\w$]+)*\\.(?:find(?:One|ById|Many|
 const ANY_OPERATION = /^[\w$]+(?:\.[\w$]+)+$/
 
 /** Words that make a statement of SQL a write, wherever they are. */
-const WRITES = new Set(('insert update delete merge upsert create alter drop truncate call do copy grant revoke ' +
-  'vacuum lock into exec execute refresh reindex rename share attach detach').split(' '))
+export const WRITES = new Set(('insert update delete merge upsert create alter drop truncate call do copy grant ' +
+  'revoke vacuum lock into exec execute refresh reindex rename share attach detach').split(' '))
 const DEFINITIONS = new Set(['create', 'alter', 'drop', 'truncate', 'rename'])
 /** Functions whose result differs with each call, or that change something. */
 const VOLATILE = new RegExp('\\b(?:nextval|setval|random|rand|now|(?:clock|statement)_timestamp|gen_random_uuid|' +
