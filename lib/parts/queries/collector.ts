@@ -22,7 +22,6 @@ import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
 import { queryOfSpan } from './query-spans.js'
 import type { QueryError, RecordedQuery } from './recorded-query.js'
 import { keepRunners } from './runners.js'
-import { shapeOf } from './sql.js'
 import { copyOfParameters, identityOf, type Caller, type Traced } from './trace.js'
 
 declare module '../../recording/recording.js' {
@@ -108,22 +107,17 @@ function add (query: Query, { recording, services }: ContextRecording): void {
   log.count++
   recording.work?.begin(QUERIES, query)
   query.frames ??= null
+  // The parameters may be changed when the query was sent.
+  query.parameters = copyOfParameters(query.parameters)
   if (queries.length < MAX_QUERIES) {
-    // The parameters may be changed when the query was sent.
-    query.parameters = copyOfParameters(query.parameters)
     queries.push(query)
     return
   }
   const { system, parameters } = query
-  // With its secrets: those of commands are a part of it.
-  const key = `${system} ${shapeOf(system, query.statement, parameters)}`
-  let group = further.get(key)
-  if (group === undefined) {
-    const { statement, shape } = log.read(system, cut(query.statement, MAX_STATEMENT), parameters)
-    const same = [...further.values()].find((other) => other.system === system && other.shape === shape)
-    group = same ?? { system, shape, statement, count: 0, failed: 0, duration: 0, frames: new Map() }
-    further.set(key, group)
-  }
+  const { statement, shape } = log.read(system, cut(query.statement, MAX_STATEMENT), parameters)
+  const key = `${system} ${shape}`
+  const group = further.get(key) ?? { system, shape, statement, count: 0, failed: 0, duration: 0, frames: new Map() }
+  further.set(key, group)
   group.count++
   query.ended = ({ startedAt, endedAt = startedAt, error, frames }) => {
     group.duration += endedAt - startedAt
@@ -188,7 +182,7 @@ function recordedQueries (
     if (error !== undefined) traced.error = errorOf(error, mask, query, texts)
     return traced
   })
-  const further = [...new Set(log.further.values())]
+  const further = [...log.further.values()]
   const furtherLike = ({ system, shape, source }: Traced): number => further
     .filter((group) => group.system === system && group.shape === shape)
     .flatMap(({ frames }) => [...frames])

@@ -116,7 +116,7 @@ inBothModes('of more than 500 queries the rest is counted and grouped', async (t
 })
 
 inBothModes('findings count the queries beyond the first 500, too', async (t, build) => {
-  const find = (id: number, rows = 1): void => { recordQuery({ system: 'sqlite', statement: 'select * from item where id = ?', parameters: [id] })({ rows }) }
+  const find = (id: number): void => { recordQuery({ system: 'sqlite', statement: 'select * from item where id = ?', parameters: [id] })({ rows: 1 }) }
   const app = await build((app) => {
     app.get('/loop', async () => {
       recordQuery({ system: 'sqlite', statement: 'select * from item' })({ rows: 600 })
@@ -126,13 +126,11 @@ inBothModes('findings count the queries beyond the first 500, too', async (t, bu
       for (let id = 0; id < 300; id++) find(id)
       for (let id = 0; id < 300; id++) find(id + 300)
     })
-    app.get('/same', async () => { for (let i = 0; i < 600; i++) find(1) })
   })
   const textsAt = async (path: string): Promise<string[]> =>
     queriesOf(await profileOf(app, await app.inject(path))).findings.map(({ text }) => text)
   t.match(await textsAt('/loop'), [/` 600 times from \S+, at least \S+(?: of \S+)? ms; the loop runs over the 600 rows of /])
   t.match(await textsAt('/two-loops'), [/` 300 times from /, /` 200 times from /], 'where each loop is known')
-  t.match(await textsAt('/same'), [/ was sent at least 500 times with the same parameters, from /])
 })
 
 inBothModes('a callback has the context of its request in each copy of the package', async (t, build) => {
