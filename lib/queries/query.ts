@@ -31,10 +31,12 @@ export interface Query {
   frames?: string | null | undefined
   /** The query of a driver is a part of that of an ORM, where both are recorded. */
   layer?: 'orm' | 'driver' | undefined
+  /** Whether an ORM that publishes a part of its parameters has those of its driver. */
+  isWhole?: boolean
   ended?: ((query: Query) => void) | undefined
   /** Calls back for the request that sent it: clients do so in the context that opened their connection. */
   enter?: ((callback: Callback, self: unknown, results: unknown[]) => unknown) | undefined
-  /** As the client returned it, with one row. */
+  /** As the client returned it, with few rows. */
   result?: unknown
   /** What is the same for queries of one connection, where that is known: a transaction has one. */
   connection?: unknown
@@ -75,6 +77,9 @@ export interface QueryEnd extends Pick<Query, 'rows' | 'error' | 'result'> {
   duration?: number | undefined
 }
 
+/** Rows of a result that is kept until the profile is made: what they have in common with later queries is compared. */
+const MAX_KEPT_ROWS = 20
+
 /** The query whose client method is running: queries that this method sends are parts of it. */
 let running: Query | null = null
 
@@ -104,7 +109,7 @@ export function endQuery (query: Query | null | undefined, { rows, error, durati
   if (query.frames === '') query.frames = framesHere(endQuery) ?? ''
   if (duration !== undefined) query.startedAt = query.endedAt - duration
   if (rows !== undefined) query.rows = rows
-  if (rows === 1) query.result = result
+  if (rows !== undefined && rows <= MAX_KEPT_ROWS) query.result = result
   if (error !== undefined) query.error = error
   query.ended?.(query)
 }

@@ -17,12 +17,11 @@ import { round, watchChannels } from '../collect.js'
 import { timeOf } from '../read.js'
 import { CALLBACKS, clientSubscribers, contextIn } from './channels.js'
 import { findingsOf } from './findings.js'
-import { driverQueries, queryGroups } from './groups.js'
+import { driverQueries, queryGroups, type Further } from './groups.js'
 import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
 import { queryOfSpan } from './query-spans.js'
 import type { QueryError, RecordedQuery } from './recorded-query.js'
 import { keepRunners } from './runners.js'
-import { shapeOf } from './sql.js'
 import { copyOfParameters, identityOf, type Caller, type Traced } from './trace.js'
 
 declare module '../../recording/recording.js' {
@@ -51,7 +50,7 @@ interface QueryLog {
   /** What is masked in those that were read. */
   secrets: readonly string[]
   /** By system and shape: queries beyond `MAX_QUERIES`. */
-  further: Map<string, { system: string, shape: string, statement: string, count: number, duration: number }>
+  further: Map<string, Further>
 }
 
 const QUERIES: WorkKind = {
@@ -70,7 +69,9 @@ export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...CLIENTS],
 
 function record (query: Query): void {
   const context = requestContext.getStore()
-  query.enter = (callback, self, results) => requestContext.run(context, Reflect.apply, callback, self, results)
+  // Another copy of this package may have set it.
+  const { enter = Reflect.apply } = query
+  query.enter = (callback, self, results) => requestContext.run(context, enter, callback, self, results)
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
   add(query, current)
@@ -88,6 +89,8 @@ function add (query: Query, { recording, services }: ContextRecording): void {
     const log: QueryLog = recording.queries =
       { count: 0, queries: [], shown: new Map(), read: readerOf(mask), secrets: [], further: new Map() }
     recording.secretTexts = () => {
+      // Those of ORMs may have parts of their parameters until now.
+      driverQueries(log.queries)
       for (const query of log.queries) shownOf(log, query)
       return log.secrets
     }
@@ -103,27 +106,25 @@ function add (query: Query, { recording, services }: ContextRecording): void {
   const { queries, further } = log
   log.count++
   recording.work?.begin(QUERIES, query)
+  query.frames ??= null
+  // The parameters may be changed when the query was sent.
+  query.parameters = copyOfParameters(query.parameters)
   if (queries.length < MAX_QUERIES) {
-    query.frames ??= null
-    // The parameters may be changed when the query was sent.
-    query.parameters = copyOfParameters(query.parameters)
     queries.push(query)
     return
   }
   const { system, parameters } = query
-  // With its secrets: those of commands are a part of it.
-  const key = `${system} ${shapeOf(system, query.statement, parameters)}`
-  let group = further.get(key)
-  if (group === undefined) {
-    const { statement, shape } = log.read(system, cut(query.statement, MAX_STATEMENT), parameters)
-    const same = [...further.values()].find((other) => other.system === system && other.shape === shape)
-    group = same ?? { system, shape, statement, count: 0, duration: 0 }
-    further.set(key, group)
-  }
+  const { statement, shape } = log.read(system, cut(query.statement, MAX_STATEMENT), parameters)
+  const key = `${system} ${shape}`
+  const group = further.get(key) ?? { system, shape, statement, count: 0, failed: 0, duration: 0, frames: new Map() }
+  further.set(key, group)
   group.count++
-  query.ended = ({ startedAt, endedAt = startedAt, error }) => {
+  query.ended = ({ startedAt, endedAt = startedAt, error, frames }) => {
     group.duration += endedAt - startedAt
-    if (error !== undefined) shownOf(log, query)
+    group.frames.set(frames ?? '', (group.frames.get(frames ?? '') ?? 0) + 1)
+    if (error === undefined) return
+    group.failed++
+    shownOf(log, query)
   }
 }
 
@@ -171,7 +172,7 @@ function recordedQueries (
       source: caller.frames[0]?.source ?? null,
       index,
       identity: `${client} ${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
-      isComplete: system !== 'mongodb' || layer !== 'orm',
+      isComplete: system !== 'mongodb' || layer !== 'orm' || query.isWhole === true,
       caller,
       result,
       connection,
@@ -181,14 +182,19 @@ function recordedQueries (
     if (error !== undefined) traced.error = errorOf(error, mask, query, texts)
     return traced
   })
+  const further = [...log.further.values()]
+  const furtherLike = ({ system, shape, source }: Traced): number => further
+    .filter((group) => group.system === system && group.shape === shape)
+    .flatMap(({ frames }) => [...frames])
+    .reduce((sum, [frames, count]) => callerOf(frames).frames[0]?.source === source ? sum + count : sum, 0)
   // The diagnostic page and the budget need it before the end of the request.
-  const findings = findingsOf(all, round((endedAt || performance.now()) - since - own), slow)
+  const findings = findingsOf(all, round((endedAt || performance.now()) - since - own), slow, furtherLike)
   return {
     count: log.count - (log.queries.length - sent.length),
     duration: round(timeOf(all)),
-    failed: all.filter(({ error }) => error !== undefined).length,
+    failed: further.reduce((sum, group) => sum + group.failed, all.filter(({ error }) => error !== undefined).length),
     queries: all.map(recordedQuery),
-    groups: queryGroups(all, [...new Set(log.further.values())], findings),
+    groups: queryGroups(all, further, findings),
     findings
   }
 }
@@ -218,7 +224,10 @@ const ERROR_FIELDS = [
   'sqlState', 'errcode', 'errstr'
 ]
 
-function errorOf (error: unknown, mask: Mask, { system, statement }: Query, texts?: readonly string[]): QueryError {
+function errorOf (given: unknown, mask: Mask, { system, statement }: Query, texts?: readonly string[]): QueryError {
+  const parent = read(given, 'parent')
+  // Of Sequelize: that of the database.
+  const error = parent instanceof Error ? parent : given
   const [exception] = flattenError(error)
   const shown = (text: string): string => mask.text(cut(text, 1_000))
   const fields = ERROR_FIELDS.map((name) => [name, read(error, name)] as const)

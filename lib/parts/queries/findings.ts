@@ -1,7 +1,7 @@
 import { excerptAt } from '../../errors/stack-frame.js'
 import { counted } from '../../view/visible.js'
 import { groupedBy } from './groups.js'
-import { loopsOf } from './loops.js'
+import { loopsOf, type FurtherLike } from './loops.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import {
@@ -13,14 +13,17 @@ const MIN_SERIAL = 2
 const MIN_SERIAL_TIME = 10
 
 /** Finds what is remarkable; `slow` is the number of milliseconds from which a query is. */
-export function findingsOf (all: readonly Traced[], requestDuration: number, slow: number): Finding[] {
-  const loops = loopsOf(all, requestDuration)
+export function findingsOf (
+  all: readonly Traced[], requestDuration: number, slow: number, furtherLike: FurtherLike = () => 0
+): Finding[] {
+  const loops = loopsOf(all, requestDuration, furtherLike)
   const inLoop = new Set(loops.flatMap(({ queries }) => queries))
   const others = all.filter(({ index }) => !inLoop.has(index))
-  return [...loops, ...duplicatesOf(others, all), ...serialOf(all, inLoop), ...rolledBackOf(all), ...slowOf(all, slow)]
+  const duplicates = duplicatesOf(others, all, furtherLike)
+  return [...loops, ...duplicates, ...serialOf(all, inLoop), ...rolledBackOf(all), ...slowOf(all, slow)]
 }
 
-function duplicatesOf (queries: readonly Traced[], all: readonly Traced[]): Finding[] {
+function duplicatesOf (queries: readonly Traced[], all: readonly Traced[], furtherLike: FurtherLike): Finding[] {
   // What is read again after a write, in another transaction or when something failed, may differ.
   const changes = new Map<string, number>()
   const steps = all.map((query) => {
@@ -41,10 +44,12 @@ function duplicatesOf (queries: readonly Traced[], all: readonly Traced[]): Find
     })
     if (group.length < 2 || isPolled) return []
     const places = [...new Set(group.map(queryPlace))]
+    // The parameters of further ones are unknown.
+    const least = group.some((query) => furtherLike(query) > 0) ? 'at least ' : ''
     return [{
       kind: 'duplicates',
-      text: `\`${shortShape((group[0] as Traced).shape)}\` was sent ${group.length} times with the same parameters, ` +
-        `from ${places.join(' and ')}`,
+      text: `\`${shortShape((group[0] as Traced).shape)}\` was sent ${least}${group.length} times ` +
+        `with the same parameters, from ${places.join(' and ')}`,
       queries: group.map(({ index }) => index)
     }]
   })

@@ -18,6 +18,13 @@ export interface QueryGroup {
 
 type Counted = Omit<QueryGroup, 'distinct' | 'sources' | 'kind'>
 
+/** Queries that are only counted. */
+export interface Further extends Counted {
+  failed: number
+  /** How many of those that have ended have these frames. */
+  frames: Map<string, number>
+}
+
 /** Items with the same key, in the order of the first ones. */
 export function groupedBy<T> (items: readonly T[], keyOf: (item: T) => unknown): T[][] {
   const groups = new Map<unknown, T[]>()
@@ -57,8 +64,8 @@ export function queryGroups (
       kind: found.has('n+1') ? 'n+1' : found.has('duplicates') ? 'duplicates' : null
     }
   })
-  return [...groups, ...[...counted.values()].map((group) =>
-    ({ ...group, duration: round(group.duration), distinct: 1, sources: [], kind: null }))]
+  return [...groups, ...[...counted.values()].map(({ shape, statement, system, count, duration }): QueryGroup =>
+    ({ shape, statement, system, count, distinct: 1, duration: round(duration), sources: [], kind: null }))]
 }
 
 /** Systems that are reached with the driver of another one. */
@@ -84,15 +91,20 @@ export function driverQueries (queries: readonly Query[]): ReadonlySet<Query> {
       other.startedAt >= startedAt - TOLERANCE && (other.endedAt ?? Infinity) <= endedAt + TOLERANCE &&
       shape(other) === shape(query))
     // Queries that run at the same time may differ in their parameters only.
-    const parameters = identityOf(query.parameters)
-    const part = candidates.find((other) => identityOf(other.parameters) === parameters) ?? candidates[0]
+    const parameters = comparedParameters(query)
+    const part = candidates.find((other) => comparedParameters(other) === parameters) ?? candidates[0]
     if (part === undefined) continue
     found.add(part)
     // Mongoose publishes a part of the command.
-    if (query.system === 'mongodb') Object.assign(query, { parameters: part.parameters, layer: part.layer })
+    if (query.system === 'mongodb') Object.assign(query, { parameters: part.parameters, isWhole: true })
     for (const name of ['wait', 'rows', 'error', 'run', 'result', 'connection'] as const) {
       if (query[name] === undefined && part[name] !== undefined) Object.assign(query, { [name]: part[name] })
     }
   }
   return found
+}
+
+/** Of MongoDB, what an operation and its command have in common. */
+function comparedParameters ({ system, parameters }: Query): string | null {
+  return identityOf(system === 'mongodb' ? Object(parameters).filter : parameters)
 }

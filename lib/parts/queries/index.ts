@@ -134,12 +134,13 @@ function groupsOf ({ groups }: Data): QueryGroup[] {
   return (listOf(groups) as unknown as QueryGroup[]).sort((a, b) => b.duration - a.duration)
 }
 
-function sentence ({ count, duration, failed }: Data, profile: Pick<Profile, 'duration'>): string {
+function sentence ({ count, duration, failed, queries }: Data, profile: Pick<Profile, 'duration'>): string {
   const sent = counted(Number(count), 'query', 'queries')
   const failures = Number(failed) > 0 ? `, ${String(failed)} failed` : ''
   // Those after the response may take longer than the request.
   const total = Number(duration) > profile.duration ? '' : ` of ${milliseconds(profile.duration)}`
-  return `${sent}, ${milliseconds(duration)}${total}${failures}`
+  const least = Number(count) > listOf(queries).length ? 'at least ' : ''
+  return `${sent}, ${least}${milliseconds(duration)}${total}${failures}`
 }
 
 function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEntry {
@@ -159,6 +160,7 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     link,
     source: query.source,
     // Semantic conventions of database clients. The application's own span is exported by its SDK.
+    id: span?.spanId,
     parentId: span?.parentId,
     ...span === undefined && { clientSpan: { name: system, attributes } }
   }

@@ -17,24 +17,32 @@ const MAX_DEPTH = 20
 /** Lines that a loop may begin before a call in it. */
 const MAX_BEFORE = 20
 
+/** How many queries with the shape and the line of a query are only counted. */
+export type FurtherLike = (query: Traced) => number
+
 /** Finds loops that send one query in each round: N+1. */
-export function loopsOf (all: readonly Traced[], requestDuration: number): Finding[] {
+export function loopsOf (all: readonly Traced[], requestDuration: number, furtherLike: FurtherLike): Finding[] {
   const reads = all.filter(({ source, effect, error }) => source !== null && effect.isRead && error === undefined)
-  return groupedBy(reads, ({ client, system, shape, source }) => `${client} ${system} ${shape} ${source}`)
+  const lineOf = ({ system, shape, source }: Traced): string => `${system} ${shape} ${source}`
+  return groupedBy(reads, (query) => `${query.client} ${lineOf(query)}`)
     .filter(({ length }) => length >= MIN_LOOP).flatMap(byPath)
     .filter((rounds) => isLoop(rounds, all))
     .map((rounds): Finding => {
       const group = rounds.map(({ query }) => query)
       const [first] = group as [Traced]
+      // Those that are only counted are of this loop if no other code sends them from this line.
+      const isOnly = reads.filter((query) => lineOf(query) === lineOf(first)).length === group.length
+      const further = isOnly ? furtherLike(first) : 0
+      const count = group.length + further
       const time = timeOf(group)
       // After the response they may take longer than the request.
       const total = time > requestDuration ? '' : ` of ${roundedMilliseconds(requestDuration)}`
-      const spent = `${roundedMilliseconds(time)}${total} ms`
-      const over = rowsOfLoop(all, group)
+      const spent = `${further > 0 ? 'at least ' : ''}${roundedMilliseconds(time)}${total} ms`
+      const over = rowsOfLoop(all, group, count)
       const loop = over === null ? '' : `; the loop runs over the ${over.rows} rows of ${queryPlace(over)}`
       return {
         kind: 'n+1',
-        text: `N+1: \`${shortShape(first.shape)}\` ${group.length} times from ${queryPlace(first)}, ${spent}${loop}`,
+        text: `N+1: \`${shortShape(first.shape)}\` ${count} times from ${queryPlace(first)}, ${spent}${loop}`,
         queries: group.map(({ index }) => index)
       }
     })
@@ -103,7 +111,8 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
     step === steps[0] || rounds[i + 1]?.depth === MAX_DEPTH)
   const isTree = !isDescent && steps.some((step) => step > 0)
   // A pause between a few values that repeat: it waits for a change.
-  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree || isChain(group)) return false
+  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree) return false
+  if (isChain(group) || isGraph(group)) return false
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
   const isListed = positions.size === group.length && !positions.has('')
@@ -164,7 +173,7 @@ function isSearch (group: readonly Traced[]): boolean {
 
 /** The row that a query found, as text; '' without one. Several rows are equal to no others. */
 function foundRow (query: Traced): unknown {
-  return query.rows === 0 ? '' : query.rows === 1 ? identityOf(rowOf(query)) : query
+  return query.rows === 0 ? '' : query.rows === 1 ? identityOf(rowsOf(query)[0]) : query
 }
 
 /** Whether each query has a value of the row before it: `parent_id` of a category, until there is none. */
@@ -173,13 +182,31 @@ function isChain (group: readonly Traced[]): boolean {
     const before = group[i] as Traced
     const given = valuesIn(query.parameters)
     return endOf(before) <= query.start &&
-      valuesIn(rowOf(before)).some((value) => given.includes(value) && !valuesIn(before.parameters).includes(value))
+      valuesIn(rowsOf(before)[0]).some((value) => given.includes(value) && !valuesIn(before.parameters).includes(value))
+  })
+}
+
+/** Whether each query has a value of a row before it, and each such value has a query: the nodes of a graph, once. */
+function isGraph (group: readonly Traced[]): boolean {
+  const all = group.map(({ parameters }) => valuesIn(parameters))
+  // Without what they have in common, such as a limit.
+  const given = all.map((values) => values.filter((value) => !all.every((others) => others.includes(value))))
+  const rows = group.map((query) => rowsOf(query).map((row) => Object(row) as Record<string, unknown>))
+  const visited = new Set(given.flat())
+  return [...new Set(rows.flat().flatMap(Object.keys))].some((column) => {
+    const found = new Set<string>()
+    const isFound = given.every((values, i) => {
+      const isNext = i === 0 || values.some((value) => found.has(value))
+      for (const row of rows[i] ?? []) for (const value of valuesIn(row[column])) found.add(value)
+      return isNext
+    })
+    return isFound && [...found].every((value) => visited.has(value))
   })
 }
 
 /** A result is a list, `{ rows }`, or a list of rows and of their description. */
-function rowOf ({ result }: Traced): unknown {
-  return [Object(result).rows ?? result].flat(2)[0] as unknown
+function rowsOf ({ result }: Traced): unknown[] {
+  return [Object(result).rows ?? result].flat(2) as unknown[]
 }
 
 /** Words and numbers of a row or of parameters; those of documents, identifiers and keys are in their JSON. */
@@ -188,10 +215,17 @@ function valuesIn (container: unknown): string[] {
   return texts.filter((text) => !text.endsWith(':')).flatMap((text) => text.match(/[^\s"\\:{},]+/g) ?? [])
 }
 
-/** The query whose rows the loop runs over: the last one before it with as many rows as the loop has rounds. */
-function rowsOfLoop (all: readonly Traced[], group: readonly Traced[]): Traced | null {
+/**
+ * The query whose rows the loop runs over: the last one before it with as many rows as the loop has rounds. Where its
+ * rows are known, each round has a value of them.
+ */
+function rowsOfLoop (all: readonly Traced[], group: readonly Traced[], count = group.length): Traced | null {
   const [first] = group as [Traced]
-  const rounds = [group.length, distinctOf(group)]
-  return all.slice(0, first.index).findLast((query) =>
-    rounds.includes(query.rows ?? 0) && query.source !== null && endOf(query) <= first.start) ?? null
+  const rounds = [count, distinctOf(group)]
+  const given = group.map(({ parameters }) => valuesIn(parameters))
+  return all.slice(0, first.index).findLast((query) => {
+    if (!rounds.includes(query.rows ?? 0) || query.source === null || endOf(query) > first.start) return false
+    const found = new Set(rowsOf(query).flatMap(valuesIn))
+    return found.size === 0 || given.every((values) => values.length === 0 || values.some((value) => found.has(value)))
+  }) ?? null
 }

@@ -6,7 +6,7 @@ import { html } from '../../view/html.js'
 import { cut } from '../../view/visible.js'
 import type { PanelView } from '../part.js'
 import type { RecordedQuery } from './recorded-query.js'
-import { unknownFunction } from './statement.js'
+import { unknownFunction, WRITES } from './statement.js'
 import { highlighted, runnable } from './statement-text.js'
 import { significant, tokensOf, type Token } from './tokens.js'
 import { SHORTENED } from './trace.js'
@@ -121,60 +121,45 @@ export function planProblem (query: Explained): string | null {
   if (SHORTENED.test(statement + values)) {
     return 'the profile does not have the whole statement with its parameters'
   }
-  const tokens = tokensOf(runnable(query), system)
-  const words = significant(tokens)
+  const text = runnable(query)
+  if (READABLE[system]?.test(text) !== true) {
+    return 'it has a text, a comment or a character that databases read in different ways'
+  }
+  const words = significant(tokensOf(text, system))
   if (words.at(-1)?.text === ';') words.pop()
-  return lexicalProblem(system, tokens, words) ?? writingProblem(words) ?? functionProblem(words)
+  return writingProblem(words)
 }
 
-const TEXT = /^[enxb]?'(?:[^'\\]|'')*'$/i
-const NAME = /^(?:"(?:[^"\\]|"")*"|`[^`\\]*`|\[\w+\])$/
-/** A comment that ends where it seems to, and is none of those that MySQL executes. */
-const COMMENT = /^(?:--.*|\/\*(?!M?!)(?:[^/]|\/(?!\*))*\*\/)$/
-
-/** Texts, names and comments whose end depends on the database or its settings. */
-function lexicalProblem (system: string, tokens: readonly Token[], words: readonly Token[]): string | null {
-  const isMysql = system === 'mysql' || system === 'mariadb'
-  for (const [i, { kind, text }] of tokens.entries()) {
-    // `--1` is a comment of other databases.
-    const isDoubtful = kind === 'comment' ? !COMMENT.test(text) : isMysql && text + tokens[i + 1]?.text === '--'
-    if (isDoubtful) return 'it has a comment that a database may execute'
-    // MySQL reads `"a"` as a text or as a name.
-    if ((kind === 'string' && !TEXT.test(text) && !NAME.test(text)) || (kind === 'name' && !NAME.test(text))) {
-      return 'it has a text whose end depends on the settings of the database'
-    }
-    if ((kind === 'sign' || kind === 'space') && !/^[\t-\r -~]+$/.test(text)) return 'it has an unusual character'
-  }
-  for (const [i, { kind, text }] of words.entries()) {
-    if (text === ';') return 'it has several statements'
-    const isSign = /^[$\\]$/.test(text) || (isMysql && /^[#@]/.test(text)) || (system === 'sqlite' && text === '[')
-    const isVariable = kind === 'placeholder' && system !== 'sqlite' && /^[$@][a-z_]/i.test(text)
-    if (isSign || isVariable) return `it has \`${text}\`, which may begin a comment, a text or a variable`
-    if (text === ':' && words[i + 1]?.text === '=') return 'it sets a variable'
-  }
-  return null
+/**
+ * What databases read alike, whatever their settings: texts and names without a backslash, comments that end where they
+ * seem to and that MySQL does not execute, words and signs. Each text is read in one way only, in linear time.
+ */
+const COMMON = [
+  String.raw`'(?:[^'\\]|'')*'(?!')`,
+  String.raw`"(?:[^"\\]|"")*"(?!")`,
+  '`[^`\\\\]*`',
+  String.raw`--(?:[ \t].*)?(?=\n|$)|-(?!-)`,
+  String.raw`\/\*(?!M?!)(?:[^/*]|\*(?!\/)|\/(?!\*))*\*\/|\/(?!\*)`,
+  String.raw`:(?!=)|[\t-\r \p{L}\p{M}\w!%&()*+,.;<=>?^{|}~]`
+]
+/** Further signs, and placeholders without a value. */
+const OWN: Readonly<Record<string, string>> = {
+  postgresql: String.raw`[@#[\]]|\$\d+(?![\w$])`, sqlite: String.raw`\[\w+\]|[@$]`, mysql: '[]', mariadb: '[]'
 }
+const READABLE: Readonly<Record<string, RegExp | undefined>> = Object.fromEntries(Object.entries(OWN)
+  .map(([system, own]) => [system, new RegExp(`^(?:${[...COMMON, own].join('|')})*$`, 'u')]))
 
-/** Words with which a SELECT writes, in a part of it or after it. */
-const WRITES = new Set((
-  'insert update delete merge replace into returning truncate drop alter create grant revoke copy procedure ' +
-  'nextval'
-).split(' '))
+/** Further words with which a SELECT may write. */
+const FURTHER_WRITES = /^(?:replace|returning|procedure|nextval)$/
 
 function writingProblem (words: readonly Token[]): string | null {
-  const [first = '', ...others] = words.map(({ kind, text }) => kind === 'word' ? text.toLowerCase() : text)
-  if ((first !== 'select' && first !== 'with') || words[0]?.kind !== 'word') return 'it is no SELECT'
-  for (const [i, word] of others.entries()) {
-    const next = others[i + 1] ?? ''
-    if (words[i + 1]?.kind !== 'word' || (word === 'replace' && next === '(')) continue
-    if (WRITES.has(word)) return `it has the word \`${word}\`, which may write`
-    if (/^(?:for (?:update|share|no|key)|lock in)$/.test(`${word} ${next}`)) return 'it locks rows'
-    if (word === 'value' && next === 'for') return 'it takes a number of a sequence'
-  }
-  return first === 'with' && !others.includes('select') ? 'it is no SELECT' : null
-}
-
-function functionProblem (words: readonly Token[]): string | null {
+  if (words.some(({ text }) => text === ';')) return 'it has several statements'
+  const [first = '', ...others] = words.map(({ kind, text }) => kind === 'word' ? text.toLowerCase() : '')
+  if (first !== 'select' && !(first === 'with' && others.includes('select'))) return 'it is no SELECT'
+  const write = others.find((word, i) =>
+    (WRITES.has(word) || FURTHER_WRITES.test(word)) && !(word === 'replace' && words[i + 2]?.text === '('))
+  if (write !== undefined) return `it has the word \`${write}\`, which may write or lock`
+  if (others.join(' ').includes('next value for')) return 'it takes a number of a sequence'
   const name = unknownFunction(words)
   return name === null ? null : `it calls \`${name}()\`, and Hindsight does not know whether that has an effect`
 }

@@ -16,6 +16,8 @@ export function queryOfSpan (queries: readonly Query[]): SpanOwner {
   const shapes = shapeReader()
   // The second names are those before version 1.26 of the semantic conventions.
   const isSame = ({ system, statement }: Query, attributes: Readonly<Record<string, unknown>>): boolean => {
+    // The spans of Prisma have no statement.
+    if (system === 'prisma') return attributes.name === statement
     const text = String(attributes['db.query.text'] ?? attributes['db.statement'] ?? '')
     if (isSql(system)) return text !== '' && shapes(system)(text) === shapes(system)(statement)
     const operation = attributes['db.operation.name'] ?? attributes['db.operation'] ?? text.split(' ', 1)[0]

@@ -12,8 +12,8 @@ const OPERATION = new RegExp('^[\\w$]+(?:\\.[\\w$]+)*\\.(?:find(?:One|ById|Many|
 const ANY_OPERATION = /^[\w$]+(?:\.[\w$]+)+$/
 
 /** Words that make a statement of SQL a write, wherever they are. */
-const WRITES = new Set(('insert update delete merge upsert create alter drop truncate call do copy grant revoke ' +
-  'vacuum lock into exec execute refresh reindex rename share attach detach').split(' '))
+export const WRITES = new Set(('insert update delete merge upsert create alter drop truncate call do copy grant ' +
+  'revoke vacuum lock into exec execute refresh reindex rename share attach detach').split(' '))
 const DEFINITIONS = new Set(['create', 'alter', 'drop', 'truncate', 'rename'])
 /** Functions whose result differs with each call, or that change something. */
 const VOLATILE = new RegExp('\\b(?:nextval|setval|random|rand|now|(?:clock|statement)_timestamp|gen_random_uuid|' +
@@ -109,8 +109,10 @@ export function selectionOf (
 ): Selection {
   const list = Array.isArray(parameters) ? parameters as unknown[] : []
   if (system === 'redis') {
-    const hasSeveral = /^(?:JSON\.)?H?MGET$|^SMISMEMBER$/i.test(commandOf(statement)) && list.flat().length > 1
-    return { keys: JSON.stringify(list[0] ?? null), lists: hasSeveral ? JSON.stringify(list) : '' }
+    const command = commandOf(statement)
+    // Several keys, or several fields of one.
+    const items = /^(?:JSON\.)?MGET$/.test(command) ? list : /^(?:HMGET|SMISMEMBER)$/.test(command) ? list.slice(1) : []
+    return { keys: JSON.stringify(list[0] ?? null), lists: items.flat().length > 1 ? JSON.stringify(items) : '' }
   }
   if (isOperation(system, statement)) {
     const given = Object(list[0] ?? parameters) as Record<string, unknown>

@@ -26,14 +26,15 @@ const POSTGRESQL: Dialect = {
   string: `E${ESCAPED}|(?:[NXB]|U&)?${PLAIN}|` +
     String.raw`\$(?<tag>(?:[\p{L}_][\p{L}\w]*)?)\$[^]*?(?:\$\k<tag>\$|$)`,
   name: `(?:U&)?${QUOTED_NAME}`,
-  placeholder: String.raw`\$\d+|\\\?|\?[|&](?=\s*(?:['$:?]|array\b))|\?|${NAMED}`
+  // Sequelize replaces `$name`.
+  placeholder: String.raw`\$\w+|\\\?|\?[|&](?=\s*(?:['$:?]|array\b))|\?|${NAMED}`
 }
 const MYSQL: Dialect = {
   comment: String.raw`--(?=\s|$)[^\n]*|#[^\n]*`,
   string: String.raw`[NXB]?${ESCAPED}|${ESCAPED.replaceAll("'", '"')}`,
   name: BACKTICKS,
-  // `??` is a name.
-  placeholder: String.raw`\?\??|${NAMED}`
+  // `??` is a name; Sequelize replaces `$1` and `$name`.
+  placeholder: String.raw`\?\??|\$\w+|${NAMED}`
 }
 const OTHER: Dialect = {
   comment: String.raw`--[^\n]*`,
@@ -59,8 +60,11 @@ const EXPRESSIONS: Readonly<Record<string, RegExp | undefined>> =
 const ESCAPING_SYSTEM = /^(?:clickhouse|(?:gcp\.)?(?:bigquery|spanner)|snowflake|databricks|hive|neo4j)$/
 
 /** Words that may follow a text without a space. */
-const AFTER_TEXT = new RegExp('^(?:and|as|asc|at|between|by|collate|desc|else|end|escape|except|for|from|group|in|' +
-  'intersect|into|is|like|limit|not|or|order|returning|then|uescape|union|using|when|where|with|xor)$', 'i')
+const AFTER_TEXT = new RegExp('^(?:and|as|asc|at|between|by|check|collate|comment|cross|default|desc|div|else|end|' +
+  'escape|except|fetch|for|from|full|glob|group|having|ilike|in|inner|intersect|into|is|isnull|join|left|like|limit|' +
+  'lock|match|minus|mod|natural|not|notnull|null|nulls|offset|on|or|order|overlaps|primary|references|regexp|' +
+  'returning|right|rlike|separator|similar|sounds|then|uescape|union|unique|using|when|where|window|with|xor|' +
+  '(?:microsecond|second|minute|hour|day|week|month|quarter|year)s?)$', 'i')
 
 /** The tokens of a statement of SQL: systems differ in quotation, comments and placeholders. */
 export function tokensOf (statement: string, system: string): Token[] {

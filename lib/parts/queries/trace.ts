@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import { attempt } from '../../attempt.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { shortFile } from '../../errors/stack-frame.js'
@@ -62,6 +63,8 @@ function copy (value: unknown, depth: number, budget: { left: number }): unknown
       : `[binary, ${byteLength} bytes]`
   }
   if (depth >= MAX_DEPTH) return '[too deep]'
+  if (types.isRegExp(value)) return String(value)
+  if (types.isMap(value) || types.isSet(value)) return copy([...value], depth + 1, budget)
   const isList = Array.isArray(value)
   // Instances of classes, such as dates and identifiers, are serialized when the profile is made.
   if (!isList && !isPlain(value)) return value

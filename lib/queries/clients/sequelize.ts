@@ -1,10 +1,10 @@
 import { beginQuery, callAsync } from '../query.js'
 import { runner, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
-import { rowsOf, systemOf } from './orm.js'
+import { observeWaits, rowsOf, systemOf } from './orm.js'
 
-interface Options { bind?: unknown, replacements?: unknown, transaction?: unknown }
-interface Statement extends Options { query?: unknown, values?: unknown }
+interface Options { bind?: unknown, replacements?: unknown, transaction?: unknown, plain?: boolean, type?: string }
+interface Statement { query?: unknown, values?: unknown, bind?: unknown }
 interface Transaction { rollback: () => Promise<void> }
 type Send = (statement: string, options: Options) => Promise<[rows: unknown[]]>
 
@@ -25,12 +25,17 @@ function observeSequelize (sequelize: Record<string, unknown>): void {
   })
   wrapMethod(sequelize, 'query', (self, args, original) => {
     const [statement, options] = args as [string | Statement | undefined, Options | undefined]
-    const { query: text, values } = typeof statement === 'object' ? statement : { query: statement }
-    const parameters = values ?? options?.bind ?? options?.replacements
-    const connection = options?.transaction
+    const { query: text, values, bind }: Statement = typeof statement === 'object' ? statement : { query: statement }
+    const { transaction: connection, plain, type, ...others } = options ?? {}
+    const parameters = values ?? bind ?? others.bind ?? others.replacements
     const query = typeof text === 'string'
       ? beginQuery({ system, statement: text, parameters, layer: 'orm', connection, run })
       : null
-    return callAsync(query, () => original.apply(self, args) as unknown, rowsOf)
+    return callAsync(query, () => original.apply(self, args) as unknown, (result) => {
+      if (plain === true && result !== null) return 1
+      // It returns an empty list, whatever it has deleted.
+      return type === 'DELETE' ? undefined : rowsOf(result)
+    })
   })
+  observeWaits(Object(sequelize.connectionManager) as object, 'getConnection')
 }

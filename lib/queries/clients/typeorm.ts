@@ -1,7 +1,7 @@
-import { beginQuery, callAsync, endWait, runningQuery } from '../query.js'
+import { beginQuery, callAsync } from '../query.js'
 import { runner, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
-import { rowsOf, systemOf } from './orm.js'
+import { observeWaits, rowsOf, systemOf } from './orm.js'
 
 export const typeormKind: Kind = {
   name: 'DataSource of typeorm',
@@ -30,10 +30,7 @@ function observeTypeorm (dataSource: Record<string, unknown>): void {
       const query = beginQuery({ ...sent, layer: 'orm' })
       return callAsync(query, () => original.apply(self, args) as unknown, rowsOf)
     })
-    wrapMethod(runner, 'connect', (self, args, original) => {
-      const query = runningQuery()
-      return callAsync(null, () => original.apply(self, args) as unknown, () => { if (query !== null) endWait(query) })
-    })
+    observeWaits(runner, 'connect')
     return runner
   })
 }

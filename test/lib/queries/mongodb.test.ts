@@ -153,6 +153,28 @@ t.test('mongoose, by its channels', async (t) => {
     t.notMatch(JSON.stringify(collectors.queries), 'planted secret')
   }, t)
 
+  inBothModes('operations have the whole command of an observed client, and are recorded once', async (t, build) => {
+    const connection = await mongoose.createConnection(url, { monitorCommands: true }).asPromise()
+    t.teardown(() => connection.close())
+    observe(connection.getClient())
+    const User = connection.model('User', new mongoose.Schema({ _id: Number, name: String, password: String }))
+    const app = await build((app) => app.get('/', async () => {
+      await User.find({ name: /a/ }).limit(2)
+      await Promise.all([3, 1, 2].map(async (id) => await User.findOne({ _id: id, password: 'planted secret' })))
+      await User.updateMany({ name: /b/ }, { password: 'planted secret' })
+    }))
+    const { collectors } = await profileOf(app, await app.inject('/'))
+    t.match(collectors.queries, {
+      count: 5,
+      queries: [
+        { statement: 'users.find', parameters: { filter: { name: '/a/' }, limit: 2 }, rows: 2, source: /mongodb\.test\.ts/ },
+        ...[3, 1, 2].map((id) => ({ statement: 'users.findOne', parameters: { filter: { _id: id, password: '******' }, limit: 1 } })),
+        { statement: 'users.updateMany', parameters: { updates: [{ q: { name: '/b/' }, u: { $set: { password: '******' } } }] }, rows: 2 }
+      ]
+    })
+    t.notMatch(JSON.stringify(collectors.queries), 'planted secret')
+  }, t)
+
   inBothModes('a walk up parents and pages have no finding', async (t, build) => {
     const connection = await mongoose.createConnection(url).asPromise()
     const client = observe(new MongoClient(url))

@@ -17,6 +17,10 @@ t.test('the rows of a result of Knex, Sequelize and TypeORM', async (t) => {
     [[[{ id: 1 }], { rowCount: 1 }], 1],
     [[[{ id: 1 }], [{ id: 1 }]], 1],
     [[[], 6], 6],
+    [[{ id: 1 }, 1], 1],
+    [[undefined, 5], 5],
+    [[{ id: 1 }, null], 1],
+    [[[{ id: 1 }, { id: 2 }], 2], 2],
     ['text', undefined]
   ] as const) t.equal(rowsOf(result), rows, JSON.stringify(result))
 })

@@ -1,8 +1,12 @@
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { PROFILE_SCHEMA } from '../../../../docs/scripts/profile.js'
 import { roundedMilliseconds } from '../../../../lib/parts/queries/trace.js'
+import { QUERY_CHANNEL } from '../../../../lib/queries/channel.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
+import { beginQuery, callBack, type Query } from '../../../../lib/queries/query.js'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
 import { BROKEN, declareArticles, queriesOf, unknownColumn } from './database.js'
@@ -102,8 +106,52 @@ inBothModes('of more than 500 queries the rest is counted and grouped', async (t
   const app = await build((app) => {
     app.get('/', async () => {
       for (let id = 0; id < 510; id++) recordQuery({ system: 'sqlite', statement: `insert into t values (${id})` })({ rows: 1 })
+      recordQuery({ system: 'sqlite', statement: 'insert into u values (1)' })({ error: new Error('no such table') })
     })
   })
-  const { count, queries, groups } = queriesOf(await profileOf(app, await app.inject('/')))
-  t.same([count, queries.length, groups.map(({ shape, count }) => [shape, count])], [510, 500, [['insert into t values (?)', 510]]])
+  const { count, failed, queries, groups } = queriesOf(await profileOf(app, await app.inject('/')))
+  t.same([count, failed, queries.length], [511, 1, 500])
+  t.match(groups, [{ shape: 'insert into t values (?)', count: 510 }, { shape: 'insert into u values (?)', count: 1 }])
+  t.same(Object.keys(groups[1] ?? {}).sort(), Object.keys(groups[0] ?? {}).sort())
+})
+
+inBothModes('findings count the queries beyond the first 500, too', async (t, build) => {
+  const find = (id: number): void => { recordQuery({ system: 'sqlite', statement: 'select * from item where id = ?', parameters: [id] })({ rows: 1 }) }
+  const app = await build((app) => {
+    app.get('/loop', async () => {
+      recordQuery({ system: 'sqlite', statement: 'select * from item' })({ rows: 600 })
+      for (let id = 0; id < 600; id++) find(id)
+    })
+    app.get('/two-loops', async () => {
+      for (let id = 0; id < 300; id++) find(id)
+      for (let id = 0; id < 300; id++) find(id + 300)
+    })
+  })
+  const textsAt = async (path: string): Promise<string[]> =>
+    queriesOf(await profileOf(app, await app.inject(path))).findings.map(({ text }) => text)
+  t.match(await textsAt('/loop'), [/` 600 times from \S+, at least \S+(?: of \S+)? ms; the loop runs over the 600 rows of /])
+  t.match(await textsAt('/two-loops'), [/` 300 times from /, /` 200 times from /], 'where each loop is known')
+})
+
+inBothModes('a callback has the context of its request in each copy of the package', async (t, build) => {
+  const other = new AsyncLocalStorage<string>()
+  const enter: Query['enter'] = (callback, self, results) => other.run('other', Reflect.apply, callback, self, results)
+  const record = (query: unknown): void => { Object.assign(query as Query, { enter }) }
+  subscribe(QUERY_CHANNEL, record)
+  t.teardown(() => unsubscribe(QUERY_CHANNEL, record))
+  const connection = new AsyncResource('connection')
+  let context: string | undefined
+  const app = await build((app) => {
+    app.get('/', async () => await new Promise((resolve) => {
+      const query = beginQuery({ system: 'sqlite', statement: 'select 1' })
+      callBack(query, [() => {
+        context = other.getStore()
+        recordQuery({ system: 'sqlite', statement: 'select 2' })()
+        resolve('x')
+      }], ([callback]) => connection.runInAsyncScope(callback as () => void), () => 1)
+    }))
+  })
+  const { queries } = queriesOf(await profileOf(app, await app.inject('/')))
+  t.same(queries.map(({ statement }) => statement), ['select 1', 'select 2'])
+  t.equal(context, 'other')
 })

@@ -163,6 +163,13 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
     ...times(7, (i): Sent =>
       ({ from: 'staff.js:4 load', sql: 'select * from employee where manager_id = $1', parameters: [i], rows: [3, 2, 0, 0, 0, 0, 0][i] ?? 0 }))
   ],
+  'a graph of which each node is visited once': [[2, 3], [1, 4], [4, 5], [6], [1, 2], [3, 5]].map((next, i): Sent => ({
+    from: 'graph.js:9 walk',
+    sql: 'select * from edge where source = $1',
+    parameters: [i + 1],
+    rows: next.length,
+    row: next.map((target) => ({ id: 40 + target, source: i + 1, target, cost: 4 }))
+  })),
   'a descent whose rows are not known': times(6, (i): Sent =>
     ({ from: `tree.js:4 down${' < tree.js:6 async down'.repeat(i)} < page.js:9 page`, sql: 'select * from node where above = $1', parameters: [i], rows: 3 })),
   'the same of each schema and of each user': ['set local search_path to t1', "set role 'a'", 'reset role', 'use t2', 'pragma case_sensitive_like = on']
@@ -190,6 +197,8 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
   ]),
   'a pipeline of Redis': times(20, (i): Sent => ({ from: 'cart.js:3 load', sql: 'GET', parameters: [`item:${i}`], ...redis, together: i > 0 })),
   'chunks of MGET': times(6, (i): Sent => ({ from: 'cart.js:3 load', sql: 'MGET', parameters: [`item:${i}`, `item:${i + 10}`], ...redis, rows: 2 })),
+  'chunks of the fields of one hash': times(6, (i): Sent =>
+    ({ from: 'cart.js:3 load', sql: 'HMGET', parameters: ['items', `f${i}`, `f${i + 10}`], ...redis, rows: 2 })),
   'parts of a list of Redis': times(6, (i): Sent => ({ from: 'log.js:3 read', sql: 'LRANGE', parameters: ['log:1', i * 10, i * 10 + 9], ...redis, rows: 10 })),
   SCAN: times(6, (i): Sent => ({ from: 'keys.js:3 all', sql: 'SCAN', parameters: [String(i), 'MATCH', 'a:*'], ...redis, rows: 10 })),
   'pages of MongoDB':
@@ -411,6 +420,30 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
     times(2, (i): Sent => ({ from: `a.js:${i + 5} user`, sql: "select count(*), max(price)::numeric(10, 2) from item where lower(name) = 'a'" })),
     /was sent 2 times/
   ],
+  'the items of orders whose identifiers are like theirs': [
+    times(6, (i): Sent => ({
+      from: 'a.js:9 load',
+      sql: 'select * from item where order_id = $1',
+      parameters: [i + 1],
+      rows: 3,
+      row: times(3, (j) => ({ id: i * 3 + j + 1, order_id: i + 1, amount: j + 1 }))
+    })),
+    /^N\+1: .* 6 times/
+  ],
+  'a loop over rows of one owner, which has the number of a limit': [
+    times(6, (i): Sent => ({
+      from: 'a.js:9 load', sql: 'item.find', parameters: { filter: { _id: i }, limit: 1 }, ...mongodb, row: [{ _id: i, owner: 1 }], together: i > 0
+    })),
+    /^N\+1: .* 6 times/
+  ],
+  'a loop over one of two lists of the same length': [
+    [
+      { from: 'a.js:3 load', sql: 'select * from orders', rows: 6, row: times(6, (i) => ({ id: i })) },
+      { from: 'a.js:4 load', sql: 'select * from tag', rows: 6, row: times(6, (i) => ({ name: `t${i}` })) },
+      ...times(6, inLoop)
+    ],
+    /^N\+1: .* the loop runs over the 6 rows of src\/a\.js:3$/
+  ],
   'a loop whose first round found nothing': [
     times(6, (i): Sent => ({ ...inLoop(i), rows: i === 0 ? 0 : 1, row: { id: i } })), /^N\+1: .* 6 times/
   ],
@@ -475,6 +508,10 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
   'HGETALL of Redis in a loop': [
     times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'HGETALL', parameters: [`item:${i}`], ...redis })),
     /^N\+1: `HGETALL item:\?` 6 times/
+  ],
+  'fields of hashes of Redis in a loop': [
+    times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'HMGET', parameters: [`user:${i}`, 'name', 'mail'], ...redis, rows: 2 })),
+    /^N\+1: `HMGET user:\?` 6 times/
   ],
   'lists of Redis in a loop': [
     times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'LRANGE', parameters: [`log:${i}`, 0, 9], ...redis, rows: 9 })),
@@ -567,6 +604,9 @@ t.test('a finding has its kind and the positions of its queries', async t => {
   t.match(findings([{ ...list, ms: 30 }], 20), [{ kind: 'slow', queries: [0] }], 'by the option')
   t.same(findings([{ ...list, ms: 19 }], 20), [])
   t.equal(queryPlace({ source: null }), 'an unknown line')
+  const counted = (sent: readonly Sent[]): string | undefined => findingsOf(recordedFrom(sent), 140, 100, () => 3)[0]?.text
+  t.match(counted(times(5, inLoop)), /` 8 times from .*, at least 20 of 140 ms$/, 'with those that are only counted')
+  t.match(counted(times(5, () => inLoop(1))), / was sent at least 5 times /)
 })
 
 const country = "await db.query('select * from country')"

@@ -67,5 +67,6 @@ t.test('a command of MongoDB is a part of the operation on its collection that r
     query(1, 8, 'items.find', { ...mongodb, rows: 1, parameters: { filter: {}, limit: 1 } }), query(2, 8, 'users.find', mongodb)
   ]
   t.same([...driverQueries(queries)], [queries[1]])
+  t.same([...driverQueries(queries)], [queries[1]], 'each time that it is asked')
   t.match(queries[0], { rows: 1, parameters: { filter: {}, limit: 1 } })
 })

@@ -206,8 +206,8 @@ t.test('a shape that ends with the name of a value that always differs is compar
 t.test('the time of queries after the response is no part of that of the request', (t) => {
   const group = { shape: 'select 1', system: 'sqlite', count: 8, distinct: 8, duration: 35, sources: [], kind: null }
   const late = profile('000001', { duration: 4, collectors: { queries: { count: 8, failed: 0, duration: 35, queries: [], groups: [group], findings: [] } } })
-  t.match(profileMarkdown(late), /^8 queries, 35 ms\.$/m)
-  t.match(profileMarkdown({ ...late, duration: 40 }), /^8 queries, 35 ms of 40 ms\.$/m)
+  t.match(profileMarkdown(late), /^8 queries, at least 35 ms\.$/m)
+  t.match(profileMarkdown({ ...late, duration: 40 }), /^8 queries, at least 35 ms of 40 ms\.$/m)
   t.end()
 })
 

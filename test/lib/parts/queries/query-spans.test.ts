@@ -69,6 +69,23 @@ inBothModes('queries that also come as spans are shown once', async (t, build) =
   t.notOk(exporter.getFinishedSpans().some(({ attributes }) => attributes['db.query.text'] !== undefined), 'they are not exported twice')
 })
 
+inBothModes('the spans of Prisma in an operation are below it', async (t, build) => {
+  const { tracer } = tracerOf(t)
+  const app = await build((app) => {
+    app.get('/', async () => {
+      const span = tracer.startSpan('prisma:client:operation', { attributes: { name: 'User.count', method: 'count', model: 'User' } })
+      const end = recordQuery({ system: 'prisma', statement: 'User.count', parameters: {} })
+      context.with(trace.setSpan(context.active(), span), () => tracer.startSpan('prisma:client:serialize').end())
+      end()
+      span.end()
+    })
+  })
+  const timeline = shown(timelinePart, await profileOf(app, await app.inject('/')))
+  const operation = [...timeline.querySelectorAll('li')].find((row) => row.querySelector('.name > span')?.textContent === 'User.count')
+  t.same(texts(operation as Element, ':scope > ol .name > span'), ['prisma:client:serialize'])
+  t.notOk(texts(timeline, '.name > span').includes('prisma:client:operation'))
+})
+
 inBothModes('a query without a span of its own is exported', async (t, build) => {
   const { exporter } = tracerOf(t)
   const app = await build((app) => { app.get('/', async () => { recordQuery({ system: 'sqlite', statement: 'select 1' })() }) })

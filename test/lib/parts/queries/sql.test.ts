@@ -28,6 +28,8 @@ const shapes: ReadonlyArray<readonly [system: string, statement: string, shape: 
   ['postgresql', 'select interval \'1 day\' from t limit 5 offset 10', 'select interval ? from t limit ? offset ?'],
   ['mysql', 'select `a`, "text", \'it\\\'s\' from `t` # comment', 'select `a`, ?, ? from `t`'],
   ['mysql', 'select @total := 5, 0x1f, 1--1 from t where id = ?', 'select @total := ?, ?, ?-? from t where id = ?'],
+  ['mysql', 'insert into t (id, name, price$eur) values (default, $1, $price);', 'insert into t (id, name, price$eur) values (?)'],
+  ['postgresql', 'select $tag$ $x $tag$ from t where id = $id', 'select ? from t where id = ?'],
   ['sqlite', 'select [a b] from t where a = @id and b = $name and c = ?2', 'select [a b] from t where a = ? and b = ? and c = ?'],
   ['sqlite', "select '%' || ?||'%', col1 from t2", 'select ? || ?||?, col1 from t2'],
   ['microsoft.sql_server', 'select top (5) * from [order] where id = @id', 'select top (?) * from [order] where id = ?'],

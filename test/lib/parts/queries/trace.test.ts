@@ -10,6 +10,7 @@ t.test('a copy of parameters does not change with them', async t => {
   t.same(copy, [1, 'a', { list: [1], none: null }, Buffer.from('ab')])
   const date = new Date(0)
   t.equal((copyOfParameters([date]) as unknown[])[0], date, 'instances are kept')
+  t.same(copyOfParameters({ name: /a/i, tags: new Set([1]), by: new Map([['a', /b/]]) }), { name: '/a/i', tags: [1], by: [['a', '/b/']] })
   t.equal(copyOfParameters(undefined), undefined)
 })
 

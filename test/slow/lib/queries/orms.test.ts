@@ -123,16 +123,20 @@ const SEQUELIZE: ReadonlyArray<Program<Sequelize>> = [{
     }, { tableName: 'item', timestamps: false })
     note((await Item.findAll({ where: { id: 2 } })).map((item) => item.toJSON()), await Item.count())
     note(await Item.update({ name: 'zwei' }, { where: { id: 2 } }), await Item.update({ name: 'two' }, { where: { id: 2 } }))
-    note(await sequelize.query('select $1::int as x', { bind: [4] }))
+    note(await sequelize.query('select $1::int as x', { bind: [4] }), (await Item.findByPk(2))?.toJSON(), await Item.findByPk(77))
+    note((await Item.create({ id: 5, name: 'five' })).toJSON(), await Item.increment('id', { by: 1, where: { id: 5 } }))
+    note(await Item.destroy({ where: { id: 6 } }))
     await sequelize.transaction(async (transaction) => await Item.create({ id: 1 }, { transaction })).catch(note)
     await sequelize.query('select nothing').catch(note)
     await sequelize.query(undefined as never).catch(note)
     note(sequelize instanceof Sequelize, Object.keys(sequelize).sort(), sequelize.query.name)
   },
   queries: [
-    { system, statement: /^SELECT .* WHERE "Item"\."id" = 2;/, rows: 1 }, { statement: /^SELECT count/ },
-    { statement: /^UPDATE/, rows: 1 }, { statement: /^UPDATE/, rows: 1 }, { parameters: [4], rows: 1 },
-    { statement: 'START TRANSACTION;' }, { statement: /^INSERT/, error: { message: /Validation error/ } }, { statement: 'ROLLBACK;' },
+    { system, statement: /^SELECT .* WHERE "Item"\."id" = 2;/, rows: 1, wait: Number }, { statement: /^SELECT count/, rows: 1 },
+    { statement: /^UPDATE/, parameters: ['zwei', 2], rows: 1 }, { statement: /^UPDATE/, rows: 1 }, { parameters: [4], rows: 1 },
+    { statement: /^SELECT/, rows: 1 }, { statement: /^SELECT/, rows: 0 },
+    { statement: /^INSERT/, parameters: [5, 'five'], rows: 1 }, { statement: /^UPDATE/, rows: 1 }, { statement: /^DELETE/, rows: 1 },
+    { statement: 'START TRANSACTION;', wait: undefined }, { statement: /^INSERT/, error: { message: /Validation error/ } }, { statement: 'ROLLBACK;' },
     { statement: 'select nothing', error: Error }
   ]
 }]
@@ -142,6 +146,14 @@ t.test('Sequelize', async (t) => {
   if (connection === null) return
   const open = (): Sequelize => new Sequelize(connection, { logging: false })
   await compare(t, open, (sequelize) => sequelize.close(), SEQUELIZE)
+
+  inBothModes('its errors are those of the database', async (t, build) => {
+    const sequelize = observe(open())
+    t.teardown(() => sequelize.close())
+    const app = await build((app) => app.get('/', async () => { await sequelize.query('insert into item (id) values (1)').catch(() => {}) }))
+    const { collectors } = await profileOf(app, await app.inject('/'))
+    t.match(collectors.queries, { queries: [{ error: { message: /^duplicate key/, code: '23505', table: 'item', constraint: 'item_pkey' } }] })
+  }, t)
 })
 
 inBothModes('the caller of a query of an ORM', async (t, build) => {
@@ -189,13 +201,14 @@ t.test('drivers with channels: a query of an ORM is recorded once', async (t) =>
       await Promise.all([1, 2, 3].map(async (n) => await instance.raw('select ? as n', [n])))
       await source.query('select ? as n', [4])
       await sequelize.query('select 5 as n')
+      await sequelize.query('select $1 as n', { bind: [6] })
     }))
     const { collectors } = await profileOf(app, await app.inject('/'))
     t.match(collectors.queries, {
-      count: 5,
+      count: 6,
       queries: [
         { system: 'mysql', parameters: [1], source: SOURCE, rows: 1 }, { parameters: [2] }, { parameters: [3] }, { parameters: [4], source: SOURCE },
-        { statement: 'select 5 as n', source: SOURCE }
+        { statement: 'select 5 as n', source: SOURCE }, { statement: 'select $1 as n', parameters: [6], source: SOURCE }
       ]
     })
   }, t)

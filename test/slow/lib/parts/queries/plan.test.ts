@@ -39,9 +39,9 @@ if (postgres !== null) {
     const sequential = /^The plan reads all rows of `item` \(sequential scan\)/
     t.match(await plan(2), { plan: /^Seq Scan on item .*\n {2}Filter: \(owner = '7'::text\)/, sentence: sequential })
     t.match(await plan(3), { plan: /Index Cond/, sentence: 'The plan has no sequential scan.' })
-    t.same(await plan(4), { plan: null, sentence: 'There is no plan: it has the word `nextval`, which may write.' })
+    t.same(await plan(4), { plan: null, sentence: 'There is no plan: it has the word `nextval`, which may write or lock.' })
     t.same(await plan(5), { plan: null, sentence: 'There is no plan: the database refused: relation "missing" does not exist.' })
-    t.same(await plan(6), { plan: null, sentence: 'There is no plan: it has the word `delete`, which may write.' })
+    t.same(await plan(6), { plan: null, sentence: 'There is no plan: it has the word `delete`, which may write or lock.' })
     t.equal(await postgres.psql("select count(*) from pg_stat_activity where state like 'idle in transaction%'"), '0')
     t.same((await pool.query('select 1 as one')).rows, [{ one: 1 }])
   })
