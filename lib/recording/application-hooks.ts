@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
-import { interceptHooks, isOwnHook, isPromise, ownHook } from '../lifecycle/hooks.js'
+import { interceptHooks, isOwnHook, isPromise, originals, ownHook } from '../lifecycle/hooks.js'
 import type { LastHook } from '../lifecycle/last-hook.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -105,8 +105,10 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
   }
   Object.defineProperty(call, 'name', { value: hook.name })
   Object.defineProperty(call, 'length', { value: hook.length })
+  if (isListed) return call
+  originals.set(call, hook)
   // Fastify adds a HEAD route with the hooks of a GET route.
-  return isListed ? call : ownHook(call)
+  return ownHook(call)
 }
 
 /** A hook as its events name it. Its place is found when a profile is built: the files of a stack are read for that. */
