@@ -24,9 +24,9 @@ export function printFailure (error: unknown, app?: FastifyInstance): void {
   process.exitCode = 1
 }
 
-/** The routes of applications, as far as they have been declared. */
-export function routeTablesOf (...apps: ReadonlyArray<FastifyInstance | undefined>): RouteTable[] {
-  return apps.flatMap((app) => app?.hasDecorator('hindsight') === true ? app.hindsight.routeTable ?? [] : [])
+/** The routes of an application, as far as they have been declared. */
+function routeTablesOf (app: FastifyInstance | undefined): RouteTable[] {
+  return app?.hasDecorator('hindsight') === true ? [app.hindsight.routeTable ?? []].flat() : []
 }
 
 /** Answers all requests with the diagnostic page of a failed start until the process ends. The page reloads itself. */

@@ -6,7 +6,6 @@ import { createTwoFilesPatch } from 'diff'
 import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
 import { safeJson } from '../../lib/view/json.js'
 import { visibleLine } from '../../lib/view/visible.js'
-import { routeTablesOf } from '../../app/failed-start.js'
 import type { Command, CommandContext } from '../command.js'
 import { firstDeclaration, placeOfFailedStart } from '../../lib/errors/failed-start.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
@@ -103,7 +102,7 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
     await order.app.ready()
     return order
   } catch (error) {
-    const tables = routeTablesOf(...made.map(({ app }) => app))
+    const tables = made.flatMap(({ app }) => app.hasDecorator('hindsight') ? app.hindsight.routeTable : [])
     const first = firstDeclaration(error, tables)
     const places = [placeOfFailedStart(error, tables), first === undefined ? '' : `first declared at ${first}`]
     const shown = places.filter((place) => place !== '').join(', ')
