@@ -9,6 +9,7 @@ import { recordingOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
 import type { Profile } from '../../store/profile.js'
+import { milliseconds } from '../../view/components.js'
 import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
 import { lineOf, timelineOf } from '../read.js'
@@ -175,7 +176,7 @@ export function waitingSentences ({ in: code, for: pending }: Waiting, until: nu
   const sentence = (what: string, { source, start }: CurrentCode): string => [
     what,
     ...source === null ? [] : [shortFile(source)],
-    ...start === null ? [] : [`since ${(Math.max(0, until - start) / 1000).toFixed(1)} s`]
+    ...start === null ? [] : [`since ${milliseconds(Math.max(0, until - start))}`]
   ].join(', ') + '.'
   return [
     ...code === null ? [] : [sentence(`In ${code.name}`, code)],
