@@ -4,18 +4,18 @@ import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import { FAILED_START } from '../lib/error-page/render-html.js'
 import { declaredPlace } from '../lib/errors/declared-place.js'
-import { placeOfFailedStart, sourceOfFailedStart } from '../lib/errors/failed-start.js'
+import { firstDeclaration, placeOfFailedStart, sourceOfFailedStart } from '../lib/errors/failed-start.js'
 import { messageOf, read } from '../lib/errors/thrown-value.js'
 import { recordingOf, requestContext } from '../lib/lifecycle/request-state.js'
 import { LINES, type PublishedLine } from '../lib/logs/log-capture.js'
-import type { DeclaredRoute } from '../lib/routing/route-table.js'
+import type { RouteTable } from '../lib/routing/route-table.js'
 
 /** The diagnostics channel of new applications. */
 const MADE = 'fastify.initialization'
 
 /** Prints why the service could not start: the place, its source, and the error. */
 export function printFailure (error: unknown, app?: FastifyInstance): void {
-  const source = sourceOfFailedStart(error, routesOf(app))
+  const source = sourceOfFailedStart(error, routeTablesOf(app))
   // Without them, the calls are those of Hindsight, Node.js and Fastify.
   const hasCalls = source !== '' || (error instanceof Error && declaredPlace(error) !== null)
   const text = hasCalls ? inspect(error) : messageOf(error).replace(/\s*\n\s*/g, ' ')
@@ -25,17 +25,20 @@ export function printFailure (error: unknown, app?: FastifyInstance): void {
 }
 
 /** The routes of an application, as far as they have been declared. */
-function routesOf (app: FastifyInstance | undefined): readonly DeclaredRoute[] {
-  return app?.hasDecorator('hindsight') === true ? app.hindsight.routeTable?.routes ?? [] : []
+function routeTablesOf (app: FastifyInstance | undefined): RouteTable[] {
+  return app?.hasDecorator('hindsight') === true ? [app.hindsight.routeTable ?? []].flat() : []
 }
 
 /** Answers all requests with the diagnostic page of a failed start until the process ends. The page reloads itself. */
 export async function serveFailure (error: unknown, at: FastifyListenOptions, failed?: FastifyInstance): Promise<void> {
   const { default: Fastify } = await import('fastify')
   const { hindsight } = await import('./hindsight.js')
-  const place = placeOfFailedStart(error, routesOf(failed))
+  const tables = routeTablesOf(failed)
+  const place = placeOfFailedStart(error, tables)
+  const first = firstDeclaration(error, tables)
   // The page shows the source of the first call of the application.
   if (error instanceof Error && !error.stack?.includes(place)) error.stack += `\n    at ${resolve(place)}:1`
+  if (first !== undefined) Object.assign(error as Error, { 'first declaration': first })
   const app = Fastify()
   await app.register(hindsight, { profiler: false })
   app.setNotFoundHandler(async (request, reply) => {
@@ -60,7 +63,7 @@ export function watchStart (): void {
     // Errors of requests have their pages.
     if (requestContext.getStore() !== undefined) return
     try {
-      process.stderr.write(sourceOfFailedStart(error, routesOf(app)))
+      process.stderr.write(sourceOfFailedStart(error, routeTablesOf(app)))
     } catch {
       // An error thrown here would replace the other one.
     }

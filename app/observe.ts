@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { clearTimeout, setTimeout } from 'node:timers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { begin } from './begin.js'
 import type { Observer } from './observer.js'
@@ -125,8 +125,11 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response, ...others })
   // The first request waits for modules that take longer than half of the time that a plugin has.
   const { pluginTimeout = 0 } = app.initialConfig
-  const timeLimit = pluginTimeout === 0 ? [] : [sleep(pluginTimeout / 2, undefined, { ref: false })]
-  const loadedInTime = Promise.race([prepared.then(() => loaded), ...timeLimit])
+  let timer: NodeJS.Timeout | undefined
+  const timeLimit = new Promise<void>((resolve) => {
+    if (pluginTimeout !== 0) timer = setTimeout(resolve, pluginTimeout / 2).unref()
+  })
+  const loadedInTime = Promise.race([prepared.then(() => loaded), timeLimit]).finally(() => clearTimeout(timer))
   // A missing package of OpenTelemetry stops the start.
   const ready = resolved.settings?.openTelemetry === true ? loading : loadedInTime
   // The preload awaits it later.

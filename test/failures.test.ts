@@ -511,7 +511,8 @@ inBothModes('the hook that an overview names is the one that has raised the erro
   })
   const sentence = async (path: string) => outcomeSentence(await profileOf(app, await app.inject(path)))
   t.match(await sentence('/handler'), /^Error: first \(.*:\d+\)\. The handler of GET \/handler \(.*:\d+\) failed with Error\.$/)
-  t.match(await sentence('/hook'), /^Error: refused \(.*\)\. The preHandler hook "authenticate" raised Error; the handler of GET \/hook \(.*\) did not run\.$/)
+  const raised = /^Error: refused \(.*\)\. The preHandler hook "authenticate" \(.*:\d+\) raised Error; the handler of GET \/hook \(.*\) did not run\.$/
+  t.match(await sentence('/hook'), raised)
 })
 
 inBothModes('a failure without a frame of the application is shown with the handler of its route', async (t, build) => {
@@ -541,7 +542,7 @@ inBothModes('the failure of a not-found handler is not called a missing route', 
   for (const [url, summary] of [
     ['/handler/unknown', `No route matches GET /handler/unknown; 1 route is declared; ${why}.`],
     ['/handler/gone', `GET /handler/gone matched, and reply.callNotFound() was called; ${why}.`],
-    ['/hook/unknown', 'The onRequest hook "limit" raised Error.']
+    ['/hook/unknown', 'The onRequest hook "limit" (test/failures.test.ts:']
   ] as const) {
     const { body } = await app.inject({ url, headers: { accept: 'text/html' } })
     const text = JSDOM.fragment(body).textContent ?? ''
@@ -591,6 +592,56 @@ inBothModes('a second response is explained before the error of its payload', as
   t.match(exceptions, [{ code: 'FST_ERR_REP_ALREADY_SENT' }])
   t.match(exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), "an: 'object'")
   t.match(collectors.otherErrors, [[{ code: 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' }]])
+})
+
+inBothModes('a payload that cannot be sent or serialized is shown with the hook that has returned it', async (t, build, mode) => {
+  const wrap = async (_request: unknown, _reply: unknown, payload: unknown) => ({ data: payload }) as never
+  const once = async (_request: unknown, reply: FastifyReply, payload: unknown) => reply.statusCode < 400 ? 42 : payload
+  const response = { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } } }
+  const app = await build((app) => {
+    app.register(async function envelope (scope) {
+      scope.addHook('onSend', wrap) // always
+      scope.addHook('onSend', async () => {})
+      scope.get('/always', async () => ({ id: 1 }))
+    })
+    app.register(async (scope) => {
+      scope.addHook('onSend', once) // errors
+      scope.get('/errors', async () => ({ id: 1 }))
+    })
+    app.register(async (scope) => {
+      scope.addHook('preSerialization', wrap) // schema
+      scope.get('/schema', { schema: { response } }, async () => ({ id: 1 }))
+    })
+    app.register(async (scope) => {
+      scope.addHook('preSerialization', (_request, _reply, _payload, done) => { done(null, { id: 1n }) }) // bigint
+      scope.get('/bigint', async () => ({ id: 1 }))
+    })
+    app.get('/route', { onSend: wrap }, async () => ({ id: 1 })) // route
+    app.get('/text', (_request, reply) => { reply.type('text/plain').send({ id: 1 }) }) // text
+    app.get('/handler', async () => ({ id: 1n })) // handler
+  })
+  const unsent = 'cannot be sent: only strings, Buffers and streams can'
+  for (const [name, hook, why] of [
+    ['always', 'the onSend hook "wrap" of envelope', unsent],
+    ['errors', 'the onSend hook "once"', unsent],
+    ['schema', 'the preSerialization hook "wrap"', 'does not fit its schema'],
+    ['bigint', 'the preSerialization hook', 'cannot be serialized (JSON has no BigInt)'],
+    ['route', 'the onSend hook "wrap"', unsent],
+    ['text', '', 'cannot be sent with the content type text/plain: only strings, Buffers and streams can'],
+    ['handler', '', 'cannot be serialized (JSON has no BigInt)']
+  ] as const) {
+    const answer = await app.inject({ url: `/${name}`, headers: { accept: 'text/html' } })
+    const profile = await newest(app)
+    const place = `test/failures.test.ts:${lineOf(name)}`
+    const from = hook === '' ? '' : `, from ${hook} (${place}),`
+    const { summary, handler } = profile.collectors.exceptions as { summary: string, handler?: { line: number } }
+    t.equal(summary.replace(/\(test\/failures.test.ts:\d+\)/, '()'), `The response of GET /${name} ()${from} ${why}.`, name)
+    // The stack of a callback, or of `send`, has the place.
+    t.equal((firstOwnFrame(profile.exceptions) ?? handler)?.line, lineOf(name), name)
+    t.match(profileMarkdown(profile), handler === undefined ? place : `${hook === '' ? 'Route' : 'Hook'}: \`${place}\``, name)
+    // Here Fastify's answer to the error is refused, too.
+    if (mode === 'full' || !['always', 'route'].includes(name)) t.match(JSDOM.fragment(answer.body).textContent, summary, name)
+  }
 })
 
 inBothModes('reply.callNotFound() before or after another response is explained', async (t, build, mode) => {

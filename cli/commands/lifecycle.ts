@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
 import { safeJson } from '../../lib/view/json.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import type { Command, CommandContext } from '../command.js'
-import { placeOfFailedStart } from '../../lib/errors/failed-start.js'
+import { firstDeclaration, placeOfFailedStart } from '../../lib/errors/failed-start.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
 import { messageOf } from '../../lib/errors/thrown-value.js'
 import { interceptHooks, isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
@@ -102,9 +102,11 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
     await order.app.ready()
     return order
   } catch (error) {
-    const routes = made.flatMap(({ app }) => app.hasDecorator('hindsight') ? app.hindsight.routeTable.routes : [])
-    const place = placeOfFailedStart(error, routes)
-    throw new Error(`${file} cannot be loaded: ${messageOf(error)}${place && ` (${place})`}`)
+    const tables = made.flatMap(({ app }) => app.hasDecorator('hindsight') ? app.hindsight.routeTable : [])
+    const first = firstDeclaration(error, tables)
+    const places = [placeOfFailedStart(error, tables), first === undefined ? '' : `first declared at ${first}`]
+    const shown = places.filter((place) => place !== '').join(', ')
+    throw new Error(`${file} cannot be loaded: ${messageOf(error)}${shown && ` (${shown})`}`)
   } finally {
     unsubscribe(CHANNEL, record)
   }

@@ -197,14 +197,15 @@ export function headline (report: ErrorReport): string {
 
 interface MainSource { frame: StackFrame, title: string }
 
-/** The source that is shown first: a frame of the application, otherwise the handler of the route. */
+/** The source that is shown first: a frame of the application, otherwise the handler of the route or a hook. */
 export function mainSource (
   failure: Pick<ErrorReport, 'status' | 'exceptions'>, handler: StackFrame | undefined
 ): MainSource | null {
   const { exceptions } = failure
   const frame = mainCause(failure)?.frame ?? firstOwnFrame(exceptions)
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
-  return handler === undefined ? null : { frame: handler, title: 'Route' }
+  if (handler === undefined) return null
+  return { frame: handler, title: /^\w+ hook "/.test(handler.function) ? 'Hook' : 'Route' }
 }
 
 interface ChainLine { before: string, frame: StackFrame | undefined, index: number }

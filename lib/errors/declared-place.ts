@@ -59,18 +59,30 @@ export function handlerFrame (request: FastifyRequest, declaration = false): Sta
   ]
   if (declaration) places.reverse()
   for (const place of places) {
-    const frame = frameAt(place() ?? '', name)
-    if (!frame.own) continue
-    const excerpt = excerptAt(frame.file, frame.line, 2, 8)
-    return excerpt === undefined ? frame : { ...frame, excerpt }
+    const frame = sourceFrame(place() ?? '', name)
+    if (frame !== null) return frame
   }
   return null
 }
 
-/** The frame of the application nearest to the error of a response, otherwise that of the route's handler, or null. */
+/** The hook of the application whose payload was refused; null where no payload of a hook was. */
+export function payloadFrame (request: FastifyRequest): StackFrame | null {
+  const { hook } = recordingOf(request).failure?.refused ?? {}
+  return hook === undefined ? null : sourceFrame(hook.source ?? '', `${hook.stage} hook "${hook.listener}"`)
+}
+
+/** A place, `file:line`, as a frame with its source; null where it is not the application's. */
+function sourceFrame (place: string, name: string): StackFrame | null {
+  const frame = frameAt(place, name)
+  if (!frame.own) return null
+  const excerpt = excerptAt(frame.file, frame.line, 2, 8)
+  return excerpt === undefined ? frame : { ...frame, excerpt }
+}
+
+/** The frame of the application nearest to the error of a response, otherwise that of its code, or null. */
 export function ownFrame (request: FastifyRequest): StackFrame | null {
   const { exceptions = [] } = recordingOf(request)
-  return firstOwnFrame(exceptions.toReversed()) ?? handlerFrame(request)
+  return firstOwnFrame(exceptions.toReversed()) ?? payloadFrame(request) ?? handlerFrame(request)
 }
 
 const kFunction = Symbol.for('hindsight.function')

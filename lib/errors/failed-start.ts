@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Runtime } from 'node:inspector'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { attempt } from '../attempt.js'
-import type { DeclaredRoute } from '../routing/route-table.js'
+import type { RouteTable } from '../routing/route-table.js'
 import { withStackLimit } from '../stack-limit.js'
 import { visible } from '../view/visible.js'
 import { declaredPlace, functionPlace } from './declared-place.js'
@@ -15,22 +15,32 @@ import { messageOf, read, textOfStack } from './thrown-value.js'
  * Where the start of an application has failed, `file:line` or a file: in the stack of the error, otherwise the plugin,
  * the route or the importing file that it is about; empty where that is not certain.
  */
-export function placeOfFailedStart (error: unknown, routes: readonly DeclaredRoute[] = []): string {
+export function placeOfFailedStart (error: unknown, tables: readonly RouteTable[] = []): string {
   const frame = firstOwnFrame(flattenError(error))
   const importing = importPlace(error)
   // The call may be one of a loader.
   if (frame !== undefined && (importing === undefined || frameAt(importing).file === frame.file)) return placeOf(frame)
-  const place = importing ?? pluginPlace(error) ?? routePlace(messageOf(error), routes) ?? ''
+  const place = importing ?? pluginPlace(error) ?? routePlace(messageOf(error), tables) ?? ''
   return place === '' ? '' : placeOf(frameAt(place))
 }
 
 /** The place of a failed start and its source, as lines; empty where it is unknown. */
-export function sourceOfFailedStart (error: unknown, routes: readonly DeclaredRoute[]): string {
-  const place = placeOfFailedStart(error, routes)
+export function sourceOfFailedStart (error: unknown, tables: readonly RouteTable[] = []): string {
+  const place = placeOfFailedStart(error, tables)
   if (place === '') return ''
   const { file, line } = frameAt(place)
   const excerpt = excerptAt(resolve(file), line, 2)
-  return `${place}\n${excerpt === undefined ? '' : `${visible(numbered(excerpt, line))}\n\n`}`
+  const first = firstDeclaration(error, tables)
+  const declared = first === undefined ? '' : `The first declaration is at ${first}\n\n`
+  return `${place}\n${excerpt === undefined ? '' : `${visible(numbered(excerpt, line))}\n\n`}${declared}`
+}
+
+/** Where a route was declared that Fastify refuses to declare once more. */
+export function firstDeclaration (error: unknown, tables: readonly RouteTable[]): string | undefined {
+  const [, pattern] = /^Method '.*' already declared for route '(.*)'$/.exec(messageOf(error)) ?? []
+  const [first] = pattern === undefined ? [] : tables.flatMap((table) => table.firstWith(pattern) ?? [])
+  const place = first?.declaredAt == null ? null : declaredPlace(first.declaredAt)
+  return place === null ? undefined : placeOf(frameAt(place.source))
 }
 
 /**
@@ -103,8 +113,8 @@ function functionsNamed (name: string): Array<() => unknown> {
 }
 
 // Schemas are compiled when all routes have been declared: no call of the stack is the application's.
-function routePlace (message: string, routes: readonly DeclaredRoute[]): string | undefined {
-  const { declaredAt } = routes.find(({ methods, pattern }) =>
+function routePlace (message: string, tables: readonly RouteTable[]): string | undefined {
+  const { declaredAt } = tables.flatMap(({ routes }) => routes).find(({ methods, pattern }) =>
     methods.some((method) => message.includes(` schema for ${method}: ${pattern}, `))) ?? {}
   return declaredAt == null ? undefined : declaredPlace(declaredAt)?.source
 }

@@ -55,12 +55,13 @@ export function maskOf (request: FastifyRequest, location?: unknown): Mask {
 export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   const recording = recordingOf(request)
   if (recording.exceptions !== undefined) return recording.exceptions
-  const { declined, failure, raisedBy, refusedResponse, routeError } = recording
+  const { declined, failure, raisedBy, routeError } = recording
   recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
   const rejected = failure === null ? null : rejectedInput(request, maskOf(request))
   const last = recording.exceptions.at(-1)
   if (rejected !== null && last !== undefined) last.rejected = rejected
-  if (refusedResponse !== undefined && last !== undefined) last.explanation = maskOf(request).text(refusedResponse)
+  const { explanation } = failure?.refused ?? {}
+  if (explanation !== undefined && last !== undefined) last.explanation = maskOf(request).text(explanation)
   // In `observe` mode nothing was raised for a request without a route: the error has its message only.
   if (failure === null && declined === undefined) {
     recording.exceptions = recording.exceptions.slice(-1)

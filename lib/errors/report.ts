@@ -9,7 +9,7 @@ import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '
 import type { Mask } from '../mask/mask.js'
 import { counted } from '../view/visible.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
-import { handlerFrame, senderIn } from './declared-place.js'
+import { handlerFrame, payloadFrame, senderIn } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rootCause } from './root-cause.js'
@@ -20,8 +20,6 @@ declare module '../recording/recording.js' {
   interface Recording {
     /** The profile of a failed request, where one is kept. */
     profile?: { token: string, url: string }
-    /** What a response schema requires, and what the handler has returned. */
-    refusedResponse?: string
   }
 }
 
@@ -32,7 +30,10 @@ const MAX_LOGS = 200
 export interface FailureSummary {
   /** What happened, in one sentence. */
   summary: string
-  /** In debug mode: the handler of the route with its source; where it did not run, the declaration of the route. */
+  /**
+   * In debug mode: the handler of the route with its source; where it did not run, the declaration of the route; or the
+   * hook whose payload was refused.
+   */
   handler?: StackFrame
 }
 
@@ -59,13 +60,15 @@ export interface ErrorReport extends Partial<FailureSummary> {
   sentences?: readonly string[]
   /** What a schema or the JSON parser rejected. */
   input?: RejectedInput
-  /** The listener that raised (`kernel.request`, `router`), where one did. */
-  raisedBy?: { stage: string, listener: string }
+  /** The listener that raised (`kernel.request`, `router`), where one did; of a hook its `file:line`. */
+  raisedBy?: Raiser
   /** The method of a class that a framework calls as the handler, and where it is defined, `file:line`. */
   controller?: { name: string, source: string | null }
   /** The stored profile. */
   profile?: { token: string, url: string }
 }
+
+interface Raiser { stage: string, listener: string, source?: string | undefined }
 
 /** What is recorded of a request, masked: the name of its route, and what it was sent with. */
 interface RecordedRequest {
@@ -106,7 +109,9 @@ export function reportOf (
     sentences: ofParts.sentences,
     ...failureSummary(request, exceptions),
     ...(input !== undefined && { input }),
-    ...(raisedBy !== null && { raisedBy }),
+    ...(raisedBy !== null && {
+      raisedBy: { stage: raisedBy.stage, listener: raisedBy.listener, source: raisedBy.source }
+    }),
     ...(controller !== null && { controller }),
     ...(profile !== undefined && { profile })
   }
@@ -119,9 +124,10 @@ export function failureSummary (request: FastifyRequest, exceptions: readonly Fl
   // The schema is part of the declaration, and what refused the request may be.
   const isDeclaration = input !== null || recordingOf(request).timing.handlerStart === 0
   const handler = servicesOf(request).debug ? handlerFrame(request, isDeclaration) : null
+  const shown = payloadFrame(request) ?? handler
   return {
     summary: mask.text(failureSentence(request, exceptions, handler, input)),
-    ...(handler !== null && { handler: maskFrame(handler, mask) })
+    ...(shown !== null && { handler: maskFrame(shown, mask) })
   }
 }
 
@@ -154,19 +160,19 @@ function failureSentence (
     const why = field === undefined ? '' : ` (${field.field}: ${field.expected})`
     return `The schema of ${route}${place} rejected the ${input.part}${why}; the handler did not run.`
   }
-  const { controller, failure: failed, isPartial, raisedBy, refusedResponse, timing: { handlerStart } } =
-    recordingOf(request)
+  const { controller, failure: failed, isPartial, raisedBy, timing: { handlerStart } } = recordingOf(request)
   const mayHaveRun = handlerStart !== 0 || isPartial
   const notRun = mayHaveRun || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
   if (raisedBy?.stage === 'start') return `The application could not start: ${failure}.`
+  if (failed?.refused !== undefined) {
+    const { hook, why } = failed.refused
+    return `The response of ${route}${place}${hook === undefined ? '' : `, from the ${hookText(hook)},`} ${why}.`
+  }
   if (failed?.after === 'failure') return `The answer to an earlier failure of ${route} failed with ${failure}.`
   if (raisedBy !== null && raisedBy.stage !== 'handler') {
-    return `The ${hookOrListener(request, raisedBy)} raised ${failure}${notRun}.`
-  }
-  if (failed?.after === 'handler' && refusedResponse !== undefined) {
-    return `The response of ${route}${place} does not fit its schema.`
+    return `The ${hookText(raisedBy)} raised ${failure}${notRun}.`
   }
   if (failed?.after === 'handler') {
     const before = `After the handler of ${route}${place} had returned or sent its response`
@@ -183,13 +189,15 @@ function failureSentence (
     : `${route} failed with ${failure}${notRun}.`
 }
 
-/** A listener by its name and stage; a hook by its stage and name, or where it was added. */
-function hookOrListener (request: FastifyRequest, { stage, listener }: NonNullable<ErrorReport['raisedBy']>): string {
+/** A listener by its name and stage; a hook by its stage, name, plugin and place. */
+function hookText (
+  { stage, listener, plugin = listener, source }: Raiser & { plugin?: string | undefined }
+): string {
   if (stage.startsWith('kernel.')) return `listener ${listener} of ${stage}`
-  if (listener !== 'anonymous') return `${stage} hook "${listener}"`
-  const { source } = recordingOf(request).events?.events().find((event) =>
-    event.stage === stage && event.outcome === 'raised') ?? {}
-  return source === undefined ? `${stage} hook` : `${stage} hook (${placeOf(frameAt(source))})`
+  // A function that is declared in the options of a route has the name of its property.
+  const isNamed = listener !== 'anonymous' && listener !== stage
+  const name = isNamed ? ` "${listener}"${plugin === listener ? '' : ` of ${plugin}`}` : ''
+  return `${stage} hook${name}${source === undefined ? '' : ` (${placeOf(frameAt(source))})`}`
 }
 
 /** Whether the application has called `reply.send()`, by the calls that led to it. */

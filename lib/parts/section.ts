@@ -19,7 +19,7 @@ const VOLATILE: ReadonlyArray<readonly [expression: RegExp, replacement: string]
   [/\breq-[0-9a-z]{1,12}\b/g, '(request)'],
   [/\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?/g, '(time)'],
   [/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT\b/g, '(time)'],
-  [/\b\d{1,12}(?:\.\d{1,12})? ?(?:ms|µs)\b/g, '(duration)']
+  [/\b(?:\d{1,3} min \d\d? s|\d{1,12}(?:,\d{3}){0,3}(?:\.\d{1,12})? ?(?:ms|µs)|\d{2,3}(?:\.\d)? s)\b/g, '(duration)']
 ]
 
 const HEADERS = new Set([

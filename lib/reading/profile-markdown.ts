@@ -7,6 +7,7 @@ import { byOrder, hintsOf, isObject, resultsOf, sentencesOf } from '../parts/rea
 import { parts as ownParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import type { Profile } from '../store/profile.js'
+import { milliseconds } from '../view/components.js'
 import { visibleJson } from '../view/json.js'
 import { code, cut, escapeMarkdown, fence } from '../view/visible.js'
 import { NO_DIFFERENCE, type LastSuccess } from './compare/last-success.js'
@@ -136,7 +137,7 @@ function headline (profile: Profile): string {
 
 function facts ({ token, time, duration, ip, parent, followOf, route }: Profile): string {
   return [
-    `Profile ${code(token)}`, String(time), `${Math.round(Number(duration) * 100) / 100} ms`, `from ${name(ip)}`,
+    `Profile ${code(token)}`, String(time), milliseconds(duration), `from ${name(ip)}`,
     routeFact(route),
     ...(parent === undefined ? [] : [`${followOf ? 'redirected from' : 'parent request'} ${name(parent)}`])
   ].join(' · ')

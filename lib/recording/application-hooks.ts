@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
-import { interceptHooks, isOwnHook, isPromise, ownHook } from '../lifecycle/hooks.js'
+import { interceptHooks, isOwnHook, isPromise, originals, ownHook } from '../lifecycle/hooks.js'
 import type { LastHook } from '../lifecycle/last-hook.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -11,6 +11,8 @@ declare module './recording.js' {
   interface Recording {
     /** Whether an `onSend` hook of the application failed. */
     sendFailed?: boolean
+    /** The hook of the application that has replaced the payload; undefined where none has. */
+    payloadFrom?: RecordedFunction | undefined
   }
 }
 
@@ -24,7 +26,11 @@ const HOOKS: ReadonlySet<string> = new Set<HookStage>([
 /** Those of them whose third argument is a payload or an error. */
 const HAS_PAYLOAD: ReadonlySet<string> = new Set(['onSend', 'preSerialization', 'onError', 'preParsing'])
 /** Errors of these hooks do not change the response: Fastify logs or ignores them. */
-const WITHOUT_EFFECT = ['onResponse', 'onError', 'onTimeout', 'onRequestAbort'] as const
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['onResponse', 'onError', 'onTimeout', 'onRequestAbort'])
+/** The hooks that may return another payload. */
+const OF_PAYLOAD: ReadonlySet<string> = new Set(['preSerialization', 'onSend'])
+/** The hooks of a route that are recorded, without an event. */
+const OF_ROUTE = ['onResponse', 'onError', 'onTimeout', 'onRequestAbort', 'preSerialization', 'onSend'] as const
 
 /**
  * Records the hooks of an application, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that have to
@@ -44,7 +50,7 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
   })
   // Hooks of a route are not listed.
   app.addHook('onRoute', function recordErrors (route) {
-    for (const name of WITHOUT_EFFECT) {
+    for (const name of OF_ROUTE) {
       const hooks = route[name]
       const record = (hook: unknown): unknown => recordedHook(this, name, hook, false)
       if (hooks !== undefined) route[name] = (Array.isArray(hooks) ? hooks.map(record) : record(hooks)) as []
@@ -52,29 +58,33 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
   })
 }
 
-/** A hook that records its errors and, where it is listed, its event. */
+/** A hook that records its errors, its payload and, where it is listed, its event. */
 function recordedHook (instance: FastifyInstance, name: string, hook: unknown, isListed: boolean): unknown {
-  const mayFail = isListed || WITHOUT_EFFECT.includes(name as 'onError')
-  if (!mayFail || typeof hook !== 'function' || isRefused(name, hook) || isOwnHook(hook)) return hook
+  const isRecorded = isListed || (OF_ROUTE as readonly string[]).includes(name)
+  if (!isRecorded || typeof hook !== 'function' || isRefused(name, hook) || isOwnHook(hook)) return hook
   const addedAt = new Error('Added here')
-  const callee = isListed ? describe(name as HookStage, hook.name, addedAt, instance.pluginName) : undefined
+  const callee = describe(name as HookStage, hook.name, addedAt, instance.pluginName)
 
   const call: Callable = function (...args) {
-    const [request, reply] = args as [FastifyRequest, FastifyReply]
+    const [request, reply, given] = args as [FastifyRequest, FastifyReply, unknown]
     const { recording: { events }, pass } = stateOf(request)
     if (events === null) return (hook as Callable).apply(this, args)
     const sentBefore = isListed && reply.sent
-    const run = callee === undefined ? null : events.enter(reply, callee, pass)
-    const end = (raised?: unknown): void => {
+    const run = isListed ? events.enter(reply, callee, pass) : null
+    const end = (raised: unknown, payload?: unknown): void => {
       if (run?.isOver === true) return
       const failed = raised !== undefined && raised !== null
       if (run !== null) events.leave(run, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
-      if (failed) recordRaised(request, name, callee?.listener ?? (hook.name || 'anonymous'), raised)
+      if (failed) recordRaised(request, callee, raised)
+      // A hook may return the payload that it has received.
+      else if (OF_PAYLOAD.has(name) && payload !== undefined && payload !== given) {
+        recordingOf(request).payloadFrom = callee
+      }
     }
     const done = args.at(-1)
     if (typeof done === 'function') {
       args[args.length - 1] = function hindsightDone (this: unknown, ...results: unknown[]) {
-        end(results[0])
+        end(results[0], results[1])
         return (done as Callable).apply(this, results)
       }
     }
@@ -89,13 +99,16 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
     // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work
     // each time it is awaited.
     const settled = result instanceof Promise ? result : Promise.resolve(result)
-    settled.then(() => end(), (raised: unknown) => end(raised ?? new Error('A hook rejected without an error')))
+    const failed = (raised: unknown): void => end(raised ?? new Error('A hook rejected without an error'))
+    settled.then((payload) => end(undefined, payload), failed)
     return settled
   }
   Object.defineProperty(call, 'name', { value: hook.name })
   Object.defineProperty(call, 'length', { value: hook.length })
+  if (isListed) return call
+  originals.set(call, hook)
   // Fastify adds a HEAD route with the hooks of a GET route.
-  return isListed ? call : ownHook(call)
+  return ownHook(call)
 }
 
 /** A hook as its events name it. Its place is found when a profile is built: the files of a stack are read for that. */
@@ -117,14 +130,14 @@ function isRefused (name: string, hook: object): boolean {
   return hook.constructor.name === 'AsyncFunction' && isWrong
 }
 
-function recordRaised (request: FastifyRequest, stage: string, listener: string, raised: unknown): void {
+function recordRaised (request: FastifyRequest, hook: RecordedFunction, raised: unknown): void {
   const recording = recordingOf(request)
-  if (WITHOUT_EFFECT.includes(stage as 'onError')) {
+  if (WITHOUT_EFFECT.has(hook.stage)) {
     servicesOf(request).recorder?.addError(request, raised)
     return
   }
-  if (stage === 'onSend') recording.sendFailed = true
-  if (recording.failure === null) recording.raisedBy = { stage, listener }
+  if (hook.stage === 'onSend') recording.sendFailed = true
+  if (recording.failure === null) recording.raisedBy = hook
   else recording.addError(raised)
 }
 

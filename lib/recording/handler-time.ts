@@ -60,6 +60,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     const { events, timing } = recordingOf(request)
     if (events !== null) {
       endHandler(request)
+      recordingOf(request).payloadFrom = undefined
       timing.serializeStart = performance.now()
       events.setCurrentCode(reply, 'Fastify')
     }
@@ -74,6 +75,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     // The hook runs in the stack of `reply.send`, unless a hook before it was asynchronous.
     if (recording.isRecording) recording.sentFrom ??= callsBefore(reply.send, MAX_SENT)
     recording.wasSent = true
+    recording.payloadFrom = undefined
     const { timing } = recording
     if (timing.serializeStart !== 0 && timing.serializeEnd === 0) timing.serializeEnd = performance.now()
     endHandler(request)

@@ -17,7 +17,7 @@ import { recordRequest, recordResponse } from '../parts/request/collector.js'
 import { recordRoute } from '../parts/router/index.js'
 import { waitingOf } from '../parts/waiting/collector.js'
 import { releaseWaits } from '../parts/waiting/trace.js'
-import { COMPARE, recordUnserializable } from '../parts/wire/collector.js'
+import { COMPARE, refusedPayload } from '../parts/wire/collector.js'
 import { routeErrorOf } from '../routing/route-error.js'
 import { callsBefore } from '../stack-limit.js'
 import type { Profile } from '../store/profile.js'
@@ -112,9 +112,9 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
       if (!isRepeated) addError(request, error)
       return
     }
-    recordUnserializable(request, reply, error)
     const isOfNotFound = recording.events?.currentCode === 'not-found handler'
-    recording.failure = { error, after: recording.timing.handlerEnd === 0 ? null : 'handler', isOfNotFound }
+    const after = recording.timing.handlerEnd === 0 ? null : 'handler'
+    recording.failure = { error, after, isOfNotFound, refused: refusedPayload(request, reply, error) }
     if (read(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') recording.collect('waiting', waitingOf(request, reply))
     if (debug) recording.failure.calls = callsBefore(reply.send, MAX_CALLS)
     if (earlier !== null) {

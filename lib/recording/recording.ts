@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { performance } from '../clock.js'
 import type { Headers } from '../lifecycle/header-values.js'
-import type { EventRecorder } from '../lifecycle/event-recorder.js'
+import type { EventRecorder, RecordedFunction } from '../lifecycle/event-recorder.js'
 
 const MAX_OTHER_ERRORS = 25
 
@@ -39,6 +39,20 @@ const NOT_BEGUN: Timing = {
 }
 
 /**
+ * A payload that was not serialized or sent: why, which hook of the application has returned it, and what its schema
+ * requires, in words.
+ */
+export interface RefusedPayload { why: string, hook?: RecordedFunction | undefined, explanation?: string }
+
+interface Failure {
+  error: unknown
+  after: 'handler' | 'failure' | null
+  isOfNotFound?: boolean
+  refused?: RefusedPayload | undefined
+  calls?: Error
+}
+
+/**
  * What is recorded of one request. Requests that are profiled only if they fail have their beginning, the end of their
  * response and the lines of their log until then; `events` is null. Parts declare their own fields by declaration
  * merging, next to the code that uses them:
@@ -57,11 +71,11 @@ export class Recording {
    * of the application, or its hook, ran. `calls`: an error whose stack led to `reply.send()`, in debug mode. Null
    * where there is none.
    */
-  failure: { error: unknown, after: 'handler' | 'failure' | null, isOfNotFound?: boolean, calls?: Error } | null = null
+  failure: Failure | null = null
   /** Whether nothing was recorded before the failure: it is unknown how far the request had come. */
   isPartial = false
   /** The listener or hook that raised it, where one did. */
-  raisedBy: { stage: string, listener: string } | null = null
+  raisedBy: { stage: string, listener: string, plugin?: string | undefined, source?: string | undefined } | null = null
   /** Further errors, in the order in which they occurred: see `addError`. */
   readonly otherErrors: unknown[] = []
   /** The not-found or method-not-allowed error of a request without a route that the application answers. */

@@ -175,6 +175,15 @@ export class RouteTable {
     return found ?? this.#entries.get(`${method} ${url}`)?.route ?? null
   }
 
+  /** The route with a method and the pattern of the last one with this pattern, which Fastify has refused. */
+  firstWith (pattern: string): DeclaredRoute | undefined {
+    const last = this.routes.findLast((route) => route.pattern === pattern)
+    const router = this.#routerWithAll()
+    const found = last?.methods.map((method) => router.findRoute(method as HTTPMethod, pattern, last.constraints))
+    return found?.map((one) => (one?.store as Entry | undefined)?.route)
+      .find((route) => route !== undefined && route !== last)
+  }
+
   /** The methods of a path, in order of declaration, and its other trailing-slash form if only that has a GET route. */
   lookup (path: string, request: FastifyRequest) {
     const found: Entry[] = []

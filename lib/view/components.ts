@@ -1,5 +1,5 @@
 import { isAbsolute, relative, resolve } from 'node:path'
-import { counted, rounded, visibleLine, wordFor } from './visible.js'
+import { counted, grouped, rounded, visibleLine, wordFor } from './visible.js'
 import type { EditorLink } from './editor.js'
 import { html } from './html.js'
 import { safeJson } from './json.js'
@@ -188,12 +188,19 @@ export function countedLabel (count: number, word: string): string {
   return html`${count} <span class="label">${wordFor(count, word)}</span>`
 }
 
-/** Formats a duration (milliseconds); below 1 ms in microseconds. */
+/** Milliseconds from which a duration is in seconds, and in minutes. */
+const SECONDS = 10_000
+const MINUTES = 120_000
+
+/** Formats a duration (milliseconds); a short one in microseconds, a long one in seconds or minutes. */
 export function milliseconds (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
   const microseconds = Math.round(value * 1000)
   if (microseconds === 0) return '< 1 µs'
   if (Math.abs(microseconds) < 1000) return `${microseconds} µs`
+  const seconds = Math.round(value / 1000)
+  if (value >= MINUTES) return `${grouped(Math.floor(seconds / 60))} min ${seconds % 60} s`
+  if (value >= SECONDS) return `${rounded(value / 1000, 1)} s`
   return `${rounded(value, value < 10 ? 2 : value < 100 ? 1 : 0)} ms`
 }
 

@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks'
 import { get } from 'node:http'
 import { dirname } from 'node:path'
 import cookie from '@fastify/cookie'
@@ -297,6 +298,20 @@ t.test('a storage that names no store stops the start in both modes, also with a
   t.teardown(() => preloaded.close())
   preload(preloaded, { debug: true, profiler: { storage: 'postgres://' } })
   await t.rejects(async () => { await preloaded.ready() }, { message }, 'the preload')
+})
+
+t.test('the time limit of loading is cleared when all is loaded', async (t) => {
+  const timers = new Set<number>()
+  const hook = createHook({
+    init (id, type, _trigger, { _idleTimeout: time }: object & { _idleTimeout?: number }) { if (type === 'Timeout' && time === 61_000) timers.add(id) },
+    destroy (id) { timers.delete(id) }
+  }).enable()
+  t.teardown(() => hook.disable())
+  const app = Fastify({ pluginTimeout: 122_000 })
+  t.teardown(() => app.close())
+  await app.register(hindsight, { profiler: { storage: 'memory' } })
+  await new Promise(setImmediate)
+  t.equal(timers.size, 0)
 })
 
 inBothModes('with a store of another version requests are answered, and the page of the profiler has the reason', async (t, _build, lifecycle) => {

@@ -2,10 +2,12 @@ import type { Profiler, Session, Runtime } from 'node:inspector'
 import { isAbsolute, relative } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { performance } from '../../clock.js'
 import { isOwnOrigin } from '../../http/origin.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import { inspect, post, toPath } from '../../errors/scripts.js'
 import { isInternal, isOwn, sourcePlace } from '../../errors/stack-frame.js'
+import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './record.js'
 
@@ -14,6 +16,8 @@ const INTERVAL = 250
 /** Milliseconds that a recording lasts at most. */
 const MAX_DURATION = 30_000
 const MAX_CALLS = 800
+
+const START: WorkKind = { one: 'start of the CPU profile', many: 'starts of the CPU profile' }
 
 /** V8 profiles the whole process, so there is at most one recording, whichever application it belongs to. */
 export let current: CpuRecording | undefined
@@ -91,7 +95,10 @@ export function recordCpuProfiles (
       ofRequest.collect('cpu', { refused })
       return
     }
+    const startedAt = performance.now()
     const recording = new CpuRecording(token)
+    // It is no JavaScript of the request.
+    ofRequest.work?.begin(START, { startedAt, endedAt: performance.now(), isSync: true })
     // Before the listeners that build the profile.
     for (const event of ['finish', 'close']) reply.raw.prependOnceListener(event, () => recording.stop())
     ofRequest.collect('cpu', () => recordOf(recording))

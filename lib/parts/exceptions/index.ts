@@ -3,10 +3,11 @@ import { attempt } from '../../attempt.js'
 import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
 import { rejectedCard, rejectedTable } from '../../error-page/render-request.js'
 import { exceptionParts, mainSource, rejectedParts, sourceParts } from '../../error-page/render-text.js'
-import type { FlattenedException } from '../../errors/exception.js'
+import type { FlattenedException, StackFrame } from '../../errors/exception.js'
 import type { FailureSummary } from '../../errors/report.js'
 import { mainCause } from '../../errors/root-cause.js'
 import { firstOwnFrame, placeOf, shortFile } from '../../errors/stack-frame.js'
+import { read } from '../../errors/thrown-value.js'
 import { isFailure, type Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
 import { cut, visibleLine } from '../../view/visible.js'
@@ -32,8 +33,9 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     render: (_, { exceptions }, view) =>
       exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
   },
-  overview ({ handler }, profile, { editor }) {
+  overview (data, profile, { editor }) {
     const { exceptions } = profile
+    const handler = handlerIn(data)
     const thrown = firstOwnFrame(exceptions)
     const thrownAt = thrown === undefined ? '' : place(`${thrown.file}:${thrown.line}`, editor)
     const source = mainSource(profile, handler)
@@ -161,8 +163,17 @@ function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: Pan
     renderChain(chain, { editor, shown: new Set() }, level) + section('Stack traces', renderTraces(chain))
 }
 
-function chainBlocks ({ handler }: Partial<FailureSummary>, profile: Profile): string[] {
+/** The stored frame of a handler; undefined where it has another format. */
+function handlerIn ({ handler }: Partial<FailureSummary>): FailureSummary['handler'] {
+  const { file, function: name, line, excerpt = { start: 1, lines: [] } } = Object(handler) as StackFrame
+  const [lines, start] = [read(excerpt, 'lines'), read(excerpt, 'start')]
+  const areTexts = Array.isArray(lines) && [file, name, ...lines as unknown[]].every((text) => typeof text === 'string')
+  return areTexts && typeof line === 'number' && typeof start === 'number' ? handler : undefined
+}
+
+function chainBlocks (data: Partial<FailureSummary>, profile: Profile): string[] {
   const { exceptions } = profile
+  const handler = handlerIn(data)
   const all = plainCopy(exceptions, (text) => cut(text, MAX_MESSAGE)) as FlattenedException[]
   const places = new Set<string>()
   const rejected = all.at(-1)?.rejected

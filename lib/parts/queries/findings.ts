@@ -1,11 +1,12 @@
 import { excerptAt } from '../../errors/stack-frame.js'
+import { milliseconds } from '../../view/components.js'
 import { counted } from '../../view/visible.js'
 import { groupedBy } from './groups.js'
 import { loopsOf, type FurtherLike } from './loops.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import {
-  endOf, isPaused, roundedMilliseconds, queryPlace, totalDuration, type OwnFrame, type Traced
+  endOf, isPaused, queryPlace, totalDuration, type OwnFrame, type Traced
 } from './trace.js'
 
 const MIN_SERIAL = 2
@@ -66,8 +67,8 @@ function serialOf (all: readonly Traced[], inLoop: ReadonlySet<number>): Finding
       findings.push({
         kind: 'serial',
         text: `${counted(run.length, 'independent query', 'independent queries')} ran one after another, from ` +
-          `${places.join(', ')}: ${roundedMilliseconds(totalDuration(run))} ms, ` +
-          `and at the same time about ${roundedMilliseconds(longest)} ms`,
+          `${places.join(', ')}: ${milliseconds(totalDuration(run))}, ` +
+          `and at the same time about ${milliseconds(longest)}`,
         queries: run.map(({ index }) => index)
       })
     }
@@ -137,8 +138,7 @@ function callOf ({ caller: { frames } }: Traced, others: readonly Traced[]): Own
 function slowOf (queries: readonly Traced[], slow: number): Finding[] {
   return queries.filter(({ duration }) => (duration ?? 0) >= slow).map((query) => ({
     kind: 'slow',
-    text: `\`${shortShape(query.shape)}\` took ${roundedMilliseconds(query.duration ?? 0)} ms, ` +
-      `from ${queryPlace(query)}`,
+    text: `\`${shortShape(query.shape)}\` took ${milliseconds(query.duration)}, from ${queryPlace(query)}`,
     queries: [query.index]
   }))
 }

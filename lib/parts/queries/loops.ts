@@ -1,11 +1,12 @@
 import { excerptAt } from '../../errors/stack-frame.js'
+import { milliseconds } from '../../view/components.js'
 import { timeOf } from '../read.js'
 import { groupedBy } from './groups.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { selectionOf, isPage, isRange } from './statement.js'
 import {
-  endOf, identityOf, isPaused, queryPlace, roundedMilliseconds, type Caller, type OwnFrame, type Traced
+  endOf, identityOf, isPaused, queryPlace, type Caller, type OwnFrame, type Traced
 } from './trace.js'
 
 /** Queries of one shape and line from which a loop is certain. */
@@ -36,8 +37,8 @@ export function loopsOf (all: readonly Traced[], requestDuration: number, furthe
       const count = group.length + further
       const time = timeOf(group)
       // After the response they may take longer than the request.
-      const total = time > requestDuration ? '' : ` of ${roundedMilliseconds(requestDuration)}`
-      const spent = `${further > 0 ? 'at least ' : ''}${roundedMilliseconds(time)}${total} ms`
+      const total = time > requestDuration ? '' : ` of ${milliseconds(requestDuration)}`
+      const spent = `${further > 0 ? 'at least ' : ''}${milliseconds(time)}${total}`
       const over = rowsOfLoop(all, group, count)
       const loop = over === null ? '' : `; the loop runs over the ${over.rows} rows of ${queryPlace(over)}`
       return {

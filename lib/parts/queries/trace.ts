@@ -115,10 +115,6 @@ export function endOf ({ start, duration }: RecordedQuery): number {
   return start + (duration ?? 0)
 }
 
-export function roundedMilliseconds (ms: number): string {
-  return ms < 10 ? String(Math.round(ms * 10) / 10) : String(Math.round(ms))
-}
-
 /** `file:line` of the code that sent a query. */
 export function queryPlace ({ source }: Pick<RecordedQuery, 'source'>): string {
   return source === null ? 'an unknown line' : shortFile(lineOf(source))

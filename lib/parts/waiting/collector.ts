@@ -4,10 +4,12 @@ import { declaredPlace, functionPlace, handlerFrame } from '../../errors/declare
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { frameAt, shortFile } from '../../errors/stack-frame.js'
 import { isRetrieval } from '../../http/request-target.js'
+import { originals } from '../../lifecycle/hooks.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
 import type { Profile } from '../../store/profile.js'
+import { milliseconds } from '../../view/components.js'
 import { cut } from '../../view/visible.js'
 import { round } from '../collect.js'
 import { lineOf, timelineOf } from '../read.js'
@@ -121,7 +123,7 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   if (first === undefined) return others[0] ?? null
   const { hook, stage } = first
   const name = hook.name === '' || hook.name === stage ? '' : ` ${hook.name}`
-  return code(`the ${stage} hook${name} of the route`, functionPlace(hook) ?? route)
+  return code(`the ${stage} hook${name} of the route`, functionPlace(originals.get(hook) ?? hook) ?? route)
 }
 
 /**
@@ -174,7 +176,7 @@ export function waitingSentences ({ in: code, for: pending }: Waiting, until: nu
   const sentence = (what: string, { source, start }: CurrentCode): string => [
     what,
     ...source === null ? [] : [shortFile(source)],
-    ...start === null ? [] : [`since ${(Math.max(0, until - start) / 1000).toFixed(1)} s`]
+    ...start === null ? [] : [`since ${milliseconds(Math.max(0, until - start))}`]
   ].join(', ') + '.'
   return [
     ...code === null ? [] : [sentence(`In ${code.name}`, code)],

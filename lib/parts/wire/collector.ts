@@ -5,6 +5,7 @@ import { messageOf, read } from '../../errors/thrown-value.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
+import type { RefusedPayload } from '../../recording/recording.js'
 import { safeJson } from '../../view/json.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { isObject, type Data } from '../read.js'
@@ -94,34 +95,44 @@ function compareSerialized (request: FastifyRequest, reply: FastifyReply, text: 
   if (sent !== undefined) record(request, 'response', declared, changesOf(returned.value, sent, true))
 }
 
-/** Records which value of a response could not be serialized, or what its schema requires. */
-export function recordUnserializable (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
+/** Why the payload of a response was refused; records which of its values could not be serialized. */
+export function refusedPayload (
+  request: FastifyRequest, reply: FastifyReply, error: unknown
+): RefusedPayload | undefined {
   const recording = recordingOf(request)
-  const { returned } = recording
-  if (returned === undefined) return
+  const { payloadFrom: hook, returned } = recording
+  if (read(error, 'code') === 'FST_ERR_REP_INVALID_PAYLOAD_TYPE') {
+    const isHandlers = hook === undefined && recording.timing.serializeStart === 0
+    const type = isHandlers ? ` with the content type ${String(reply.getHeader('content-type'))}` : ''
+    return { why: `cannot be sent${type}: only strings, Buffers and streams can`, hook }
+  }
+  if (returned === undefined) return undefined
   const [, required, invalid] = REFUSED.exec(messageOf(error)) ?? []
   const { schema, name } = responseSchema(request, reply)
-  if (schema !== undefined && (required ?? invalid) !== undefined && !hasHook(request, 'preSerialization')) {
+  // A hook of the route may have given another payload.
+  const isKnown = !hasHook(request, 'preSerialization')
+  if (schema !== undefined && (required ?? invalid) !== undefined && isKnown) {
     recording.returned = undefined
     const needs = required === undefined ? `refuses a value (${invalid})` : `requires "${required}"`
     const isChanged = recording.events?.events().some(({ stage }) => stage === 'preSerialization')
-    const shape = shapeOf(returned.value)
-    const what = `${isChanged === true ? 'the payload was' : 'the handler returned'} ${shape}`
-    recording.refusedResponse = `response schema ${name.slice('response/'.length)} ${needs}; ${what}`
-    add(request, 'response', () => [{ part: 'response', text: maskOf(request).text(recording.refusedResponse ?? '') }])
-    return
+    const ofHook = hook === undefined ? 'the payload was' : `the ${hook.stage} hook returned`
+    const what = `${isChanged === true ? ofHook : 'the handler returned'} ${shapeOf(returned.value)}`
+    const explanation = `response schema ${name.slice('response/'.length)} ${needs}; ${what}`
+    add(request, 'response', () => [{ part: 'response', text: maskOf(request).text(explanation) }])
+    return { why: 'does not fit its schema', hook, explanation }
   }
-  if (!(error instanceof TypeError) || !/BigInt|circular/.test(messageOf(error))) return
+  if (!(error instanceof TypeError) || !/BigInt|circular/.test(messageOf(error))) return undefined
   recording.returned = undefined
-  // A schema may leave out the first one, and a hook of the route may have given another payload.
-  const isCertain = responseSchema(request, reply).schema === undefined && !hasHook(request, 'preSerialization')
-  const path = isCertain ? pathTo(returned.value, isUnserializable) : null
-  if (path === null) return
   const rule = /BigInt/.test(messageOf(error)) ? 'JSON has no BigInt' : 'it refers to an object that contains it'
-  add(request, 'response', () => {
-    const field = fieldText('response', path, 1, maskOf(request))
-    return [{ part: 'response', text: `${field} could not be serialized (${rule})` }]
-  })
+  // A schema may leave out the first one.
+  const path = isKnown && schema === undefined ? pathTo(returned.value, isUnserializable) : null
+  if (path !== null) {
+    add(request, 'response', () => {
+      const field = fieldText('response', path, 1, maskOf(request))
+      return [{ part: 'response', text: `${field} could not be serialized (${rule})` }]
+    })
+  }
+  return { why: `cannot be serialized (${rule})`, hook }
 }
 
 /** The names of the fields of plain objects and of the first items of lists, as in `{items: [{name}]}`. */

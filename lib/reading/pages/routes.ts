@@ -61,9 +61,13 @@ export function routesTable (
 ): string {
   if (routes.length === 0) return note('The application has no routes.')
   const left = all - routes.length
-  const text = `Numbers are those of ${isBounded ? 'the newest ' : ''}${counted(profiles, 'profile')}.` +
-    (left > 0 ? ` ${counted(left, 'more route is', 'more routes are')} not shown.` : '')
-  return note(text) + table('Routes', COLUMNS, routes.map((route) => routeRow(route, editor, base)), 'rows routes')
+  const numbers = `Numbers are those of ${isBounded ? 'the newest ' : ''}${counted(profiles, 'profile')}.`
+  const texts = [
+    ...profiles === 0 ? [] : [numbers],
+    ...left > 0 ? [`${counted(left, 'more route is', 'more routes are')} not shown.`] : []
+  ]
+  const rows = routes.map((route) => routeRow(route, editor, base))
+  return (texts.length === 0 ? '' : note(texts.join(' '))) + table('Routes', COLUMNS, rows, 'rows routes')
 }
 
 function routeRow (route: RoutesView['routes'][number], editor: EditorLink | null, base: string): string {

@@ -38,8 +38,8 @@ inBothModes('waiting lists what has not ended, with an exit code for scripts', a
   t.equal(shown.code, 2)
   t.match(shown.out.split('\n'), [
     /^▲ [\da-f]{6} {2}··· {2}[-\d]+ [:\d]+Z +\d,\d{3} ms {2}GET \/hang\?note=%0A&token=\*{6}$/,
-    /^ {2}In the handler, test\/cli\/commands\/waiting\.test\.ts:26, since \d+\.\d s\.$/,
-    /^ {2}Not ended: await, test\/cli\/commands\/waiting\.test\.ts:27, since \d+\.\d s\.$/,
+    /^ {2}In the handler, test\/cli\/commands\/waiting\.test\.ts:26, since [\d,]+ ms\.$/,
+    /^ {2}Not ended: await, test\/cli\/commands\/waiting\.test\.ts:27, since [\d,]+ ms\.$/,
     ''
   ])
   const long = http.get(`${url}/hang?${'filter[city]=Amsterdam&'.repeat(20)}page=7`).on('error', () => {})

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import Fastify, { type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import t from 'tap'
-import { placeOfFailedStart, withRegistration } from '../../../lib/errors/failed-start.js'
+import { firstDeclaration, placeOfFailedStart, withRegistration } from '../../../lib/errors/failed-start.js'
 import { hindsight } from '../../../app/hindsight.js'
 import { inBothModes, MODES } from '../../support/modes.js'
 
@@ -40,9 +40,34 @@ inBothModes('a schema that cannot be compiled has the place of its route', async
       declare(app)
     }))
     t.match(error, { code: /^FST_ERR_SCH_/ })
-    t.equal(placeOfFailedStart(error, started?.hindsight.routeTable.routes), placeOfText(text))
+    t.equal(placeOfFailedStart(error, started && [started.hindsight.routeTable]), placeOfText(text))
     t.equal(placeOfFailedStart(error), '', 'without the routes, no place is certain')
   }
+})
+
+inBothModes('the second declaration of a route has the place of the first', async (t, build) => {
+  for (const [text, declare] of [
+    ['first orders', (app: FastifyInstance) => {
+      app.get('/orders/:id', { constraints: { host: 'a.test' } }, async () => 0)
+      app.get('/orders/:id', async () => 'the first orders')
+      app.get('/orders/:order', async () => 2)
+    }],
+    ['implied', (app: FastifyInstance) => { app.get('/stock', async () => 1); app.head('/stock', async () => 2) }],
+    ['first for some', (app: FastifyInstance) => {
+      app.route({ method: ['PUT', 'POST'], url: '/both', handler: async () => 'the first for some' })
+      app.post('/both', async () => 2)
+    }]
+  ] as const) {
+    let started: FastifyInstance | undefined
+    const error = await raised(async () => await build((app) => {
+      started = app
+      declare(app)
+    }))
+    t.match(error, { code: 'FST_ERR_DUPLICATED_ROUTE' }, text)
+    const place = placeOfText(text === 'implied' ? "['implied'" : `'the ${text}`)
+    t.equal(firstDeclaration(error, started === undefined ? [] : [started.hindsight.routeTable]), place)
+  }
+  t.equal(firstDeclaration(new Error('another'), []), undefined)
 })
 
 t.test('a plugin that does not end has its own place', async (t) => {

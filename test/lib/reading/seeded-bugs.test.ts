@@ -47,7 +47,7 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       'response.email was removed (not in the schema of response 200), schema response/200/properties', `declared at \`${at('dropped field')}\``
     ]],
     [{ url: '/admin/users' }, [
-      '# no user is logged in', 'The preHandler hook "requireUser" raised Error; the handler of GET /admin/users (',
+      '# no user is logged in', 'The preHandler hook "requireUser" of admin (', ') raised Error; the handler of GET /admin/users (',
       `(${at('hook order')})`, 'requireUser raised, '
     ]],
     [{ url: '/blocked' }, ['The event loop was blocked for ', `Meanwhile the request was in the handler at ${at('blocked loop')}.`]],

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import t from 'tap'
-import { withPlaces } from '../../../lib/view/components.js'
+import { milliseconds, withPlaces } from '../../../lib/view/components.js'
 
 t.test('withPlaces links places from the beginning of their paths', async (t) => {
   const link = (file: string, line: number) => `editor:${file}:${line}`
@@ -12,4 +12,12 @@ t.test('withPlaces links places from the beginning of their paths', async (t) =>
     ['http://stock/items/:id', 'http://stock/items/:id'],
     ['src/cart.js:20px, cart.json:2, <b>', 'src/cart.js:20px, cart.json:2, &#60;b&#62;']
   ] as const) t.equal(withPlaces(sentence, link), shown, sentence)
+})
+
+t.test('a duration has the unit of its length', async (t) => {
+  for (const [value, shown] of [
+    [0, '< 1 µs'], [0.25, '250 µs'], [1.256, '1.26 ms'], [12.34, '12.3 ms'], [999.6, '1,000 ms'], [1_220, '1,220 ms'], [9_999, '9,999 ms'],
+    [10_000, '10 s'], [12_345, '12.3 s'], [119_999, '120 s'], [120_000, '2 min 0 s'], [318_501, '5 min 19 s'], [7_199_600, '120 min 0 s'],
+    [NaN, '–'], ['5', '–'], [null, '–']
+  ] as const) t.equal(milliseconds(value), shown)
 })

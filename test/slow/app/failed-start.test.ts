@@ -60,6 +60,7 @@ for (const [name, source, line, message] of failures) {
     t.ok(started.stderr.includes(marked), 'the line of source')
     t.match(started.stderr, message)
     t.match(started.stderr, /^ {4}at /m)
+    t.equal(started.stderr.includes(`\nThe first declaration is at ${relative(ROOT, file)}:2\n`), name === 'duplicate')
   })
 
   t.test(`the preload prints the place and the source, and Node.js the error: ${name}`, async (t) => {
@@ -71,6 +72,9 @@ for (const [name, source, line, message] of failures) {
     t.match(thrown?.stderr, /^ {4}at /m)
     t.equal(await logged?.exit(), 1)
     t.equal(logged?.stderr.slice(0, place.length), place)
+    for (const stderr of [thrown?.stderr, logged?.stderr]) {
+      t.equal(stderr?.includes(`\nThe first declaration is at ${relative(ROOT, file)}:2\n`), name === 'duplicate')
+    }
     t.match(JSON.parse(logged?.stdout.trim() ?? ''), { level: 50, err: { message, stack: / at / } })
   })
 }
@@ -135,6 +139,7 @@ t.test('under npm run dev the browser shows the failure until the next change, a
   t.match(page, 'The application could not start: FastifyError.')
   t.match(page, '<title>Method &#39;GET&#39; already declared for route &#39;/a&#39; (500 Internal Server Error)</title>')
   t.match(page, `${file}:3:7`, 'the place')
+  t.match(page.replace(/<[^>]*>/g, ' '), new RegExp(`first declaration\\s+${file}:2\\s`))
   t.match(page.replace(/<[^>]*>/g, ''), 'app.get(&#39;/a&#39;, () =', 'its source')
   t.match(await until('/fixed', 500), 'The application could not start', 'any path has it')
   t.match(output, `${file}:3\n`)

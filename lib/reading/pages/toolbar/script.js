@@ -37,7 +37,8 @@
   })
 
   function milliseconds (value) {
-    return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 }) + ' ms'
+    const [number, unit] = value < 10_000 ? [value, ' ms'] : [value / 1000, ' s']
+    return number.toLocaleString('en', { maximumFractionDigits: number < 10 ? 2 : number < 100 ? 1 : 0 }) + unit
   }
 
   // Responses of other origins can contain any URL: only profiles of their origin or of this one are linked.

@@ -69,6 +69,8 @@ inBothModes('a busy function is among the heaviest, with its place, also in the 
     t.match(first?.function, { kind: 'own', file: 'test/lib/parts/cpu/recorder.test.ts', line: 29 }, url)
     t.ok((first?.total ?? 0) > 10_000 && (first?.total ?? 0) <= record.duration * 1000, `${first?.total} of ${record.duration}`)
     t.equal(record.interval, 250)
+    const { budget: { work } } = profile.collectors.performance as { budget: { work: Array<{ one: string, count: number, duration: number }> } }
+    t.match(work.filter(({ duration }) => duration > 0), [{ one: 'start of the CPU profile', count: 1 }], 'it is no JavaScript of the request')
     t.ok(record.functions.some(({ kind, file }) => kind === 'hindsight' && /^(?:app|lib|plugins)\//.test(file)))
     t.ok(record.functions.some(({ kind, file }) => kind === 'dependency' && file.startsWith('node_modules/fastify/')))
     t.ok(record.functions.some(({ kind, file }) => kind === 'node' && file.startsWith('node:')))

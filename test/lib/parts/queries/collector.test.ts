@@ -3,10 +3,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { PROFILE_SCHEMA } from '../../../../docs/scripts/profile.js'
-import { roundedMilliseconds } from '../../../../lib/parts/queries/trace.js'
 import { QUERY_CHANNEL } from '../../../../lib/queries/channel.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
 import { beginQuery, callBack, type Query } from '../../../../lib/queries/query.js'
+import { milliseconds } from '../../../../lib/view/components.js'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
 import { BROKEN, declareArticles, queriesOf, unknownColumn } from './database.js'
@@ -63,7 +63,7 @@ inBothModes('the time of a loop is compared with that of the request, without th
   const response = await app.inject('/')
   t.match(response.body, /hindsight/i, 'it has a toolbar')
   const profile = await profileOf(app, response)
-  t.match(queriesOf(profile).findings[0]?.text, new RegExp(` of ${roundedMilliseconds(profile.duration)} ms$`))
+  t.match(queriesOf(profile).findings[0]?.text, new RegExp(` of ${milliseconds(profile.duration)}$`))
 })
 
 inBothModes('the position of an error is that in the masked statement', async (t, build) => {

@@ -320,15 +320,15 @@ t.test('ordinary code has no findings', async t => {
   t.ok(Object.keys(ordinary).length >= 30)
 })
 
-const over24 = 'N+1: `select * from item where id = ?` 24 times from src/orders.js:31, 96 of 140 ms; the loop runs over the 24 rows of src/orders.js:28'
+const over24 = 'N+1: `select * from item where id = ?` 24 times from src/orders.js:31, 96 ms of 140 ms; the loop runs over the 24 rows of src/orders.js:28'
 
 /** Code with a fault, and the sentences about it. */
 const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sentences: Array<string | RegExp>]>> = {
   'a loop with await': [[list, ...times(24, inLoop)], over24],
-  'map and Promise.all': [[list, ...times(24, (i) => ({ ...inLoop(i), together: i > 0 }))], over24.replace('96 of', '4 of')],
+  'map and Promise.all': [[list, ...times(24, (i) => ({ ...inLoop(i), together: i > 0 }))], over24.replace('96 ms of', '4 ms of')],
   'a loop with many columns': [
     times(9, (i): Sent => ({ from: 'a.js:3 load', sql: 'select id, name, price, description, category from item where id = $1', parameters: [i] })),
-    'N+1: `select … from item where id = ?` 9 times from src/a.js:3, 36 of 140 ms'
+    'N+1: `select … from item where id = ?` 9 times from src/a.js:3, 36 ms of 140 ms'
   ],
   'a loop with literals': [[list, ...times(24, (i): Sent => ({ from: 'orders.js:31 list', sql: `select * from item where id = ${i}` }))], over24],
   'a loop with texts in the statement': [
@@ -374,7 +374,7 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
   ],
   'reduce, whose last rounds wait for the first one': [
     times(6, (i) => ({ ...inLoop(i), from: `orders.js:31 load < orders.js:30:40${' < orders.js:30:20 async <anonymous>'.repeat(5 - i)} < a.js:9 page` })),
-    /^N\+1: .* 6 times from src\/orders\.js:31, 24 of 140 ms$/
+    /^N\+1: .* 6 times from src\/orders\.js:31, 24 ms of 140 ms$/
   ],
   'reduce over more items than a stack has frames, whose number differs': [
     times(80, (i) =>
@@ -402,7 +402,7 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
     /^N\+1: .* 6 times from src\/orders\.js:31, .* runs over the 6 rows of src\/orders\.js:28$/
   ],
   'many functions that were resumed': [
-    times(24, (i) => ({ ...inLoop(i), position: i, together: i > 0 })), /^N\+1: .* 24 times from src\/orders\.js:31, 4 of 140 ms$/
+    times(24, (i) => ({ ...inLoop(i), position: i, together: i > 0 })), /^N\+1: .* 24 times from src\/orders\.js:31, 4 ms of 140 ms$/
   ],
   'a loop of one function in a list': [times(6, (i) => ({ ...inLoop(i), position: 1 })), /^N\+1: .* 6 times/],
   'a loop over rows that have the identifier of one parent': [
@@ -502,7 +502,7 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
   ],
   'a loop of SQLite': [
     times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'select * from item where id = ?', parameters: [i], ...sqlite, ms: 0.1 })),
-    /6 times from src\/a\.js:9, 0\.6 of 140 ms/
+    /6 times from src\/a\.js:9, 600 µs of 140 ms/
   ],
   'GET of Redis in a loop': [times(6, (i): Sent => ({ from: 'a.js:9 run', sql: 'GET', parameters: [`item:${i}`], ...redis })), /^N\+1: `GET item:\?` 6 times/],
   'HGETALL of Redis in a loop': [

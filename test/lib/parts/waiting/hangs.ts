@@ -23,6 +23,8 @@ export interface Hang {
   pending?: readonly [kind: string, line: string]
   /** What it waits for besides, with traced waits. */
   traced?: readonly [kind: string, line: string]
+  /** Whether `observe` mode does not trace it: Node.js reads the body outside of the asynchronous context of the request. */
+  isUntracedInObserve?: boolean
   /** The path below that of the scope, and the request; by default GET. */
   request?: RequestOptions
   body?: string
@@ -344,6 +346,31 @@ export const HANGS: readonly Hang[] = [
     body: 'a,b',
     in: 'the content-type parser',
     at: ''
+  },
+  {
+    name: 'a content-type parser whose promise never settles',
+    declare (app) {
+      app.addContentTypeParser('text/csv', { parseAs: 'string' }, async () => {
+        await new Promise(() => {}) // parser-traced
+      })
+      app.post('/', () => 'never')
+    },
+    request: POST,
+    body: 'a,b',
+    in: 'the content-type parser',
+    at: '',
+    traced: ['await', 'parser-traced'],
+    isUntracedInObserve: true
+  },
+  {
+    name: 'an asynchronous preHandler hook of a not-found handler',
+    declare (app) {
+      app.setNotFoundHandler({ preHandler: async () => { await new Promise(() => {}) } }, () => 'never') // not-found-hook-traced
+    },
+    request: UNKNOWN,
+    in: NOT_FOUND,
+    at: 'not-found-hook-traced',
+    traced: ['await', 'not-found-hook-traced']
   },
   {
     name: 'a content-type parser that does not read a large body',

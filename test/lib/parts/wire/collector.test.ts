@@ -179,7 +179,14 @@ const CASES: Case[] = [
     name: 'a payload that a hook has changed',
     options: response(object({ id: { type: 'integer' } }, { required: ['id'] })),
     declare: (app) => app.addHook('preSerialization', async () => [1]),
-    sentences: ['response schema 200 requires "id"; the payload was [number]']
+    sentences: ['response schema 200 requires "id"; the preSerialization hook returned [number]']
+  },
+  {
+    name: 'a payload that a hook has received and returned',
+    options: response(object({ id: { type: 'integer' } }, { required: ['id'] })),
+    declare: (app) => app.addHook('preSerialization', async (_request, _reply, payload: object) => Object.assign(payload, { added: 1 })),
+    answer: () => ({ name: 'x' }),
+    sentences: ['response schema 200 requires "id"; the payload was {name, added}']
   },
   {
     name: 'null, a list of schemas, and names by pattern',

@@ -52,8 +52,8 @@ const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Parti
     ['logs | context of "saved" user | 1 | 2']
   ],
   [
-    'ids, times and durations in a line', { logs: [line('req-1 of 000001 took 12.5 ms at 2026-01-02T03:04:05Z')] },
-    { logs: [line('req-2 of 000002 took 7 ms at 2026-01-02T03:04:06Z')] }, []
+    'ids, times and durations in a line', { logs: [line('req-1 of 000001 took 12.5 ms, 1,220 ms, 12.3 s and 5 min 19 s at 2026-01-02T03:04:05Z')] },
+    { logs: [line('req-2 of 000002 took 7 ms, 990 µs, 10 s and 10,000 ms at 2026-01-02T03:04:06Z')] }, []
   ],
   ['what a listener did', { events: [event('router'), event('cors'), event('gone')] }, {
     events: [event('router', { outcome: 'raised' }), event('cors', { outcome: 'skipped', reason: 'no Origin' }), event('idle', { outcome: 'skipped' })]
