@@ -1,12 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { readFile } from 'node:fs/promises'
 import { resolve, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createTwoFilesPatch } from 'diff'
 import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
 import { safeJson } from '../../lib/view/json.js'
 import { visibleLine } from '../../lib/view/visible.js'
-import type { Command, CommandContext } from '../command.js'
+import type { Command } from '../command.js'
 import { firstDeclaration, placeOfFailedStart } from '../../lib/errors/failed-start.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
 import { messageOf } from '../../lib/errors/thrown-value.js'
@@ -24,16 +22,14 @@ const CHANNEL = 'fastify.initialization'
 
 export const lifecycle: Command = {
   args: '<file>',
-  summary: 'print the hooks of each route in order, or check them',
+  summary: 'print the hooks of each route in order',
   options: {
-    route: { type: 'string', help: 'only this route, such as "GET /articles/:id"' },
-    check: { type: 'string', help: 'a file of earlier output: exit code 1 if not equal' }
+    route: { type: 'string', help: 'only this route, such as "GET /articles/:id"' }
   },
   run: async ({ args: [file = ''], flags, print }) => {
-    const { route, check } = flags as { route?: string, check?: string }
+    const { route } = flags as { route?: string }
     const order = await orderOf(file)
-    if (check === undefined) await print(order.data(route), () => order.lines(route))
-    else await compare(check, order.lines(route), print)
+    await print(order.data(route), () => order.lines(route))
   }
 }
 
@@ -49,19 +45,6 @@ async function orderOf (file: string): Promise<HookOrder> {
   } finally {
     stdout.write = write
   }
-}
-
-async function compare (file: string, lines: readonly string[], print: CommandContext['print']): Promise<void> {
-  const stored = await readFile(file, 'utf8')
-  // Git may have changed the line ends.
-  const before = `${stored.replaceAll('\r\n', '\n').trimEnd()}\n`
-  const now = `${lines.join('\n')}\n`
-  const same = before === now
-  const difference = same ? null : createTwoFilesPatch(file, 'as it runs now', before, now).trimEnd()
-  await print({ file, same, difference }, () =>
-    difference?.split('\n').map(visibleLine) ?? [`The order is the same as in ${visibleLine(file)}.`])
-  if (same) return
-  throw new Error(`The order is not the same as in ${file}. If that is intended, write the new output to the file.`)
 }
 
 /**

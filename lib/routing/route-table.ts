@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf, pathOf } from '../http/request-target.js'
 import { stateOf, type RouteMatch } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { RouteTree } from './route-tree.js'
+import { patternSegments } from './route-pattern.js'
 
 declare module '../lifecycle/services.js' {
   interface Services {
@@ -16,6 +16,7 @@ export interface DeclaredRoute {
   name: string
   methods: string[]
   pattern: string
+  segments: readonly string[]
   /** Conditions besides method and path: host, version, or a constraint of the application. */
   constraints: Readonly<Record<string, unknown>>
   /** A stack taken where the route was declared, in debug mode. */
@@ -75,8 +76,6 @@ export class RouteTable {
   #added: Array<{ url: string, constraints: object, entry: Entry }> = []
   /** The application's own routes, in the order of declaration. */
   readonly routes: DeclaredRoute[] = []
-  /** The same, by segments. */
-  readonly tree = new RouteTree<DeclaredRoute>()
   /** The hooks of the application, in the order in which Fastify has added them. */
   readonly hooks: InstanceHook[] = []
   /** By method, pattern and constraints; by method and pattern alone the last of several. */
@@ -108,6 +107,7 @@ export class RouteTable {
       name: routeName(route),
       methods,
       pattern: url,
+      segments: patternSegments(url),
       constraints: { ...constraints },
       declaredAt: debug ? new Error(`Route ${url} was declared here`) : null,
       hooks: ROUTE_HOOKS.filter((hook) => route[hook] !== undefined),
@@ -116,10 +116,7 @@ export class RouteTable {
     }
     const { debugOnly = false, httpsOnly = false } = route.config ?? {}
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true
-    if (!declared.name.startsWith('_')) {
-      this.routes.push(declared)
-      this.tree.add(declared)
-    }
+    if (!declared.name.startsWith('_')) this.routes.push(declared)
     for (const method of methods) {
       const order = this.#order++
       const { handler } = route

@@ -4,7 +4,7 @@ import { pathnameOf } from '../http/request-target.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { DeclaredRoute, RouteTable } from './route-table.js'
-import { isParameter, patternSegments, segmentMatches } from './route-tree.js'
+import { isParameter, segmentMatches, similarTo } from './route-pattern.js'
 
 const MAX_TRIED = 50
 const MAX_PATH = 300
@@ -32,13 +32,13 @@ export function nearestRoutes (request: FastifyRequest) {
 
 /** Compares a request with routes. An application may have thousands: only those shown have a sentence. */
 export function compareRoutes (
-  { routes, tree }: Pick<RouteTable, 'routes' | 'tree'>, { method, path }: { method: string, path: string }
+  { routes }: Pick<RouteTable, 'routes'>, { method, path }: { method: string, path: string }
 ) {
   const sent = segmentsOf(path)
-  const near = new Set(tree.similar(sent, MAX_TRIED))
+  const near = new Set(similarTo(routes, sent, MAX_TRIED))
   if (near.size === 0) {
-    for (const route of tree.endingLike(sent)) {
-      if (near.size < MAX_NEAR && prefixBefore(patternSegments(route.pattern), sent) !== null) near.add(route)
+    for (const route of routes) {
+      if (near.size < MAX_NEAR && prefixBefore(route.segments, sent) !== null) near.add(route)
     }
   }
   const shown = [...near]
@@ -58,8 +58,9 @@ function otherForm (sent: readonly string[]): string[] {
 }
 
 /** Why a route did not match. */
-function reasonFor ({ methods, pattern, constraints }: DeclaredRoute, method: string, sent: readonly string[]): string {
-  const declared = patternSegments(pattern)
+function reasonFor (
+  { methods, pattern, segments: declared, constraints }: DeclaredRoute, method: string, sent: readonly string[]
+): string {
   const differing = firstDifference(declared, sent)
   if (differing === null) {
     const isMethod = methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
@@ -108,8 +109,8 @@ function hasWildcard (declared: readonly string[]): boolean {
   return declared.at(-1)?.endsWith('*') === true
 }
 
-function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string | null {
-  const filled = patternSegments(pattern).map((segment, i) =>
+function pathFor ({ segments }: DeclaredRoute, sent: readonly string[]): string | null {
+  const filled = segments.map((segment, i) =>
     isParameter(segment) ? sent[i] || undefined : segment.replaceAll('::', ':'))
   if (filled.includes(undefined)) return null
   return `/${filled.map((segment) => encodeURIComponent(segment as string)).join('/')}`

@@ -222,35 +222,6 @@ t.test('an application that creates its own instance and listens needs no plugin
     [title, '  onRequest', `    first (${here})`, ...added === undefined ? [] : ['  preHandler', added], '  handler', handler, ''].join('\n')).join('\n'))
 })
 
-t.test('the check compares the order with a file, and reports a difference', async (t) => {
-  // A module is loaded once, and a plugin as often as it is registered.
-  const path = file(
-    t, 'app.mjs',
-    "export default async function (app) {\n  app.addHook('onRequest', async function first () {})\n  app.get('/host', async function ofHost () {})\n}"
-  )
-  const kept = join(t.testdirName, 'order.txt')
-  const check = (): ReturnType<typeof lifecycle> => lifecycle(path, '--route', 'GET /host', '--check', kept)
-  t.match(await check(), { code: 1, out: '', err: /ENOENT: no such file or directory/ })
-  t.match(await lifecycle(path, '--check', t.testdirName), { code: 1, err: /EISDIR/ })
-  const { out } = await lifecycle(path)
-  for (const same of [out, out.replaceAll('\n', '\r\n')]) {
-    writeFileSync(kept, same)
-    t.same(await check(), { code: 0, out: `The order is the same as in ${kept}.\n`, err: '' })
-    const json = await lifecycle(path, '--check', kept, '--json')
-    t.same([json.code, JSON.parse(json.out)], [0, { file: kept, same: true, difference: null }])
-  }
-  writeFileSync(kept, out.replace('first', 'fi\u001brst').replace('  handler\n', ''))
-  const changed = await check()
-  t.equal(changed.code, 1)
-  t.match(changed.err, 'The order is not the same as in')
-  const json = await lifecycle(path, '--check', kept, '--json')
-  t.equal(json.code, 1)
-  t.match(JSON.parse(json.out), { file: kept, same: false, difference: /\n- {4}fi\u001brst .*\n\+ {4}first / })
-  t.match(changed.out, `\n+++ as it runs now\n@@ -1,4 +1,5 @@\n GET /host\n   onRequest\n-    fi␛rst (${relative(
-    process.cwd(), path
-  )})\n+    first (${relative(process.cwd(), path)})\n+  handler\n`)
-})
-
 t.test('an order that cannot be printed is an error with its reason', async (t) => {
   const missing = join(t.testdirName, 'missing.js')
   for (const [name, content, args, code, message] of [
