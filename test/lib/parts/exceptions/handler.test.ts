@@ -26,5 +26,6 @@ t.test('a stored handler of another format is left out, and the rest is shown', 
     t.match(shown.at(-1), { value: '' }, name)
   }
   const { overview } = part
-  t.match([overview?.({ handler: FRAME }, profile('000001', { status: 500 }), { editor: null } as never)].flat().at(-1), { title: 'Route', value: /class="at">app/ })
+  const shown = [overview?.({ handler: FRAME }, profile('000001', { status: 500 }), { editor: null } as never)].flat()
+  t.match(shown.at(-1), { title: 'Route', value: /class="at">app/ })
 })
