@@ -86,6 +86,14 @@ export const SCENARIOS: readonly Scenario[] = [
     goal: { microseconds: 300 }
   },
   {
+    name: 'debug-observe',
+    what: 'the same in `observe` mode',
+    subject: { variant: 'hindsight:debug-observe', production: false },
+    against: 'bare Fastify',
+    base: bare,
+    goal: { microseconds: 300 }
+  },
+  {
     name: 'queries',
     what: 'debug mode, 50 queries a request of an observed SQLite, each with its caller; the main thread',
     subject: { variant: 'hindsight:queries', production: false },

@@ -55,6 +55,11 @@ export const variants: Variants = {
     return hello(await withHindsight({ profiler: { production: true, onlyExceptions: true, dataDir: storeFolder() } }))
   },
   'hindsight:debug': async () => hello(await debugging()),
+  'hindsight:debug-observe': async () => {
+    const app = Fastify()
+    await app.register(hindsight, { debug: true, profiler: { storage: 'sqlite', dataDir: storeFolder() } })
+    return hello(app)
+  },
   'hindsight:queries': () => querying(observe),
   'hindsight:unobserved': () => querying((database) => database)
 }
