@@ -11,7 +11,7 @@ const FEATURES = { debug: false, cors: [{ origin: ORIGIN }], session: { secret: 
 // As `npm start` has them.
 function bounded (): FastifyInstance {
   const app = Fastify(serverOptions()) as unknown as FastifyInstance
-  boundConnections(app)
+  boundConnections(app, {})
   return app
 }
 
