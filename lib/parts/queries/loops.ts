@@ -1,5 +1,6 @@
+import { attempt } from '../../attempt.js'
 import { excerptAt } from '../../errors/stack-frame.js'
-import { timeOf } from '../read.js'
+import { isObject, timeOf } from '../read.js'
 import { groupedBy } from './groups.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
@@ -112,7 +113,7 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   const isTree = !isDescent && steps.some((step) => step > 0)
   // A pause between a few values that repeat: it waits for a change.
   if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree) return false
-  if (isChain(group) || isGraph(group)) return false
+  if (isAlongRows(group)) return false
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
   const isListed = positions.size === group.length && !positions.has('')
@@ -171,37 +172,33 @@ function isSearch (group: readonly Traced[]): boolean {
     group.every((query, i) => i === 0 || query.start >= endOf(group[i - 1] as Traced))
 }
 
-/** Whether each query has a value of the row before it: `parent_id` of a category, until there is none. */
-function isChain (group: readonly Traced[]): boolean {
-  return group.slice(1).every((query, i) => {
-    const before = group[i] as Traced
-    const given = valuesIn(query.parameters)
-    return endOf(before) <= query.start &&
-      valuesIn(rowsOf(before)[0]).some((value) => given.includes(value) && !valuesIn(before.parameters).includes(value))
-  })
-}
-
-/** Whether each query has a value of a row before it, and each such value has a query: the nodes of a graph, once. */
-function isGraph (group: readonly Traced[]): boolean {
-  const all = group.map(({ parameters }) => valuesIn(parameters))
+/**
+ * Whether each query has a value of a row before it, in one column, and each such value has a query: it goes up to the
+ * parents, or through the nodes of a graph.
+ */
+function isAlongRows (group: readonly Traced[]): boolean {
+  const values = group.map(({ parameters }) => valuesIn(parameters))
+  const visited = new Set(values.flat())
   // Without what they have in common, such as a limit.
-  const given = all.map((values) => values.filter((value) => !all.every((others) => others.includes(value))))
-  const rows = group.map((query) => rowsOf(query).map((row) => Object(row) as Record<string, unknown>))
-  const visited = new Set(given.flat())
+  const given = values.map((own) => own.filter((value) => !values.every((others) => others.includes(value))))
+  const rows = group.map((query) => rowsOf(query).map(fieldsOf))
   return [...new Set(rows.flat().flatMap(Object.keys))].some((column) => {
-    const found = new Set<string>()
-    const isFound = given.every((values, i) => {
-      const isNext = i === 0 || values.some((value) => found.has(value))
-      for (const row of rows[i] ?? []) for (const value of valuesIn(row[column])) found.add(value)
-      return isNext
-    })
-    return isFound && [...found].every((value) => visited.has(value))
+    const found = rows.map((list) => list.flatMap((row) => valuesIn(row[column])))
+    return found.slice(0, -1).flat().every((value) => visited.has(value)) && group.every((query, i) => i === 0 ||
+      group.slice(0, i).some((before, j) =>
+        endOf(before) <= query.start && found[j]?.some((value) => given[i]?.includes(value))))
   })
 }
 
 /** A result is a list, `{ rows }`, or a list of rows and of their description. */
 function rowsOf ({ result }: Traced): unknown[] {
   return [Object(result).rows ?? result].flat(2) as unknown[]
+}
+
+/** The fields of a row; it may be JSON, or a text without any. */
+function fieldsOf (row: unknown): Record<string, unknown> {
+  const value: unknown = typeof row === 'string' ? attempt(() => JSON.parse(row) as unknown, () => null) : row
+  return isObject(value) ? value : { row }
 }
 
 /** Words and numbers of a row or of parameters; those of documents, identifiers and keys are in their JSON. */
