@@ -74,7 +74,7 @@ export function namedValues (
   const values: Array<{ token: Token, unit: Unit }> = []
   /** Names that the statement gives to values that may be secrets. */
   const aliases = new Set<string>()
-  let frames: Frame[] = []
+  const frames: Frame[] = []
   let frame = open('statement', unitOf())
   let [isCall, isIdentified] = [false, false]
   // The columns of `insert into t (…)`; null outside of one.
@@ -122,8 +122,6 @@ export function namedValues (
 
   function startRow (columns: readonly string[]): void {
     frame.columns = columns
-    frame.position = 0
-    frame.hasItems = true
     frame.unit = unitOf(null, columns.slice(0, 1), true)
   }
 
@@ -146,11 +144,7 @@ export function namedValues (
     } else if (text === '*' && frame.columns !== null && /^(?:select|distinct|all|[,.])$/i.test(before?.text ?? '')) {
       // It stands for any number of columns.
       frame.columns = []
-    } else if (text === ';') {
-      frames = []
-      frame = open('statement', unitOf())
-      inserted = null
-    }
+    } else if (text === ';') frame = open('statement', unitOf())
   }
 
   /** Whether a word is a keyword, which may begin another unit. */
@@ -185,14 +179,12 @@ export function namedValues (
 
   function clause (word: string, next: Token | undefined): void {
     if (word === 'insert' || word === 'replace') inserted = []
-    if (word === 'into' && inserted !== null) return
     if (word === 'with' && inserted !== null && inserted.length > 0) inserted = null
     // The parameters of a procedure have their names, but not those of a statement that it executes.
     isCall = word.startsWith('exec') && next?.text.toLowerCase() !== 'sp_executesql'
     frame.rows = null
     frame.columns = null
     frame.hasItems = !ROWS.has(word)
-    frame.isBetween = false
     // A value of a subquery belongs to the columns that it is compared with.
     const outer = word === 'select' && frame.kind === 'group' ? frame.base : null
     isIdentified ||= word === 'identified'

@@ -1,6 +1,7 @@
+import { attempt } from '../../attempt.js'
 import { excerptAt } from '../../errors/stack-frame.js'
+import { isObject, timeOf } from '../read.js'
 import { milliseconds } from '../../view/components.js'
-import { timeOf } from '../read.js'
 import { groupedBy } from './groups.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
@@ -32,8 +33,10 @@ export function loopsOf (all: readonly Traced[], requestDuration: number, furthe
       const group = rounds.map(({ query }) => query)
       const [first] = group as [Traced]
       // Those that are only counted are of this loop if no other code sends them from this line.
-      const isOnly = reads.filter((query) => lineOf(query) === lineOf(first)).length === group.length
-      const further = isOnly ? furtherLike(first) : 0
+      const others = furtherLike(first)
+      const isOnly = others > 0 &&
+        reads.filter((query) => lineOf(query) === lineOf(first)).length === group.length
+      const further = isOnly ? others : 0
       const count = group.length + further
       const time = timeOf(group)
       // After the response they may take longer than the request.
@@ -113,7 +116,7 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   const isTree = !isDescent && steps.some((step) => step > 0)
   // A pause between a few values that repeat: it waits for a change.
   if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree) return false
-  if (isChain(group) || isGraph(group)) return false
+  if (isAlongRows(group)) return false
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
   const isListed = positions.size === group.length && !positions.has('')
@@ -177,37 +180,39 @@ function foundRow (query: Traced): unknown {
   return query.rows === 0 ? '' : query.rows === 1 ? identityOf(rowsOf(query)[0]) : query
 }
 
-/** Whether each query has a value of the row before it: `parent_id` of a category, until there is none. */
-function isChain (group: readonly Traced[]): boolean {
-  return group.slice(1).every((query, i) => {
-    const before = group[i] as Traced
-    const given = valuesIn(query.parameters)
-    return endOf(before) <= query.start &&
-      valuesIn(rowsOf(before)[0]).some((value) => given.includes(value) && !valuesIn(before.parameters).includes(value))
-  })
-}
-
-/** Whether each query has a value of a row before it, and each such value has a query: the nodes of a graph, once. */
-function isGraph (group: readonly Traced[]): boolean {
-  const all = group.map(({ parameters }) => valuesIn(parameters))
+/**
+ * Whether each query has a value of a row before it, in one column, and each such value has a query: it goes up to the
+ * parents, or through the nodes of a graph.
+ */
+function isAlongRows (group: readonly Traced[]): boolean {
+  const [first, second] = group as [Traced, Traced]
+  const next = valuesIn(second.parameters)
+  // The second query of most loops has none: to compare all values takes long.
+  if (!rowsOf(first).map(fieldsOf).flatMap(Object.values).flatMap(valuesIn).some((value) => next.includes(value))) {
+    return false
+  }
+  const values = group.map(({ parameters }) => valuesIn(parameters))
+  const visited = new Set(values.flat())
   // Without what they have in common, such as a limit.
-  const given = all.map((values) => values.filter((value) => !all.every((others) => others.includes(value))))
-  const rows = group.map((query) => rowsOf(query).map((row) => Object(row) as Record<string, unknown>))
-  const visited = new Set(given.flat())
+  const given = values.map((own) => own.filter((value) => !values.every((others) => others.includes(value))))
+  const rows = group.map((query) => rowsOf(query).map(fieldsOf))
   return [...new Set(rows.flat().flatMap(Object.keys))].some((column) => {
-    const found = new Set<string>()
-    const isFound = given.every((values, i) => {
-      const isNext = i === 0 || values.some((value) => found.has(value))
-      for (const row of rows[i] ?? []) for (const value of valuesIn(row[column])) found.add(value)
-      return isNext
-    })
-    return isFound && [...found].every((value) => visited.has(value))
+    const found = rows.map((list) => list.flatMap((row) => valuesIn(row[column])))
+    return found.slice(0, -1).flat().every((value) => visited.has(value)) && group.every((query, i) => i === 0 ||
+      group.slice(0, i).some((before, j) =>
+        endOf(before) <= query.start && found[j]?.some((value) => given[i]?.includes(value))))
   })
 }
 
 /** A result is a list, `{ rows }`, or a list of rows and of their description. */
 function rowsOf ({ result }: Traced): unknown[] {
   return [Object(result).rows ?? result].flat(2) as unknown[]
+}
+
+/** The fields of a row; it may be JSON, or a text without any. */
+function fieldsOf (row: unknown): Record<string, unknown> {
+  const value: unknown = typeof row === 'string' ? attempt(() => JSON.parse(row) as unknown, () => null) : row
+  return isObject(value) ? value : { row }
 }
 
 /** Words and numbers of a row or of parameters; those of documents, identifiers and keys are in their JSON. */
@@ -223,10 +228,12 @@ function valuesIn (container: unknown): string[] {
 function rowsOfLoop (all: readonly Traced[], group: readonly Traced[], count = group.length): Traced | null {
   const [first] = group as [Traced]
   const rounds = [count, distinctOf(group)]
-  const given = group.map(({ parameters }) => valuesIn(parameters))
   return all.slice(0, first.index).findLast((query) => {
     if (!rounds.includes(query.rows ?? 0) || query.source === null || endOf(query) > first.start) return false
     const found = new Set(rowsOf(query).flatMap(valuesIn))
-    return found.size === 0 || given.every((values) => values.length === 0 || values.some((value) => found.has(value)))
+    return found.size === 0 || group.every(({ parameters }) => {
+      const given = valuesIn(parameters)
+      return given.length === 0 || given.some((value) => found.has(value))
+    })
   }) ?? null
 }

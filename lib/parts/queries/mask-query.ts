@@ -6,7 +6,7 @@ import { maskCommand, type Shown } from './mask-command.js'
 import { isPlain, masked, withoutComparands } from './mask-document.js'
 import { shapeOf, shapeOfTokens } from './sql.js'
 import { effectOf, type Effect } from './statement.js'
-import { isSql, significant, tokensOf, type Token } from './tokens.js'
+import { isSql, parameterOf, placeIn, placeOf, significant, tokensOf, type Token } from './tokens.js'
 
 /** A query as it is shown, and what is the same each time that its statement is sent. */
 export interface ReadQuery extends Shown {
@@ -156,12 +156,8 @@ function maskedFields (mask: Mask, value: object): unknown {
  * all that are not certainly assigned to a column.
  */
 function secretTokens (mask: Mask, { named, isInsert }: Statement, parameters: unknown) {
-  const list = Array.isArray(parameters) ? parameters as unknown[] : []
-  const given = named.map(({ token }) => {
-    const { position } = token
-    if (position === undefined) return unquoted(token.text)
-    return position < list.length && !isPlain(list[position]) ? list[position] : namedValue(parameters, token)
-  })
+  const given = named.map(({ token }) =>
+    token.position === undefined ? unquoted(token.text) : parameterOf(token, parameters))
   const isValueField = valueFieldTest(named.map(({ last }, i) => [last, given[i]] as const),
     (value) => typeof value === 'string' && value.length <= 128 && mask.hides(value))
   const isName = given.map((value) => isSecretName(mask, value))
@@ -189,21 +185,13 @@ function isSmall (value: unknown): boolean {
   return /^\d{0,2}$/.test(String(value))
 }
 
-/**
- * Where the `position` of an error, which counts characters from 1, is in the statement that is shown: values before it
- * may be masked.
- */
+/** Where the `position` of an error is in the statement that is shown: values before it may be masked. */
 export function shownPosition (
   system: string, statement: string, texts: readonly string[] | undefined, position: number
 ): number {
-  let left = [...statement].slice(0, position - 1).join('').length
-  let before = ''
-  for (const [i, { text }] of tokensOf(statement, system).entries()) {
-    before += (texts?.[i] ?? text).slice(0, left < text.length ? left : undefined)
-    left -= text.length
-    if (left < 0) break
-  }
-  return [...before].length + 1
+  const tokens = tokensOf(statement, system).map(({ text }, i) => ({ text: texts?.[i] ?? text, length: text.length }))
+  const place = placeIn(tokens, placeOf(statement, position))
+  return [...tokens.map(({ text }) => text).join('').slice(0, place)].length + 1
 }
 
 /** Fewer digits than the number of a card. */
@@ -212,9 +200,4 @@ const SMALL = 1e12
 function maskedValue (mask: Mask, value: unknown): unknown {
   if (typeof value === 'number' && Math.abs(value) < SMALL) return value
   return mask.value(value)
-}
-
-function namedValue (parameters: unknown, { text }: Token): unknown {
-  const objects = [parameters].flat().filter(isPlain)
-  return objects.map((object) => object[text.slice(1)] ?? object[text]).find((value) => value !== undefined)
 }

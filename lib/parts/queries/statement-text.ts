@@ -1,5 +1,5 @@
 import { html } from '../../view/html.js'
-import { isSql, tokensOf, type Token } from './tokens.js'
+import { isSql, parameterOf, placeIn, placeOf, tokensOf, type Token } from './tokens.js'
 
 const KEYWORDS = new Set(('select from where and or not null is in like ilike between case when then else end insert ' +
   'into values update set delete join left right inner outer full cross on using group by order having limit offset ' +
@@ -10,12 +10,6 @@ export interface Written { system: string, statement: string, parameters?: unkno
 
 /** A token as it is shown, with the length that it has in the statement. */
 interface Shown extends Token { length: number, isValue: boolean }
-
-function valueOf ({ text, position = 0 }: Token, parameters: unknown): unknown {
-  if (Array.isArray(parameters)) return parameters[position] as unknown
-  const named = Object(parameters) as Record<string, unknown>
-  return named[text.slice(1)] ?? named[text]
-}
 
 function literal (value: unknown, system: string): string {
   if (value === null) return 'null'
@@ -33,7 +27,7 @@ function shownTokens ({ system, statement, parameters }: Written): Shown[] {
     const { kind, text, text: { length } } = token
     // In PostgreSQL a question mark is an operator.
     const isPlaceholder = kind === 'placeholder' && !(system === 'postgresql' && text.startsWith('?'))
-    const value = isPlaceholder ? valueOf(token, parameters) : undefined
+    const value = isPlaceholder ? parameterOf(token, parameters) : undefined
     return { kind, text: value === undefined ? text : literal(value, system), length, isValue: value !== undefined }
   })
 }
@@ -51,22 +45,14 @@ function argument (value: unknown): string {
   return typeof value === 'string' && /^[^\s"'\\]+$/.test(value) ? value : JSON.stringify(value)
 }
 
-/** Where the `position` of an error, which counts characters of the statement from 1, is in the runnable statement. */
+/** Where the `position` of an error is in the runnable statement. */
 export function markOf (query: Written, position: unknown): number | undefined {
   const at = offsetOf(query, position)
-  if (at === undefined) return undefined
-  let [offset, shown] = [0, 0]
-  for (const { text, length } of shownTokens(query)) {
-    if (offset + length > at) return shown + (text.length === length ? at - offset : 0)
-    offset += length
-    shown += text.length
-  }
-  return shown
+  return at === undefined ? undefined : placeIn(shownTokens(query), at)
 }
 
 function offsetOf ({ system, statement }: Written, position: unknown): number | undefined {
-  if (!isSql(system) || typeof position !== 'number' || !(position > 0)) return undefined
-  return [...statement].slice(0, position - 1).join('').length
+  return isSql(system) && typeof position === 'number' && position > 0 ? placeOf(statement, position) : undefined
 }
 
 /** The runnable statement as markup: kinds of tokens in colors, and a mark at the `position` of an error. */

@@ -1,6 +1,6 @@
 import { cachedByObject } from '../../cache.js'
 import type { RecordedQuery } from './recorded-query.js'
-import { isValue, significant, type Token } from './tokens.js'
+import { isValue, parameterOf, significant, type Token } from './tokens.js'
 
 /** Commands of Redis that change nothing. */
 const COMMANDS = new Set(('GET MGET HGET HMGET HGETALL HKEYS HVALS HEXISTS HLEN EXISTS TTL PTTL TYPE STRLEN LRANGE ' +
@@ -130,9 +130,8 @@ function sqlSelection (tokens: readonly Token[], parameters: unknown, list: unkn
   const lists = list.filter((value) => Array.isArray(value)
     ? value.length > 1
     : typeof value === 'string' && /^\[[^]*,[^]*\]$|^\{[^:]*,[^:]*\}$/.test(value))
-  for (const { token: { text, position }, isItem } of slotsOf(tokens)) {
-    const named = Object(parameters) as Record<string, unknown>
-    const value = position === undefined ? text : Array.isArray(parameters) ? list[position] : named[text.slice(1)]
+  for (const { token, isItem } of slotsOf(tokens)) {
+    const value = token.position === undefined ? token.text : parameterOf(token, parameters)
     if (isItem) lists.push(value)
     else keys.push(value)
   }
@@ -150,12 +149,12 @@ function readSlots (tokens: readonly Token[]): Slot[] {
   let depth = 0
   let items: Slot[] = []
   const textAt = (i: number): string => tokens[i]?.text.toLowerCase() ?? ''
-  const isBetweenRows = (i: number): boolean => textAt(i - 1) === ')' && textAt(i) === ',' && textAt(i + 1) === '('
   for (const [i, token] of tokens.entries()) {
     const { text } = token
-    const isList = depth > 0 || /^(?:in|values)$/.test(textAt(i - 1)) || (items.length > 0 && isBetweenRows(i - 1))
+    // Also after a row of `values (1, 2), (3, 4)`.
+    const isList = depth > 0 || items.length > 0 || /^(?:in|values)$/.test(textAt(i - 1))
     if (text === '(' && isList) depth++
-    else if (text === ')' && depth > 0 && --depth === 0 && !isBetweenRows(i + 1)) {
+    else if (text === ')' && depth > 0 && --depth === 0 && `${textAt(i + 1)}${textAt(i + 2)}` !== ',(') {
       if (items.length > 1) lists.push(...items)
       items = []
     } else if (isValue(token)) {

@@ -1,3 +1,5 @@
+import { isPlain } from './mask-document.js'
+
 type TokenKind = 'comment' | 'string' | 'name' | 'placeholder' | 'number' | 'word' | 'sign' | 'space'
 
 /** A token of a statement; `text` is as written. */
@@ -115,6 +117,30 @@ function kindOf (text: string, expression: RegExp | undefined): TokenKind {
     // A character of two units.
     default: return text.length === 2 && first >= '\ud800' ? 'sign' : 'comment'
   }
+}
+
+/** The value of a placeholder: from a list by its position, or from an object, which may be in a list, by its name. */
+export function parameterOf ({ text, position = 0 }: Token, parameters: unknown): unknown {
+  const placed: unknown = Array.isArray(parameters) ? parameters[position] : undefined
+  const objects = placed === undefined || isPlain(placed) ? [parameters].flat().filter(isPlain) : []
+  const named = objects.map((object) => object[text.slice(1)] ?? object[text]).find((value) => value !== undefined)
+  return named === undefined ? placed : named
+}
+
+/** Where a place of a statement is in the same tokens with other texts, each with the `length` that it had. */
+export function placeIn (tokens: ReadonlyArray<{ text: string, length: number }>, place: number): number {
+  let [left, shown] = [place, 0]
+  for (const { text, length } of tokens) {
+    if (left < length) return shown + (text.length === length ? left : 0)
+    left -= length
+    shown += text.length
+  }
+  return shown
+}
+
+/** The place in a statement of the `position` of an error, which counts characters from 1. */
+export function placeOf (statement: string, position: number): number {
+  return [...statement].slice(0, position - 1).join('').length
 }
 
 export function significant (tokens: readonly Token[]): Token[] {

@@ -50,6 +50,8 @@ const statements: readonly Row[] = [
   [P, 'with p as (select $1::text as x) select * from users join p on users.password = p.x where users.id = $2', [S, 7700], [S], ['7700']],
   [P, 'select * from (select password as p, id from users) u where u.p = $1 and u.id = $2', [S, 7700], [S], ['7700']],
   [P, 'with x(a,b) as (select id, password from users) select * from x where b = $1', [S], [S], []],
+  [P, 'insert into t (a, b) values (7700, 7701); call set_password($1, $2)', ['ann', S], [S], ['7700']],
+  [P, 'insert into t (a, password) select $1, $2 from s; insert into v (b, token) select $3, $4', [7700, S, 7701, S + '2'], [S], ['7700']],
   ['mysql', "set @p = 'Hidd3n'; update users set password = @p where id = 7700", undefined, [S], ['7700']],
   ['microsoft.sql_server', "declare @p varchar(50) = 'Hidd3n'; select * from u where password = @p", undefined, [S], []],
   [P, "do $$ begin update users set password = 'Hidd3n' where id = 5; end $$", undefined, [S], []],
