@@ -25,7 +25,7 @@ const stored = [
 ]
 
 t.test('each command of docs/how-to/compare.md has the described effect', async (t) => {
-  t.ok(commands.length > 10, `${commands.length} commands`)
+  t.ok(commands.length > 8, `${commands.length} commands`)
   const dataDir = testdir(t)
   const store = await openStorage({ dataDir })
   await store.put(stored.map(recordOf))
