@@ -16,7 +16,7 @@ import { HOSTILE } from '../hostile.js'
 const ASKED = { 'x-hindsight-cpu': '1' }
 // V8 reports functions by the names in their source.
 const hostile = (runInThisContext(
-  `(spin) => ({ ${JSON.stringify(HOSTILE)} () { spin(30) } })[${JSON.stringify(HOSTILE)}]`
+  `(spin) => ({ ${JSON.stringify(HOSTILE)} () { spin(200) } })[${JSON.stringify(HOSTILE)}]`
 ) as (does: typeof spin) => () => void)(spin)
 
 function deferred<T> (): { promise: Promise<T>, resolve: (value: T) => void } {

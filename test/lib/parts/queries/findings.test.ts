@@ -605,7 +605,7 @@ t.test('a finding has its kind and the positions of its queries', async t => {
   t.same(findings([{ ...list, ms: 19 }], 20), [])
   t.equal(queryPlace({ source: null }), 'an unknown line')
   const counted = (sent: readonly Sent[]): string | undefined => findingsOf(recordedFrom(sent), 140, 100, () => 3)[0]?.text
-  t.match(counted(times(5, inLoop)), /` 8 times from .*, at least 20 of 140 ms$/, 'with those that are only counted')
+  t.match(counted(times(5, inLoop)), /` 8 times from .*, at least 20 ms of 140 ms$/, 'with those that are only counted')
   t.match(counted(times(5, () => inLoop(1))), / was sent at least 5 times /)
 })
 

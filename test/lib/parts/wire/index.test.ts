@@ -74,9 +74,9 @@ inBothModes('formats, Markdown and replays have what the client sent', async (t,
   })
   t.notMatch(JSON.stringify((stored.collectors.request as { query: object }).query), 'limit')
   const text = '{"qty":"5","a<b>`c`":1,"password":"'
-  for (const format of ['curl', 'fetch', 'http', 'test']) {
+  for (const format of ['curl', 'test']) {
     const written = writeAs(format, stored).text
-    t.match(written.replaceAll('\\"', '"').replaceAll('\\`', '`').replaceAll('\\u003c', '<'), format === 'test' || format === 'fetch' ? /qty/ : text, format)
+    t.match(written.replaceAll('\\"', '"').replaceAll('\\`', '`').replaceAll('\\u003c', '<'), format === 'test' ? /qty/ : text, format)
     t.notMatch(written, /x-default|"M"|size/, format)
   }
   const markdown = profileMarkdown(stored, null, app.hindsight.parts)
