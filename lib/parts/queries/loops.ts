@@ -186,7 +186,8 @@ function foundRow (query: Traced): unknown {
  */
 function isAlongRows (group: readonly Traced[]): boolean {
   const [first, second] = group as [Traced, Traced]
-  const next = valuesIn(second.parameters)
+  const own = valuesIn(first.parameters)
+  const next = valuesIn(second.parameters).filter((value) => !own.includes(value))
   // The second query of most loops has none: to compare all values takes long.
   if (!rowsOf(first).map(fieldsOf).flatMap(Object.values).flatMap(valuesIn).some((value) => next.includes(value))) {
     return false
