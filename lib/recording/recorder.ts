@@ -17,7 +17,7 @@ import { recordRequest, recordResponse } from '../parts/request/collector.js'
 import { recordRoute } from '../parts/router/index.js'
 import { waitingOf } from '../parts/waiting/collector.js'
 import { releaseWaits } from '../parts/waiting/trace.js'
-import { COMPARE, refusedPayload } from '../parts/wire/collector.js'
+import { refusedPayload } from '../parts/wire/collector.js'
 import { routeErrorOf } from '../routing/route-error.js'
 import { callsBefore } from '../stack-limit.js'
 import type { Profile } from '../store/profile.js'
@@ -157,13 +157,6 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     return profile
   }
 
-  /** Compares a message before and after validation and serialization; to be called by the hook of this name. */
-  function compare (
-    hook: keyof typeof COMPARE, request: FastifyRequest, reply: FastifyReply, payload?: unknown
-  ): void {
-    attempt(() => COMPARE[hook](request, reply, payload), (error) => warn('A message was not compared', error))
-  }
-
   // A reply may be sent or hijacked before the handler, and no hook has seen the response of a hijacked reply.
   function complete (request: FastifyRequest, reply: FastifyReply): void {
     startRecording(request, reply)
@@ -216,7 +209,6 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     collectIncoming: recordRequest,
     collectRequest,
     collectResponse: recordResponse,
-    compare,
     fail,
     respond,
     addError,
