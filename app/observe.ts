@@ -10,8 +10,9 @@ import { contextOf, requestContext, type RequestContext } from '../lib/lifecycle
 import { addStartMessage } from './start-message.js'
 import type { HindsightOptions } from '../lib/options.js'
 import { checkBudgets } from '../lib/parts/queries/budget.js'
+import { compareMessages } from '../lib/parts/wire/compare-messages.js'
 import { recordHooks } from '../lib/recording/application-hooks.js'
-import { compareMessages, timeHandlers } from '../lib/recording/handler-time.js'
+import { timeHandlers } from '../lib/recording/handler-time.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
 import { checkStorageSetting } from '../lib/store/open.js'
 

@@ -8,7 +8,8 @@ import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
 import { factsOfParts } from '../lib/parts/unfinished.js'
 import { insertToolbar } from '../lib/reading/pages/toolbar/insert.js'
 import { addServerTiming } from '../lib/recording/server-timing.js'
-import { endHandler, setCurrentCode, watchErrorHandlers } from '../lib/recording/handler-time.js'
+import { watchErrorHandlers } from '../lib/recording/error-handlers.js'
+import { endHandler, setCurrentCode } from '../lib/recording/handler-time.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
 
 export type Observer = Awaited<ReturnType<typeof openObserver>>

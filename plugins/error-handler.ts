@@ -7,15 +7,16 @@ import { maskOf } from '../lib/errors/masked-exceptions.js'
 import { messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
 import { percentEncoded, representation } from '../lib/http/header-text.js'
 import { statusOf } from '../lib/http/http-errors.js'
-import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../lib/http/node-http.js'
-import { addVary, dropReplaced, preventCaching } from '../lib/http/responses.js'
+import { STATUS_CODES } from '../lib/http/node-http.js'
+import { addVary, dropReplaced, invalidHeaders, preventCaching } from '../lib/http/responses.js'
 import { runSlots } from '../lib/full/listener.js'
 import type { Slot } from '../lib/lifecycle/events.js'
 import { after, ownHook } from '../lib/lifecycle/hooks.js'
 import { logError } from '../lib/full/log-error.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import { alreadySent, watchErrorHandlers } from '../lib/recording/handler-time.js'
+import { watchErrorHandlers } from '../lib/recording/error-handlers.js'
+import { alreadySent } from '../lib/recording/handler-time.js'
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
@@ -240,13 +241,8 @@ function prepareFailedReply (raised: unknown, request: FastifyRequest, reply: Fa
 
 /** Removes headers that Node.js refuses to write, which may be what failed. */
 function dropInvalid (request: FastifyRequest, reply: FastifyReply): void {
-  for (const [name, value] of Object.entries(reply.getHeaders())) {
-    try {
-      validateHeaderName(name)
-      for (const one of [value].flat()) validateHeaderValue(name, one as string)
-    } catch (error) {
-      reply.removeHeader(name)
-      request.log.warn({ err: error, channel: 'request' }, 'A header that cannot be sent was left out')
-    }
+  for (const [name, err] of invalidHeaders(reply)) {
+    reply.removeHeader(name)
+    request.log.warn({ err, channel: 'request' }, 'A header that cannot be sent was left out')
   }
 }

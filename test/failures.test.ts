@@ -594,7 +594,7 @@ inBothModes('a second response is explained before the error of its payload', as
   t.match(collectors.otherErrors, [[{ code: 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' }]])
 })
 
-inBothModes('a payload that cannot be sent or serialized is shown with the hook that has returned it', async (t, build, mode) => {
+inBothModes('a response that cannot be sent or serialized is shown with the hook that has changed it', async (t, build, mode) => {
   const wrap = async (_request: unknown, _reply: unknown, payload: unknown) => ({ data: payload }) as never
   const once = async (_request: unknown, reply: FastifyReply, payload: unknown) => reply.statusCode < 400 ? 42 : payload
   const response = { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } } }
@@ -619,6 +619,14 @@ inBothModes('a payload that cannot be sent or serialized is shown with the hook 
     app.get('/route', { onSend: wrap }, async () => ({ id: 1 })) // route
     app.get('/text', (_request, reply) => { reply.type('text/plain').send({ id: 1 }) }) // text
     app.get('/handler', async () => ({ id: 1n })) // handler
+    app.register(async function tagging (scope) {
+      scope.addHook('onSend', async function tag (_request, reply) { reply.header('X-Tag', 'a\nb') }) // header
+      scope.get('/header', async () => ({ id: 1 }))
+    })
+    app.get('/redirect', (_request, reply) => { reply.redirect('/a\nb') }) // redirect
+    app.get('/read', async () => { const read = new Response('x'); await read.text(); return read }) // read
+    const date = { 200: { type: 'object', properties: { at: { type: 'string', format: 'date-time' } } } }
+    app.get('/date', { schema: { response: date } }, async () => ({ at: new Date(NaN) })) // date
   })
   const unsent = 'cannot be sent: only strings, Buffers and streams can'
   for (const [name, hook, why] of [
@@ -628,12 +636,16 @@ inBothModes('a payload that cannot be sent or serialized is shown with the hook 
     ['bigint', 'the preSerialization hook', 'cannot be serialized (JSON has no BigInt)'],
     ['route', 'the onSend hook "wrap"', unsent],
     ['text', '', 'cannot be sent with the content type text/plain: only strings, Buffers and streams can'],
-    ['handler', '', 'cannot be serialized (JSON has no BigInt)']
+    ['handler', '', 'cannot be serialized (JSON has no BigInt)'],
+    ['header', 'the onSend hook "tag" of tagging', 'cannot be sent: its header x-tag is not valid'],
+    ['redirect', '', 'cannot be sent: its header location is not valid'],
+    ['read', '', 'cannot be sent: its body has been read'],
+    ['date', '', 'cannot be serialized (it has an invalid date)']
   ] as const) {
     const answer = await app.inject({ url: `/${name}`, headers: { accept: 'text/html' } })
     const profile = await newest(app)
     const place = `test/failures.test.ts:${lineOf(name)}`
-    const from = hook === '' ? '' : `, from ${hook} (${place}),`
+    const from = hook === '' ? '' : `, changed by ${hook} (${place}),`
     const { summary, handler } = profile.collectors.exceptions as { summary: string, handler?: { line: number } }
     t.equal(summary.replace(/\(test\/failures.test.ts:\d+\)/, '()'), `The response of GET /${name} ()${from} ${why}.`, name)
     // The stack of a callback, or of `send`, has the place.
@@ -642,6 +654,27 @@ inBothModes('a payload that cannot be sent or serialized is shown with the hook 
     // Here Fastify's answer to the error is refused, too.
     if (mode === 'full' || !['always', 'route'].includes(name)) t.match(JSDOM.fragment(answer.body).textContent, summary, name)
   }
+})
+
+inBothModes('a hook that calls back twice is named, and one that calls back after its response is not', async (t, build) => {
+  const app = await build((app) => {
+    app.register(async (scope) => {
+      scope.addHook('preHandler', function twice (_request, _reply, done) { done(); done() }) // twice
+      scope.get('/twice', async () => 'x')
+    })
+    app.register(async (scope) => {
+      scope.addHook('preHandler', (_request, reply, done) => { reply.send('x'); setTimeout(done, 20) })
+      scope.get('/answers', async () => 'never')
+    })
+  })
+  await app.inject('/twice')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const { exceptions } = await newest(app)
+  t.equal(exceptions[0]?.message, 'The preHandler hook twice has called done twice')
+  t.equal(firstOwnFrame(exceptions)?.line, lineOf('twice'))
+  await app.inject('/answers')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.same((await newest(app)).exceptions, [])
 })
 
 inBothModes('reply.callNotFound() before or after another response is explained', async (t, build, mode) => {

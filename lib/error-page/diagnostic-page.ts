@@ -9,7 +9,7 @@ import { read } from '../errors/thrown-value.js'
 import { noncesOf, type Nonces } from '../http/content-policy.js'
 import { prefersHtml, type Representation } from '../http/header-text.js'
 import { STATUS_CODES } from '../http/node-http.js'
-import { addVary, dropReplaced, preventCaching } from '../http/responses.js'
+import { addVary, dropReplaced, invalidHeaders, preventCaching } from '../http/responses.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { EditorLink } from '../view/editor.js'
@@ -100,6 +100,9 @@ export function diagnosticAnswer (
   state.recording.events?.setCurrentCode(reply, 'diagnostic page')
   const { body } = diagnosticPage(request, reply, 'html', factsOfParts)
   dropReplaced(reply)
+  // Others fail first, as without the page.
+  const refused = state.recording.failure?.refused === undefined ? [] : invalidHeaders(reply)
+  for (const [name] of refused) reply.removeHeader(name)
   preventCaching(reply)
   addVary(reply, 'Accept')
   reply.headers({

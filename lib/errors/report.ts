@@ -168,7 +168,8 @@ function failureSentence (
   if (raisedBy?.stage === 'start') return `The application could not start: ${failure}.`
   if (failed?.refused !== undefined) {
     const { hook, why } = failed.refused
-    return `The response of ${route}${place}${hook === undefined ? '' : `, from the ${hookText(hook)},`} ${why}.`
+    const what = failed.after === 'failure' ? 'answer to an earlier failure' : 'response'
+    return `The ${what} of ${route}${place}${hook === undefined ? '' : `, changed by the ${hookText(hook)},`} ${why}.`
   }
   if (failed?.after === 'failure') return `The answer to an earlier failure of ${route} failed with ${failure}.`
   if (raisedBy !== null && raisedBy.stage !== 'handler') {

@@ -1,5 +1,7 @@
 import vary from 'vary'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { attempt } from '../attempt.js'
+import { validateHeaderName, validateHeaderValue } from './node-http.js'
 
 /** Whether a response redirects to its `Location` (RFC 9110, section 15.4). */
 export function isRedirect (reply: FastifyReply): boolean {
@@ -46,6 +48,15 @@ const OF_RESPONSE =
 /** Removes the headers of a response whose body is replaced; `onlyOfBody`: its caching, policy and location stay. */
 export function dropReplaced (reply: FastifyReply, onlyOfBody = false): void {
   for (const name of onlyOfBody ? OF_BODY : [...OF_BODY, ...OF_RESPONSE]) reply.removeHeader(name)
+}
+
+/** The headers that Node.js refuses to write, each with its error. */
+export function invalidHeaders (reply: FastifyReply): Array<[name: string, error: unknown]> {
+  return Object.entries(reply.getHeaders()).flatMap(([name, value]) => attempt((): Array<[string, unknown]> => {
+    validateHeaderName(name)
+    for (const one of [value].flat()) validateHeaderValue(name, one as string)
+    return []
+  }, (error) => [[name, error]]))
 }
 
 /** Whether a payload is a `Response`, as Fastify recognizes it: the class itself loads undici with its first use. */

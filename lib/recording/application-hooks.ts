@@ -81,9 +81,12 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
         recordingOf(request).payloadFrom = callee
       }
     }
+    let isCalled = false
     const done = args.at(-1)
     if (typeof done === 'function') {
       args[args.length - 1] = function hindsightDone (this: unknown, ...results: unknown[]) {
+        if (run !== null && isCalled) addRepeated(request, callee)
+        isCalled = true
         end(results[0], results[1])
         return (done as Callable).apply(this, results)
       }
@@ -128,6 +131,11 @@ function isRefused (name: string, hook: object): boolean {
   const { length } = hook as Callable
   const isWrong = name === 'onRequestAbort' ? length !== 1 : length === (HAS_PAYLOAD.has(name) ? 4 : 3)
   return hook.constructor.name === 'AsyncFunction' && isWrong
+}
+
+/** Records that a hook calls back once more: Fastify runs what follows it again. */
+function addRepeated (request: FastifyRequest, { stage, listener }: RecordedFunction): void {
+  servicesOf(request).recorder?.addError(request, new Error(`The ${stage} hook ${listener} has called done twice`))
 }
 
 function recordRaised (request: FastifyRequest, hook: RecordedFunction, raised: unknown): void {

@@ -2,7 +2,6 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { declaredPlace } from '../errors/declared-place.js'
-import { isError } from '../errors/thrown-value.js'
 import { ownHook } from '../lifecycle/hooks.js'
 import { LastHook } from '../lifecycle/last-hook.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
@@ -17,8 +16,6 @@ declare module './recording.js' {
     sentAgain?: Error
     /** A stack of the call that sent the first response. */
     sentFrom?: Error
-    /** Whether an error handler has failed: the next one is that of an outer instance. Undefined: unknown. */
-    isRethrown?: boolean
   }
 }
 
@@ -84,33 +81,6 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   return beforeHandler
 }
 
-/**
- * Compares messages before and after validation and serialization. Returns the hooks that have to run after those of
- * the application.
- */
-export function compareMessages (app: FastifyInstance): Record<'preValidation' | 'preSerialization', LastHook> {
-  const { hindsight } = app
-  const requestHook = (name: 'preValidation' | 'preHandler', isLast: (request: FastifyRequest) => boolean) =>
-    function hindsightReceived (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-      if (isLast(request)) hindsight.recorder?.compare(name, request, reply)
-      done()
-    }
-  const payloadHook = (name: 'preSerialization' | 'onSend', isLast: (request: FastifyRequest) => boolean) =>
-    function hindsightSent (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent): void {
-      if (isLast(request)) hindsight.recorder?.compare(name, request, reply, payload)
-      done(null, payload)
-    }
-  const last = {
-    preValidation: new LastHook('preValidation', (isLast) => requestHook('preValidation', isLast)),
-    preSerialization: new LastHook('preSerialization', (isLast) => payloadHook('preSerialization', isLast))
-  }
-  last.preValidation.addTo(app)
-  app.addHook('preHandler', ownHook(requestHook('preHandler', () => true)))
-  last.preSerialization.addTo(app)
-  app.addHook('onSend', ownHook(payloadHook('onSend', () => true)))
-  return last
-}
-
 /** The error that Fastify logs for a second response, which it does not recognize while hooks of the first one run. */
 const AlreadySentError = createError(
   'FST_ERR_REP_ALREADY_SENT', 'Reply was already sent, did you forget to "return reply" in "%s" (%s)?'
@@ -139,28 +109,4 @@ export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of
   if (of === 'handler') events.setCurrentCode(reply, handler, source)
   else if (route !== null && route.hooks.length > 0) events.setCurrentCode(reply, 'route hooks', source)
   else events.setCurrentCode(reply, 'Fastify')
-}
-
-/**
- * Records what error handlers of the application throw or send after a failure. Fastify calls no hook for that, but
- * `send` of the reply: again for a value that is no error, where its own handler sends what it has received.
- */
-export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply): void {
-  recordingOf(request).isRethrown ??= false
-  const original = reply.send
-  const pending: unknown[] = []
-  const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
-    const [payload] = args
-    if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) {
-      recordingOf(request).isRethrown = true
-      servicesOf(request).recorder?.fail(request, reply, payload)
-    }
-    pending.push(payload)
-    try {
-      return original.apply(this, args)
-    } finally {
-      pending.pop()
-    }
-  }
-  Reflect.defineProperty(reply, 'send', { value, writable: true, configurable: true })
 }

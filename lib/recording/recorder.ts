@@ -17,7 +17,7 @@ import { recordRequest, recordResponse } from '../parts/request/collector.js'
 import { recordRoute } from '../parts/router/index.js'
 import { waitingOf } from '../parts/waiting/collector.js'
 import { releaseWaits } from '../parts/waiting/trace.js'
-import { COMPARE, refusedPayload } from '../parts/wire/collector.js'
+import { refusedResponse } from '../parts/wire/collector.js'
 import { routeErrorOf } from '../routing/route-error.js'
 import { callsBefore } from '../stack-limit.js'
 import type { Profile } from '../store/profile.js'
@@ -114,13 +114,18 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     }
     const isOfNotFound = recording.events?.currentCode === 'not-found handler'
     const after = recording.timing.handlerEnd === 0 ? null : 'handler'
-    recording.failure = { error, after, isOfNotFound, refused: refusedPayload(request, reply, error) }
+    recording.failure = { error, after, isOfNotFound, refused: refusedResponse(request, reply, error) }
     if (read(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') recording.collect('waiting', waitingOf(request, reply))
     if (debug) recording.failure.calls = callsBefore(reply.send, MAX_CALLS)
     if (earlier !== null) {
-      recording.failure.after = 'failure'
       recording.raisedBy = null
-      recording.addError(earlier.error)
+      // What cannot be sent may be refused again for the response about that.
+      const isSame = earlier.refused !== undefined && read(error, 'code') === read(earlier.error, 'code')
+      if (isSame) recording.failure.after = earlier.after
+      else {
+        recording.failure.after = 'failure'
+        recording.addError(earlier.error)
+      }
     }
     recording.exceptions = undefined
     endHandler(request)
@@ -155,13 +160,6 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.events?.setCurrentCode(reply, 'Hindsight')
     if (profile !== null && app.hindsight.isDebugClient(request)) reply.header('x-debug-token', profile.token)
     return profile
-  }
-
-  /** Compares a message before and after validation and serialization; to be called by the hook of this name. */
-  function compare (
-    hook: keyof typeof COMPARE, request: FastifyRequest, reply: FastifyReply, payload?: unknown
-  ): void {
-    attempt(() => COMPARE[hook](request, reply, payload), (error) => warn('A message was not compared', error))
   }
 
   // A reply may be sent or hijacked before the handler, and no hook has seen the response of a hijacked reply.
@@ -216,7 +214,6 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     collectIncoming: recordRequest,
     collectRequest,
     collectResponse: recordResponse,
-    compare,
     fail,
     respond,
     addError,

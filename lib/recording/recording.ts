@@ -39,16 +39,20 @@ const NOT_BEGUN: Timing = {
 }
 
 /**
- * A payload that was not serialized or sent: why, which hook of the application has returned it, and what its schema
- * requires, in words.
+ * A response that could not be serialized or sent: why, which hook of the application has returned its payload or set
+ * its header, and what its schema requires, in words.
  */
-export interface RefusedPayload { why: string, hook?: RecordedFunction | undefined, explanation?: string }
+export interface RefusedResponse {
+  why: string
+  hook?: Omit<RecordedFunction, 'index'> | undefined
+  explanation?: string
+}
 
 interface Failure {
   error: unknown
   after: 'handler' | 'failure' | null
   isOfNotFound?: boolean
-  refused?: RefusedPayload | undefined
+  refused?: RefusedResponse | undefined
   calls?: Error
 }
 

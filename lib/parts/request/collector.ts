@@ -151,14 +151,15 @@ export function recordResponse (
 
 /** Why a response has no body, where the application may have expected one. */
 function missingBody (request: FastifyRequest, { statusCode }: FastifyReply, payload: unknown): { bodyNote?: string } {
-  const { sentFrom, timing: { serializeStart } } = recordingOf(request)
+  const { failure, sentFrom, timing: { serializeStart } } = recordingOf(request)
   // A listener of `full` mode may have removed the payload before.
   if (statusCode === 204 && (serializeStart !== 0 || (payload != null && payload !== ''))) {
     return { bodyNote: 'not sent: a response with the status 204 has none' }
   }
   const mayBeReturned = payload === undefined && statusCode === 200 && servicesOf(request).debug
   const isReturned = mayBeReturned && sentFrom !== undefined && isSentByFastify(sentFrom)
-  return isReturned ? { bodyNote: 'not sent: the handler returned undefined' } : {}
+  const handler = failure !== null ? 'error handler' : request.is404 ? 'not-found handler' : 'handler'
+  return isReturned ? { bodyNote: `not sent: the ${handler} returned undefined` } : {}
 }
 
 /** The line that sent the first of two responses. */

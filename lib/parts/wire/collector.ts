@@ -2,10 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../../attempt.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
+import { invalidHeaders } from '../../http/responses.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
-import type { RefusedPayload } from '../../recording/recording.js'
+import type { RefusedResponse } from '../../recording/recording.js'
 import { safeJson } from '../../view/json.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { isObject, type Data } from '../read.js'
@@ -46,6 +47,19 @@ const MAX_SHAPE = 2
 /** The messages of fast-json-stringify for a field that is missing, and for a value of another type. */
 const REFUSED =
   /^(?:"(.+)" is required!|(The value .+ (?:cannot be converted to .+|does not match schema definition)\.?))$/s
+
+const UNSERIALIZABLE = [
+  [/BigInt/, 'JSON has no BigInt'], [/circular/, 'it refers to an object that contains it'],
+  [/^Invalid time value$/, 'it has an invalid date']
+] as const
+/** The codes of Fastify for a payload that it cannot send. */
+const UNSENDABLE: ReadonlyMap<string, string> = new Map([
+  ['FST_ERR_REP_INVALID_PAYLOAD_TYPE', 'only strings, Buffers and streams can'],
+  ['FST_ERR_REP_RESPONSE_BODY_CONSUMED', 'its body has been read'],
+  ['FST_ERR_REP_READABLE_STREAM_LOCKED', 'its stream has another reader']
+])
+/** The codes of Node.js. */
+const INVALID_HEADER = /^ERR_(?:INVALID_CHAR|INVALID_HTTP_TOKEN|HTTP_INVALID_HEADER_VALUE)$/
 
 /** What is done before and after validation, and before and after serialization. */
 export const COMPARE = {
@@ -95,16 +109,24 @@ function compareSerialized (request: FastifyRequest, reply: FastifyReply, text: 
   if (sent !== undefined) record(request, 'response', declared, changesOf(returned.value, sent, true))
 }
 
-/** Why the payload of a response was refused; records which of its values could not be serialized. */
-export function refusedPayload (
+/** Why a response was refused; records which of its values could not be serialized. */
+export function refusedResponse (
   request: FastifyRequest, reply: FastifyReply, error: unknown
-): RefusedPayload | undefined {
+): RefusedResponse | undefined {
   const recording = recordingOf(request)
   const { payloadFrom: hook, returned } = recording
-  if (read(error, 'code') === 'FST_ERR_REP_INVALID_PAYLOAD_TYPE') {
-    const isHandlers = hook === undefined && recording.timing.serializeStart === 0
+  const code = String(read(error, 'code'))
+  const unsendable = UNSENDABLE.get(code)
+  if (unsendable !== undefined) {
+    const isHandlers = hook === undefined && recording.timing.serializeStart === 0 && code.endsWith('TYPE')
     const type = isHandlers ? ` with the content type ${String(reply.getHeader('content-type'))}` : ''
-    return { why: `cannot be sent${type}: only strings, Buffers and streams can`, hook }
+    return { why: `cannot be sent${type}: ${unsendable}`, hook }
+  }
+  const [[header] = []] = recording.wasSent === true && INVALID_HEADER.test(code) ? invalidHeaders(reply) : []
+  if (header !== undefined) {
+    const hook = recording.events?.events().findLast((event) =>
+      event.changes?.headers?.some(({ name }) => name === header.toLowerCase()))
+    return { why: `cannot be sent: its header ${cut(visibleLine(header), MAX_FIELD)} is not valid`, hook }
   }
   if (returned === undefined) return undefined
   const [, required, invalid] = REFUSED.exec(messageOf(error)) ?? []
@@ -121,9 +143,9 @@ export function refusedPayload (
     add(request, 'response', () => [{ part: 'response', text: maskOf(request).text(explanation) }])
     return { why: 'does not fit its schema', hook, explanation }
   }
-  if (!(error instanceof TypeError) || !/BigInt|circular/.test(messageOf(error))) return undefined
+  const [, rule] = UNSERIALIZABLE.find(([message]) => message.test(messageOf(error))) ?? []
+  if (rule === undefined || !(error instanceof TypeError || error instanceof RangeError)) return undefined
   recording.returned = undefined
-  const rule = /BigInt/.test(messageOf(error)) ? 'JSON has no BigInt' : 'it refers to an object that contains it'
   // A schema may leave out the first one.
   const path = isKnown && schema === undefined ? pathTo(returned.value, isUnserializable) : null
   if (path !== null) {

@@ -80,12 +80,14 @@ inBothModes('a profile says why a response has no body where the application may
     app.get('/redirect', async (_request, reply) => reply.redirect('/'))
     app.get('/text', async () => 'x')
     app.get('/null', async () => null)
+    app.get('/failed', { errorHandler: async () => {} }, async () => { throw new Error('x') })
     app.addHook('onRequest', async (request, reply) => { if (request.url === '/hook') return reply.send() })
     app.get('/hook', async () => 'x')
   })
   for (const [url, why] of [
     ['/undefined', 'the handler returned undefined'],
     ['/hooked', 'the handler returned undefined'],
+    ['/failed', 'the error handler returned undefined'],
     ['/dropped', 'a response with the status 204 has none'],
     ['/empty'], ['/sent'], ['/sent/in-a-callback'], ['/redirect'], ['/text'], ['/null'], ['/hook']
   ] as const) {
