@@ -1,9 +1,6 @@
-import { setImmediate } from 'node:timers'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isInjection } from 'light-my-request'
 import { attempt } from '../attempt.js'
 import type { FlattenedException } from '../errors/exception.js'
-import { maskOf } from '../errors/masked-exceptions.js'
 import { type ErrorReport, type FactsOfParts, reportOf } from '../errors/report.js'
 import { read } from '../errors/thrown-value.js'
 import { noncesOf, type Nonces } from '../http/content-policy.js'
@@ -14,7 +11,6 @@ import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { EditorLink } from '../view/editor.js'
 import { safeJson } from '../view/json.js'
-import { plainStack, renderShortError } from './plain-pages.js'
 import { renderHtml } from './render-html.js'
 import { detail, renderText } from './render-text.js'
 
@@ -25,19 +21,12 @@ declare module '../recording/recording.js' {
   }
 }
 
-/** Milliseconds for complete pages in one turn of the event loop; one takes about 2 ms. */
-const MAX_TURN = 200
-
-let spent = 0
-
 /** Returns the sentences and hints of the parts. */
 type FactsOf = (request: FastifyRequest, reply: FastifyReply) => FactsOfParts
 
 /**
- * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state.
- * Where pages have taken `MAX_TURN` in this turn of the event loop, the page is short: the error, and the link to the
- * profile. Injected requests, which may all run in one turn, have complete pages. The exception is that of a complete
- * page.
+ * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state. The
+ * exception is the one that the page is about.
  */
 export function diagnosticPage (
   request: FastifyRequest, reply: FastifyReply, type: Representation['type'], factsOfParts: FactsOf
@@ -46,20 +35,10 @@ export function diagnosticPage (
   const nonce = noncesOf(state)
   state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; ` +
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-  if (spent > MAX_TURN && !isInjection(request.raw)) return { body: shortPage(request, reply.statusCode, type) }
-  if (spent === 0) setImmediate(() => { spent = 0 })
-  const start = performance.now()
   const reason = STATUS_CODES[reply.statusCode] ?? 'Error'
   const report = reportOf(request, reply.statusCode, reason, factsOfParts(request, reply))
   const body = renderReport(report, type, nonce, servicesOf(request).editor)
-  spent += performance.now() - start
   return { body, exception: report.exceptions.at(-1) }
-}
-
-function shortPage (request: FastifyRequest, status: number, type: Representation['type']): string {
-  const { failure, profile, routeError } = recordingOf(request)
-  const error = failure === null ? routeError : failure.error
-  return renderShortError(status, type, { detail: maskOf(request).text(plainStack(error)), profile: profile?.url })
 }
 
 /** Renders a report; plain text is Markdown. HTML needs the nonces of its policy; `editor` makes links to source. */

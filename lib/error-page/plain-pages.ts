@@ -15,8 +15,6 @@ interface Details {
   token?: string | undefined
   /** The reason: only for clients that may see it. */
   detail?: string | undefined
-  /** The address of the stored profile: only for these clients. */
-  profile?: string | undefined
 }
 
 /**
@@ -37,10 +35,10 @@ export function renderShortError (status: number, type: Representation['type'], 
   return rendered
 }
 
-function render (status: number, type: Representation['type'], { token, detail, profile }: Details): string {
+function render (status: number, type: Representation['type'], { token, detail }: Details): string {
   const reason = STATUS_CODES[status] ?? 'Error'
   // A problem document (RFC 9457).
-  const problem = { type: 'about:blank', title: reason, status, detail, token, profile }
+  const problem = { type: 'about:blank', title: reason, status, detail, token }
   if (type === 'json') return JSON.stringify(problem).replaceAll('<', '\\u003c')
   const title = `An Error Occurred: ${reason}`
   const remark = status >= 500 ? SERVER_ERROR : CLIENT_ERROR
@@ -50,15 +48,13 @@ function render (status: number, type: Representation['type'], { token, detail, 
 <p><strong>${status} ${reason}</strong></p>
 <p>${remark}</p>
 !${token === undefined ? '' : html`<p>Reference: <code>${token}</code></p>`}
-!${profile === undefined ? '' : html`<p>The profile of this request: <a href="${profile}">${profile}</a></p>`}
 !${detail === undefined ? '' : html`<pre tabindex="0">${detail}</pre>`}
 </main>`)
   }
   const reference = token === undefined ? [] : [`Reference: ${token}`]
-  const link = profile === undefined ? [] : [`The profile of this request: ${profile}`]
   // Indented, the detail is a code block in Markdown.
   const details = detail === undefined ? [] : [`    ${detail.replaceAll('\n', '\n    ')}`]
-  return [title, `${status} ${reason}`, remark, ...reference, ...link, ...details].join('\n\n') + '\n'
+  return [title, `${status} ${reason}`, remark, ...reference, ...details].join('\n\n') + '\n'
 }
 
 /** The stack of a raised value, or the value as text; for errors of `flattenError` and `inspect`. Never throws. */

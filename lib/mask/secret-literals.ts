@@ -54,6 +54,8 @@ const TAKES_NAME = new RegExp(`[cC]ookie|[hH]eader|[iI]tem|(?:Error|Exception)$|
   inject where collection table model select delete remove clear db knex t locator authenticate log[iI]n sign[iI]n
   AuthGuard split join replace startsWith endsWith includes indexOf match log info warn error debug trace fatal fail
   test it describe message on once off emit`)}(?![a-z])`)
+/** The same whose argument is a message, of which all parts of a template are. */
+const TAKES_MESSAGE = /(?:Error|Exception)$|^(?:log|info|warn|error|debug|trace|fatal)$/
 const TAKES_PATH = words('post put patch all route redirect head options')
 // No secrets: types, encodings, algorithms and schemes, and short punctuation.
 const HARMLESS = words(String.raw`
@@ -91,6 +93,8 @@ export class SecretLiterals {
   readonly #lines = new Set<number>([0])
   readonly #units: Unit[] = []
   readonly #unitOf: Unit[] = []
+  /** By the later parts of templates, the first ones. */
+  readonly #heads = new Map<number, number>()
   readonly #keys = new Set<number>()
   readonly #names = new Set<number>()
 
@@ -118,8 +122,10 @@ export class SecretLiterals {
     let closed = -1
     for (const [i, { type, value }] of this.#tokens.entries()) {
       let frame = frames.at(-1) as Frame
-      if (CLOSING.get(/^Template(?:Middle|Tail)$/.test(type) ? '`' : value)?.test(this.#value(frame.bracket))) {
+      const isPart = /^Template(?:Middle|Tail)$/.test(type)
+      if (CLOSING.get(isPart ? '`' : value)?.test(this.#value(frame.bracket))) {
         closed = frame.bracket
+        if (isPart) this.#heads.set(i, this.#heads.get(closed) ?? closed)
         frames.pop()
         frame = frames.at(-1) as Frame
       } else if (this.#lines.has(i) && frame.contents !== 'expressions' && !this.#continues(i, frame.unit)) {
@@ -207,7 +213,8 @@ export class SecretLiterals {
   #isSecret (i: number): boolean {
     const { names, count } = this.#unitOf[i] as Unit
     const content = this.#content(i)
-    const [before, after] = [this.#value(i - 1), this.#value(i + 1)]
+    const start = this.#heads.get(i) ?? i
+    const [before, after] = [this.#value(start - 1), this.#value(i + 1)]
     if (count === 0 || this.#keys.has(i) || (count === 1 && this.#names.has(i)) || HARMLESS.test(content)) return false
     // `type Session = 'a' | 'b'`, `import '…'`
     if (/^(?:\||as|from|import)$/.test(before) || after === '|') return false
@@ -216,8 +223,9 @@ export class SecretLiterals {
       return content.replace(/\D/g, '').length >= (names.some((name) => /cv[cv]/i.test(name)) ? 3 : 4)
     }
     if (names.slice(0, MAX_NAMES).some((name) => plain(name) === plain(content))) return false
-    const callee = before === '(' ? this.#value(i - 2) : ''
-    return !(TAKES_NAME.test(callee) && !OPAQUE.test(content)) && !(TAKES_PATH.test(callee) && content.startsWith('/'))
+    const callee = before === '(' ? this.#value(start - 2) : ''
+    const takesText = start === i ? TAKES_NAME : TAKES_MESSAGE
+    return !(takesText.test(callee) && !OPAQUE.test(content)) && !(TAKES_PATH.test(callee) && content.startsWith('/'))
   }
 
   #value (i: number): string {

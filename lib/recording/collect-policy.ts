@@ -11,11 +11,15 @@ declare module './recording.js' {
   }
 }
 
-/** Makes the functions that decide whether a request is profiled. */
+/**
+ * Makes the functions that decide, by the options of the profiler, whether the profile of a request is kept. Its path
+ * and its route may exclude it, too: see `hasProfile` in `profiles.ts`.
+ */
 export function collectPolicy (options: ProfilerSettings) {
   const { collect = true, errors = false, collectParameter, onlyExceptions = false, minStatus = 0 } = options
   const { matcher, sampling = 1 } = options
 
+  /** Whether `collectParameter`, or else `collect`, and `matcher` select the request. Its outcome is not considered. */
   function isSelected (request: FastifyRequest): boolean {
     return (choiceOf(request) ?? collect) && matches(request)
   }
@@ -40,21 +44,21 @@ export function collectPolicy (options: ProfilerSettings) {
     return sampling === 1 || (recordingOf(request).sample ??= Math.random()) < sampling
   }
 
-  /** Whether the request is profiled even if it succeeds; it may be called at its beginning. */
-  function isProfiledOnSuccess (request: FastifyRequest): boolean {
+  /** Whether the profile is kept even if the request succeeds, which is known at its beginning. */
+  function isKeptOnSuccess (request: FastifyRequest): boolean {
     return recordingOf(request).forceProfile === true || (!onlyExceptions && isSelected(request) && isSampled(request))
   }
 
-  /** Whether the request is profiled, by its outcome until now. */
-  function isCollected (request: FastifyRequest, given: FastifyReply | null = null): boolean {
+  /** Whether the profile is kept, by the outcome until now: that of a failure may be where that of a success is not. */
+  function isKeptByOutcome (request: FastifyRequest, given: FastifyReply | null = null): boolean {
     const { reply: known, otherErrors, ending } = recordingOf(request)
     const reply = given ?? known
     const hasError = otherErrors.length > 0 || ending?.kind === 'failed'
     const isCounted = reply === null || hasError || reply.statusCode >= minStatus
-    return isProfiledOnSuccess(request) || (hasFailed(request, reply) && isCounted && (errors || isSelected(request)))
+    return isKeptOnSuccess(request) || (hasFailed(request, reply) && isCounted && (errors || isSelected(request)))
   }
 
-  return { isCollected, isProfiledOnSuccess }
+  return { isKeptOnSuccess, isKeptByOutcome }
 }
 
 /** Whether something was raised, the response was not sent completely, or it is a server error. */

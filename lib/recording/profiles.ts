@@ -63,17 +63,18 @@ export function openProfiles (
 ) {
   const { base, closing, mode, originOf, profiler, warn } = app.hindsight
   const { collectors = [] } = settings
-  const { isCollected, isProfiledOnSuccess } = collectPolicy(settings)
+  const { isKeptOnSuccess, isKeptByOutcome } = collectPolicy(settings)
   const configuration = openConfiguration(app, options)
   const redirects = new Redirects()
 
-  function mayBeProfiled (request: FastifyRequest): boolean {
+  /** Whether neither the path nor the route excludes the request, which is known at its beginning. */
+  function mayHaveProfile (request: FastifyRequest): boolean {
     return !isProfilePath(pathnameOf(request), base) && routeConfigOf(request)?.profile !== false
   }
 
-  /** Whether the request is profiled, by its outcome until now. */
-  function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
-    return isCollected(request, reply) && mayBeProfiled(request)
+  /** Whether the request has a profile, by its outcome until now: the options keep it, and nothing excludes it. */
+  function hasProfile (request: FastifyRequest, reply?: FastifyReply): boolean {
+    return isKeptByOutcome(request, reply) && mayHaveProfile(request)
   }
 
   function build (request: FastifyRequest, reply: FastifyReply, collected: Record<string, unknown>): Profile {
@@ -82,7 +83,7 @@ export function openProfiles (
 
   /** Queues the profile of a request, or again after a late error. */
   function queueProfile (request: FastifyRequest, reply: FastifyReply): void {
-    if (!isProfiled(request, reply)) return release(request)
+    if (!hasProfile(request, reply)) return release(request)
     const recording = recordingOf(request)
     const isFirst = recording.isQueued !== true
     recording.isQueued = true
@@ -114,7 +115,7 @@ export function openProfiles (
 
   /** The address of the request's profile; null: it is not profiled, or the store loses profiles. */
   function profileOf (request: FastifyRequest): ProfileAddress | null {
-    if (profiler.isFailing || !isProfiled(request)) return null
+    if (profiler.isFailing || !hasProfile(request)) return null
     const token = tokenOf(request)
     return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
   }
@@ -147,8 +148,8 @@ export function openProfiles (
   closing.unshift(() => { onExit.delete(exit) })
   closing.push(() => flushLate(app.hindsight))
   return {
-    isProfiled,
-    isProfiledOnSuccess,
+    hasProfile,
+    isKeptOnSuccess,
     queue,
     profileOf,
     /**
@@ -162,7 +163,7 @@ export function openProfiles (
       return profile.url
     },
     /** The token that the profile of the request will have; null where its path or its route excludes it. */
-    tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? tokenOf(request) : null,
+    tokenOf: (request: FastifyRequest): string | null => mayHaveProfile(request) ? tokenOf(request) : null,
     /** The profile until now of a request that has not ended. Collectors of the application have not run. */
     unfinished: build,
     /** To be called when a response begins: the request that follows a redirect is its child. */

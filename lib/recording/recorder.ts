@@ -74,7 +74,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.reply = reply
     recording.timing.startedAt = performance.now()
     recording.watchBody = watchEnding(request, reply, (ending) => end(request, reply, ending))
-    if (setting !== 'always' || (!debug && profiles?.isProfiledOnSuccess(request) === false)) return
+    if (setting !== 'always' || (!debug && profiles?.isKeptOnSuccess(request) === false)) return
     // The pages are no load of the application.
     if (!isProfilePath(pathnameOf(request), base)) recording.work = new WorkLog(recording.timing.startedAt)
     startRecording(request, reply)
@@ -150,7 +150,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const recording = recordingOf(request)
     recording.routeError ??= routeErrorOf(request, reply)
     recording.watchBody?.(payload)
-    if (profiles === null || !profiles.isProfiled(request, reply)) return null
+    if (profiles === null || !profiles.hasProfile(request, reply)) return null
     const isLate = !recording.isRecording
     startRecording(request, reply)
     collectRequest(request)

@@ -10,7 +10,7 @@ import { build, listen } from '../support/app.js'
 import { snippetsOf } from '../support/snippets.js'
 
 const commands = snippetsOf('docs/how-to/compare.md').filter(({ language }) => language === 'sh').flatMap(({ code }) => code.trim().split('\n'))
-  // test/slow/lib/reading/formats/snippets.source.test.ts runs the test that a command writes.
+  // test/slow/lib/reading/formats/formats.source.test.ts runs the test that a command writes.
   .filter((command) => !command.startsWith('node '))
 const route = { name: 'home', pattern: '/', params: {}, methods: ['GET'] }
 const stored = [
