@@ -1,7 +1,7 @@
 import { cached } from '../../cache.js'
 import { CONNECTION_FIELDS } from '../../queries/clients/mongodb.js'
 import { isPlain } from './mask-document.js'
-import { isSql, tokensOf, type Token } from './tokens.js'
+import { isSql, KEYWORDS, tokensOf, type Token } from './tokens.js'
 
 const MAX_SHAPE = 1_000
 /** Items of lists, and depth of documents, that are part of a shape. */
@@ -58,14 +58,11 @@ export function shapeOfTokens (tokens: readonly Token[]): string {
   return short(shape, MAX_SHAPE)
 }
 
-const OPERATORS = new Set(('and or not in like ilike between select where when then else case by limit offset set ' +
-  'values returning having on is from as interval return any all').split(' '))
-
 /** Whether a `-` after a token subtracts. */
 function isOperand (token: Token | undefined): boolean {
   if (token === undefined) return false
   if (token.kind === 'sign') return /^[)\]]$/.test(token.text)
-  return token.kind !== 'word' || !OPERATORS.has(token.text.toLowerCase())
+  return token.kind !== 'word' || !KEYWORDS.has(token.text.toLowerCase())
 }
 
 const ROW = String.raw`\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)`
