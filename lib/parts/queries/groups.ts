@@ -41,31 +41,23 @@ export function groupedBy<T> (items: readonly T[], keyOf: (item: T) => unknown):
 export function queryGroups (
   queries: readonly Traced[], further: readonly Counted[], findings: readonly Finding[]
 ): QueryGroup[] {
-  const kinds = new Map<number, QueryGroup['kind']>()
-  for (const kind of ['duplicates', 'n+1'] as const) {
-    for (const finding of findings) if (finding.kind === kind) for (const i of finding.queries) kinds.set(i, kind)
-  }
-  const keyOf = ({ system, shape }: Counted | Traced): string => `${system} ${shape}`
-  const counted = new Map(further.map((group) => [keyOf(group), group]))
-  const groups = groupedBy(queries, keyOf).map((group): QueryGroup => {
-    const [first] = group as [Traced]
-    const { shape, statement, system } = first
-    const more = counted.get(keyOf(first))
-    counted.delete(keyOf(first))
-    const found = new Set(group.map(({ index }) => kinds.get(index)))
+  const all: ReadonlyArray<Traced | Counted> = [...queries, ...further]
+  return groupedBy(all, ({ system, shape }) => `${system} ${shape}`).map((both): QueryGroup => {
+    const { shape, statement, system } = both[0] as Traced | Counted
+    const group = both.filter((one) => 'index' in one)
+    const more = both.find((one) => 'count' in one)
+    const found = findings.filter(({ queries }) => group.some(({ index }) => queries.includes(index)))
     return {
       shape,
       statement,
       system,
       count: group.length + (more?.count ?? 0),
-      distinct: new Set(group.map(({ identity }) => identity)).size,
+      distinct: new Set(group.map(({ identity }) => identity)).size || 1,
       duration: round(totalDuration(group) + (more?.duration ?? 0)),
       sources: [...new Set(group.map(({ source }) => source).filter((source) => source !== null))],
-      kind: found.has('n+1') ? 'n+1' : found.has('duplicates') ? 'duplicates' : null
+      kind: (['n+1', 'duplicates'] as const).find((kind) => found.some((finding) => finding.kind === kind)) ?? null
     }
   })
-  return [...groups, ...[...counted.values()].map(({ shape, statement, system, count, duration }): QueryGroup =>
-    ({ shape, statement, system, count, distinct: 1, duration: round(duration), sources: [], kind: null }))]
 }
 
 /** Systems that are reached with the driver of another one. */

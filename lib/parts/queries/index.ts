@@ -111,7 +111,7 @@ function completed (data: Data, late: Data): Data {
   return {
     count: Number(data.count ?? 0) + Number(late.count) - replaced.length,
     duration: timeOf(queries),
-    failed: queries.filter(({ error }) => error !== undefined).length,
+    failed: Number(data.failed ?? 0) + Number(late.failed),
     queries,
     groups: [...groups.values()],
     findings: [

@@ -1,4 +1,5 @@
 import { attempt } from '../../attempt.js'
+import { cached } from '../../cache.js'
 import { excerptAt } from '../../errors/stack-frame.js'
 import { isObject, timeOf } from '../read.js'
 import { milliseconds } from '../../view/components.js'
@@ -185,23 +186,17 @@ function foundRow (query: Traced): unknown {
  * parents, or through the nodes of a graph.
  */
 function isAlongRows (group: readonly Traced[]): boolean {
-  const [first, second] = group as [Traced, Traced]
-  const own = valuesIn(first.parameters)
-  const next = valuesIn(second.parameters).filter((value) => !own.includes(value))
-  // The second query of most loops has none: to compare all values takes long.
-  if (!rowsOf(first).map(fieldsOf).flatMap(Object.values).flatMap(valuesIn).some((value) => next.includes(value))) {
-    return false
-  }
-  const values = group.map(({ parameters }) => valuesIn(parameters))
-  const visited = new Set(values.flat())
-  // Without what they have in common, such as a limit.
-  const given = values.map((own) => own.filter((value) => !values.every((others) => others.includes(value))))
-  const rows = group.map((query) => rowsOf(query).map(fieldsOf))
-  return [...new Set(rows.flat().flatMap(Object.keys))].some((column) => {
-    const found = rows.map((list) => list.flatMap((row) => valuesIn(row[column])))
-    return found.slice(0, -1).flat().every((value) => visited.has(value)) && group.every((query, i) => i === 0 ||
-      group.slice(0, i).some((before, j) =>
-        endOf(before) <= query.start && found[j]?.some((value) => given[i]?.includes(value))))
+  const [first, ...others] = group.map(({ parameters }) => valuesIn(parameters)) as [string[], ...string[][]]
+  // What they have in common, such as a limit, leads nowhere.
+  const common = first.filter((value) => others.every((values) => values.includes(value)))
+  const visited = new Set([...first, ...others.flat()])
+  // The second query has a value of the rows of the first one.
+  return [...new Set(rowsOf(group[0] as Traced).flatMap((row) => Object.keys(fieldsOf(row))))].some((column) => {
+    const foundBy = cached((query: Traced) => rowsOf(query).flatMap((row) => valuesIn(fieldsOf(row)[column])))
+    const isFound = others.every((values, i) => group.slice(0, i + 1).some((before) =>
+      endOf(before) <= (group[i + 1] as Traced).start &&
+      foundBy(before).some((value) => values.includes(value) && !common.includes(value))))
+    return isFound && group.slice(0, -1).flatMap(foundBy).every((value) => visited.has(value))
   })
 }
 

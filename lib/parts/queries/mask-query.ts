@@ -168,7 +168,6 @@ function secretTokens (mask: Mask, { named, isInsert }: Statement, parameters: u
     unit !== null && ((units.get(unit) ?? 0) > own || hasName(unit.outer, 0))
   const [secret, unsure] = [new Set<Token>(), new Set<Token>()]
   for (const [i, { token, secrets, isCertain, unit }] of named.entries()) {
-    if (given[i] === '') continue
     const isSecret = secrets.some((name) => isValueField(name) || (mask.hides(name) && !isHarmless(name, given[i]))) ||
       isSecretPath(mask, given[i])
     // mysql2 writes a list as several values: `values (?)`.

@@ -1,3 +1,4 @@
+import { cachedByObject } from '../../cache.js'
 import type { Run } from '../../queries/run.js'
 
 /** Profiles whose queries can be explained: the newest ones of this process. */
@@ -6,13 +7,12 @@ const MAX_PROFILES = 500
 /** Weak: a client that the application has released can be collected. */
 const runners = new Map<string, ReadonlyArray<WeakRef<Run> | undefined>>()
 
+const referenceTo = cachedByObject((run: Run) => new WeakRef(run))
+
 /** Keeps what runs statements on the clients of the queries of a profile, in their order. */
 export function keepRunners (token: string, runs: ReadonlyArray<Run | undefined>): void {
-  const references = new Map<Run, WeakRef<Run>>()
-  for (const run of runs) if (run !== undefined && !references.has(run)) references.set(run, new WeakRef(run))
-  if (references.size === 0) return
-  runners.delete(token)
-  runners.set(token, runs.map((run) => run && references.get(run)))
+  if (runs.every((run) => run === undefined)) return
+  runners.set(token, runs.map((run) => run && referenceTo(run)))
   const [oldest = ''] = runners.keys()
   if (runners.size > MAX_PROFILES) runners.delete(oldest)
 }

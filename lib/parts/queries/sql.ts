@@ -1,7 +1,7 @@
 import { cached } from '../../cache.js'
 import { CONNECTION_FIELDS } from '../../queries/clients/mongodb.js'
 import { isPlain } from './mask-document.js'
-import { isSql, tokensOf, type Token } from './tokens.js'
+import { isSql, isValue, KEYWORDS, significant, tokensOf, type Token } from './tokens.js'
 
 const MAX_SHAPE = 1_000
 /** Items of lists, and depth of documents, that are part of a shape. */
@@ -27,45 +27,21 @@ export function shapeReader (): (system: string) => (statement: string) => strin
   return cached((system) => cached((statement) => shapeOf(system, statement)))
 }
 
-interface Spaced extends Token { isSpaced: boolean }
+/** A sign of a number: `= -1`, but not `a - 1`. */
+const SIGN = new RegExp(`[-+](?<=(?:^|[^\\w)\\]?"'\`\\s]|\\b(?:${[...KEYWORDS].join('|')})) ?.) ?(?=\\?)`, 'gi')
 
 export function shapeOfTokens (tokens: readonly Token[]): string {
-  const parts: Spaced[] = []
-  let isSpaced = false
-  for (const token of tokens) {
-    if (token.kind === 'space' || token.kind === 'comment') {
-      isSpaced = true
-      continue
-    }
-    // `= -1`, but not `a - 1`.
-    const sign = parts.at(-1)
-    if (token.kind === 'number' && (sign?.text === '-' || sign?.text === '+') && !isOperand(parts.at(-2))) {
-      parts.pop()
-      isSpaced = (sign as Spaced).isSpaced
-    }
-    // A spread takes thirty times as long here.
-    parts.push({ kind: token.kind, text: token.text, isSpaced })
-    isSpaced = false
-  }
-  const text = parts.map(({ kind, text, isSpaced }, i) => {
-    // The key of `data ->> 'key'` is a part of the statement.
-    const isKey = kind === 'string' && parts[i - 1]?.text === '>' && /^[->]$/.test(parts[i - 2]?.text ?? '')
-    const isLiteral = kind === 'string' || kind === 'number' || kind === 'placeholder'
-    return `${isSpaced ? ' ' : ''}${isLiteral && !isKey ? '?' : text}`
-  }).join('')
+  const words = significant(tokens)
+  // The key of `data ->> 'key'` is a part of the statement.
+  const keys = new Set(words.filter(({ kind }, i) =>
+    kind === 'string' && words[i - 1]?.text === '>' && /^[->]$/.test(words[i - 2]?.text ?? '')))
+  const text = tokens.map((token) => {
+    if (token.kind === 'space' || token.kind === 'comment') return ' '
+    return isValue(token) && !keys.has(token) ? '?' : token.text
+  }).join('').replace(/ +/g, ' ').replace(SIGN, '')
   const shape = oneRow(text).replace(/\( ?\?(?: ?, ?\?)* ?\)(?: ?, ?\( ?\?(?: ?, ?\?)* ?\))*/g, '(?)')
     .replace(/\[ ?\?(?: ?, ?\?)* ?\]/g, '[?]').replace(/[\s;]+$/, '').trim()
   return short(shape, MAX_SHAPE)
-}
-
-const OPERATORS = new Set(('and or not in like ilike between select where when then else case by limit offset set ' +
-  'values returning having on is from as interval return any all').split(' '))
-
-/** Whether a `-` after a token subtracts. */
-function isOperand (token: Token | undefined): boolean {
-  if (token === undefined) return false
-  if (token.kind === 'sign') return /^[)\]]$/.test(token.text)
-  return token.kind !== 'word' || !OPERATORS.has(token.text.toLowerCase())
 }
 
 const ROW = String.raw`\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)`

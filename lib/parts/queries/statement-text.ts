@@ -1,10 +1,5 @@
 import { html } from '../../view/html.js'
-import { isSql, parameterOf, placeIn, placeOf, tokensOf, type Token } from './tokens.js'
-
-const KEYWORDS = new Set(('select from where and or not null is in like ilike between case when then else end insert ' +
-  'into values update set delete join left right inner outer full cross on using group by order having limit offset ' +
-  'union all distinct as with returning create table index drop alter begin commit rollback asc desc exists primary ' +
-  'key references default for explain analyze replace conflict do nothing').split(' '))
+import { isSql, KEYWORDS, parameterOf, placeIn, placeOf, tokensOf, type Token } from './tokens.js'
 
 export interface Written { system: string, statement: string, parameters?: unknown }
 

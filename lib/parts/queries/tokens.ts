@@ -68,6 +68,11 @@ const AFTER_TEXT = new RegExp('^(?:and|as|asc|at|between|by|check|collate|commen
   'returning|right|rlike|separator|similar|sounds|then|uescape|union|unique|using|when|where|window|with|xor|' +
   '(?:microsecond|second|minute|hour|day|week|month|quarter|year)s?)$', 'i')
 
+export const KEYWORDS = new Set(('select from where and or not null is in like ilike between case when then else end ' +
+  'insert into values update set delete join left right inner outer full cross on using group by order having limit ' +
+  'offset union all any distinct as with returning return create table index drop alter begin commit rollback asc ' +
+  'desc exists primary key references default for explain analyze replace conflict do nothing interval').split(' '))
+
 /** The tokens of a statement of SQL: systems differ in quotation, comments and placeholders. */
 export function tokensOf (statement: string, system: string): Token[] {
   const expression = (EXPRESSIONS[system] ?? (ESCAPING_SYSTEM.test(system) ? escaping : other)) as RegExp

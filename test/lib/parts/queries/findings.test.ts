@@ -70,6 +70,9 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
     ({
       from: 'index.js:5 reindex', sql: 'select * from post where account = $1 and id >= $2 and id < $3', parameters: [7, i * 500, i * 500 + 500], rows: 480
     })),
+  'ranges of one account of MongoDB': times(9, (i): Sent => ({
+    from: 'index.js:5 reindex', sql: 'post.find', parameters: { filter: { account: 7, _id: { $gte: i * 500, $lt: i * 500 + 500 } } }, ...mongodb, rows: 480
+  })),
   'a transaction that is tried again after a conflict': times(3, (): Sent[] => [
     begin,
     { from: 'pay.js:8 pay', sql: 'select balance from account where id = $1', parameters: [1] },
