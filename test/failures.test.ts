@@ -656,6 +656,35 @@ inBothModes('a response that cannot be sent or serialized is shown with the hook
   }
 })
 
+inBothModes('a hook that raises a value without a stack is shown with its source', async (t, build) => {
+  const app = await build((app) => {
+    const raised: Readonly<Record<string, unknown>> = { '/text': 'forbidden', '/nothing': undefined }
+    app.addHook('preHandler', async function check (request) { throw raised[request.url] }) // hook of a text
+    for (const url of Object.keys(raised)) app.get(url, async () => 'never')
+  })
+  for (const url of ['/text', '/nothing']) {
+    const profile = await profileOf(app, await app.inject(url))
+    t.match(profileMarkdown(profile), `Hook: \`test/failures.test.ts:${lineOf('hook of a text')}\``, url)
+    t.match(profile.collectors.exceptions, { summary: /^The preHandler hook "check" \(.*\) raised / }, url)
+  }
+})
+
+inBothModes('valid JSON with a field that Fastify forbids is not called invalid', async (t, build) => {
+  const app = await build((app) => app.post('/', async () => 'never'))
+  for (const [payload, fields] of [
+    ['{"a":[{"\\u005f_proto__":{"password":"s3cret"}}]}', [{ field: '__proto__', received: '{"password":"******"}' }]],
+    ['{"constructor":{"prototype":1}}', [{ field: 'constructor', received: '{"prototype":1}' }]]
+  ] as const) {
+    const answer = await app.inject({ method: 'POST', url: '/', payload, headers: { 'content-type': 'application/json', accept: 'text/html' } })
+    const { collectors, exceptions } = await profileOf(app, answer)
+    t.equal(answer.statusCode, 400)
+    t.match(exceptions.at(-1)?.rejected, { part: 'body', fields })
+    const summary = `The JSON parser rejected the body (${fields[0].field}: no such field: Fastify forbids it); the handler did not run.`
+    t.equal((collectors.exceptions as { summary: string }).summary, summary)
+    t.match(JSDOM.fragment(answer.body).textContent, summary)
+  }
+})
+
 inBothModes('a hook that calls back twice is named, and one that calls back after its response is not', async (t, build) => {
   const app = await build((app) => {
     app.register(async (scope) => {

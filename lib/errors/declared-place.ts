@@ -65,10 +65,11 @@ export function handlerFrame (request: FastifyRequest, declaration = false): Sta
   return null
 }
 
-/** The hook of the application whose payload was refused; null where no payload of a hook was. */
-export function payloadFrame (request: FastifyRequest): StackFrame | null {
-  const { hook } = recordingOf(request).failure?.refused ?? {}
-  return hook === undefined ? null : sourceFrame(hook.source ?? '', `${hook.stage} hook "${hook.listener}"`)
+/** The hook of the application that has failed, or whose response was refused; null where there is none. */
+export function hookFrame (request: FastifyRequest): StackFrame | null {
+  const { failure, raisedBy } = recordingOf(request)
+  const { stage, listener, source } = failure?.refused === undefined ? raisedBy ?? {} : failure.refused.hook ?? {}
+  return sourceFrame(source ?? '', `${stage} hook "${listener}"`)
 }
 
 /** A place, `file:line`, as a frame with its source; null where it is not the application's. */
@@ -82,7 +83,7 @@ function sourceFrame (place: string, name: string): StackFrame | null {
 /** The frame of the application nearest to the error of a response, otherwise that of its code, or null. */
 export function ownFrame (request: FastifyRequest): StackFrame | null {
   const { exceptions = [] } = recordingOf(request)
-  return firstOwnFrame(exceptions.toReversed()) ?? payloadFrame(request) ?? handlerFrame(request)
+  return firstOwnFrame(exceptions.toReversed()) ?? hookFrame(request) ?? handlerFrame(request)
 }
 
 const kFunction = Symbol.for('hindsight.function')

@@ -60,8 +60,10 @@ export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInp
     const { routeTable } = servicesOf(request)
     const hasHook = events?.events().some(({ stage }) => stage === 'preParsing')
     if (hasHook === true || routeTable.of(request)?.hooks.includes('preParsing') === true) return null
-    const malformed = malformedJson(Buffer.concat(receivedBody).toString('utf8'), mask)
-    return malformed && { part: 'body', malformed }
+    const text = Buffer.concat(receivedBody).toString('utf8')
+    const malformed = malformedJson(text, mask)
+    if (malformed !== null) return { part: 'body', malformed }
+    return forbiddenField(text, mask)
   } catch {
     // Any value can be thrown, also a proxy that cannot be read.
     return null
@@ -149,6 +151,21 @@ function malformedJson (text: string, mask: Mask): MalformedPlace | null {
   const from = Math.max(0, column - 1 - AROUND)
   const lines = shown.split('\n').slice(first, line + 2).map((one) => one.slice(from, from + 2 * AROUND))
   return { ...place, excerpt: { start: Math.max(1, place.line - (line - 1 - first)), lines, column: column - from } }
+}
+
+/** The field for which Fastify refuses valid JSON (`onProtoPoisoning`, `onConstructorPoisoning`); null without one. */
+function forbiddenField (text: string, mask: Mask): RejectedInput | null {
+  const fields: RejectedField[] = []
+  JSON.parse(text, (key, value: unknown) => {
+    const isForbidden = key === '__proto__' ||
+      (key === 'constructor' && Object.hasOwn(Object(value) as object, 'prototype'))
+    if (isForbidden && fields.length < MAX_FIELDS) {
+      const received = cut(safeJson(mask.value(value)), MAX_VALUE)
+      fields.push({ field: key, received, rule: 'prototype', expected: 'no such field: Fastify forbids it' })
+    }
+    return value
+  })
+  return fields.length === 0 ? null : { part: 'body', fields }
 }
 
 function placeAt (text: string, at: number): { line: number, column: number } {

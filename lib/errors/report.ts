@@ -9,7 +9,7 @@ import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '
 import type { Mask } from '../mask/mask.js'
 import { counted } from '../view/visible.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
-import { handlerFrame, payloadFrame, senderIn } from './declared-place.js'
+import { handlerFrame, hookFrame, senderIn } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rootCause } from './root-cause.js'
@@ -32,7 +32,7 @@ export interface FailureSummary {
   summary: string
   /**
    * In debug mode: the handler of the route with its source; where it did not run, the declaration of the route; or the
-   * hook whose payload was refused.
+   * hook that has failed, or whose response was refused.
    */
   handler?: StackFrame
 }
@@ -124,7 +124,7 @@ export function failureSummary (request: FastifyRequest, exceptions: readonly Fl
   // The schema is part of the declaration, and what refused the request may be.
   const isDeclaration = input !== null || recordingOf(request).timing.handlerStart === 0
   const handler = servicesOf(request).debug ? handlerFrame(request, isDeclaration) : null
-  const shown = payloadFrame(request) ?? handler
+  const shown = hookFrame(request) ?? handler
   return {
     summary: mask.text(failureSentence(request, exceptions, handler, input)),
     ...(shown !== null && { handler: maskFrame(shown, mask) })
@@ -158,7 +158,8 @@ function failureSentence (
   if (input?.fields !== undefined) {
     const [field] = input.fields
     const why = field === undefined ? '' : ` (${field.field}: ${field.expected})`
-    return `The schema of ${route}${place} rejected the ${input.part}${why}; the handler did not run.`
+    const by = field?.rule === 'prototype' ? 'The JSON parser' : `The schema of ${route}${place}`
+    return `${by} rejected the ${input.part}${why}; the handler did not run.`
   }
   const { controller, failure: failed, isPartial, raisedBy, timing: { handlerStart } } = recordingOf(request)
   const mayHaveRun = handlerStart !== 0 || isPartial

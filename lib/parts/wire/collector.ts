@@ -119,8 +119,9 @@ export function refusedResponse (
   const unsendable = UNSENDABLE.get(code)
   if (unsendable !== undefined) {
     const isHandlers = hook === undefined && recording.timing.serializeStart === 0 && code.endsWith('TYPE')
-    const type = isHandlers ? ` with the content type ${String(reply.getHeader('content-type'))}` : ''
-    return { why: `cannot be sent${type}: ${unsendable}`, hook }
+    const type = isHandlers ? reply.getHeader('content-type') : undefined
+    const withType = type === undefined ? '' : ` with the content type ${String(type)}`
+    return { why: `cannot be sent${withType}: ${unsendable}`, hook }
   }
   const [[header] = []] = recording.wasSent === true && INVALID_HEADER.test(code) ? invalidHeaders(reply) : []
   if (header !== undefined) {
