@@ -230,10 +230,14 @@ function errorOf (given: unknown, mask: Mask, { system, statement }: Query, text
   const error = parent instanceof Error ? parent : given
   const [exception] = flattenError(error)
   const shown = (text: string): string => mask.text(cut(text, 1_000))
-  const fields = ERROR_FIELDS.map((name) => [name, read(error, name)] as const)
+  const sent = read(error, 'sql')
+  // Sequelize has replaced names: the position is that in another text.
+  const isOther = typeof sent === 'string' && sent !== statement
+  const fields = ERROR_FIELDS.filter((name) => name !== 'position' || !isOther)
+    .map((name) => [name, read(error, name)] as const)
     .filter((field): field is [string, string | number] => typeof field[1] === 'string' || typeof field[1] === 'number')
     .map(([name, value]) => [name, typeof value === 'string' ? shown(value) : value] as const)
-  const position = Number(read(error, 'position'))
+  const position = isOther ? 0 : Number(read(error, 'position'))
   return {
     message: mask.text(cut(exception?.message ?? '', 2_000)),
     ...Object.fromEntries(fields),

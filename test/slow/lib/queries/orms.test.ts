@@ -150,9 +150,19 @@ t.test('Sequelize', async (t) => {
   inBothModes('its errors are those of the database', async (t, build) => {
     const sequelize = observe(open())
     t.teardown(() => sequelize.close())
-    const app = await build((app) => app.get('/', async () => { await sequelize.query('insert into item (id) values (1)').catch(() => {}) }))
+    const app = await build((app) => app.get('/', async () => {
+      await sequelize.query('insert into item (id) values (1)').catch(() => {})
+      await sequelize.query('\n  select * from item where nam = 1').catch(() => {})
+      await sequelize.query('select :a, nam from item', { replacements: { a: 'a long text' } }).catch(() => {})
+    }))
     const { collectors } = await profileOf(app, await app.inject('/'))
-    t.match(collectors.queries, { queries: [{ error: { message: /^duplicate key/, code: '23505', table: 'item', constraint: 'item_pkey' } }] })
+    t.match(collectors.queries, {
+      queries: [
+        { error: { message: /^duplicate key/, code: '23505', table: 'item', constraint: 'item_pkey' } },
+        { statement: 'select * from item where nam = 1', error: { position: 26 } },
+        { error: { code: '42703', position: undefined } }
+      ]
+    })
   }, t)
 })
 
