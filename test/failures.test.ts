@@ -656,6 +656,17 @@ inBothModes('a response that cannot be sent or serialized is shown with the hook
   }
 })
 
+inBothModes('a payload that cannot be sent for HEAD is that of a hook, and not of Fastify', async (t, build) => {
+  const app = await build((app) => {
+    app.addHook('onSend', async function wrap (_request, _reply, payload) { return { data: payload } }) // HEAD
+    app.get('/', async () => 'x')
+  })
+  t.equal((await app.inject({ method: 'HEAD', url: '/' })).statusCode, 500)
+  const { summary } = (await newest(app)).collectors.exceptions as { summary: string }
+  const hook = `the onSend hook "wrap" (test/failures.test.ts:${lineOf('HEAD')})`
+  t.match(summary, `, changed by ${hook}, cannot be sent: only strings, Buffers and streams can.`)
+})
+
 inBothModes('a hook that raises a value without a stack is shown with its source', async (t, build) => {
   const app = await build((app) => {
     const raised: Readonly<Record<string, unknown>> = { '/text': 'forbidden', '/nothing': undefined }

@@ -130,10 +130,11 @@ export class EventRecorder {
     while (this.#running?.isOver === true) this.#running = this.#running.outer
   }
 
-  /** Ends the hooks that did not call back: they have answered, or continue after the response. */
+  /** Ends the hooks that did not call back: they have answered, continue after the response, or have not ended. */
   leaveAll (reply: FastifyReply): void {
+    const answered = reply.sent ? 'answered' : 'running'
     while (this.#running !== null) {
-      this.leave(this.#running, this.#running.callee.stage === 'onResponse' ? 'ran' : 'answered', reply)
+      this.leave(this.#running, this.#running.callee.stage === 'onResponse' ? 'ran' : answered, reply)
     }
   }
 

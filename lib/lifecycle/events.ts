@@ -28,7 +28,7 @@ export interface Slot {
 }
 
 export type PassName = 'main' | 'error'
-/** `running`: the request has not ended. */
+/** `running`: it has not ended, or had not when the connection was closed. */
 export type Outcome = 'ran' | 'skipped' | 'answered' | 'raised' | 'running'
 
 /** The hooks of Fastify that a request passes; what an application adds to them happens between the listeners. */

@@ -29,6 +29,8 @@ const HAS_PAYLOAD: ReadonlySet<string> = new Set(['onSend', 'preSerialization', 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['onResponse', 'onError', 'onTimeout', 'onRequestAbort'])
 /** The hooks that may return another payload. */
 const OF_PAYLOAD: ReadonlySet<string> = new Set(['preSerialization', 'onSend'])
+/** The hook that Fastify adds to a HEAD route of its own. */
+const OF_HEAD = 'headRouteOnSendHandler'
 /** The hooks of a route that are recorded, without an event. */
 const OF_ROUTE = ['onResponse', 'onError', 'onTimeout', 'onRequestAbort', 'preSerialization', 'onSend'] as const
 
@@ -62,6 +64,7 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
 function recordedHook (instance: FastifyInstance, name: string, hook: unknown, isListed: boolean): unknown {
   const isRecorded = isListed || (OF_ROUTE as readonly string[]).includes(name)
   if (!isRecorded || typeof hook !== 'function' || isRefused(name, hook) || isOwnHook(hook)) return hook
+  if (hook.name === OF_HEAD) return hook
   const addedAt = new Error('Added here')
   const callee = describe(name as HookStage, hook.name, addedAt, instance.pluginName)
 

@@ -116,9 +116,11 @@ export function refusedResponse (
   const recording = recordingOf(request)
   const { payloadFrom: hook, returned } = recording
   const code = String(read(error, 'code'))
-  const unsendable = UNSENDABLE.get(code)
+  // For a HEAD request that Fastify answers as GET, it reads the length of the payload.
+  const isOfHead = code === 'ERR_INVALID_ARG_TYPE' && /\bheadRouteOnSendHandler\b/.test(String(read(error, 'stack')))
+  const unsendable = UNSENDABLE.get(isOfHead ? 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' : code)
   if (unsendable !== undefined) {
-    const isHandlers = hook === undefined && recording.timing.serializeStart === 0 && code.endsWith('TYPE')
+    const isHandlers = hook === undefined && recording.timing.serializeStart === 0 && code.endsWith('_TYPE')
     const type = isHandlers ? reply.getHeader('content-type') : undefined
     const withType = type === undefined ? '' : ` with the content type ${String(type)}`
     return { why: `cannot be sent${withType}: ${unsendable}`, hook }

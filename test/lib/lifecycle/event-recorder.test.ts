@@ -151,15 +151,19 @@ t.test('a hook can end after the hook in which it began', async (t) => {
   t.match(events.unrecordedChanges(), [{ name: 'later', by: 'before Hindsight' }])
 })
 
-t.test('hooks without a callback have answered; those after the response continue', async (t) => {
+t.test('hooks without a callback have answered; those after the response continue, and others have not ended', async (t) => {
   const events = recorder()
-  const reply = replyOf()
+  const reply = Object.assign(replyOf(), { sent: true })
   events.enter(reply, hook('onRequest', 'answers'), 'main')
   events.enter(reply, hook('onResponse', 'goesOn'), 'main')
   events.leaveAll(reply)
   t.same(outcomesOf(events), ['main answers answered', 'main goesOn ran'])
   events.leaveAll(reply)
   t.equal(outcomesOf(events).length, 2)
+  const closed = recorder()
+  closed.enter(reply, hook('onSend', 'hangs'), 'main')
+  closed.leaveAll(Object.assign(replyOf(), { sent: false }))
+  t.same(outcomesOf(closed), ['main hangs running'])
 })
 
 t.test('changes outside of recorded functions have their code, place and position', async (t) => {
