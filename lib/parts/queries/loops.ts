@@ -187,7 +187,7 @@ function foundRow (query: Traced): unknown {
  */
 function isAlongRows (group: readonly Traced[]): boolean {
   const [first, ...others] = group.map(({ parameters }) => valuesIn(parameters)) as [string[], ...string[][]]
-  // What they have in common, such as a limit, leads nowhere.
+  // What all have in common, such as a limit, is no value of a row.
   const common = first.filter((value) => others.every((values) => values.includes(value)))
   const visited = new Set([...first, ...others.flat()])
   // The second query has a value of the rows of the first one.

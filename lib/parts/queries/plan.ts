@@ -50,9 +50,8 @@ export async function explain (query: Explained, run: Run | undefined): Promise<
       'own, of an observed pool of pg or mysql2, of postgres, Knex, Sequelize or TypeORM, or in a database of SQLite')
   }
   const statements = EXPLAIN[query.system]?.(withoutComments(query)) ?? []
-  let timer: NodeJS.Timeout | undefined
   const limit = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => { reject(new Error(`no answer within ${MAX_WAIT / 1000} seconds`)) }, MAX_WAIT)
+    setTimeout(reject, MAX_WAIT, new Error(`no answer within ${MAX_WAIT / 1000} seconds`)).unref()
   })
   try {
     const rows = await Promise.race([run(statements), limit])
@@ -60,8 +59,6 @@ export async function explain (query: Explained, run: Run | undefined): Promise<
     return { plan: cut(lines.join('\n'), MAX_PLAN), sentence: scanSentence(scans) }
   } catch (error) {
     return refused(`the database refused: ${messageOf(error)}`)
-  } finally {
-    clearTimeout(timer)
   }
 }
 

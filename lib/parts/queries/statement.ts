@@ -125,52 +125,38 @@ export function selectionOf (
 }
 
 function sqlSelection (tokens: readonly Token[], parameters: unknown, list: unknown[]): Selection {
-  const keys: unknown[] = []
   // Arrays, also as JSON or as a text of PostgreSQL.
-  const lists = list.filter((value) => Array.isArray(value)
+  const arrays = list.filter((value) => Array.isArray(value)
     ? value.length > 1
     : typeof value === 'string' && /^\[[^]*,[^]*\]$|^\{[^:]*,[^:]*\}$/.test(value))
-  for (const { token, isItem } of slotsOf(tokens)) {
-    const value = token.position === undefined ? token.text : parameterOf(token, parameters)
-    if (isItem) lists.push(value)
-    else keys.push(value)
+  const valueOf = (place: string): unknown => {
+    const token = tokens[Number(place.slice(1))] as Token
+    return token.position === undefined ? token.text : parameterOf(token, parameters)
   }
-  return { keys: JSON.stringify(keys), lists: lists.length === 0 ? '' : JSON.stringify(lists) }
+  const { keys, items } = placesOf(tokens)
+  const lists = [...arrays, ...items.map(valueOf)]
+  return { keys: JSON.stringify(keys.map(valueOf)), lists: lists.length === 0 ? '' : JSON.stringify(lists) }
 }
 
-/** A value of a statement that is one of several of a list, or that a column is equal to. */
-interface Slot { token: Token, isItem: boolean }
+/** `in (…)`, and rows of `values`. */
+const LISTS = /\b(?:in|values) \((?:[^()]|\([^()]*\))*\)(?: , \((?:[^()]|\([^()]*\))*\))*/g
+const EQUAL = /((?:\S+ \. )?[^\s<>!]+) = (\0\d+)/g
 
-/** By the tokens of a statement, which are the same each time that it is sent. */
-const slotsOf = cachedByObject(readSlots)
-
-function readSlots (tokens: readonly Token[]): Slot[] {
-  const [lists, columns]: [Slot[], Map<string, Slot[]>] = [[], new Map()]
-  let depth = 0
-  let items: Slot[] = []
-  const textAt = (i: number): string => tokens[i]?.text.toLowerCase() ?? ''
-  for (const [i, token] of tokens.entries()) {
-    const { text } = token
-    // Also after a row of `values (1, 2), (3, 4)`.
-    const isList = depth > 0 || items.length > 0 || /^(?:in|values)$/.test(textAt(i - 1))
-    if (text === '(' && isList) depth++
-    else if (text === ')' && depth > 0 && --depth === 0 && `${textAt(i + 1)}${textAt(i + 2)}` !== ',(') {
-      if (items.length > 1) lists.push(...items)
-      items = []
-    } else if (isValue(token)) {
-      const column = textAt(i - 3) === '.' ? `${textAt(i - 4)}.${textAt(i - 2)}` : textAt(i - 2)
-      if (depth > 0) items.push({ token, isItem: true })
-      else if (textAt(i - 1) === '=' && !/^[<>!]$/.test(column)) {
-        columns.set(column, [...columns.get(column) ?? [], { token, isItem: false }])
-      }
-    }
+/** The places of values that a column is equal to, and of several items of a list, by the tokens of a statement. */
+const placesOf = cachedByObject((tokens: readonly Token[]) => {
+  const text = tokens.map((token, i) => isValue(token) ? `\0${i}` : token.text.toLowerCase()).join(' ')
+  const equal = new Map<string, string[]>()
+  for (const [, column = '', place = ''] of text.matchAll(EQUAL)) {
+    equal.set(column, [...equal.get(column) ?? [], place])
   }
   // `id = ? or id = ?`, `where id = ? union all … where id = ?`
-  const isAlternative = tokens.some(({ text }) => /^(?:or|union)$/i.test(text))
-  const equal = [...columns.values()].flatMap((values) =>
-    values.map((slot) => ({ ...slot, isItem: isAlternative && values.length > 1 })))
-  return [...lists, ...equal]
-}
+  const isAlternative = / (?:or|union) /.test(text)
+  const lists = (text.match(LISTS) ?? []).map((one) => one.match(/\0\d+/g) ?? [])
+  return {
+    keys: [...equal.values()].filter(({ length }) => !isAlternative || length === 1).flat(),
+    items: [...lists, ...isAlternative ? equal.values() : []].filter(({ length }) => length > 1).flat()
+  }
+})
 
 /** Words after which a parenthesis is no call of a function. */
 const NO_CALL = new Set((
