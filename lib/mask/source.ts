@@ -6,8 +6,8 @@ import { LITERAL, partsOf, SecretLiterals, type Piece } from './secret-literals.
 const OPENS_TEMPLATE = /(?:[=([{,:?+|&>!]|return|sql|gql|html|css|graphql|raw|query)\s*$/i
 
 const STAR_LINES = /^(?:[ \t]*\*(?:[ \t][^\n]*)?\n)*(?:[ \t]*\*\/|[ \t]*\*(?:[ \t][^\n]*)?$|[ \t]*\*[ \t][^\n]*\*\/)/
-/** A line of a comment that may be code with a literal. An apostrophe within a word begins none. */
-const CODE = /^(?!.*\w'\w)(?=.*[=({;]).*(?:['"`]|\d{4})/
+/** A line of a comment that may be code with a literal. Not those of prose: `isn't`, `a name`, RFC 9110. */
+const CODE = /^(?!.*\w'\w)(?=.*[=({;]).*(?:['"]|(?:[=:?|+]|\w\() ?`|[=:(,[] ?\d{4})/
 const COMMENT_END = /^[^'"`=()/]*\*\/[ \t]*(?:\n|$)/
 
 type SourceMask = Pick<TextMask, 'hides' | 'text'>
