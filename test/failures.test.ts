@@ -618,6 +618,7 @@ inBothModes('a response that cannot be sent or serialized is shown with the hook
     })
     app.get('/route', { onSend: wrap }, async () => ({ id: 1 })) // route
     app.get('/text', (_request, reply) => { reply.type('text/plain').send({ id: 1 }) }) // text
+    app.get('/typed', (_request, reply) => { reply.type(`text/${'x'.repeat(300)}`).send({ id: 1 }) }) // typed
     app.get('/handler', async () => ({ id: 1n })) // handler
     app.register(async function tagging (scope) {
       scope.addHook('onSend', async function tag (_request, reply) { reply.header('X-Tag', 'a\nb') }) // header
@@ -636,6 +637,7 @@ inBothModes('a response that cannot be sent or serialized is shown with the hook
     ['bigint', 'the preSerialization hook', 'cannot be serialized (JSON has no BigInt)'],
     ['route', 'the onSend hook "wrap"', unsent],
     ['text', '', 'cannot be sent with the content type text/plain: only strings, Buffers and streams can'],
+    ['typed', '', `cannot be sent with the content type text/${'x'.repeat(195)}… (105 more characters): only strings, Buffers and streams can`],
     ['handler', '', 'cannot be serialized (JSON has no BigInt)'],
     ['header', 'the onSend hook "tag" of tagging', 'cannot be sent: its header x-tag is not valid'],
     ['redirect', '', 'cannot be sent: its header location is not valid'],

@@ -76,7 +76,7 @@ function differenceLines ({ what, kind, a, b }: Difference, { columns, style }: 
 
 export const to: Command = {
   args: '<format> <token | latest>',
-  summary: `write a request as ${FORMATS.map(({ name }) => name).join(', ')}`,
+  summary: `write a request as ${FORMATS.map(({ name }) => name).join(' or ')}`,
   options: CRITERIA,
   run: async ({ args: [format = '', token = ''], flags, terminal, open }) => {
     const profile = await findProfile(await open(), token, searchOf(flags).criteria)

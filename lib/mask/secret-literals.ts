@@ -35,13 +35,16 @@ const CLOSING: ReadonlyMap<string, RegExp> = new Map([[')', /\($/], [']', /\[$/]
 export const LITERAL = /^(?:StringLiteral|NoSubstitutionTemplate|Template(?:Head|Middle|Tail)|NumericLiteral)$/
 /** Before the brace of an object: other braces have statements. */
 const BEFORE_OBJECT = words(String.raw`
-  [(,=:[?>] \?\?=? \|\|=? &&=? \.{3} [=!]==? return const let var yield default await throw of in`)
+  [(,=:[?] \?\?=? \|\|=? &&=? \.{3} [=!]==? return const let var yield default await throw of in`)
 /** A line that begins or ends so belongs to the statement before it or after it. */
 const CONTINUES = words(String.raw`
-  [?:+|&.{] \?\??\.? \|\| && [=!]==? => (?:\?\?|\|\||&&|\+)?= as satisfies or and is \}.*`)
+  [?:+|&.{] \?\??\.? \|\| && [=!]==? => (?:\?\?|\|\||&&|\+)?= as satisfies or and is`)
+const BEGINS = /^[}([]/
 const ENDS = words(String.raw`[)\]};,>] \+\+ --`)
 const DECLARES = words('const let var export')
 const CONTROL = words('if for while switch else try catch return')
+/** Functions whose results are no secrets. */
+const CHECKS = /^(?:validate|check|verify|is|has|require|assert|authenticate|log[iI]n|sign[iI]n)(?![a-z])/
 const KEYWORD = words('return typeof case in of await yield else new throw void delete const let var')
 /** Functions whose arguments may be secrets: of cryptography, and of logging in. */
 const TAKES_SECRET = words(`
@@ -170,7 +173,9 @@ export class SecretLiterals {
       const takesSecret = next === '(' && TAKES_SECRET.test(value) && this.#value(i - 1) !== 'function'
       if (value === 'return' && frame.result !== undefined) unit.names.push(frame.result)
       if (!this.#hides(value) && !takesSecret && !HASHES_PASSWORDS.test(value)) return
-      const declares = /^[(=:<]$/.test(next) && !CONTROL.test(this.#value(unit.first))
+      // In parentheses, a name with a type or a default is a parameter.
+      const declares = (frame.contents === 'expressions' ? /^[(<]$/ : /^[(=:<]$/).test(next) &&
+        !CONTROL.test(this.#value(unit.first)) && !CHECKS.test(value)
       if (declares && unit.names.length === 0) unit.result = value
       unit.names.push(value)
     } else if (LITERAL.test(type) && type !== 'NumericLiteral') {
@@ -206,8 +211,8 @@ export class SecretLiterals {
     const before = this.#tokens[i - 1]
     if (this.#value(first) === '<' && before?.value !== '>') return true
     if (before?.value === ',' && DECLARES.test(this.#value(first))) return true
-    return CONTINUES.test(this.#value(i)) || CONTINUES.test(before?.value ?? '') ||
-      (before?.type === 'Punctuator' && !ENDS.test(before.value))
+    return [this.#value(i), before?.value ?? ''].some((value) => CONTINUES.test(value)) ||
+      BEGINS.test(this.#value(i)) || (before?.type === 'Punctuator' && !ENDS.test(before.value))
   }
 
   #isSecret (i: number): boolean {
@@ -220,6 +225,8 @@ export class SecretLiterals {
     if (/^(?:\||as|from|import)$/.test(before) || after === '|') return false
     if (names.length <= MAX_NAMES && names.length > 0 && names.every((name) => isHarmless(name, content))) return false
     if (this.#tokens[i]?.type === 'NumericLiteral') {
+      // A calculation.
+      if ([before, after].some((operator) => /^[*/%-]$/.test(operator))) return false
       return content.replace(/\D/g, '').length >= (names.some((name) => /cv[cv]/i.test(name)) ? 3 : 4)
     }
     if (names.slice(0, MAX_NAMES).some((name) => plain(name) === plain(content))) return false

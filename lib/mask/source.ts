@@ -6,8 +6,8 @@ import { LITERAL, partsOf, SecretLiterals, type Piece } from './secret-literals.
 const OPENS_TEMPLATE = /(?:[=([{,:?+|&>!]|return|sql|gql|html|css|graphql|raw|query)\s*$/i
 
 const STAR_LINES = /^(?:[ \t]*\*(?:[ \t][^\n]*)?\n)*(?:[ \t]*\*\/|[ \t]*\*(?:[ \t][^\n]*)?$|[ \t]*\*[ \t][^\n]*\*\/)/
-/** A line of a comment that may be code with a literal. An apostrophe within a word begins none. */
-const CODE = /^(?!.*\w'\w)(?=.*[=({;]).*(?:['"`]|\d{4})/m
+/** A line of a comment that may be code with a literal. Not those of prose: `isn't`, `a name`, RFC 9110. */
+const CODE = /^(?!.*\w'\w)(?=.*[=({;]).*(?:['"]|(?:[=:?|+]|\w\() ?`|[=:(,[] ?\d{4})/
 const COMMENT_END = /^[^'"`=()/]*\*\/[ \t]*(?:\n|$)/
 
 type SourceMask = Pick<TextMask, 'hides' | 'text'>
@@ -82,7 +82,7 @@ function withLines (given: string, shown: string): string {
 
 function maskComment (mask: SourceMask, comment: string, isNested: boolean): string {
   const [, opening = '', body = '', closing = ''] = /^(\/[/*]+|#+!?|<!--)?([^]*?)(\*\/)?$/.exec(comment) ?? []
-  if (isNested || !CODE.test(body)) return opening + withLines(body, mask.text(body)) + closing
-  const maskLine = (code: string): string => mask.text(CODE.test(code) ? maskSource(mask, [code], true).join('') : code)
-  return opening + body.replace(/[^\s/*#].*/g, maskLine) + closing
+  const maskCode = (line: string): string => CODE.test(line) ? maskSource(mask, [line], true).join('') : line
+  const text = isNested ? body : body.replace(/[^\s/*#].*/g, maskCode)
+  return opening + withLines(body, mask.text(text)) + closing
 }

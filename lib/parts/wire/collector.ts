@@ -122,7 +122,7 @@ export function refusedResponse (
   if (unsendable !== undefined) {
     const isHandlers = hook === undefined && recording.timing.serializeStart === 0 && code.endsWith('_TYPE')
     const type = isHandlers ? reply.getHeader('content-type') : undefined
-    const withType = type === undefined ? '' : ` with the content type ${String(type)}`
+    const withType = type === undefined ? '' : ` with the content type ${cut(visibleLine(String(type)), MAX_FIELD)}`
     return { why: `cannot be sent${withType}: ${unsendable}`, hook }
   }
   const [[header] = []] = recording.wasSent === true && INVALID_HEADER.test(code) ? invalidHeaders(reply) : []
