@@ -42,6 +42,7 @@ const CONTINUES = words(String.raw`
 const BEGINS = /^[}([]/
 const ENDS = words(String.raw`[)\]};,>] \+\+ --`)
 const DECLARES = words('const let var export')
+const DECLARES_TYPE = words('type interface enum')
 const CONTROL = words('if for while switch else try catch return')
 /** Functions whose results are no secrets. */
 const CHECKS = /^(?:validate|check|verify|is|has|require|assert|authenticate|log[iI]n|sign[iI]n)(?![a-z])/
@@ -168,6 +169,7 @@ export class SecretLiterals {
   #readName (i: number, frame: Frame): void {
     const { unit } = frame
     const { type, value } = this.#tokens[i] as Piece
+    if (DECLARES_TYPE.test(this.#value(i - 1)) && !this.#lines.has(i)) return
     if (type === 'IdentifierName' || type === 'PrivateIdentifier') {
       const next = this.#value(i + 1)
       const takesSecret = next === '(' && TAKES_SECRET.test(value) && this.#value(i - 1) !== 'function'
