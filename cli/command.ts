@@ -51,7 +51,7 @@ export const SEARCH: CommandOptions = {
   cursor: { type: 'string', help: 'the cursor of the previous page' }
 }
 
-export const MAX_LIMIT = 1_000_000
+const MAX_LIMIT = 1_000_000
 
 export function searchOf (flags: Flags): SearchQuery {
   const fields = Object.entries(flags).filter(([name]) => name in SEARCH)
