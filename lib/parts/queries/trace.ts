@@ -70,14 +70,14 @@ function copy (value: unknown, depth: number, budget: { left: number }): unknown
   if (!isList && !isPlain(value)) return value
   const names = isList ? [] : Object.keys(value)
   const length = isList ? value.length : names.length
-  const room = Math.min(length, MAX_ENTRIES, Math.max(0, budget.left))
-  budget.left -= room
-  const more = length - room
+  const count = Math.min(length, MAX_ENTRIES, Math.max(0, budget.left))
+  budget.left -= count
+  const more = length - count
   if (isList) {
-    const items = Array.from(value.slice(0, room) as unknown[], (item) => copy(item, depth + 1, budget))
+    const items = Array.from(value.slice(0, count) as unknown[], (item) => copy(item, depth + 1, budget))
     return more > 0 ? [...items, `… (${grouped(more)} more items)`] : items
   }
-  const kept = names.slice(0, room)
+  const kept = names.slice(0, count)
     .map((name) => [name, copy((value as Record<string, unknown>)[name], depth + 1, budget)] as const)
   return Object.fromEntries(more > 0 ? [...kept, ['…', `${grouped(more)} more fields`]] : kept)
 }
