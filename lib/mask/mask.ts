@@ -249,8 +249,8 @@ function formDecoded (text: string): string {
 }
 
 const NONCE = /'nonce-[^'\s]{1,200}'/g
-const TOKEN = /^[0-9a-f]{1,32}$/
-const TOKEN_LINK = /^([^?#]*\/)([0-9a-f]{1,32})$/
+const TOKEN = /^[0-9a-f]{6}$/
+const TOKEN_LINK = /^([^?#]*\/)([0-9a-f]{6})$/
 const URL_HEADERS = new Set([
   'referer', 'location', 'content-location', 'origin', 'x-original-url', 'x-rewrite-url', 'x-forwarded-uri'
 ])

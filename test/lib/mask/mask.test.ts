@@ -19,6 +19,8 @@ t.test('a masked header keeps its scheme and loses its credentials', async t => 
     ['x-csrf-token', 'k', '******'],
     ['x-amz-security-token', 'k', '******'],
     ['x-debug-token', '3fa94c', '3fa94c'],
+    ['x-debug-token', '4111111111111111', '******'],
+    ['x-debug-token-link', 'https://a.test/4111111111111111', 'https://a.test/******'],
     ['x-debug-token-secret', 'abcdef', '******'],
     ['X-Debug-Token-Link', 'http://127.0.0.1/_profiler/3fa94c', 'http://127.0.0.1/_profiler/3fa94c'],
     ['www-authenticate', 'Bearer realm="app", error="invalid_token"', 'Bearer realm="app", error="invalid_token"'],
