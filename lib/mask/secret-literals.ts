@@ -211,7 +211,7 @@ export class SecretLiterals {
   /** Whether a line continues the statement before it. A tag of markup ends with its bracket. */
   #continues (i: number, { first }: Unit): boolean {
     const before = this.#tokens[i - 1]
-    if (this.#value(first) === '<' && before?.value !== '>') return true
+    if (this.#value(this.#value(first) === 'return' ? first + 1 : first) === '<' && before?.value !== '>') return true
     if (before?.value === ',' && DECLARES.test(this.#value(first))) return true
     return [this.#value(i), before?.value ?? ''].some((value) => CONTINUES.test(value)) ||
       BEGINS.test(this.#value(i)) || (before?.type === 'Punctuator' && !ENDS.test(before.value))
