@@ -155,15 +155,14 @@ export class SecretLiterals {
 
   #braces (bracket: number, { unit, result }: Frame, closed: number): Frame {
     const isInTemplate = this.#tokens[bracket - 1]?.type.includes('Template')
+    const returned = unit.result ?? result
     if (bracket === 0 || BEFORE_OBJECT.test(this.#value(bracket - 1)) || isInTemplate) {
       const outer = this.#addUnit(unit, bracket)
-      return { bracket, contents: 'fields', outer, unit: this.#addUnit(outer, bracket + 1), result }
+      return { bracket, contents: 'fields', outer, unit: this.#addUnit(outer, bracket + 1), result: returned }
     }
     const isSwitch = this.#value(bracket - 1) === ')' && this.#value(closed - 1) === 'switch'
     const outer = isSwitch ? unit : null
-    return {
-      bracket, contents: 'statements', outer, unit: this.#addUnit(outer, bracket + 1), result: unit.result ?? result
-    }
+    return { bracket, contents: 'statements', outer, unit: this.#addUnit(outer, bracket + 1), result: returned }
   }
 
   #readName (i: number, frame: Frame): void {
