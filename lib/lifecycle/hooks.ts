@@ -31,9 +31,6 @@ type ListenerMark = Pick<Slot, 'stage' | 'listener'>
 const kMark = Symbol('hindsight.hook')
 type OwnHook = object & { [kMark]?: ListenerMark | null }
 
-/** The hooks of routes, by those that are called in their place. */
-export const originals = new WeakMap<object, object>()
-
 /** Marks a hook as one of Hindsight's: it is not recorded as a hook of the application. */
 export function ownHook<F extends object> (hook: F, mark: ListenerMark | null = null): F {
   return Object.defineProperty(hook, kMark, { value: mark })

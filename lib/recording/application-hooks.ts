@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
-import { interceptHooks, isOwnHook, isPromise, originals, ownHook } from '../lifecycle/hooks.js'
+import { interceptHooks, isOwnHook, isPromise, ownHook } from '../lifecycle/hooks.js'
 import type { LastHook } from '../lifecycle/last-hook.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -26,13 +26,9 @@ const HOOKS: ReadonlySet<string> = new Set<HookStage>([
 /** Those of them whose third argument is a payload or an error. */
 const HAS_PAYLOAD: ReadonlySet<string> = new Set(['onSend', 'preSerialization', 'onError', 'preParsing'])
 /** Errors of these hooks do not change the response: Fastify logs or ignores them. */
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['onResponse', 'onError', 'onTimeout', 'onRequestAbort'])
+const WITHOUT_EFFECT = ['onResponse', 'onError', 'onTimeout', 'onRequestAbort'] as const
 /** The hooks that may return another payload. */
 const OF_PAYLOAD: ReadonlySet<string> = new Set(['preSerialization', 'onSend'])
-/** The hook that Fastify adds to a HEAD route of its own. */
-const OF_HEAD = 'headRouteOnSendHandler'
-/** The hooks of a route that are recorded, without an event. */
-const OF_ROUTE = ['onResponse', 'onError', 'onTimeout', 'onRequestAbort', 'preSerialization', 'onSend'] as const
 
 /**
  * Records the hooks of an application, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that have to
@@ -52,7 +48,7 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
   })
   // Hooks of a route are not listed.
   app.addHook('onRoute', function recordErrors (route) {
-    for (const name of OF_ROUTE) {
+    for (const name of WITHOUT_EFFECT) {
       const hooks = route[name]
       const record = (hook: unknown): unknown => recordedHook(this, name, hook, false)
       if (hooks !== undefined) route[name] = (Array.isArray(hooks) ? hooks.map(record) : record(hooks)) as []
@@ -62,9 +58,8 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
 
 /** A hook that records its errors, its payload and, where it is listed, its event. */
 function recordedHook (instance: FastifyInstance, name: string, hook: unknown, isListed: boolean): unknown {
-  const isRecorded = isListed || (OF_ROUTE as readonly string[]).includes(name)
-  if (!isRecorded || typeof hook !== 'function' || isRefused(name, hook) || isOwnHook(hook)) return hook
-  if (hook.name === OF_HEAD) return hook
+  const mayFail = isListed || WITHOUT_EFFECT.includes(name as 'onError')
+  if (!mayFail || typeof hook !== 'function' || isRefused(name, hook) || isOwnHook(hook)) return hook
   const addedAt = new Error('Added here')
   const callee = describe(name as HookStage, hook.name, addedAt, instance.pluginName)
 
@@ -111,10 +106,8 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
   }
   Object.defineProperty(call, 'name', { value: hook.name })
   Object.defineProperty(call, 'length', { value: hook.length })
-  if (isListed) return call
-  originals.set(call, hook)
   // Fastify adds a HEAD route with the hooks of a GET route.
-  return ownHook(call)
+  return isListed ? call : ownHook(call)
 }
 
 /** A hook as its events name it. Its place is found when a profile is built: the files of a stack are read for that. */
@@ -143,7 +136,7 @@ function addRepeated (request: FastifyRequest, { stage, listener }: RecordedFunc
 
 function recordRaised (request: FastifyRequest, hook: RecordedFunction, raised: unknown): void {
   const recording = recordingOf(request)
-  if (WITHOUT_EFFECT.has(hook.stage)) {
+  if (WITHOUT_EFFECT.includes(hook.stage as 'onError')) {
     servicesOf(request).recorder?.addError(request, raised)
     return
   }

@@ -4,7 +4,6 @@ import { declaredPlace, functionPlace, handlerFrame } from '../../errors/declare
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { frameAt, shortFile } from '../../errors/stack-frame.js'
 import { isRetrieval } from '../../http/request-target.js'
-import { originals } from '../../lifecycle/hooks.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
@@ -123,7 +122,7 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   if (first === undefined) return others[0] ?? null
   const { hook, stage } = first
   const name = hook.name === '' || hook.name === stage ? '' : ` ${hook.name}`
-  return code(`the ${stage} hook${name} of the route`, functionPlace(originals.get(hook) ?? hook) ?? route)
+  return code(`the ${stage} hook${name} of the route`, functionPlace(hook) ?? route)
 }
 
 /**
