@@ -8,7 +8,7 @@ import type { Command } from '../command.js'
 import { firstDeclaration, placeOfFailedStart } from '../../lib/errors/failed-start.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
 import { messageOf } from '../../lib/errors/thrown-value.js'
-import { interceptHooks, isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
+import { HEAD_HOOK, interceptHooks, isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
 import { hookOrigin } from '../../lib/recording/application-hooks.js'
 import { settlesWithin } from '../../lib/store/write-queue.js'
 
@@ -216,7 +216,7 @@ function nameOf ({ method, url }: RouteOptions, { supportedMethods }: FastifyIns
 function isDeclared (route: RouteOptions): boolean {
   const { ownOriginOnly, debugOnly } = (route.config ?? {}) as { ownOriginOnly?: boolean, debugOnly?: boolean }
   return ownOriginOnly !== true && debugOnly !== true &&
-    !hooksOf(route, 'onSend').some(({ name }) => name === 'headRouteOnSendHandler')
+    !hooksOf(route, 'onSend').some(({ name }) => name === HEAD_HOOK)
 }
 
 function hooksOf (route: RouteOptions, name: HookName): Hook[] {

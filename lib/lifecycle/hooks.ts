@@ -1,6 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { Slot } from './events.js'
 
+/** The name of the hook that Fastify adds to a HEAD route of its own. */
+export const HEAD_HOOK = 'headRouteOnSendHandler'
+
 /** Receives each hook that is added to `instance`; `add` adds it, or another one in its place. */
 type Interceptor = (instance: FastifyInstance, name: string, hook: unknown, add: (hook: unknown) => void) => void
 

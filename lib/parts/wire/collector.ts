@@ -1,16 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../../attempt.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
-import { messageOf, read } from '../../errors/thrown-value.js'
-import { invalidHeaders } from '../../http/responses.js'
+import { read } from '../../errors/thrown-value.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
-import type { RefusedResponse } from '../../recording/recording.js'
 import { safeJson } from '../../view/json.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { isObject, type Data } from '../read.js'
-import { changesOf, copyOf, isOther, isUnserializable, pathTo, type ValueChange, type Side } from './changes.js'
+import { changesOf, copyOf, isOther, pathTo, type ValueChange, type Side } from './changes.js'
 import { rulesOf, type Rule } from './rules.js'
 
 declare module '../../recording/recording.js' {
@@ -40,27 +38,7 @@ const PARTS = ['body', 'query', 'params', 'headers'] as const
 const MAX_TEXT = 64 * 1024
 /** Characters. */
 const MAX_VALUE = 100
-const MAX_FIELD = 200
-/** Names of fields, and levels of objects, in a sentence. */
-const MAX_NAMES = 10
-const MAX_SHAPE = 2
-/** The messages of fast-json-stringify for a field that is missing, and for a value of another type. */
-const REFUSED =
-  /^(?:"(.+)" is required!|(The value .+ (?:cannot be converted to .+|does not match schema definition)\.?))$/s
-
-const UNSERIALIZABLE = [
-  [/BigInt/, 'JSON has no BigInt'], [/circular/, 'it refers to an object that contains it'],
-  [/^Invalid time value$/, 'it has an invalid date']
-] as const
-/** The codes of Fastify for a payload that it cannot send. */
-const UNSENDABLE: ReadonlyMap<string, string> = new Map([
-  ['FST_ERR_REP_INVALID_PAYLOAD_TYPE', 'only strings, Buffers and streams can'],
-  ['FST_ERR_REP_RESPONSE_BODY_CONSUMED', 'its body has been read'],
-  ['FST_ERR_REP_READABLE_STREAM_LOCKED', 'its stream has another reader']
-])
-/** The codes of Node.js. */
-const INVALID_HEADER = /^ERR_(?:INVALID_CHAR|INVALID_HTTP_TOKEN|HTTP_INVALID_HEADER_VALUE)$/
-
+export const MAX_FIELD = 200
 /** What is done before and after validation, and before and after serialization. */
 export const COMPARE = {
   preValidation: rememberSent,
@@ -109,70 +87,6 @@ function compareSerialized (request: FastifyRequest, reply: FastifyReply, text: 
   if (sent !== undefined) record(request, 'response', declared, changesOf(returned.value, sent, true))
 }
 
-/** Why a response was refused; records which of its values could not be serialized. */
-export function refusedResponse (
-  request: FastifyRequest, reply: FastifyReply, error: unknown
-): RefusedResponse | undefined {
-  const recording = recordingOf(request)
-  const { payloadFrom: hook, returned } = recording
-  const code = String(read(error, 'code'))
-  // For a HEAD request that Fastify answers as GET, it reads the length of the payload.
-  const isOfHead = code === 'ERR_INVALID_ARG_TYPE' && /\bheadRouteOnSendHandler\b/.test(String(read(error, 'stack')))
-  const unsendable = UNSENDABLE.get(isOfHead ? 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' : code)
-  if (unsendable !== undefined) {
-    const isHandlers = hook === undefined && recording.timing.serializeStart === 0 && code.endsWith('_TYPE')
-    const type = isHandlers ? reply.getHeader('content-type') : undefined
-    const withType = type === undefined ? '' : ` with the content type ${cut(visibleLine(String(type)), MAX_FIELD)}`
-    return { why: `cannot be sent${withType}: ${unsendable}`, hook }
-  }
-  const [[header] = []] = recording.wasSent === true && INVALID_HEADER.test(code) ? invalidHeaders(reply) : []
-  if (header !== undefined) {
-    const hook = recording.events?.events().findLast((event) =>
-      event.changes?.headers?.some(({ name }) => name === header.toLowerCase()))
-    return { why: `cannot be sent: its header ${cut(visibleLine(header), MAX_FIELD)} is not valid`, hook }
-  }
-  if (returned === undefined) return undefined
-  const [, required, invalid] = REFUSED.exec(messageOf(error)) ?? []
-  const { schema, name } = responseSchema(request, reply)
-  // A hook of the route may have given another payload.
-  const isKnown = !hasHook(request, 'preSerialization')
-  if (schema !== undefined && (required ?? invalid) !== undefined && isKnown) {
-    recording.returned = undefined
-    const needs = required === undefined ? `refuses a value (${invalid})` : `requires "${required}"`
-    const isChanged = recording.events?.events().some(({ stage }) => stage === 'preSerialization')
-    const ofHook = hook === undefined ? 'the payload was' : `the ${hook.stage} hook returned`
-    const what = `${isChanged === true ? ofHook : 'the handler returned'} ${shapeOf(returned.value)}`
-    const explanation = `response schema ${name.slice('response/'.length)} ${needs}; ${what}`
-    add(request, 'response', () => [{ part: 'response', text: maskOf(request).text(explanation) }])
-    return { why: 'does not fit its schema', hook, explanation }
-  }
-  const [, rule] = UNSERIALIZABLE.find(([message]) => message.test(messageOf(error))) ?? []
-  if (rule === undefined || !(error instanceof TypeError || error instanceof RangeError)) return undefined
-  recording.returned = undefined
-  // A schema may leave out the first one.
-  const path = isKnown && schema === undefined ? pathTo(returned.value, isUnserializable) : null
-  if (path !== null) {
-    add(request, 'response', () => {
-      const field = fieldText('response', path, 1, maskOf(request))
-      return [{ part: 'response', text: `${field} could not be serialized (${rule})` }]
-    })
-  }
-  return { why: `cannot be serialized (${rule})`, hook }
-}
-
-/** The names of the fields of plain objects and of the first items of lists, as in `{items: [{name}]}`. */
-function shapeOf (value: unknown, depth = 0): string {
-  if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${shapeOf(read(value, '0'), depth + 1)}]`
-  if (!isObject(value)) return typeof value
-  const names = Object.keys(value)
-  const shown = names.slice(0, MAX_NAMES).map((name) => {
-    const field: unknown = Object.getOwnPropertyDescriptor(value, name)?.value
-    const isNested = depth < MAX_SHAPE && typeof field === 'object' && field !== null
-    return cut(visibleLine(name), MAX_FIELD) + (isNested ? `: ${shapeOf(field, depth + 1)}` : '')
-  })
-  return `{${[...shown, ...names.length > MAX_NAMES ? ['…'] : []].join(', ')}}`
-}
-
 function record (
   request: FastifyRequest, part: Part | 'response', { schema, name }: Declared, changes: readonly ValueChange[]
 ): void {
@@ -193,7 +107,7 @@ function record (
   })
 }
 
-function add (request: FastifyRequest, part: Part | 'response', make: () => WireChange[]): void {
+export function add (request: FastifyRequest, part: Part | 'response', make: () => WireChange[]): void {
   const recording = recordingOf(request)
   const all = recording.wireChanges ??= new Map()
   all.set(part, make)
@@ -203,7 +117,7 @@ function add (request: FastifyRequest, part: Part | 'response', make: () => Wire
   })
 }
 
-function hasHook (request: FastifyRequest, name: string): boolean {
+export function hasHook (request: FastifyRequest, name: string): boolean {
   return servicesOf(request).routeTable.of(request)?.hooks.includes(name) === true
 }
 
@@ -212,7 +126,7 @@ function requestSchema (declared: Data, part: Part, request: FastifyRequest): De
   return contentSchema(declared[name], name, request.headers['content-type'])
 }
 
-function responseSchema (request: FastifyRequest, reply: FastifyReply): Declared {
+export function responseSchema (request: FastifyRequest, reply: FastifyReply): Declared {
   const { response = {} } = (request.routeOptions.schema ?? {}) as { response?: Data }
   const status = String(reply.statusCode)
   const key = [status, `${status.charAt(0)}xx`, 'default'].flatMap((wanted) =>
@@ -229,7 +143,7 @@ function contentSchema (schema: unknown, name: string, header: unknown): Declare
   return { schema: read(content[key], 'schema'), name: `${name}/content/${key}/schema` }
 }
 
-function fieldText (part: string, path: ValueChange['path'], count: number, mask: Mask): string {
+export function fieldText (part: string, path: ValueChange['path'], count: number, mask: Mask): string {
   const names = path.map((name) => typeof name === 'string' ? `.${name}` : count > 1 ? '[]' : `[${name}]`)
   return visibleLine(cut(mask.text(part + names.join('')), MAX_FIELD))
 }

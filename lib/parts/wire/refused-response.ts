@@ -1,0 +1,95 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { maskOf } from '../../errors/masked-exceptions.js'
+import { messageOf, read } from '../../errors/thrown-value.js'
+import { invalidHeaders } from '../../http/responses.js'
+import { HEAD_HOOK } from '../../lifecycle/hooks.js'
+import { recordingOf } from '../../lifecycle/request-state.js'
+import type { RefusedResponse } from '../../recording/recording.js'
+import { cut, visibleLine } from '../../view/visible.js'
+import { isObject } from '../read.js'
+import { isUnserializable, pathTo } from './changes.js'
+import { add, fieldText, hasHook, MAX_FIELD, responseSchema } from './collector.js'
+
+/** Names of fields, and levels of objects, in a sentence. */
+const MAX_NAMES = 10
+const MAX_SHAPE = 2
+/** The messages of fast-json-stringify for a field that is missing, and for a value of another type. */
+const REFUSED =
+  /^(?:"(.+)" is required!|(The value .+ (?:cannot be converted to .+|does not match schema definition)\.?))$/s
+
+const UNSERIALIZABLE = [
+  [/BigInt/, 'JSON has no BigInt'], [/circular/, 'it refers to an object that contains it'],
+  [/^Invalid time value$/, 'it has an invalid date']
+] as const
+/** The codes of Fastify for a payload that it cannot send. */
+const UNSENDABLE: ReadonlyMap<string, string> = new Map([
+  ['FST_ERR_REP_INVALID_PAYLOAD_TYPE', 'only strings, Buffers and streams can'],
+  ['FST_ERR_REP_RESPONSE_BODY_CONSUMED', 'its body has been read'],
+  ['FST_ERR_REP_READABLE_STREAM_LOCKED', 'its stream has another reader']
+])
+/** The codes of Node.js. */
+const INVALID_HEADER = /^ERR_(?:INVALID_CHAR|INVALID_HTTP_TOKEN|HTTP_INVALID_HEADER_VALUE)$/
+
+/** Why a response was refused; records which of its values could not be serialized. */
+export function refusedResponse (
+  request: FastifyRequest, reply: FastifyReply, error: unknown
+): RefusedResponse | undefined {
+  const recording = recordingOf(request)
+  const { payloadFrom: hook, returned } = recording
+  const code = String(read(error, 'code'))
+  // For a HEAD request that Fastify answers as GET, it reads the length of the payload.
+  const isOfHead = code === 'ERR_INVALID_ARG_TYPE' && String(read(error, 'stack')).includes(HEAD_HOOK)
+  const unsendable = UNSENDABLE.get(isOfHead ? 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' : code)
+  if (unsendable !== undefined) {
+    const isHandlers = hook === undefined && recording.timing.serializeStart === 0 && code.endsWith('_TYPE')
+    const type = isHandlers ? reply.getHeader('content-type') : undefined
+    const withType = type === undefined ? '' : ` with the content type ${cut(visibleLine(String(type)), MAX_FIELD)}`
+    return { why: `cannot be sent${withType}: ${unsendable}`, hook }
+  }
+  const [[header] = []] = recording.wasSent === true && INVALID_HEADER.test(code) ? invalidHeaders(reply) : []
+  if (header !== undefined) {
+    const hook = recording.events?.events().findLast((event) =>
+      event.changes?.headers?.some(({ name }) => name === header.toLowerCase()))
+    return { why: `cannot be sent: its header ${cut(visibleLine(header), MAX_FIELD)} is not valid`, hook }
+  }
+  if (returned === undefined) return undefined
+  const [, required, invalid] = REFUSED.exec(messageOf(error)) ?? []
+  const { schema, name } = responseSchema(request, reply)
+  // A hook of the route may have given another payload.
+  const isKnown = !hasHook(request, 'preSerialization')
+  if (schema !== undefined && (required ?? invalid) !== undefined && isKnown) {
+    recording.returned = undefined
+    const needs = required === undefined ? `refuses a value (${invalid})` : `requires "${required}"`
+    const isChanged = recording.events?.events().some(({ stage }) => stage === 'preSerialization')
+    const ofHook = hook === undefined ? 'the payload was' : `the ${hook.stage} hook returned`
+    const what = `${isChanged === true ? ofHook : 'the handler returned'} ${shapeOf(returned.value)}`
+    const explanation = `response schema ${name.slice('response/'.length)} ${needs}; ${what}`
+    add(request, 'response', () => [{ part: 'response', text: maskOf(request).text(explanation) }])
+    return { why: 'does not fit its schema', hook, explanation }
+  }
+  const [, rule] = UNSERIALIZABLE.find(([message]) => message.test(messageOf(error))) ?? []
+  if (rule === undefined || !(error instanceof TypeError || error instanceof RangeError)) return undefined
+  recording.returned = undefined
+  // A schema may leave out the first one.
+  const path = isKnown && schema === undefined ? pathTo(returned.value, isUnserializable) : null
+  if (path !== null) {
+    add(request, 'response', () => {
+      const field = fieldText('response', path, 1, maskOf(request))
+      return [{ part: 'response', text: `${field} could not be serialized (${rule})` }]
+    })
+  }
+  return { why: `cannot be serialized (${rule})`, hook }
+}
+
+/** The names of the fields of plain objects and of the first items of lists, as in `{items: [{name}]}`. */
+function shapeOf (value: unknown, depth = 0): string {
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${shapeOf(read(value, '0'), depth + 1)}]`
+  if (!isObject(value)) return typeof value
+  const names = Object.keys(value)
+  const shown = names.slice(0, MAX_NAMES).map((name) => {
+    const field: unknown = Object.getOwnPropertyDescriptor(value, name)?.value
+    const isNested = depth < MAX_SHAPE && typeof field === 'object' && field !== null
+    return cut(visibleLine(name), MAX_FIELD) + (isNested ? `: ${shapeOf(field, depth + 1)}` : '')
+  })
+  return `{${[...shown, ...names.length > MAX_NAMES ? ['…'] : []].join(', ')}}`
+}
