@@ -32,6 +32,12 @@ export function declareFailures (app: FastifyInstance, recorder: Recorder): void
       throw new Error('broken in onSend')
     }
   }, async () => 'x')
+  app.get('/refused/payload', {
+    onSend: async (_request, reply, payload) => reply.statusCode < 400 ? { data: payload } : payload,
+    preSerialization: async (_request, _reply, payload) => payload
+  }, async () => ({ a: 1 }))
+  app.get('/refused/header', async (_request, reply) => { reply.header('x-bad', 'a\nb'); return { a: 1 } })
+  app.get('/refused/value', { preSerialization: (_request, _reply, _payload, done) => { done(null, { a: 1n }) } }, async () => ({ a: 1 }))
   app.get('/throws/after-sending', async (_request, reply) => {
     reply.send('sent')
     throw new Error('too late')
