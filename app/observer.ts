@@ -32,10 +32,9 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     if (profile === null && !recording.isRecording) return payload
     recorder.collectRequest(request)
     if (profile !== null) recording.profile = profile
-    // The page replaces the first response, or the error that Fastify sends when that cannot be sent.
+    // The page replaces the first response, or the error that Fastify sends when the stream of the first one fails.
     // Where an `onSend` hook of the application has failed, Fastify's response about it is kept.
-    const isFirst = recording.responses === 1 || wasStreamed || recording.failure?.refused !== undefined
-    const mayBeReplaced = recording.sendFailed !== true && isFirst
+    const mayBeReplaced = recording.sendFailed !== true && (recording.responses === 1 || wasStreamed)
     const page = debug && mayBeReplaced
       ? recording.measureOwn(() => diagnosticAnswer(request, reply, payload, factsOfParts))
       : null

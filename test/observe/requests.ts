@@ -117,10 +117,7 @@ const FAILURES: TestRequest[] = [
   page('/failing-send/for-successes/fails'),
   page('/failing-send/for-successes/calls-not-found'),
   get('/stream/fails-later'),
-  page('/refused/payload'),
-  page('/refused/value'),
-  // Fastify's answer about it is refused, too.
-  get('/refused/header', { either: true }),
+  ...['payload', 'value', 'header'].map((name) => get(`/refused/${name}`, { either: true })),
   page('/handler-timeout', { until: 'the handler ended after its timeout' }),
   { name: 'HEAD of an unknown URL', method: 'HEAD', url: '/nowhere', either: true },
   { name: 'HEAD of a failure', method: 'HEAD', url: '/throws/error', either: true },
