@@ -617,6 +617,10 @@ inBothModes('a response that cannot be sent or serialized is shown with the hook
       scope.get('/bigint', async () => ({ id: 1 }))
     })
     app.get('/route', { onSend: wrap }, async () => ({ id: 1 })) // route
+    app.register(async (scope) => {
+      scope.addHook('onSend', async (_request, _reply, payload) => `${String(payload)} `)
+      scope.get('/both', { onSend: wrap }, async () => ({ id: 1 })) // both
+    })
     app.get('/text', (_request, reply) => { reply.type('text/plain').send({ id: 1 }) }) // text
     app.get('/typed', (_request, reply) => { reply.type(`text/${'x'.repeat(300)}`).send({ id: 1 }) }) // typed
     app.get('/handler', async () => ({ id: 1n })) // handler
@@ -637,6 +641,7 @@ inBothModes('a response that cannot be sent or serialized is shown with the hook
     ['bigint', 'the preSerialization hook', 'cannot be serialized (JSON has no BigInt)'],
     // The hooks of a route are as the application has declared them: none of ours records their payload.
     ['route', '', unsent],
+    ['both', '', unsent],
     ['text', '', 'cannot be sent with the content type text/plain: only strings, Buffers and streams can'],
     ['typed', '', `cannot be sent with the content type text/${'x'.repeat(195)}… (105 more characters): only strings, Buffers and streams can`],
     ['handler', '', 'cannot be serialized (JSON has no BigInt)'],
@@ -655,7 +660,8 @@ inBothModes('a response that cannot be sent or serialized is shown with the hook
     t.equal((firstOwnFrame(profile.exceptions) ?? handler)?.line, lineOf(name), name)
     t.match(profileMarkdown(profile), handler === undefined ? place : `${hook === '' ? 'Route' : 'Hook'}: \`${place}\``, name)
     // Of a response that passed the hooks, `observe` mode keeps Fastify's answer about the error.
-    const hasPage = mode === 'full' || !['always', 'errors', 'route', 'text', 'typed', 'header', 'redirect'].includes(name)
+    const kept = ['always', 'errors', 'route', 'both', 'text', 'typed', 'header', 'redirect']
+    const hasPage = mode === 'full' || !kept.includes(name)
     if (hasPage) t.match(JSDOM.fragment(answer.body).textContent, summary, name)
   }
 })

@@ -35,7 +35,10 @@ export function refusedResponse (
   request: FastifyRequest, reply: FastifyReply, error: unknown
 ): RefusedResponse | undefined {
   const recording = recordingOf(request)
-  const { payloadFrom: hook, returned } = recording
+  const { returned } = recording
+  // A hook of the route may have replaced the payload after it.
+  const isLast = !hasHook(request, 'onSend') && !hasHook(request, 'preSerialization')
+  const hook = isLast ? recording.payloadFrom : undefined
   const code = String(read(error, 'code'))
   // For a HEAD request that Fastify answers as GET, it reads the length of the payload.
   const isOfHead = code === 'ERR_INVALID_ARG_TYPE' && String(read(error, 'stack')).includes(HEAD_HOOK)
