@@ -186,12 +186,18 @@ function foundRow (query: Traced): unknown {
  * parents, or through the nodes of a graph.
  */
 function isAlongRows (group: readonly Traced[]): boolean {
+  const [start, second] = group as [Traced, Traced]
+  const given = valuesIn(start.parameters)
+  const next = valuesIn(second.parameters).filter((value) => !given.includes(value))
+  // The second query of most loops has no value of the first row: to compare all values takes long.
+  const found = rowsOf(start).map(fieldsOf).flatMap(Object.values).flatMap(valuesIn)
+  if (!found.some((value) => next.includes(value))) return false
   const [first, ...others] = group.map(({ parameters }) => valuesIn(parameters)) as [string[], ...string[][]]
   // What all have in common, such as a limit, is no value of a row.
   const common = first.filter((value) => others.every((values) => values.includes(value)))
   const visited = new Set([...first, ...others.flat()])
   // The second query has a value of the rows of the first one.
-  return [...new Set(rowsOf(group[0] as Traced).flatMap((row) => Object.keys(fieldsOf(row))))].some((column) => {
+  return [...new Set(rowsOf(start).flatMap((row) => Object.keys(fieldsOf(row))))].some((column) => {
     const foundBy = cached((query: Traced) => rowsOf(query).flatMap((row) => valuesIn(fieldsOf(row)[column])))
     const isFound = others.every((values, i) => group.slice(0, i + 1).some((before) =>
       endOf(before) <= (group[i + 1] as Traced).start &&
