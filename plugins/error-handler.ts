@@ -214,10 +214,11 @@ function logUncaught (raised: unknown, request: FastifyRequest, status: number):
   const frame = exceptions === undefined ? null : ownFrame(request)
   const place = frame === null ? '' : ` at ${frame.file}:${frame.line}`
   const line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"${place}`
-  const { profilerUrl, recorder } = servicesOf(request)
+  const services = servicesOf(request)
+  const token = services.recorder?.profileOf(request)?.token
   // Not the address in the profile: that has the `Host` of the client.
-  const token = profilerUrl === null ? undefined : recorder?.profileOf(request)?.token
-  const fields = { channel: 'request', ...(token !== undefined && { profile: `${profilerUrl}${token}` }) }
+  const profiles = token === undefined ? null : services.profilerUrl
+  const fields = { channel: 'request', ...(profiles !== null && { profile: `${profiles}${token}` }) }
   if (status >= 500) logError(request, raised, fields, line)
   else request.log[exceptions === undefined ? 'info' : 'warn']({ statusCode: status, ...fields }, line)
 }

@@ -37,17 +37,20 @@ export function preventCaching (reply: FastifyReply): void {
 }
 
 /** Headers that describe the bytes of a body (RFC 9110, section 8; RFC 9530), or how they are sent. */
-const OF_BODY = [
+const OF_BODY = new Set([
   'accept-ranges', 'content-digest', 'content-disposition', 'content-encoding', 'content-language', 'content-length',
   'content-location', 'content-md5', 'content-range', 'content-type', 'digest', 'etag', 'last-modified', 'repr-digest',
   'transfer-encoding'
-]
-const OF_RESPONSE =
-  ['cache-control', 'content-security-policy', 'content-security-policy-report-only', 'expires', 'location']
+])
+const OF_RESPONSE = new Set([
+  'cache-control', 'content-security-policy', 'content-security-policy-report-only', 'expires', 'location'
+])
 
 /** Removes the headers of a response whose body is replaced; `onlyOfBody`: its caching, policy and location stay. */
 export function dropReplaced (reply: FastifyReply, onlyOfBody = false): void {
-  for (const name of onlyOfBody ? OF_BODY : [...OF_BODY, ...OF_RESPONSE]) reply.removeHeader(name)
+  for (const name of Object.keys(reply.getHeaders())) {
+    if (OF_BODY.has(name) || (!onlyOfBody && OF_RESPONSE.has(name))) reply.removeHeader(name)
+  }
 }
 
 /** The headers that Node.js refuses to write, each with its error. */
