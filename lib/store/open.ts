@@ -28,6 +28,9 @@ export const NO_SQLITE =
 const BUNDLED =
   'fastify-hindsight is part of a bundle; to store them in SQLite, mark it as an external package of the bundle'
 
+/** Milliseconds from the end of an application to that of its database: a suite of tests makes many applications. */
+const CLOSE_DELAY = 1_000
+
 const POSTGRES = /^postgres(?:ql)?:\/\//i
 let isFallbackReported = false
 
@@ -65,8 +68,9 @@ export async function openStorage (options: OpenStorageOptions): Promise<Profile
   const { SqliteStorage } = await import('./sqlite.js')
   const path = join(dataDir, STORE_FILE)
   if (checkPlace) checkWritable(path)
-  const memory = mayReplace ? { memory: new MemoryStorage(bounds) } : {}
-  return new SqliteStorage({ ...bounds, ...memory, path, mayReplace, warn })
+  // Of applications, and not of commands, which end after their only store was closed.
+  const ofApplication = mayReplace ? { memory: new MemoryStorage(bounds), closeDelay: CLOSE_DELAY } : {}
+  return new SqliteStorage({ ...bounds, ...ofApplication, path, mayReplace, warn })
 }
 
 async function openPostgres (url: string, bounds: StorageBounds): Promise<ProfileStorage> {

@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { resolve } from 'node:path'
+import { setTimeout } from 'node:timers'
 import { Worker } from 'node:worker_threads'
 import { extension, modulePlace } from '../require.js'
 import { StorageClosedError, StorageUnusableError, type ProfileStorage, type StorageBounds } from './storage.js'
@@ -22,18 +24,37 @@ class DatabaseThread {
   /** Whether a worker has sent a message: it can start in this process. */
   hasStarted = false
   readonly #pending = new Map<number, Pending>()
+  /** The last stores of databases that are still open, and what closes them. */
+  readonly #idle = new Map<SqliteStorage, NodeJS.Timeout>()
   #worker: Worker | null = null
   /** The number of calls that the worker received, and, shared with it, of those that it has answered. */
   #posted = 0
   #answered = new Int32Array(new SharedArrayBuffer(8))
   #lastId = 0
 
+  add (store: SqliteStorage): void {
+    this.stores.add(store)
+    for (const [idle, timer] of this.#idle) {
+      if (!isSameDatabase(idle, store)) continue
+      clearTimeout(timer)
+      // A file that was removed meanwhile is not one that a store has lost.
+      if (existsSync(store.path)) this.#idle.delete(idle)
+      else this.#close(idle).catch(() => {})
+    }
+  }
+
   /** Removes a store; closes the database after the last one of its path. */
   async remove (store: SqliteStorage): Promise<void> {
-    const { path, mayReplace } = store
     this.stores.delete(store)
     if (this.#worker === null || this.#firstOf(store) !== undefined) return
-    await this.call({ path, mayReplace, bounds: {}, method: 'close', args: [] })
+    if (store.closeDelay === 0) return await this.#close(store)
+    this.#idle.set(store, setTimeout(() => { this.#close(store).catch(() => {}) }, store.closeDelay).unref())
+  }
+
+  async #close (store: SqliteStorage): Promise<void> {
+    const { path, mayReplace } = store
+    this.#idle.delete(store)
+    if (this.#worker !== null) await this.call({ path, mayReplace, bounds: {}, method: 'close', args: [] })
   }
 
   async call (call: Omit<StoreCall, 'id'>): Promise<unknown> {
@@ -61,8 +82,10 @@ class DatabaseThread {
 
   /** Ends all work: the package for Node 20 aborts a process that exits while a statement runs in another thread. */
   stop (): void {
+    const hasIdle = this.#idle.size > 0
+    for (const store of this.#idle.keys()) this.#close(store).catch(() => {})
     Atomics.store(this.#answered, 1, 1)
-    if (!isBuiltin('node:sqlite')) this.settle(STOP_TIMEOUT)
+    if (hasIdle || !isBuiltin('node:sqlite')) this.settle(STOP_TIMEOUT)
   }
 
   #start (): Worker {
@@ -94,8 +117,8 @@ class DatabaseThread {
     else pending?.reject(Object.assign(new Error(reply.error.message), reply.error))
   }
 
-  #firstOf ({ path, mayReplace }: Pick<StoreCall, 'path' | 'mayReplace'>): SqliteStorage | undefined {
-    return [...this.stores].find((store) => store.path === path && store.mayReplace === mayReplace)
+  #firstOf (database: DatabaseName): SqliteStorage | undefined {
+    return [...this.stores].find((store) => isSameDatabase(store, database))
   }
 
   // The next call starts another worker.
@@ -108,6 +131,12 @@ class DatabaseThread {
   }
 }
 
+type DatabaseName = Pick<StoreCall, 'path' | 'mayReplace'>
+
+function isSameDatabase (one: DatabaseName, other: DatabaseName): boolean {
+  return one.path === other.path && one.mayReplace === other.mayReplace
+}
+
 const databaseThread = new DatabaseThread()
 process.on('exit', () => databaseThread.stop())
 
@@ -118,6 +147,11 @@ export interface SqliteStorageOptions extends Partial<StorageBounds> {
   mayReplace?: boolean
   /** Receives messages for operators; of the stores of one path, the first one does. */
   warn?: (message: string) => void
+  /**
+   * How long (ms) the database stays open after its last store was closed, or until the process exits; default: 0. To
+   * open and close it takes longer than what one test of an application writes.
+   */
+  closeDelay?: number
   /** Takes the place of the database where the thread cannot start: under Yarn Plug'n'Play, or without permission. */
   memory?: ProfileStorage
 }
@@ -127,18 +161,21 @@ export class SqliteStorage implements ProfileStorage {
   readonly path: string
   readonly mayReplace: boolean
   readonly warn: (message: string) => void
+  readonly closeDelay: number
   readonly #bounds: Partial<StorageBounds>
   readonly #memory: ProfileStorage | undefined
   #isInMemory = false
   #closing: Promise<void> | null = null
 
-  constructor ({ path, mayReplace = true, warn = process.emitWarning, memory, ...bounds }: SqliteStorageOptions) {
+  constructor (options: SqliteStorageOptions) {
+    const { path, mayReplace = true, warn = process.emitWarning, closeDelay = 0, memory, ...bounds } = options
     this.path = resolve(path)
     this.mayReplace = mayReplace
     this.warn = warn
+    this.closeDelay = closeDelay
     this.#memory = memory
     this.#bounds = bounds
-    databaseThread.stores.add(this)
+    databaseThread.add(this)
   }
 
   put = this.#method('put')

@@ -1,12 +1,12 @@
 import diagnostics from 'node:diagnostics_channel'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync, statSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { Profiler } from '../../../lib/store/profiler.js'
 import { SqliteStorage } from '../../../lib/store/sqlite.js'
 import { profile, tokens } from '../parts/fixture.js'
-import { connection, isConsistent, listed, opened, place, put, recordsOf } from './support.js'
+import { connection, isConsistent, listed, opened, place, put, recordsOf, until } from './support.js'
 
 const workers: Worker[] = []
 diagnostics.subscribe('worker_threads', (message) => { workers.push((message as { worker: Worker }).worker) })
@@ -33,6 +33,37 @@ t.test('closing an unused store starts no thread and creates no file', async (t)
   await opened(t, { path }).close()
   t.equal(workers.length, before)
   t.notOk(existsSync(path))
+})
+
+t.test('a database stays open for the next store, and is closed after the delay of the last one', async (t) => {
+  const path = place(t)
+  // The package for Node 20 keeps an empty log until its statements are collected.
+  const isOpen = (): boolean => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+  const first = opened(t, { path, closeDelay: 60_000 })
+  await put(first, [profile('000001')])
+  await first.close()
+  t.ok(isOpen())
+  await t.rejects(first.stats(), { code: 'HINDSIGHT_STORAGE_CLOSED' })
+  const second = opened(t, { path, closeDelay: 1 })
+  await put(second, [profile('000002')])
+  t.same(await listed(second), ['000002', '000001'])
+  await second.close()
+  await until(() => !isOpen())
+  const third = opened(t, { path })
+  t.same(await listed(third), ['000002', '000001'])
+  await third.close()
+  t.notOk(isOpen(), 'without a delay it is closed at once')
+})
+
+t.test('a file that is removed while no store uses it is created anew', async (t) => {
+  const path = place(t)
+  const first = opened(t, { path, closeDelay: 60_000 })
+  await put(first, [profile('000001')])
+  await first.close()
+  for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix)
+  const second = opened(t, { path })
+  await put(second, [profile('000002')])
+  t.same(await isConsistent(t, second), ['000002'], 'without a warning')
 })
 
 t.test('pending calls are rejected when the thread ends, and the next call starts it again', async (t) => {

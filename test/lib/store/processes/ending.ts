@@ -6,7 +6,7 @@ import { profile } from '../../parts/fixture.js'
 
 // A process that ends in one of several ways directly after a profile was saved.
 const [path = '', way = ''] = process.argv.slice(2)
-const storage = new SqliteStorage({ path })
+const storage = new SqliteStorage({ path, closeDelay: 60_000 })
 const profiler = new Profiler({ storage })
 process.prependListener('exit', () => profiler.exit(performance.now() + 500))
 // The thread runs already, as it does in a service.

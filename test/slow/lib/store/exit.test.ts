@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openStorage } from '../../../../lib/store/open.js'
@@ -57,6 +58,7 @@ t.test('a process ends with its own exit code, and keeps its last profiles if th
     const path = place(t)
     const ended = await run('ending.ts', [path, way])
     t.equal(ended.code, code, `${way}: ${ended.errors}`)
+    if (way === 'close') t.equal(statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0, 0, 'a database without a store is closed')
     t.same(await listed(opened(t, { path })), expected, way)
   }
 })
