@@ -7,9 +7,9 @@ import {
 } from '../http/http-errors.js'
 import { METHODS } from '../http/node-http.js'
 import { isOwnOrigin } from '../http/origin.js'
-import { connectionOf, refuseMessage, trackResponses, type RefusedRequest } from '../http/refused-message.js'
+import { refuseMessage, trackResponses, type RefusedRequest } from '../http/refused-message.js'
 import type { ServerSettings } from '../options.js'
-import { messageState, setMessageState, pathOf } from '../http/request-target.js'
+import { connectionOf, messageState, pathOf, setMessageState } from '../http/request-target.js'
 
 /** An error of the HTTP parser of Node.js. */
 interface ParserError extends Error {

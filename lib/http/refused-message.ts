@@ -1,9 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { html, htmlPage } from '../view/html.js'
 import { STATUS_CODES } from './node-http.js'
+import { connectionOf } from './request-target.js'
 
 /** A message that never became a request, or whose body was refused; it is answered on its socket. */
 export interface MalformedMessage {
@@ -30,24 +31,6 @@ declare module '../lifecycle/services.js' {
     /** Called for each message that is refused before it becomes a request; absent where none is recorded. */
     readonly onMalformed?: (message: MalformedMessage) => void
   }
-}
-
-interface Connection {
-  /** The responses that were open when the newest request came, and its own. */
-  responses: readonly ServerResponse[]
-  /** Whether a message was refused: what follows is read and discarded. */
-  isRefused: boolean
-  /** The message after which none is handled. */
-  last?: IncomingMessage
-}
-
-const connections = new WeakMap<Socket, Connection>()
-
-/** The state of a connection; made with the first call. A request that a plugin constructs may have no socket. */
-export function connectionOf (socket: Socket | null | undefined): Connection {
-  const connection = (socket && connections.get(socket)) ?? { responses: [], isRefused: false }
-  if (socket) connections.set(socket, connection)
-  return connection
 }
 
 /** Records the open responses of each connection of this process; may be called several times. */

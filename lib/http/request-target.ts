@@ -1,5 +1,7 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
+import { cachedByObject } from '../cache.js'
 import { headerText } from './header-text.js'
 
 /** The results of the server options, which check a message before Fastify routes it. */
@@ -22,6 +24,24 @@ export function messageState (message: IncomingMessage): Readonly<MessageState> 
 /** Adds fields to the state of a raw message. */
 export function setMessageState (message: IncomingMessage, state: MessageState): void {
   states.set(message, { ...messageState(message), ...state })
+}
+
+interface Connection {
+  /** The responses that were open when the newest request came, and its own. */
+  responses: readonly ServerResponse[]
+  /** Whether a message was refused: what follows is read and discarded. */
+  isRefused: boolean
+  /** The message after which none is handled. */
+  last?: IncomingMessage
+  /** Whether it was idle for longer than the server permits, when Node.js closes it; undefined: not watched. */
+  isTimedOut?: boolean
+}
+
+const ofSocket = cachedByObject((_socket: object): Connection => ({ responses: [], isRefused: false }))
+
+/** The state of a connection; made with the first call. A request that a plugin constructs may have no socket. */
+export function connectionOf (socket: Socket | null | undefined): Connection {
+  return ofSocket(socket ?? {})
 }
 
 /** The target as the client sent it: path and query, percent-encoding kept. */

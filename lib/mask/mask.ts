@@ -1,4 +1,4 @@
-import { cached } from '../cache.js'
+import { cached, cachedByObject } from '../cache.js'
 import { percentDecoded } from '../http/header-text.js'
 import { maskAssignments } from './assignments.js'
 import {
@@ -25,7 +25,7 @@ export class Mask {
   readonly known: (text: string) => string
   #last: { texts: readonly string[], mask: Mask } | undefined
   // By the lines of an excerpt: the page of a repeated failure takes 2.2 ms of CPU with it, and 3.6 ms without.
-  readonly #sources = new WeakMap<readonly string[], readonly string[]>()
+  readonly #source = cachedByObject((lines: readonly string[]): readonly string[] => maskSource(this, lines))
 
   constructor (
     hides: (name: string) => boolean, secrets: readonly RegExp[] = [], withoutParams?: Mask,
@@ -87,9 +87,7 @@ export class Mask {
 
   /** Lines of source code: the literals of secret names, and credentials in literals and comments. */
   source (lines: readonly string[]): readonly string[] {
-    const shared = this.#withoutParams
-    const shown = shared.#sources.get(lines) ?? maskSource(shared, lines)
-    shared.#sources.set(lines, shown)
+    const shown = this.#withoutParams.#source(lines)
     const redacted = shown.map(this.redact)
     return redacted.some((line, i) => line !== shown[i]) ? redacted : shown
   }

@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { read } from '../errors/thrown-value.js'
 import { STATUS_CODES } from '../http/node-http.js'
+import { connectionOf } from '../http/request-target.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { withStackLimit } from '../stack-limit.js'
@@ -32,16 +33,12 @@ declare module './recording.js' {
   }
 }
 
-/**
- * Whether a connection was idle for longer than the server permits, when Node.js closes it. One listener serves all
- * requests of a connection: a client may send many at once.
- */
-const timedOut = new WeakMap<Socket, boolean>()
-
 function watchTimeout (socket: Socket): void {
-  // A listener of the socket itself does not keep Node.js from closing it (`server.timeout`).
-  if (!timedOut.has(socket)) socket.on('timeout', () => timedOut.set(socket, true))
-  timedOut.set(socket, false)
+  const connection = connectionOf(socket)
+  // One for all requests of a connection: a client may send many at once. A listener of the socket itself does not keep
+  // Node.js from closing it (`server.timeout`).
+  if (connection.isTimedOut === undefined) socket.on('timeout', () => { connection.isTimedOut = true })
+  connection.isTimedOut = false
 }
 
 /**
@@ -105,7 +102,7 @@ function endingOf (request: FastifyRequest, reply: FastifyReply, sendError: unkn
   const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error })
   const cause = sendError ?? raw.errored ?? streamOf(request)?.errored
   if (cause != null && !isConnectionError(cause)) return failed(cause)
-  if (socket !== null && timedOut.get(socket) === true) {
+  if (socket !== null && connectionOf(socket).isTimedOut === true) {
     return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))
   }
   if (!isClosedByClient(request)) return failed(new NoResponseError(`The server closed the connection ${when(begun)}`))

@@ -1,3 +1,4 @@
+import { cachedByObject } from '../../cache.js'
 import { performance } from '../../clock.js'
 import { requestContext, type RequestContext } from '../../lifecycle/request-state.js'
 import { mysqlRun } from '../../queries/clients/mysql2.js'
@@ -79,7 +80,18 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   'mongoose:model:bulkWrite': mongoose
 }
 
-const running = new WeakMap<object, Query>()
+/** How a pool of mysql2 gives a connection to a query, which it sends in a callback. */
+interface Connecting { since: number, wait: number, frames: string }
+
+/** What is known of an operation. */
+interface Operation {
+  query?: Query
+  connecting?: Connecting
+  /** The context in which it began, where its callbacks have another one. */
+  request?: RequestContext | undefined
+}
+
+const operationOf = cachedByObject((_context: Context): Operation => ({}))
 
 /** The subscribers of the tracing channels that database clients publish. */
 export function clientSubscribers (
@@ -91,7 +103,7 @@ export function clientSubscribers (
       const start = runningQuery() === null ? queryOf(context) : null
       if (start === null) return
       const query = newQuery({ layer: 'driver', ...start })
-      running.set(context, query)
+      operationOf(context).query = query
       const connection = connected
       connected = null
       if (connection === null || !name.startsWith('mysql2:')) return record(query)
@@ -100,7 +112,7 @@ export function clientSubscribers (
       record(Object.assign(query, { frames, wait: connection.wait }))
     }
     const end = (context: Context): void => {
-      const query = running.get(context)
+      const { query } = operationOf(context)
       const { error, result } = context
       endQuery(query, 'error' in context ? { error } : { rows: rowsOf(result), result })
     }
@@ -109,32 +121,27 @@ export function clientSubscribers (
   return [...subscribers, ...CONNECTIONS]
 }
 
-/** How a pool of mysql2 gives a connection to a query, which it sends in a callback. */
-interface Connecting { since: number, wait: number, frames: string }
-
-const connecting = new WeakMap<object, Connecting>()
-/** The one whose callback is running. */
+/** The connection whose callback is running. */
 let connected: Connecting | null = null
 
-const contexts = new WeakMap<Context, RequestContext | undefined>()
 const CHANNELS = ['mysql2:query', 'mysql2:execute', 'mysql2:pool:connect']
 /** The channels of callbacks, which mysql2 calls in the context of the request that opened the connection. */
 export const CALLBACKS = CHANNELS.map((name) => `tracing:${name}:asyncStart`)
 
 /** The context in which an operation began. */
 export function contextIn (context: Context): RequestContext | undefined {
-  return contexts.get(context)
+  return operationOf(context).request
 }
 
 const CONNECTIONS = [
   ...CHANNELS.map((name) => [`tracing:${name}:start`, (context: Context): void => {
-    contexts.set(context, requestContext.getStore())
+    operationOf(context).request = requestContext.getStore()
   }] as const),
   ['tracing:mysql2:pool:connect:start', (context: Context): void => {
-    connecting.set(context, { since: performance.now(), wait: 0, frames: framesHere() ?? '' })
+    operationOf(context).connecting = { since: performance.now(), wait: 0, frames: framesHere() ?? '' }
   }],
   ['tracing:mysql2:pool:connect:asyncStart', (context: Context): void => {
-    connected = connecting.get(context) ?? null
+    connected = operationOf(context).connecting ?? null
     if (connected !== null) connected.wait = performance.now() - connected.since
   }],
   ['tracing:mysql2:pool:connect:asyncEnd', (): void => { connected = null }]

@@ -33,26 +33,25 @@ function observePg (client: Client): void {
   })
   // The methods of the decorator are those of its pool, bound to it.
   for (const object of new Set([client, pool ?? client])) {
-    if (seen.has(object)) continue
-    seen.add(object)
+    if (states.has(object)) continue
     observeQueries(object, run)
     if (pool !== undefined) observeConnect(object, run)
   }
 }
 
-/** Pools and their clients, which are the same again and again. */
-const seen = new WeakSet<object>()
-/** Milliseconds for which the application waited for this client of a pool, until its first query. */
-const waits = new WeakMap<object, number>()
+/** `wait`: milliseconds for which the application waited for this client of a pool, until its first query. */
+interface ClientState { wait?: number | undefined }
+
+/** The states of pools and of their clients, which are the same again and again. */
+const states = new WeakMap<object, ClientState>()
 
 function observeConnect (pool: object, run?: Run): void {
   wrapMethod(pool, 'connect', (self, args, original) => {
     const query = runningQuery()
     const start = performance.now()
     const receive = (client: object): undefined => {
-      if (!seen.has(client)) observeQueries(client, run)
-      seen.add(client)
-      if (query === null) waits.set(client, performance.now() - start)
+      const state = observeQueries(client, run)
+      if (query === null) state.wait = performance.now() - start
       else endWait(query)
     }
     const callback: unknown = args[0]
@@ -63,16 +62,20 @@ function observeConnect (pool: object, run?: Run): void {
   })
 }
 
-function observeQueries (client: object, run?: Run): void {
+/** Replaces the method that sends queries, once. */
+function observeQueries (client: object, run?: Run): ClientState {
+  const known = states.get(client)
+  if (known !== undefined) return known
+  const state: ClientState = {}
+  states.set(client, state)
   wrapMethod(client, 'query', (self: object, args, original) => {
     const query = begin(args, run)
     // What a pool sends for its own query.
     if (query === null && runningQuery() !== null) return original.apply(self, args) as unknown
-    if (query !== null && !isPool(Object(self) as Client)) query.connection = self
-    const wait = waits.get(self)
-    if (query !== null && wait !== undefined) {
-      query.wait = wait
-      waits.delete(self)
+    if (query !== null) {
+      if (!isPool(Object(self) as Client)) query.connection = self
+      query.wait = state.wait
+      state.wait = undefined
     }
     if (typeof args.at(-1) === 'function') return callBack(query, args, (all) => original.apply(self, all), rowsOf)
     const [config] = args as [{ submit?: unknown } | undefined]
@@ -89,6 +92,7 @@ function observeQueries (client: object, run?: Run): void {
     }
     return within(query, () => original.apply(self, args) as unknown)
   })
+  return state
 }
 
 interface Config { text?: string, values?: unknown, cursor?: Config }
