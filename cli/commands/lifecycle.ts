@@ -1,15 +1,16 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { resolve, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { FastifyInstance, FastifyPluginAsync, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { safeJson } from '../../lib/view/json.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import type { Command } from '../command.js'
 import { firstDeclaration, placeOfFailedStart } from '../../lib/errors/failed-start.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
 import { messageOf } from '../../lib/errors/thrown-value.js'
-import { HEAD_HOOK, interceptHooks, isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
+import { interceptHooks, isOwnHook, listenerOf } from '../../lib/lifecycle/hooks.js'
 import { hookOrigin } from '../../lib/recording/application-hooks.js'
+import { openRouteTable, type DeclaredRoute, type Hook, type RouteTable } from '../../lib/routing/route-table.js'
 import { settlesWithin } from '../../lib/store/write-queue.js'
 
 /** Milliseconds in which a file has to create its application and let it listen. */
@@ -85,7 +86,7 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
     await order.app.ready()
     return order
   } catch (error) {
-    const tables = made.flatMap(({ app }) => app.hasDecorator('hindsight') ? app.hindsight.routeTable : [])
+    const tables = made.map(({ table }) => table)
     const first = firstDeclaration(error, tables)
     const places = [placeOfFailedStart(error, tables), first === undefined ? '' : `first declared at ${first}`]
     const shown = places.filter((place) => place !== '').join(', ')
@@ -103,23 +104,13 @@ async function importFile (file: string): Promise<unknown> {
 }
 
 /** Fastify's hooks and the handler, in the order of a request; the last three run only when something goes wrong. */
-const ORDER = [
+const ORDER: readonly string[] = [
   'onRequest', 'preParsing', 'preValidation', 'preHandler', 'handler', 'preSerialization', 'onSend', 'onResponse',
   'onError', 'onTimeout', 'onRequestAbort'
-] as const
-
-type HookName = typeof ORDER[number]
-type Hook = (...args: never[]) => unknown
-
-interface Place {
-  /** What is printed in parentheses: the plugin and the file. */
-  shown: string[]
-  /** `file:line`, relative to the working directory; null for code of packages. */
-  source: string | null
-}
+]
 
 /** A hook, or the handler of a route. */
-interface OrderedHook { stage: HookName, hook: string, place: string | null }
+interface OrderedHook { stage: string, hook: string, place: string | null }
 
 /** A route with its hooks and its handler in order. */
 export interface RouteData {
@@ -134,25 +125,18 @@ export interface RouteData {
 /** Records the hooks and routes of an application. Create it before the first of them is added. */
 class HookOrder {
   readonly app: FastifyInstance
-  readonly #hooks: Array<OrderedHook & { instance: FastifyInstance }> = []
-  /** The name is a copy: Fastify changes `route.url` of a route with and without a slash. */
-  readonly #routes: Array<{ instance: FastifyInstance, route: RouteOptions, name: string, place: Place }> = []
+  readonly table: RouteTable
 
   constructor (app: FastifyInstance) {
     this.app = app
-    const hooks = this.#hooks
-    const routes = this.#routes
-    app.addHook('onRoute', function recordRoute (this: FastifyInstance, route: RouteOptions) {
-      routes.push({ instance: this, route, name: nameOf(route, app), place: placeHere(this) })
-    })
-    interceptHooks(app, (instance, name, added, add) => {
-      add(added)
-      const stage = ORDER.find((one) => one === name)
-      const { shown, source: place } = placeHere(instance)
-      const hook = stage === undefined ? null : textOf(added as Hook, shown)
+    const { hooks } = this.table = openRouteTable(app, true)
+    interceptHooks(app, (instance, stage, hook, add) => {
+      add(hook)
+      const { pluginName } = instance
+      const added = { instance, stage, hook: hook as Hook, addedAt: new Error('Added here'), pluginName }
       // Fastify adds the hook when its queue reaches it, and calls this callback next. Without arguments, the
       // callback leaves an error of the queue to Fastify.
-      if (stage !== undefined && hook !== null) instance.after(() => { hooks.push({ instance, stage, hook, place }) })
+      if (ORDER.includes(stage)) instance.after(() => { hooks.push(added) })
     })
   }
 
@@ -167,22 +151,26 @@ class HookOrder {
 
   /** The same as data, with lines of code and schemas. */
   data (wanted?: string): RouteData[] {
-    const routes = this.#routes.filter((one) => isDeclared(one.route) && (wanted === undefined || one.name === wanted))
+    const named = this.table.routes.map((route) => ({ route, name: nameOf(route, this.app) }))
+    const routes = named.filter(({ name }) => wanted === undefined || name === wanted)
     if (wanted !== undefined && routes.length === 0) throw new Error(`There is no route "${wanted}".`)
-    return routes.map(({ instance, route, name, place: { shown, source: place } }) => ({
-      route: name,
-      place,
-      hooks: ORDER.flatMap((stage) => [
-        // Encapsulated instances inherit the hooks of their parent, also later ones: it is their prototype.
-        ...this.#hooks.filter(({ stage: one, instance: adder }) =>
-          one === stage && (adder === instance || Object.prototype.isPrototypeOf.call(adder, instance))),
-        ...hooksOf(route, stage).flatMap((one) => {
-          const hook = textOf(one, stage === 'handler' ? shown : ['route', ...shown])
-          return hook === null ? [] : [{ stage, hook, place }]
-        })
-      ].map(({ hook, place }) => ({ stage, hook, place }))),
-      schema: JSON.parse(safeJson(route.schema ?? null)) as RouteData['schema']
-    }))
+    return routes.map(({ route, name }) => {
+      const { declaredAt, pluginName, options } = route
+      const { shown, source: place } = placeOf(declaredAt as Error, pluginName)
+      const hooks = this.table.hooksOf(route).map((one) => one.addedAt === undefined
+        ? { ...one, shown: ['route', ...shown], source: place }
+        : { ...one, ...placeOf(one.addedAt, one.pluginName) })
+      const all = [...hooks, { stage: 'handler', hook: options.handler as Hook, shown, source: place }]
+      return {
+        route: name,
+        place,
+        hooks: ORDER.flatMap((stage) => all.filter((one) => one.stage === stage)).flatMap((one) => {
+          const hook = textOf(one.hook, one.shown)
+          return hook === null ? [] : [{ stage: one.stage, hook, place: one.source }]
+        }),
+        schema: JSON.parse(safeJson(options.schema ?? null)) as RouteData['schema']
+      }
+    })
   }
 }
 
@@ -196,9 +184,12 @@ function textOf (hook: Hook, place: readonly string[]): string | null {
   return visibleLine(`${hook.name || 'anonymous'}${suffix}`)
 }
 
-// The hook or route was added by the first function of the stack that is neither Hindsight's nor Fastify's.
-function placeHere (instance: FastifyInstance): Place {
-  const { plugin, source } = hookOrigin(new Error('Added here'), instance.pluginName)
+/**
+ * Where a hook or a route was added: by the first call that is neither one of Hindsight nor of Fastify. `shown`: the
+ * plugin and the file; `source`: `file:line`, relative to the working directory; null for code of packages.
+ */
+function placeOf (addedAt: Error, pluginName = ''): { shown: string[], source: string | null } {
+  const { plugin, source } = hookOrigin(addedAt, pluginName)
   const place = source === undefined || packageOf(source) !== null
     ? undefined
     : relative(process.cwd(), source).split(sep).join('/')
@@ -206,19 +197,7 @@ function placeHere (instance: FastifyInstance): Place {
   return { shown, source: place ?? null }
 }
 
-function nameOf ({ method, url }: RouteOptions, { supportedMethods }: FastifyInstance): string {
-  const methods = [method].flat()
+function nameOf ({ methods, pattern }: DeclaredRoute, { supportedMethods }: FastifyInstance): string {
   const isAny = supportedMethods.every((one) => methods.includes(one))
-  return visibleLine(`${isAny ? 'ANY' : methods.join('|')} ${url}`)
-}
-
-// The other routes are pages of Hindsight, and HEAD routes that Fastify added, with an `onSend` hook of this name.
-function isDeclared (route: RouteOptions): boolean {
-  const { ownOriginOnly, debugOnly } = (route.config ?? {}) as { ownOriginOnly?: boolean, debugOnly?: boolean }
-  return ownOriginOnly !== true && debugOnly !== true &&
-    !hooksOf(route, 'onSend').some(({ name }) => name === HEAD_HOOK)
-}
-
-function hooksOf (route: RouteOptions, name: HookName): Hook[] {
-  return [route[name] as Hook | Hook[] | null | undefined ?? []].flat().filter((hook) => typeof hook === 'function')
+  return visibleLine(`${isAny ? 'ANY' : methods.join('|')} ${pattern}`)
 }

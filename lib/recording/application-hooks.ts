@@ -6,6 +6,7 @@ import { interceptHooks, isOwnHook, isPromise, ownHook } from '../lifecycle/hook
 import type { LastHook } from '../lifecycle/last-hook.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import type { Hook } from '../routing/route-table.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -40,7 +41,7 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
     add(recordedHook(instance, name, hook, HOOKS.has(name)))
     if (typeof hook === 'function' && HOOKS.has(name)) {
       const { pluginName } = instance
-      const added = { instance, stage: name, name: hook.name, addedAt: new Error('Added here'), pluginName }
+      const added = { instance, stage: name, hook: hook as Hook, addedAt: new Error('Added here'), pluginName }
       // Fastify adds hooks in the order of its queue.
       instance.after(() => { app.hindsight.routeTable.hooks.push(added) })
     }

@@ -23,17 +23,22 @@ export interface DeclaredRoute {
   declaredAt: Error | null
   /** The names of the route's own hooks. */
   hooks: readonly string[]
-  /** Where it was declared. */
+  /** Where it was declared, and the name of the instance at this time. */
   instance: FastifyInstance
+  pluginName: string
   /** What it was declared with. */
-  options: Readonly<Partial<Record<typeof ALL_HOOKS[number] | 'schema', unknown>>> & { errorHandler?: object }
+  options: Readonly<Partial<Record<typeof ALL_HOOKS[number] | 'handler' | 'schema', unknown>>> &
+    { errorHandler?: object }
 }
+
+/** A function that an application has added as a hook. */
+export type Hook = (...args: never[]) => unknown
 
 /** A hook of an instance, in debug mode. */
 interface InstanceHook {
   instance: FastifyInstance
   stage: string
-  name: string
+  hook: Hook
   addedAt: Error
   /** The name of the instance at this time. */
   pluginName: string
@@ -112,6 +117,7 @@ export class RouteTable {
       declaredAt: debug ? new Error(`Route ${url} was declared here`) : null,
       hooks: ROUTE_HOOKS.filter((hook) => route[hook] !== undefined),
       instance,
+      pluginName: instance.pluginName,
       options: route
     }
     const { debugOnly = false, httpsOnly = false } = route.config ?? {}
@@ -156,11 +162,11 @@ export class RouteTable {
   }
 
   /** The hooks of a route in order; those that it declares itself have no `addedAt`. */
-  hooksOf ({ instance, options }: DeclaredRoute): Array<Pick<InstanceHook, 'stage' | 'name'> & Partial<InstanceHook>> {
+  hooksOf ({ instance, options }: DeclaredRoute): Array<Pick<InstanceHook, 'stage' | 'hook'> & Partial<InstanceHook>> {
     return ALL_HOOKS.flatMap((stage) => [
       ...this.hooks.filter((hook) => hook.stage === stage &&
         (hook.instance === instance || Object.prototype.isPrototypeOf.call(hook.instance, instance))),
-      ...[options[stage] ?? []].flat().map((hook) => ({ stage, name: (hook as { name?: string }).name ?? '' }))
+      ...[options[stage] ?? []].flat().map((hook) => ({ stage, hook: hook as Hook }))
     ])
   }
 

@@ -36,8 +36,8 @@ export async function routesOf ({ routeTable, profiler }: Pick<Services, 'routeT
       methods,
       pattern,
       source: declaredAt === null ? undefined : declaredPlace(declaredAt)?.source,
-      hooks: routeTable.hooksOf(route).map(({ stage, name, addedAt, pluginName = '' }) =>
-        ({ stage, name: name || 'anonymous', ...addedAt === undefined ? {} : hookOrigin(addedAt, pluginName) })),
+      hooks: routeTable.hooksOf(route).map(({ stage, hook, addedAt, pluginName = '' }) =>
+        ({ stage, name: hook.name || 'anonymous', ...addedAt === undefined ? {} : hookOrigin(addedAt, pluginName) })),
       count: own.length,
       failures: own.filter(({ error }) => error).length,
       p50: at(0.5),

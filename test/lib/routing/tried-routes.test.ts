@@ -10,7 +10,7 @@ import { inBothModes } from '../../support/modes.js'
 const instance = Fastify()
 const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute => {
   const name = `${methods.join('|')} ${pattern}`
-  return { name, methods, pattern, segments: patternSegments(pattern), constraints, declaredAt: null, hooks: [], instance, options: {} }
+  return { name, methods, pattern, segments: patternSegments(pattern), constraints, declaredAt: null, hooks: [], instance, pluginName: '', options: {} }
 }
 const tableOf = (routes: DeclaredRoute[]) => ({ routes })
 const wanted = (path: string, method = 'GET') => ({ method, path })
