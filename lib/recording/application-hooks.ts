@@ -8,15 +8,6 @@ import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { Hook } from '../routing/route-table.js'
 
-declare module './recording.js' {
-  interface Recording {
-    /** Whether an `onSend` hook of the application failed. */
-    sendFailed?: boolean
-    /** The hook of the application that has replaced the payload; undefined where none has. */
-    payloadFrom?: RecordedFunction | undefined
-  }
-}
-
 type Callable = (this: unknown, ...args: unknown[]) => unknown
 
 /** The hooks that a request passes and whose second argument is the reply. */

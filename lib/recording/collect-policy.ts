@@ -4,13 +4,6 @@ import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { ProfilerSettings } from '../options.js'
 
-declare module './recording.js' {
-  interface Recording {
-    /** The random value in 0..1 that decides whether a sampled request is profiled. */
-    sample?: number
-  }
-}
-
 /**
  * Makes the functions that decide, by the options of the profiler, whether the profile of a request is kept. Its path
  * and its route may exclude it, too: see `hasProfile` in `profiles.ts`.

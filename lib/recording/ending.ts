@@ -10,28 +10,7 @@ import { connectionOf } from '../http/request-target.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { withStackLimit } from '../stack-limit.js'
-
-/**
- * How the response of a request ended. `begun`: whether its status and headers had been sent.
- *
- * - `sent`: it is complete, or an event stream that its client has closed.
- * - `upgraded`: the connection is used for another protocol (RFC 9110, section 7.8), and has been closed.
- * - `gone`: the client closed the connection before the response was complete.
- * - `failed`: the server closed it: `error` is why.
- */
-export type Ending =
-  | { kind: 'sent', begun: true }
-  | { kind: 'upgraded', begun: false }
-  | { kind: 'gone' | 'failed', begun: boolean, error: unknown }
-
-declare module './recording.js' {
-  interface Recording {
-    /** How the response ended; absent before. */
-    ending?: Ending
-    /** The class of the last body, where that was a stream. */
-    streamed?: string | undefined
-  }
-}
+import type { Ending } from './recording.js'
 
 function watchTimeout (socket: Socket): void {
   const connection = connectionOf(socket)

@@ -3,13 +3,6 @@ import { isError } from '../errors/thrown-value.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 
-declare module './recording.js' {
-  interface Recording {
-    /** Whether an error handler has failed: the next one is that of an outer instance. Undefined: unknown. */
-    isRethrown?: boolean
-  }
-}
-
 /**
  * Records what error handlers of the application throw or send after a failure. Fastify calls no hook for that, but
  * `send` of the reply: again for a value that is no error, where its own handler sends what it has received.

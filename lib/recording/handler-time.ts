@@ -10,15 +10,6 @@ import { explainNoMatch } from '../routing/route-error.js'
 import type {} from '../routing/route-table.js'
 import { callsBefore, withStackLimit } from '../stack-limit.js'
 
-declare module './recording.js' {
-  interface Recording {
-    /** The error of a second response that began to pass the hooks, although the first one had not failed. */
-    sentAgain?: Error
-    /** A stack of the call that sent the first response. */
-    sentFrom?: Error
-  }
-}
-
 /** Calls of a stack that are kept. */
 const MAX_CALLS = 50
 /** For each response: it is read only where a second one is sent. */

@@ -10,13 +10,6 @@ import { inspected } from '../view/json.js'
 import { traceOf } from '../parts/trace/index.js'
 import type { Recording } from './recording.js'
 
-declare module './recording.js' {
-  interface Recording {
-    /** Whether the service has answered in place of the handler, whose response is a second one then. */
-    isAnswered?: boolean
-  }
-}
-
 /** Captures the log and the process events of each recorded request, until the application is closed. */
 export function openLogs (app: FastifyInstance) {
   const { closing, mode, originOf } = app.hindsight

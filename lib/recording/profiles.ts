@@ -19,20 +19,6 @@ import { buildProfile } from './build-profile.js'
 import { linkCalled, flushLate, LateRecording } from './late.js'
 import { collectPolicy } from './collect-policy.js'
 
-declare module './recording.js' {
-  interface Recording {
-    token?: string
-    /** Whether its profile was queued, and spans were created from it. */
-    isQueued?: boolean
-    /** The token of the request that caused this one, where that is known. */
-    parent?: string | undefined
-    /** Whether the parent is a redirect that was followed. */
-    isFollow?: boolean
-    /** The data of the application's collectors: they run once, however often the profile is written. */
-    applicationData?: Record<string, unknown>
-  }
-}
-
 /** Milliseconds that an exiting process waits for its last profiles, of all its applications together. */
 const EXIT_TIMEOUT = 500
 /** Milliseconds for which a redirect is kept, and how many are kept. */

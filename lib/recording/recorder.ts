@@ -21,23 +21,12 @@ import { refusedResponse } from '../parts/wire/refused-response.js'
 import { routeErrorOf } from '../routing/route-error.js'
 import { callsBefore } from '../stack-limit.js'
 import type { Profile } from '../store/profile.js'
-import { isHeadersSent, watchEnding, type Ending } from './ending.js'
+import { isHeadersSent, watchEnding } from './ending.js'
 import { alreadySent, endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
 import { openProfiles, release, type ProfileAddress } from './profiles.js'
-import type { Recording } from './recording.js'
+import type { Ending, Recording } from './recording.js'
 import { MIN_AGE, oldRequests, waitingRequest, type WaitingRequest } from './waiting.js'
-
-declare module './recording.js' {
-  interface Recording {
-    /** The token of the profile whose request this one repeats. */
-    replayOf?: string
-    /** Whether the request is profiled even if the options exclude it: a replay, or a request with a CPU profile. */
-    forceProfile?: boolean
-    /** Watches a body that is about to be sent; absent until the response is watched. */
-    watchBody?: (payload: unknown) => void
-  }
-}
 
 declare module '../lifecycle/services.js' {
   interface Services {

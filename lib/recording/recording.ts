@@ -6,37 +6,39 @@ import type { EventRecorder, RecordedFunction } from '../lifecycle/event-recorde
 const MAX_OTHER_ERRORS = 25
 
 /** When parts of a request began or ended: milliseconds on the clock of `performance.now()`; 0: not yet, or never. */
-export interface Timing {
-  startedAt: number
-  handlerStart: number
-  handlerEnd: number
-  /** When the result of the handler was about to be serialized. */
-  serializeStart: number
-  /** When the hooks of the response began after that. */
-  serializeEnd: number
-  /** When the response was ready to be sent. */
-  responseReadyAt: number
-  endedAt: number
-  /** When Hindsight began to make its page or toolbar. */
-  ownStart: number
-  /** The milliseconds that this took. */
-  own: number
-  /** When the request began, in milliseconds since the epoch. */
-  startedTime: number
-}
+export type Timing = typeof NOT_BEGUN
 
-const NOT_BEGUN: Timing = {
+const NOT_BEGUN = {
   startedAt: 0,
   handlerStart: 0,
   handlerEnd: 0,
+  /** When the result of the handler was about to be serialized. */
   serializeStart: 0,
+  /** When the hooks of the response began after that. */
   serializeEnd: 0,
+  /** When the response was ready to be sent. */
   responseReadyAt: 0,
   endedAt: 0,
+  /** When Hindsight began to make its page or toolbar. */
   ownStart: 0,
+  /** The milliseconds that this took. */
   own: 0,
+  /** When the request began, in milliseconds since the epoch. */
   startedTime: 0
 }
+
+/**
+ * How the response of a request ended. `begun`: whether its status and headers had been sent.
+ *
+ * - `sent`: it is complete, or an event stream that its client has closed.
+ * - `upgraded`: the connection is used for another protocol (RFC 9110, section 7.8), and has been closed.
+ * - `gone`: the client closed the connection before the response was complete.
+ * - `failed`: the server closed it: `error` is why.
+ */
+export type Ending =
+  | { kind: 'sent', begun: true }
+  | { kind: 'upgraded', begun: false }
+  | { kind: 'gone' | 'failed', begun: boolean, error: unknown }
 
 /**
  * A response that could not be serialized or sent: why, which hook of the application has returned its payload or set
@@ -94,6 +96,41 @@ export class Recording {
   readonly collected: Record<string, unknown> = {}
   /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */
   controller: { name: string, source: string | null } | null = null
+
+  token?: string
+  /** Whether its profile was queued, and spans were created from it. */
+  isQueued?: boolean
+  /** The random value in 0..1 that decides whether a sampled request is profiled. */
+  sample?: number
+  /** Whether the request is profiled even if the options exclude it: a replay, or a request with a CPU profile. */
+  forceProfile?: boolean
+  /** The token of the request that caused this one, where that is known. */
+  parent?: string | undefined
+  /** Whether the parent is a redirect that was followed. */
+  isFollow?: boolean
+  /** The token of the profile whose request this one repeats. */
+  replayOf?: string
+  /** The data of the application's collectors: they run once, however often the profile is written. */
+  applicationData?: Record<string, unknown>
+
+  /** Watches a body that is about to be sent; absent until the response is watched. */
+  watchBody?: (payload: unknown) => void
+  /** The class of the last body, where that was a stream. */
+  streamed?: string | undefined
+  /** The hook of the application that has replaced the payload; undefined where none has. */
+  payloadFrom?: RecordedFunction | undefined
+  /** Whether an `onSend` hook of the application failed. */
+  sendFailed?: boolean
+  /** A stack of the call that sent the first response. */
+  sentFrom?: Error
+  /** The error of a second response that began to pass the hooks, although the first one had not failed. */
+  sentAgain?: Error
+  /** Whether the service has answered in place of the handler, whose response is a second one then. */
+  isAnswered?: boolean
+  /** Whether an error handler has failed: the next one is that of an outer instance. Undefined: unknown. */
+  isRethrown?: boolean
+  /** How the response ended; absent before. */
+  ending?: Ending
 
   /** Whether it has what happens after the response only. */
   readonly isLate: boolean
