@@ -1,11 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Hint } from '../errors/hints.js'
 import type { FactsOfParts } from '../errors/report.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { messageOf, nameOf } from '../errors/thrown-value.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { collectData, collectedBy } from './collect.js'
+import { collectData, collectedBy, plainCopy } from './collect.js'
 import type { Collector, Part, UnfinishedProfile } from './part.js'
 import { hintsOf, sentencesOf, type Data } from './read.js'
 import { routeIn } from './router/index.js'
@@ -22,6 +21,7 @@ export function unfinishedProfile (
   const others = (hasFailed ? otherErrors.filter((error) => error !== failure?.error) : otherErrors.slice(1))
     .map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) }))
   const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
+  const ownData = Object.fromEntries(shown.map(({ name }) => [name, collectedBy(recording, name)]))
   return {
     token,
     time: new Date(timing.startedTime).toISOString(),
@@ -34,7 +34,8 @@ export function unfinishedProfile (
       : otherErrors.slice(0, 1).flatMap((error) => maskExceptions(flattenError(error), mask)),
     logs: log?.records() ?? [],
     collectors: {
-      ...Object.fromEntries(shown.map(({ name }) => [name, collectedBy(recording, name)])),
+      // The masks of parts do not hide the path parameters of this request.
+      ...mask === servicesOf(request).mask ? ownData : plainCopy(ownData, mask.redact) as object,
       otherErrors: others.map((error) => [error]),
       ...ofApplication.length > 0 && mask.value(collectData(ofApplication, request, reply)) as object
     }
@@ -49,31 +50,14 @@ export function factsOfParts (request: FastifyRequest, reply: FastifyReply): Fac
   // Failures that no profile is kept of have no data.
   if (!recordingOf(request).isRecording) return { hints: [], sentences: [] }
   const { parts } = servicesOf(request)
-  const { redact } = maskOf(request)
   const shown = parts.filter(({ hints, sentence }) => hints !== undefined || sentence !== undefined)
   const profile = unfinishedProfile(request, reply, shown)
-  const sentences = profile.duration < MIN_SLOW ? [] : sentencesOf(shown, profile)
   const { body, sentBody = body, query } = Object(collectedBy(recordingOf(request), 'request')) as Data
   const { name, params } = profile.route ?? {}
   return {
-    hints: hintsOf(parts, profile).map((hint) => redacted(hint, redact)),
-    sentences: sentences.map(redact),
+    hints: hintsOf(parts, profile),
+    sentences: profile.duration < MIN_SLOW ? [] : sentencesOf(shown, profile),
     // The mask of the application does not hide the path parameters of this request.
     request: { route: name, ...maskOf(request).value({ params, query, body: sentBody ?? undefined }) as object }
-  }
-}
-
-// The masks of parts do not hide the path parameters of this request.
-function redacted (hint: Hint, redact: (text: string) => string): Hint {
-  const { text, code, mark, steps } = hint
-  const before = redact(code?.slice(0, mark) ?? '')
-  return {
-    ...hint,
-    text: redact(text),
-    ...code !== undefined && { code: mark === undefined ? before : before + redact(code.slice(mark)) },
-    ...mark !== undefined && { mark: before.length },
-    ...steps !== undefined && {
-      steps: steps.map((step) => ({ ...step, code: redact(step.code), text: redact(step.text) }))
-    }
   }
 }

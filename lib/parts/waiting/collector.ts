@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../../attempt.js'
 import { declaredPlace, functionPlace, handlerFrame } from '../../errors/declared-place.js'
-import { maskOf } from '../../errors/masked-exceptions.js'
 import { frameAt, shortFile } from '../../errors/stack-frame.js'
 import { isRetrieval } from '../../http/request-target.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
@@ -68,13 +67,12 @@ function readWaiting (request: FastifyRequest, reply: FastifyReply): Waiting {
 
 /** The queries, calls and spans that have not ended. */
 function pendingEntries (request: FastifyRequest, reply: FastifyReply): PendingWork[] {
-  const { redact } = maskOf(request)
   const parts = servicesOf(request).parts
     .filter(({ name, timeline, collect }) => timeline !== undefined && collect === undefined && name !== 'performance')
   const profile = { ...unfinishedProfile(request, reply, parts), url: '', events: [] } as unknown as Profile
   return timelineOf(parts, profile).filter(({ duration }) => duration === null)
     .map(({ legend: kind, name, source, start }) =>
-      ({ kind, name: cut(redact(name), MAX_NAME), source: source == null ? null : lineOf(source), start }))
+      ({ kind, name: cut(name, MAX_NAME), source: source == null ? null : lineOf(source), start }))
 }
 
 function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode | null {
