@@ -41,6 +41,18 @@ export function listOf (value: unknown): Data[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
+/** The items of a list by their keys, in the order of the first item of each. */
+export function groupedBy<T, K> (items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key) ?? []
+    group.push(item)
+    groups.set(key, group)
+  }
+  return groups
+}
+
 /**
  * A list of timed entries with later ones. An entry that has ended takes the place of the one without a duration that
  * began at the same time. `places`: the positions of the later entries.

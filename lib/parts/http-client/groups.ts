@@ -2,76 +2,56 @@ import { shortFile } from '../../errors/stack-frame.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { milliseconds } from '../../view/components.js'
-import { lineOf, splitUrl, type Data } from '../read.js'
-
-/** The calls of one shape that one line of the application sent. */
-interface CallGroup {
-  /** See `callShape`. */
-  shape: string
-  /** `file:line:column`; null: unknown. */
-  source: string | null
-  count: number
-  /** The sum, and that of the longest call, in milliseconds. */
-  duration: number
-  longest: number
-  /** Whether each began when the one before had ended. */
-  isSerial: boolean
-  /** Whether one of them failed, or was sent after a pause: then it is not certain that they are too many. */
-  isUnclear: boolean
-  /** How many of them are the same `GET` request. */
-  same: number
-}
+import { groupedBy, lineOf, splitUrl, type Data } from '../read.js'
 
 /** Calls one after another, from which they count as too many. */
 const MIN_SERIAL = 5
 /** Milliseconds between two calls: a longer pause is that of code that waits, such as for a job. */
 const MAX_PAUSE = 20
 
+type CallGroup = ReturnType<typeof groupOf>
+
+/** The calls of one shape that one line of the application sent; those that took longest are first. */
 export function callGroups (calls: readonly Data[], route: Profile['route']): CallGroup[] {
-  const groups = new Map<string, { group: CallGroup, end: number, urls: Map<string, number> }>()
-  for (const call of calls) {
-    const { source, start, duration, method, url } = call
-    const shape = callShape(call, route)
-    const key = `${shape} ${String(source)}`
-    const time = Number(duration)
-    const known = groups.get(key) ?? {
-      group: {
-        shape,
-        source: typeof source === 'string' ? source : null,
-        count: 0,
-        duration: 0,
-        longest: 0,
-        isSerial: true,
-        isUnclear: false,
-        same: 0
-      },
-      end: -Infinity,
-      urls: new Map<string, number>()
-    }
-    groups.set(key, known)
-    const { group, urls } = known
-    const pause = Number(start) - known.end
-    const isFailed = call.error !== undefined || Number(call.status) >= 400
-    if (pause < 0) group.isSerial = false
-    if (isFailed || (group.count > 0 && pause > MAX_PAUSE)) group.isUnclear = true
-    known.end = duration === null ? Infinity : Number(start) + time
-    group.count++
-    group.duration += time
-    group.longest = Math.max(group.longest, time)
-    // Masked parts, and headers, may differ.
-    const request = JSON.stringify([url, call.requestHeaders])
-    const same = method === 'GET' && !request.includes(MASKED) ? (urls.get(request) ?? 0) + 1 : 0
-    urls.set(request, same)
-    group.same = Math.max(group.same, same)
+  const groups = groupedBy(calls, (call) => `${callShape(call, route)} ${String(call.source)}`)
+  return [...groups.values()].map((all) => groupOf(all, route)).sort((a, b) => b.duration - a.duration)
+}
+
+/** Times are milliseconds. `source`: `file:line:column`; null: unknown. */
+function groupOf (calls: readonly Data[], route: Profile['route']) {
+  const [first] = calls as [Data]
+  const times = calls.map(({ duration }) => Number(duration))
+  // From the end of each call to the start of the next one.
+  const pauses = calls.slice(1).map(({ start }, i) => Number(start) - endOf(calls[i] as Data))
+  // Masked parts, and headers, may differ.
+  const requests = new Set(calls.map((call) => JSON.stringify([call.method, call.url, call.requestHeaders])))
+  return {
+    shape: callShape(first, route),
+    source: typeof first.source === 'string' ? first.source : null,
+    count: calls.length,
+    duration: times.reduce((sum, time) => sum + time, 0),
+    longest: Math.max(...times),
+    isSerial: pauses.every((pause) => pause >= 0),
+    // One of them failed, or was sent after a pause: then it is not certain that they are too many.
+    isUnclear: calls.some(isFailed) || pauses.some((pause) => pause > MAX_PAUSE),
+    isSame: requests.size === 1 && first.method === 'GET' && ![...requests].join().includes(MASKED)
   }
-  return [...groups.values()].map(({ group }) => group).sort((a, b) => b.duration - a.duration)
+}
+
+function endOf ({ start, duration }: Data): number {
+  return duration === null ? Infinity : Number(start) + Number(duration)
+}
+
+/** Whether a call had an error, or a response with an error status. */
+export function isFailed ({ status, error }: Data): boolean {
+  return error !== undefined || Number(status) >= 400
 }
 
 /** What many calls of one line have cost; null where there are few. */
 export function problemOf (group: CallGroup): string | null {
-  const { isSerial, isUnclear, same, count } = group
+  const { isSerial, isUnclear, isSame, count } = group
   if (!isSerial || isUnclear || count < MIN_SERIAL) return null
-  return same === count ? `The same call several times: ${sentenceOf(group)}` : sentenceOf(group)
+  return isSame ? `The same call several times: ${sentenceOf(group)}` : sentenceOf(group)
 }
 
 /** A group in one sentence. */

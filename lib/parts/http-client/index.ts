@@ -5,10 +5,10 @@ import {
 import { counted, cut, visibleLine } from '../../view/visible.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
-import { addressOf, lineOf, listOf, numberOf, withLate, type Data } from '../read.js'
+import { addressOf, groupedBy, lineOf, listOf, numberOf, withLate, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
-import { callGroups, problemOf, sentenceOf, callShape } from './groups.js'
+import { callGroups, callShape, isFailed, problemOf, sentenceOf } from './groups.js'
 import { watchOutgoing } from './outgoing.js'
 
 /** The HTTP requests to other servers that were sent while the request was handled. */
@@ -109,13 +109,8 @@ function groupSentences ({ calls }: Data, { route }: Pick<Profile, 'route'>): st
     .filter((group) => group.count > 1 && problemOf(group) === null).map(sentenceOf)
 }
 
-/** Those that had an error, or a response with an error status. */
 function failedCalls (calls: unknown): Data[] {
   return listOf(calls).filter(isFailed)
-}
-
-function isFailed ({ status, error }: Data): boolean {
-  return error !== undefined || (typeof status === 'number' && status >= 400)
 }
 
 function nameOf ({ method, url }: Data): string {
@@ -231,22 +226,14 @@ export function serverOf (method: string, url: string): Record<string, unknown> 
 
 /** The statuses and errors of the calls of each shape. */
 function resultsOfCalls ({ calls }: Data, { route }: Profile): Values {
-  const results = new Map<string, string>()
-  for (const call of listOf(calls)) {
-    const name = `outgoing ${callShape(call, route)}`
-    const result = call.error === undefined ? String(call.status ?? 'pending') : String(call.error) || 'failed'
-    const earlier = results.get(name)
-    results.set(name, earlier === undefined ? result : `${earlier}, ${result}`)
-  }
-  return Object.fromEntries(results)
+  const groups = groupedBy(listOf(calls), (call) => `outgoing ${callShape(call, route)}`)
+  const result = ({ error, status }: Data): string =>
+    error === undefined ? String(status ?? 'pending') : String(error) || 'failed'
+  return Object.fromEntries([...groups].map(([name, all]) => [name, all.map(result).join(', ')]))
 }
 
 function timesOfCalls ({ calls }: Data, { route }: Profile): PartTime[] {
-  const times = new Map<string, Required<PartTime>>()
-  for (const call of listOf(calls)) {
-    const name = callShape(call, route)
-    const { time, count } = times.get(name) ?? { time: 0, count: 0 }
-    times.set(name, { name, time: time + Number(call.duration), count: count + 1 })
-  }
-  return [...times.values()]
+  const groups = groupedBy(listOf(calls), (call) => callShape(call, route))
+  return [...groups].map(([name, all]) =>
+    ({ name, time: all.reduce((sum, { duration }) => sum + Number(duration), 0), count: all.length }))
 }

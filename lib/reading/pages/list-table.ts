@@ -1,6 +1,7 @@
 import { visibleLine, counted } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
+import { groupedBy } from '../../parts/read.js'
 import { isFollow, isNoise, type ProfileSummary } from '../../store/profile.js'
 import { DEFAULT_LIMIT, factsOf, PART_CRITERIA } from '../../store/search-query.js'
 import { age, bytes, milliseconds, note, scrollable, statusBadge, table } from '../../view/components.js'
@@ -89,9 +90,8 @@ function shownColumns (profiles: readonly ProfileSummary[]) {
 }
 
 function mostOf (texts: readonly string[]): string {
-  const counts = new Map<string, number>()
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
-  return [...counts].reduce((most, one) => one[1] > most[1] ? one : most, ['', 0])[0]
+  const groups = [...groupedBy(texts, (text) => text).values()]
+  return groups.reduce((most, one) => one.length > most.length ? one : most, [])[0] ?? ''
 }
 
 /** Equal failures, and the sub-requests of the first of them. */

@@ -2,7 +2,7 @@ import { declaredPlace } from '../../errors/declared-place.js'
 import { packageOf } from '../../errors/stack-frame.js'
 import type { Services } from '../../lifecycle/services.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
-import type { ProfileSummary } from '../../store/profile.js'
+import { groupedBy } from '../../parts/read.js'
 import { fold, milliseconds, note, place, statusBadge, table } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
@@ -20,12 +20,7 @@ type RoutesView = Awaited<ReturnType<typeof routesOf>>
 /** The routes of an application with their hooks, and what the newest profiles have of them. */
 export async function routesOf ({ routeTable, profiler }: Pick<Services, 'routeTable' | 'profiler'>) {
   const { profiles, next } = await profiler.search({ limit: MAX_PROFILES })
-  const byRoute = new Map<string | null, ProfileSummary[]>()
-  for (const profile of profiles) {
-    const known = byRoute.get(profile.route)
-    if (known === undefined) byRoute.set(profile.route, [profile])
-    else known.push(profile)
-  }
+  const byRoute = groupedBy(profiles, ({ route }) => route)
   const routes = routeTable.routes.slice(0, MAX_ROUTES).map((route) => {
     const { name, methods, pattern, declaredAt } = route
     const own = byRoute.get(name) ?? []
