@@ -32,7 +32,6 @@ const SENTENCE = /(?: \S+){3}/
 export function renderSource (title: string, frame: StackFrame, editor: EditorLink | null): string {
   return html`<div class="where card">
 <h2>${title}: !${label(frame, editor)}</h2>
-!${tools(frame, editor)}
 !${renderExcerpt(frame)}
 </div>`
 }
@@ -114,12 +113,15 @@ function vendorFrames (frames: readonly StackFrame[], view: ExceptionsView): str
 }
 
 function frameItem (frame: StackFrame, open: boolean, { editor, shown }: ExceptionsView): string {
-  const place = frame.own ? placeOf(frame) : ''
-  if (shown.has(place)) return `<div class="frame">${label(frame, editor)} <span class="above">shown above</span></div>`
-  if (frame.excerpt === undefined) return `<div class="frame">${label(frame, editor)}</div>`
+  const { own, line, excerpt } = frame
+  const place = own ? placeOf(frame) : ''
+  const item = (rest: string): string => html`<div class="frame">!${label(frame, editor)} !${rest}</div>`
+  if (shown.has(place)) return item('<span class="above">shown above</span>')
+  if (excerpt === undefined) return item('')
   shown.add(place)
-  return html`<details class="frame"!${open ? ' open' : ''}><summary>!${labelAndLine(frame, null)}</summary>
-!${tools(frame, editor)}!${renderExcerpt(frame, open ? undefined : AROUND)}</details>`
+  const source = cut(excerpt.lines[line - excerpt.start]?.trim() || 'Source', MAX_LINE)
+  return item(html`<details!${open ? ' open' : ''}><summary><code class="line">${source}</code></summary>
+!${renderExcerpt(frame, open ? undefined : AROUND)}</details>`)
 }
 
 /** The file of a frame and its function, where that has a name. */
@@ -128,35 +130,15 @@ function label (frame: StackFrame, editor: EditorLink | null): string {
   return fileLink(frame, editor) + (name === '' ? '' : html` <code>${visibleLine(name)}</code>`)
 }
 
-/** The same with the line of source. */
-function labelAndLine (frame: StackFrame, editor: EditorLink | null): string {
-  const { line, excerpt: { start, lines } = { start: 0, lines: [] } } = frame
-  const source = lines[line - start]?.trim() ?? ''
-  return label(frame, editor) + (source === '' ? '' : html` <code class="line">${cut(source, MAX_LINE)}</code>`)
-}
-
-/** The file of a frame, with an editor as a link. */
-export function fileLink (frame: StackFrame, editor: EditorLink | null): string {
-  const [, folder = '', name = ''] = /^(.*[\\/])?(.*)$/.exec(shortFile(frame.file)) ?? []
-  const shown = frame.file === '' ? '(no file)' : html`${folder}<b>${name}</b>${position(frame)}`
-  return linked(frame, editor, 'file', shown)
-}
-
-function linked (frame: StackFrame, editor: EditorLink | null, name: string, content: string): string {
-  const href = editor?.(frame.file, frame.line, frame.column) ?? null
+/** The file of a frame, with an editor as a link; the stack trace has the whole path. */
+export function fileLink ({ file, line, column }: StackFrame, editor: EditorLink | null): string {
+  const [, folder = '', name = ''] = /^(.*[\\/])?(.*)$/.exec(shortFile(file)) ?? []
+  const position = line > 0 ? `:${line}${column > 0 ? `:${column}` : ''}` : ''
+  const shown = file === '' ? '(no file)' : html`${folder}<b>${name}</b>${position}`
+  const href = editor?.(file, line, column) ?? null
   return href === null
-    ? html`<span class="${name}">!${content}</span>`
-    : html`<a class="${name}" href="${href}">!${content}</a>`
-}
-
-/** The full path of a frame's file, with a button that copies it. */
-function tools (frame: StackFrame, editor: EditorLink | null): string {
-  const path = linked(frame, editor, 'open', html`${visibleLine(frame.file)}${position(frame)}`)
-  return html`<p class="tools"><span class="path" data-copy="Copy path">!${path}</span></p>`
-}
-
-function position ({ line, column }: StackFrame): string {
-  return line > 0 ? `:${line}${column > 0 ? `:${column}` : ''}` : ''
+    ? html`<span class="file">!${shown}</span>`
+    : html`<a class="file" href="${href}">!${shown}</a>`
 }
 
 /** The section Stack Traces; the trace of the error itself is unfolded. */

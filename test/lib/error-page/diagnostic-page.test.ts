@@ -565,9 +565,9 @@ t.test('notifications of listeners are hidden until their box is checked', async
 inBothModes('links open the default editor in debug mode', async (t, build) => {
   const declare = (app: FastifyInstance): unknown => app.get('/', async () => { throw new Error('x') })
   const document = await page(await build(declare, { editor: undefined } as object), { url: '/' })
-  t.match(document.querySelector('.where .open')?.getAttribute('href'), /^vscode:/)
+  t.match(document.querySelector('.where .file')?.getAttribute('href'), /^vscode:/)
   const none = await page(await build(declare, { editor: '' }), { url: '/' })
-  t.equal(none.querySelector('a.open'), null)
+  t.equal(none.querySelector('a.file'), null)
 })
 
 inBothModes('the card shows the place of a syntax error that Node.js or a compiler names', async (t, build) => {
@@ -695,7 +695,7 @@ inBothModes('the page has its policy, place, editor link and profile, no secret,
   t.match(body, `<style nonce="${nonces?.[1]}">`)
   t.equal(body.split(`<script nonce="${nonces?.[2]}">`).length, 2)
   t.match(textsOf(body, '.where h2')[0], /^In your code: .*diagnostic-page\.test\.ts:\d+:\d+$/)
-  t.match(body, /<a class="open" href="vscode:\/\/file\/home\/me\/diagnostic-page\.test\.ts:\d+:\d+">/)
+  t.match(body, /<a class="file" href="vscode:\/\/file\/home\/me\/diagnostic-page\.test\.ts:\d+:\d+">/)
   t.match(textsOf(body, '.band a code'), ['GET /', headers['x-debug-token']])
   t.notMatch(body, new RegExp(['hunter' + 2, 'abcdef' + 123].join('|')))
   t.match(textsOf(body, '#request dd'), ['GET'])
