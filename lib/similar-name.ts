@@ -19,6 +19,11 @@ export function editDistance (a: string, b: string, most = Infinity): number {
     columns--
   }
   if (Math.abs(rows - columns) > most) return Infinity
+  let missing = 0
+  // Each character that the other text does not have is a change.
+  for (let i = start; i < rows; i++) {
+    if (!b.includes(a[i] as string) && ++missing > most) return Infinity
+  }
   let before: number[] = []
   let last: number[] = []
   let row: number[] = []

@@ -1,50 +1,78 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import { attempt } from '../attempt.js'
+import { cached } from '../cache.js'
 import { editDistance } from '../similar-name.js'
 
 /** The cost of a route that is not similar to a path. */
 const FAR = 1_000
 
-/** The routes that are similar to a path of these segments, nearest first; at most `limit`. */
-export function similarTo<T extends { segments: readonly string[] }> (
-  routes: readonly T[], sent: readonly string[], limit: number
-): T[] {
-  const byCost: T[][] = []
-  // Many routes have the same segments. For an expression a router is made.
-  const found = sent.map(() => new Map<string, number>())
-  const differenceAt = (i: number, segment: string): number => {
-    const known = found[i] as Map<string, number>
-    const difference = known.get(segment) ?? differenceOf(segment, sent[i] as string)
-    known.set(segment, difference)
-    return difference
+/** A segment of patterns, the segments after it, and the routes that end at it. */
+interface Node<T> {
+  segments: Map<string, Node<T>>
+  routes: T[]
+}
+
+/** Routes by their segments: of thousands, a search reads those that may be similar to a path. */
+export class RouteTree<T extends { segments: readonly string[] }> {
+  readonly #root: Node<T> = { segments: new Map(), routes: [] }
+  /** By the last static segment, and its place from the end. */
+  readonly #byEnd = new Map<string, T[]>()
+
+  constructor (routes: readonly T[]) {
+    for (const route of routes) {
+      const { segments } = route
+      let node = this.#root
+      for (const segment of segments) {
+        let next = node.segments.get(segment)
+        if (next === undefined) node.segments.set(segment, next = { segments: new Map(), routes: [] })
+        node = next
+      }
+      node.routes.push(route)
+      const last = segments.findLastIndex((segment) => segment !== '' && !isParameter(segment))
+      const key = `${segments.length - last} ${segments[last]}`
+      const others = this.#byEnd.get(key)
+      if (others === undefined) this.#byEnd.set(key, [route])
+      else others.push(route)
+    }
   }
-  for (const route of routes) {
-    const cost = costOf(route.segments, sent, differenceAt)
-    if (cost >= FAR) continue
-    const equal = (byCost[cost] ??= [])
-    if (equal.length < limit) equal.push(route)
+
+  /** The routes whose last static segment is in a path at the same distance from the end. */
+  endingLike (sent: readonly string[]): T[] {
+    return sent.flatMap((segment, i) => this.#byEnd.get(`${sent.length - i} ${segment.replaceAll(':', '::')}`) ?? [])
   }
-  return byCost.flat().slice(0, limit)
+
+  /** The routes that are similar to a path of these segments, nearest first; at most `limit`. */
+  similarTo (sent: readonly string[], limit: number): T[] {
+    const byCost: T[][] = []
+    // Many routes have the same expression, for which a router is made.
+    const differences = sent.map((value) => {
+      const ofExpression = cached((segment: string) => differenceOf(segment, value))
+      return (segment: string): number => segment.includes(':') ? ofExpression(segment) : differenceOf(segment, value)
+    })
+    const search = ({ segments }: Node<T>, index: number, before: number, hadStatic: boolean): void => {
+      for (const [segment, node] of segments) {
+        const sum = before + (differences[index]?.(segment) ?? 0)
+        if (sum >= FAR) continue
+        const hasStatic = hadStatic || (index < sent.length && segment !== '' && !isParameter(segment))
+        const cost = node.routes.length === 0 ? FAR : costOf(segment, index + 1 - sent.length, sum, hasStatic, sent)
+        if (cost < FAR) {
+          const routes = (byCost[cost] ??= [])
+          if (routes.length < limit) routes.push(...node.routes)
+        }
+        if (index < sent.length) search(node, index + 1, sum, hasStatic)
+      }
+    }
+    search(this.#root, 0, 0, false)
+    return byCost.flat().slice(0, limit)
+  }
 }
 
 /**
- * The cost of the differences between a pattern and a path. A parameter matches any text: without a static segment
- * there is nothing to compare.
+ * The cost of the differences between a path and a pattern that has `missing` segments more; `sum` is that of the
+ * segments that both have, and `last` the last one of the pattern. A parameter matches any text: without a static
+ * segment there is nothing to compare.
  */
-function costOf (
-  declared: readonly string[], sent: readonly string[], differenceAt: (i: number, segment: string) => number
-): number {
-  const missing = declared.length - sent.length
-  if (missing > 1) return FAR
-  let sum = 0
-  let hasStatic = false
-  for (let i = 0; i < declared.length && i < sent.length; i++) {
-    const segment = declared[i] as string
-    sum += differenceAt(i, segment)
-    if (sum >= FAR) return FAR
-    hasStatic ||= segment !== '' && !isParameter(segment)
-  }
-  const last = declared.at(-1) as string
+function costOf (last: string, missing: number, sum: number, hasStatic: boolean, sent: readonly string[]): number {
   const isOpen = last.endsWith('*')
   const hasSlash = sent.at(-1) === ''
   if (sum === 0) {

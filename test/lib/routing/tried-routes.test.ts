@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import FindMyWay from 'find-my-way'
 import t from 'tap'
 import type { DeclaredRoute } from '../../../lib/routing/route-table.js'
-import { patternSegments, similarTo } from '../../../lib/routing/route-pattern.js'
+import { patternSegments, RouteTree } from '../../../lib/routing/route-pattern.js'
 import { compareRoutes } from '../../../lib/routing/tried-routes.js'
 import { profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
@@ -77,9 +77,9 @@ t.test('the nearest forms of a path come first', async t => {
 })
 
 t.test('an expression of many routes is compared once', async t => {
-  const table = tableOf(Array.from({ length: 300 }, (_, i) => route(`/thing${i}/:id(^\\d+$)`)))
+  const tree = new RouteTree(Array.from({ length: 300 }, (_, i) => route(`/thing${i}/:id(^\\d+$)`)))
   const on = t.capture(FindMyWay.prototype, 'on')
-  t.same(similarTo(table.routes, ['thing7', 'x'], 50), [])
+  t.same(tree.similarTo(['thing7', 'x'], 50), [])
   t.equal(on().length, 1)
 })
 
@@ -100,4 +100,33 @@ inBothModes('no router is made to compare a parameter', async (t, build) => {
   const { collectors } = await profileOf(app, response)
   t.match(collectors.router, { tried: [{ pattern: '/things-7/:id/parts/:part?', isNear: true }], more: 250 })
   t.same(on().map(({ args }) => (args as unknown[])[1]), ['/things-7/x/part/:id'], 'the route to paste')
+})
+
+inBothModes('few of thousands of routes are read for a 404', async (t, build) => {
+  const app = await build((app) => {
+    for (let i = 0; i < 6_000; i++) app.get(`/api/v1/things-${i >> 2}/${['', ':id', 'list', ':id/parts'][i % 4]}`, async () => i)
+  })
+  const { routes } = app.hindsight.routeTable
+  // The first search makes the tree.
+  await profileOf(app, await app.inject('/nothing'))
+  let read = 0
+  for (const route of routes) {
+    const { segments } = route
+    Object.defineProperty(route, 'segments', {
+      get () {
+        read++
+        return segments
+      }
+    })
+  }
+  for (const [url, first] of [
+    ['/nothing', '/api/v1/things-0/'],
+    ['/api/v1/thing-7/8', '/api/v1/things-7/:id'],
+    ['/v1/things-7/8', '/api/v1/things-7/:id']
+  ] as const) {
+    read = 0
+    const { collectors } = await profileOf(app, await app.inject(url))
+    t.match(collectors.router, { tried: [{ pattern: first }], more: 5_950 })
+    t.ok(read < 200, `${url}: ${read}`)
+  }
 })
