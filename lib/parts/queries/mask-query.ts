@@ -1,7 +1,7 @@
 import { cached } from '../../cache.js'
-import { isHarmless, VALUE_FIELDS, valueFieldTest } from '../../mask/names.js'
+import { isHarmless, valueFieldTest } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
-import { columnName, namedValues, unquoted, type Unit } from './columns.js'
+import { columnName, namedValues, unquoted } from './columns.js'
 import { maskCommand, type Shown } from './mask-command.js'
 import { isPlain, masked, withoutComparands } from './mask-document.js'
 import { shapeOf, shapeOfTokens } from './sql.js'
@@ -37,26 +37,21 @@ export function queryReader (mask: Mask): Reader {
   }
 }
 
-/** Secret names of one value that are read: one that is no secret after all, as `max_tokens = 5`, is rare. */
-const MAX_NAMES = 20
-/** `set value = ? where name = 'password'` */
-const VALUE_NAME = new RegExp(`(?:${VALUE_FIELDS})[\\]\\d_[]*$`, 'i')
+/** `:id`, `@id`, `$id` */
+function isNamed ({ text }: Token): boolean {
+  return /^[:@$][a-z_]/i.test(text)
+}
 
 /** What is the same each time that a statement of SQL is sent; without secrets that have a secret name. */
 function readStatement (mask: Mask, system: string, statement: string) {
   const tokens = tokensOf(statement, system)
   const isDefinition = /^\s*(?:create|alter|drop|comment)\b/i.test(statement)
-  const values = namedValues(tokens, mask.hides, system)
-    .filter(({ token }) => !(token.kind === 'number' && isDefinition))
-  // Many values may have the same columns.
-  const secretsOf = cached((names: readonly string[]) => [...new Set(names)]
-    .filter((name) => mask.hides(name) || VALUE_NAME.test(name)).slice(0, MAX_NAMES))
-  const named = values.map((value) => {
-    const { token, names } = value
-    const own = /^[:@$][a-z_]/i.test(token.text) ? secretsOf([token.text.slice(1)]) : []
-    const last = value.unit.names.at(-1) ?? names.at(-1) ?? ''
-    return { ...value, last, secrets: [...secretsOf(names), ...own] }
-  })
+  const { values, isCommand } = namedValues(tokens, mask.hides, system)
+  const named = values.filter(({ token }) => !(token.kind === 'number' && isDefinition)).map((value) => ({
+    ...value,
+    // Of a placeholder with a name, also its own.
+    names: [value.column ?? '', ...isNamed(value.token) ? [value.token.text.slice(1)] : []]
+  }))
   const shown = tokens.map((token): Token => token.kind === 'string' || token.kind === 'comment'
     ? { kind: token.kind, text: mask.text(token.text) }
     : token)
@@ -65,13 +60,13 @@ function readStatement (mask: Mask, system: string, statement: string) {
     tokens,
     named,
     // The end of a statement that was cut may do so.
-    mentionsSecret: statement.endsWith('…') || named.some(({ secrets }) => secrets.some(mask.hides)) ||
+    mentionsSecret: statement.endsWith('…') || isCommand ||
       tokens.some((token) => token.kind === 'string'
         ? mask.mentions(token.text)
         : /^(?:word|name|placeholder)$/.test(token.kind) && mask.hides(columnName(token))),
     placed: new Set(tokens.map(({ position }) => position)),
     isInsert: /^\s*(?:insert|replace)\b/i.test(statement),
-    hasNames: values.some(({ token }) => /^[:@$][a-z_]/i.test(token.text)),
+    hasNames: values.some(({ token }) => isNamed(token)),
     texts,
     statement: texts.join(''),
     shape: shapeOfTokens(shown),
@@ -158,23 +153,16 @@ function maskedFields (mask: Mask, value: object): unknown {
 function secretTokens (mask: Mask, { named, isInsert }: Statement, parameters: unknown) {
   const given = named.map(({ token }) =>
     token.position === undefined ? unquoted(token.text) : parameterOf(token, parameters))
-  const isValueField = valueFieldTest(named.map(({ last }, i) => [last, given[i]] as const),
+  const isValueField = valueFieldTest(named.map(({ column = '' }, i) => [column, given[i]] as const),
     (value) => typeof value === 'string' && value.length <= 128 && mask.hides(value))
-  const isName = given.map((value) => isSecretName(mask, value))
-  // Names and what is compared with their fields: `data ->> $1 = $2`.
-  const units = new Map<Unit, number>()
-  for (const [i, { unit }] of named.entries()) if (isName[i] === true) units.set(unit, (units.get(unit) ?? 0) + 1)
-  const hasName = (unit: Unit | null, own: number): boolean =>
-    unit !== null && ((units.get(unit) ?? 0) > own || hasName(unit.outer, 0))
   const [secret, unsure] = [new Set<Token>(), new Set<Token>()]
-  for (const [i, { token, secrets, isCertain, unit }] of named.entries()) {
-    const isSecret = secrets.some((name) => isValueField(name) || (mask.hides(name) && !isHarmless(name, given[i]))) ||
+  for (const [i, { token, column, names }] of named.entries()) {
+    const isSecret = names.some((name) => isValueField(name) || (mask.hides(name) && !isHarmless(name, given[i]))) ||
       isSecretPath(mask, given[i])
     // mysql2 writes a list as several values: `values (?)`.
     const isRow = isInsert && token.text === '?' && Array.isArray(given[i])
     if (isSecret) secret.add(token)
-    else if (isSmall(given[i])) continue
-    else if (!isCertain || isRow || hasName(unit, isName[i] === true ? 1 : 0)) unsure.add(token)
+    else if (!isSmall(given[i]) && (column === undefined || isRow)) unsure.add(token)
   }
   return { secret, unsure }
 }
