@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { performance } from '../clock.js'
+import { doOwnWork } from '../lifecycle/event-loop.js'
 import type { Headers } from '../lifecycle/header-values.js'
 import type { EventRecorder, RecordedFunction } from '../lifecycle/event-recorder.js'
 
@@ -175,7 +176,7 @@ export class Recording {
   measureOwn<T> (make: () => T): T {
     const { timing } = this
     const start = performance.now()
-    const made = make()
+    const made = doOwnWork(make)
     if (made === null || made === undefined) return made
     timing.ownStart ||= start
     timing.own += performance.now() - start

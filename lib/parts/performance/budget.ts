@@ -2,7 +2,7 @@ import { performance } from '../../clock.js'
 import { round } from '../collect.js'
 import { counted } from '../../view/visible.js'
 import { milliseconds } from '../../view/components.js'
-import { blocksIn, collectionsIn, idleTime, watchLoop, type Interval } from './event-loop.js'
+import { blocksIn, collectionsIn, idleTime, watchLoop, type Interval } from '../../lifecycle/event-loop.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
@@ -42,7 +42,7 @@ export interface TimeBudget {
   /** Idle, and nothing was recorded that the request waited for. */
   waiting: number
   isShared: boolean
-  /** Milliseconds since the request arrived, and milliseconds. */
+  /** Milliseconds since the request arrived, and milliseconds; of blocks those that are not work of Hindsight. */
   blocks: Array<{ start: number, duration: number }>
   collections: Array<{ start: number, duration: number }>
 }
@@ -92,7 +92,8 @@ export class WorkLog {
     const samples = this.#isShared === null ? [...this.#samples, last] : this.#samples
     const since = (samples[0] as Sample).at
     const time = { start: since, end: (samples.at(-1) as Sample).at }
-    const relative = ({ start, end }: Interval) => ({ start: round(start - since), duration: round(end - start) })
+    const relative = ({ start, end, own = 0 }: Interval & { own?: number }) =>
+      ({ start: round(start - since), duration: round(end - start - own) })
     const collections = collectionsIn(time)
     const { javascript, ...shares } = shareTime(samples, this.#works, readyAt)
     return {

@@ -9,7 +9,6 @@ import { busiestPlace, CPU_HEADER } from '../cpu/record.js'
 import { round } from '../collect.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { budgetSentence, type TimeBudget } from './budget.js'
-import { MIN_BLOCK } from './event-loop.js'
 
 /** When the handler ran, and where the time went; the timeline shows it. */
 export const performance: Part<Data> = {
@@ -119,12 +118,8 @@ export function budgetOf ({ budget }: Data, { duration }: Pick<Profile, 'duratio
   return budget === undefined ? [] : [budgetSentence(budget as TimeBudget, duration)]
 }
 
-/** Without those in which Hindsight made its page. */
-export function blocksOf ({ budget, hindsightStart, hindsight }: Data): TimeBudget['blocks'] {
-  const own = Number(hindsightStart)
-  const blocks = (budget as TimeBudget | undefined)?.blocks ?? []
-  return blocks.filter(({ start, duration }) =>
-    !(own >= start && own < start + duration) || duration - Number(hindsight) >= MIN_BLOCK)
+export function blocksOf ({ budget }: Data): TimeBudget['blocks'] {
+  return (budget as TimeBudget | undefined)?.blocks ?? []
 }
 
 function longestBlock (data: Data): TimeBudget['blocks'][number] | undefined {

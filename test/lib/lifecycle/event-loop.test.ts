@@ -1,8 +1,8 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { blocksIn, doOwnWork, watchLoop } from '../../../../lib/parts/performance/event-loop.js'
-import { inBothModes } from '../../../support/modes.js'
-import { profileOf } from '../../../support/app.js'
+import { blocksIn, doOwnWork, watchLoop } from '../../../lib/lifecycle/event-loop.js'
+import { inBothModes } from '../../support/modes.js'
+import { profileOf } from '../../support/app.js'
 
 function block (ms: number): void {
   const end = performance.now() + ms
@@ -38,6 +38,17 @@ t.test('work of Hindsight is no block', async (t) => {
   await turn()
   end()
   t.same(blocksIn({ start, end: performance.now() }), [])
+})
+
+t.test('of a block, the milliseconds of Hindsight are reported', async (t) => {
+  const start = performance.now()
+  const end = watchLoop()
+  block(60)
+  doOwnWork(() => { block(30) })
+  await turn()
+  end()
+  const [found] = blocksIn({ start, end: performance.now() })
+  t.ok(found !== undefined && found.own >= 30 && found.end - found.start - found.own >= 50, JSON.stringify(found))
 })
 
 inBothModes('a blocked event loop is a problem, with its line or the command for it', async (t, build) => {

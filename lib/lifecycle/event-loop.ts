@@ -1,11 +1,13 @@
 import { performance as thread, PerformanceObserver } from 'node:perf_hooks'
-import { performance } from '../../clock.js'
+import { performance } from '../clock.js'
 
 /** Milliseconds on the clock of `performance.now()`. */
 export interface Interval { start: number, end: number }
 
 /** Milliseconds without a pause from which the event loop counts as blocked. */
 export const MIN_BLOCK = 50
+/** Milliseconds of work of Hindsight from which blocks are without it. */
+const MIN_OWN = 5
 const CHECK_INTERVAL = 10
 /** Of the process. */
 const MAX_INTERVALS = 200
@@ -19,7 +21,7 @@ let observer: PerformanceObserver | undefined
 let checked = { at: 0, idle: 0 }
 const blocks: Interval[] = []
 const collections: Interval[] = []
-/** Long work of Hindsight between requests: the first profile lists the scripts of the process. */
+/** Long work of Hindsight: its first page loads modules, and the first profile lists the scripts of the process. */
 const ownWork: Interval[] = []
 
 /** Milliseconds for which the event loop of this thread had nothing to do, since the process began. */
@@ -49,12 +51,11 @@ export function watchLoop (): () => boolean {
   }
 }
 
-/** The parts of a time in which the event loop was blocked by other work than that of Hindsight: no timer could run. */
-export function blocksIn (time: Interval): Interval[] {
-  return within(blocks, time).filter((block) => {
-    const own = within(ownWork, block).reduce((sum, { start, end }) => sum + end - start, 0)
-    return block.end - block.start - own >= MIN_BLOCK
-  })
+/** The parts of a time in which the event loop was blocked: no timer could run. `own`: milliseconds of Hindsight. */
+export function blocksIn (time: Interval): Array<Interval & { own: number }> {
+  return within(blocks, time)
+    .map((block) => ({ ...block, own: within(ownWork, block).reduce((sum, { start, end }) => sum + end - start, 0) }))
+    .filter(({ start, end, own }) => end - start - own >= MIN_BLOCK)
 }
 
 /** Does work of Hindsight, which is no block of the event loop by a request. */
@@ -64,7 +65,7 @@ export function doOwnWork<T> (work: () => T): T {
     return work()
   } finally {
     const end = performance.now()
-    if (end - start >= MIN_BLOCK / 2) add(ownWork, { start, end })
+    if (end - start >= MIN_OWN) add(ownWork, { start, end })
   }
 }
 
