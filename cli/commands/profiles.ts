@@ -2,7 +2,8 @@ import { successOf } from '../../lib/reading/compare/last-success.js'
 import { follow } from '../../lib/store/follow.js'
 import { partMarkdown, partOf, profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { shortFile } from '../../lib/errors/stack-frame.js'
-import { dataOf, lineOf, listOf } from '../../lib/parts/read.js'
+import { groupedBy } from '../../lib/parts/queries/groups.js'
+import { dataOf, lineOf, listOf, type Data } from '../../lib/parts/read.js'
 import { milliseconds } from '../../lib/view/components.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/index.js'
 import { isNoise, type Profile, type ProfileSummary } from '../../lib/store/profile.js'
@@ -96,7 +97,7 @@ export const show: Command = {
 
 export const queries: Command = {
   args: '<token | latest>',
-  summary: 'list the queries of a request in order, with their lines of code',
+  summary: 'list the queries of a request by shape, with their lines of code',
   options: CRITERIA,
   run: async (context) => {
     const { terminal, print } = context
@@ -108,19 +109,27 @@ export const queries: Command = {
       ...summaryLines(recordOf(profile).summary, terminal),
       style('bold', `${counted(Number(count), 'query', 'queries')}, ${milliseconds(data.duration ?? 0)}.`),
       ...found.map(({ text }) => style('yellow', shorten(`▲ ${String(text)}`, columns))),
-      ...sent.flatMap(({ statement, duration, rows, source, error }) => {
-        const { message } = Object(error) as { message?: unknown }
-        const place = typeof source === 'string' ? shortFile(lineOf(source)) : 'unknown line'
-        const end = message === undefined ? typeof rows === 'number' ? counted(rows, 'row') : '' : String(message)
-        const line = String(statement).replace(/\s+/g, ' ').trim()
-        return [
-          `${milliseconds(duration).padStart(9)}  ${style('reset', shorten(line, columns - 11))}`,
-          `           ${style(message === undefined ? 'dim' : 'red', shorten(`${place}  ${end}`.trim(), columns - 11))}`
-        ]
-      })
+      ...groupedBy(sent, ({ shape, source, error }) => JSON.stringify([shape, source, error]))
+        .flatMap((group) => groupLines(group, terminal))
     ])
     return Number(data.failed) > 0 || found.length > 0 ? FOUND : undefined
   }
+}
+
+/** Queries of one shape and line; of several, the sums of their times and rows, and the first statement. */
+function groupLines (group: readonly Data[], { columns, style }: Formatter): string[] {
+  const [{ statement, source, error } = {}] = group
+  const sumOf = (name: 'duration' | 'rows'): number => group.reduce((sum, one) => sum + Number(one[name] ?? 0), 0)
+  const { message } = Object(error) as { message?: unknown }
+  const place = typeof source === 'string' ? shortFile(lineOf(source)) : 'unknown line'
+  const hasRows = group.some(({ rows }) => typeof rows === 'number')
+  const end = message === undefined ? hasRows ? counted(sumOf('rows'), 'row') : '' : String(message)
+  const times = group.length === 1 ? '' : `${group.length} × `
+  const line = times + String(statement).replace(/\s+/g, ' ').trim()
+  return [
+    `${milliseconds(sumOf('duration')).padStart(9)}  ${style('reset', shorten(line, columns - 11))}`,
+    `           ${style(message === undefined ? 'dim' : 'red', shorten(`${place}  ${end}`.trim(), columns - 11))}`
+  ]
 }
 
 export const headers: Command = {

@@ -129,7 +129,7 @@ function withQueries (token: string): Profile {
   })
 }
 
-t.test('queries prints the queries in order, with an exit code for scripts', async (t) => {
+t.test('queries prints the queries of one shape and line once, with an exit code for scripts', async (t) => {
   const dataDir = await stored(t, [withQueries('000001'), profile('000002')])
   const { code, out, err } = await hindsight(dataDir, ['queries', '000001'], 80)
   t.same([code, err], [2, ''])
@@ -142,6 +142,13 @@ t.test('queries prints the queries in order, with an exit code for scripts', asy
   t.equal(json.code, 2)
   t.match(await hindsight(dataDir, ['queries', '000002']), { code: 0, out: '0 queries, < 1 µs.' })
   t.same(JSON.parse((await hindsight(dataDir, ['queries', '000002', '--json'])).out), { token: '000002', count: 0, findings: [], queries: [] })
+  const ofLoop = Array.from({ length: 3 }, (_, i) => ({ statement: `select ${i}`, shape: 'select ?', source: 'a.ts:1:1', start: i, duration: 1, rows: 2 }))
+  const other = { ...ofLoop[0], source: 'a.ts:2:1' }
+  const queries = { count: 4, failed: 0, duration: 4, queries: [ofLoop[0], other, ofLoop[1], ofLoop[2]], findings: [], groups: [] }
+  const grouped = await hindsight(await stored(t, [profile('000003', { collectors: { queries } })]), ['queries', '000003'], 80)
+  t.same(grouped.out.split('\n').slice(2).map((line) => stripVTControlCharacters(line)), [
+    '     3 ms  3 × select 0', '           a.ts:1  6 rows', '     1 ms  select 0', '           a.ts:2  2 rows', ''
+  ])
 })
 
 t.test('list --issues finds profiles with an error or a warning', async (t) => {
