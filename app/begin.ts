@@ -1,8 +1,9 @@
-import type { FastifyInstance } from 'fastify'
-import { decorateRequests } from './capture.js'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { checkOptions } from '../lib/check-options.js'
-import { warnOnce, type Services } from '../lib/lifecycle/services.js'
+import { contextOf, recordingOf, type RequestContext } from '../lib/lifecycle/request-state.js'
+import { servicesOf, warnOnce, type Services } from '../lib/lifecycle/services.js'
 import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
+import type {} from '../lib/recording/recorder.js'
 import type { ResolvedOptions } from './prepare.js'
 
 const ONLY_ERRORS: ProfilerSettings = { onlyExceptions: true, minStatus: 500, production: true }
@@ -37,7 +38,7 @@ export function begin (app: FastifyInstance, given: HindsightOptions): ResolvedO
   }
   const recording = recordingSetting(debug, settings)
   openServices(app, options, recording)
-  decorateRequests(app, recording !== 'none')
+  app.decorateRequest('hindsight', { getter: recording === 'none' ? () => NO_CAPTURE : captureOf })
   return { options, settings }
 }
 
@@ -76,5 +77,38 @@ function openServices (
 
   function warnInLog (message: string, error?: unknown): void {
     app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
+  }
+}
+
+/** The type of `request.hindsight`. */
+export interface RequestHindsight {
+  /**
+   * Adds an error, or another thrown value, to the profile of the request: for errors that a framework catches. A
+   * profile has at most 25 of them, each once. It may be called after the response. Without a profile it does nothing.
+   */
+  capture: (error: unknown) => void
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Hindsight's own functions for this request. */
+    hindsight: RequestHindsight
+  }
+}
+
+const NO_CAPTURE: RequestHindsight = Object.freeze({ capture () {} })
+
+function captureOf (this: FastifyRequest): RequestHindsight {
+  return { capture: captureIn(contextOf(this)) }
+}
+
+// Work that outlives the request may keep the function.
+function captureIn (context: RequestContext): RequestHindsight['capture'] {
+  return (error) => {
+    const { late, request } = context
+    if (request === undefined) return late?.addError(error)
+    const { recorder } = servicesOf(request)
+    if (recorder === undefined) recordingOf(request).addError(error)
+    else recorder.addError(request, error)
   }
 }

@@ -1,7 +1,7 @@
 /** What an application imports: the plugin, its options, and its extensions. */
 export { hindsight, hindsight as default } from './hindsight.js'
 export type { HindsightOptions, RouteAttributes } from '../lib/options.js'
-export type { RequestHindsight } from './capture.js'
+export type { RequestHindsight } from './begin.js'
 export { AccessDeniedError, AuthenticationError } from '../lib/full/security/errors.js'
 export { checkCsrfToken, csrfToken } from '../lib/full/security/login-session.js'
 export { hashPassword, type StoredUser, type User } from '../lib/full/security/users.js'

@@ -13,7 +13,7 @@ import { servicesOf } from '../lib/lifecycle/services.js'
 import type { LogLevel as RecordLevel } from '../lib/logs/log-record.js'
 import { inspected } from '../lib/view/json.js'
 import { cut } from '../lib/view/visible.js'
-import type {} from './capture.js'
+import type {} from './begin.js'
 
 const MAX_TEXT = 32_000
 type Stream = 'stdout' | 'stderr'

@@ -1,13 +1,12 @@
+import cluster from 'node:cluster'
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { begin } from './begin.js'
 import type { Observer } from './observer.js'
 import type { ResolvedOptions } from './prepare.js'
 import { OWN_SEGMENTS } from '../lib/http/request-target.js'
-import { ownHook } from '../lib/lifecycle/hooks.js'
-import { LastHook } from '../lib/lifecycle/last-hook.js'
+import { LastHook, ownHook } from '../lib/lifecycle/hooks.js'
 import { contextOf, requestContext, type RequestContext } from '../lib/lifecycle/request-state.js'
-import { addStartMessage } from './start-message.js'
 import type { HindsightOptions } from '../lib/options.js'
 import { checkBudgets } from '../lib/parts/queries/budget.js'
 import { compareMessages } from '../lib/parts/wire/compare-messages.js'
@@ -145,4 +144,20 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     /** Resolves when the application may start. */
     ready
   }
+}
+
+/** Prints the address of the profiler: in `full` mode to the log, in `observe` mode to a terminal. */
+export function addStartMessage (
+  app: FastifyInstance, stderr: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> = process.stderr
+): void {
+  app.addHook('onListen', function printAddress (done) {
+    const { mode, profilerUrl } = app.hindsight
+    if (profilerUrl !== null) {
+      const message = `Profiler: ${profilerUrl}`
+      const isInteractive = stderr.isTTY === true && !cluster.isWorker && process.env.NODE_ENV !== 'test'
+      if (mode === 'full') app.log.info({ channel: 'profiler' }, message)
+      else if (isInteractive) stderr.write(`${message}\n`)
+    }
+    done()
+  })
 }

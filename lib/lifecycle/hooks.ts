@@ -1,5 +1,6 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Slot } from './events.js'
+import { stateOf } from './request-state.js'
 
 /** The name of the hook that Fastify adds to a HEAD route of its own. */
 export const HEAD_HOOK = 'headRouteOnSendHandler'
@@ -14,6 +15,14 @@ export function interceptHooks (app: FastifyInstance, intercept: Interceptor): v
     intercept(this, name, hook, (added) => { addHook.call(this, name as never, added as never) })
     return this
   } as unknown as typeof addHook
+}
+
+/**
+ * Whether a hook of an instance runs for the requests of a scope: that has the hooks of the instances around it, which
+ * are its prototypes, those that were added later included.
+ */
+export function appliesIn (instance: FastifyInstance, scope: FastifyInstance): boolean {
+  return instance === scope || Object.prototype.isPrototypeOf.call(instance, scope)
 }
 
 /** Whether a value is a promise or another thenable, such as a query of a database library. */
@@ -47,4 +56,38 @@ export function isOwnHook (hook: OwnHook): boolean {
 /** The listener that a hook belongs to; null where it belongs to none. */
 export function listenerOf (hook: OwnHook): ListenerMark | null {
   return hook[kMark] ?? null
+}
+
+type LastHookName = 'preValidation' | 'preHandler' | 'preSerialization' | 'onSend'
+
+/** Makes one copy of a hook; `isLast` is true for the copy after which no further hook of the instance runs. */
+type MakeHook = (isLast: (request: FastifyRequest) => boolean) => (...args: never[]) => unknown
+
+/**
+ * A hook that acts after the hooks of its name that the application adds, now or later: it is added again after each of
+ * them, and only the last copy in the scope of a request acts. Hooks of a route come after it.
+ */
+export class LastHook {
+  readonly #name: LastHookName
+  readonly #make: MakeHook
+  /** In the order in which Fastify runs them. */
+  readonly #copies: Array<{ instance: FastifyInstance, hook: object }> = []
+
+  constructor (name: LastHookName, make: MakeHook) {
+    this.#name = name
+    this.#make = make
+  }
+
+  /** Adds a copy to an instance. */
+  addTo (instance: FastifyInstance): void {
+    const isLast = (request: FastifyRequest): boolean => this.#lastIn(stateOf(request).scope ?? request.server) === hook
+    const hook: object = ownHook(this.#make(isLast))
+    instance.addHook(this.#name as 'onSend', hook as never)
+    // Fastify adds hooks in the order of its queue, which is not that of the calls.
+    instance.after(() => { this.#copies.push({ instance, hook }) })
+  }
+
+  #lastIn (scope: FastifyInstance): object | undefined {
+    return this.#copies.findLast(({ instance }) => appliesIn(instance, scope))?.hook
+  }
 }

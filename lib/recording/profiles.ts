@@ -5,7 +5,7 @@ import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
-import { isProfilePath, pathnameOf, targetOf } from '../http/request-target.js'
+import { isProfilePath, pathMatches, pathnameOf, targetOf } from '../http/request-target.js'
 import { isRedirect } from '../http/responses.js'
 import { sentHeadersOf } from '../lifecycle/header-values.js'
 import { contextOf, recordingOf, requestContext, routeConfigOf } from '../lifecycle/request-state.js'
@@ -17,7 +17,6 @@ import { doOwnWork } from '../lifecycle/event-loop.js'
 import { newToken, type Profile } from '../store/profile.js'
 import { buildProfile } from './build-profile.js'
 import { linkCalled, flushLate, LateRecording } from './late.js'
-import { collectPolicy } from './collect-policy.js'
 
 /** Milliseconds that an exiting process waits for its last profiles, of all its applications together. */
 const EXIT_TIMEOUT = 500
@@ -51,7 +50,8 @@ export function openProfiles (
   const { collectors = [] } = settings
   const { isKeptOnSuccess, isKeptByOutcome } = collectPolicy(settings)
   const configuration = openConfiguration(app, options)
-  const redirects = new Redirects()
+  /** The tokens of the latest redirects by client and target: the requests that follow are their children. */
+  const redirects = new LruMap<string>(MAX_REDIRECTS, REDIRECT_LIFETIME)
 
   /** Whether neither the path nor the route excludes the request, which is known at its beginning. */
   function mayHaveProfile (request: FastifyRequest): boolean {
@@ -75,7 +75,7 @@ export function openProfiles (
     recording.isQueued = true
     recording.timing.endedAt ||= performance.now()
     if (recording.parent === undefined) {
-      recording.parent = redirects.take(request)
+      recording.parent = takeRedirect(request)
       recording.isFollow = recording.parent !== undefined
     }
     // Headers that are set later are not sent.
@@ -104,6 +104,15 @@ export function openProfiles (
     if (profiler.isFailing || !hasProfile(request)) return null
     const token = tokenOf(request)
     return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
+  }
+
+  /** Removes the redirect to this request and returns its token; undefined where there is none. */
+  function takeRedirect (request: FastifyRequest): string | undefined {
+    if (redirects.size === 0) return undefined
+    const key = keyOf(request)
+    const token = redirects.get(key)
+    redirects.delete(key)
+    return token
   }
 
   // An exception in a listener of the response or of the process would end the process.
@@ -155,7 +164,9 @@ export function openProfiles (
     /** To be called when a response begins: the request that follows a redirect is its child. */
     rememberRedirect (request: FastifyRequest, reply: FastifyReply): void {
       const location = reply.getHeader('location')
-      if (isRedirect(reply) && typeof location === 'string') redirects.remember(request, location, tokenOf(request))
+      // The clients of a Unix socket cannot be distinguished.
+      if (!isRedirect(reply) || typeof location !== 'string' || originOf(request).ip === '') return
+      redirects.set(keyOf(request, location), tokenOf(request))
     }
   }
 }
@@ -175,31 +186,65 @@ export function release (request: FastifyRequest): void {
   context.release()
 }
 
-/** The latest redirects by client and target: they are the parents of the requests that follow. */
-class Redirects {
-  readonly #kept = new LruMap<string>(MAX_REDIRECTS, REDIRECT_LIFETIME)
-
-  /** Keeps the redirect of a request to `location`, which may be relative. */
-  remember (request: FastifyRequest, location: string, token: string): void {
-    // The clients of a Unix socket cannot be distinguished.
-    if (servicesOf(request).originOf(request).ip === '') return
-    this.#kept.set(keyOf(request, location), token)
-  }
-
-  /** Removes the redirect to this request and returns its token; undefined where there is none. */
-  take (request: FastifyRequest): string | undefined {
-    if (this.#kept.size === 0) return undefined
-    const key = keyOf(request)
-    const token = this.#kept.get(key)
-    this.#kept.delete(key)
-    return token
-  }
-}
-
-/** The client of a request, and the URL that it requests or is redirected to. */
+/** The client of a request, and the URL that it requests or, with a `location`, is redirected to. */
 function keyOf (request: FastifyRequest, location = ''): string {
   const origin = servicesOf(request).originOf(request)
   const url = absoluteUrl(origin, targetOf(request))
   const target = location.length <= MAX_URL && URL.canParse(location, url) ? new URL(location, url).href : ''
   return [origin.ip, request.headers['user-agent']?.slice(0, MAX_AGENT), target.split('#', 1)].join('\n')
+}
+
+/** Makes the functions that decide, by the options of the profiler, whether the profile of a request is kept. */
+function collectPolicy (options: ProfilerSettings) {
+  const { collect = true, errors = false, collectParameter, onlyExceptions = false, minStatus = 0 } = options
+  const { matcher, sampling = 1 } = options
+
+  /** Whether `collectParameter`, or else `collect`, and `matcher` select the request. Its outcome is not considered. */
+  function isSelected (request: FastifyRequest): boolean {
+    return (choiceOf(request) ?? collect) && matches(request)
+  }
+
+  function choiceOf (request: FastifyRequest): boolean | undefined {
+    if (collectParameter === undefined) return undefined
+    const value = (request.query as Record<string, unknown> | undefined)?.[collectParameter]
+    return value === '1' || value === '0' ? value === '1' : undefined
+  }
+
+  function matches (request: FastifyRequest): boolean {
+    if (typeof matcher !== 'function') return matcher === undefined || pathMatches(matcher, pathnameOf(request))
+    try {
+      return matcher(request)
+    } catch (error) {
+      servicesOf(request).warn('profiler.matcher threw; the request is profiled', error)
+      return true
+    }
+  }
+
+  function isSampled (request: FastifyRequest): boolean {
+    return sampling === 1 || (recordingOf(request).sample ??= Math.random()) < sampling
+  }
+
+  /** Whether the profile is kept even if the request succeeds, which is known at its beginning. */
+  function isKeptOnSuccess (request: FastifyRequest): boolean {
+    return recordingOf(request).forceProfile === true || (!onlyExceptions && isSelected(request) && isSampled(request))
+  }
+
+  /** Whether the profile is kept, by the outcome until now: that of a failure may be where that of a success is not. */
+  function isKeptByOutcome (request: FastifyRequest, given: FastifyReply | null = null): boolean {
+    const { reply: known, otherErrors, ending } = recordingOf(request)
+    const reply = given ?? known
+    const hasError = otherErrors.length > 0 || ending?.kind === 'failed'
+    const isCounted = reply === null || hasError || reply.statusCode >= minStatus
+    return isKeptOnSuccess(request) || (hasFailed(request, reply) && isCounted && (errors || isSelected(request)))
+  }
+
+  return { isKeptOnSuccess, isKeptByOutcome }
+}
+
+/** Whether something was raised, the response was not sent completely, or it is a server error. */
+function hasFailed (request: FastifyRequest, reply: FastifyReply | null): boolean {
+  const { failure, routeError, ending, otherErrors } = recordingOf(request)
+  if (failure !== null || routeError !== null || otherErrors.length > 0) return true
+  if (ending?.kind === 'gone' || ending?.kind === 'failed') return true
+  return reply !== null && reply.statusCode >= 500
 }

@@ -1,6 +1,7 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf, pathOf } from '../http/request-target.js'
+import { appliesIn } from '../lifecycle/hooks.js'
 import { stateOf, type RouteMatch } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { patternSegments } from './route-pattern.js'
@@ -164,8 +165,7 @@ export class RouteTable {
   /** The hooks of a route in order; those that it declares itself have no `addedAt`. */
   hooksOf ({ instance, options }: DeclaredRoute): Array<Pick<InstanceHook, 'stage' | 'hook'> & Partial<InstanceHook>> {
     return ALL_HOOKS.flatMap((stage) => [
-      ...this.hooks.filter((hook) => hook.stage === stage &&
-        (hook.instance === instance || Object.prototype.isPrototypeOf.call(hook.instance, instance))),
+      ...this.hooks.filter((hook) => hook.stage === stage && appliesIn(hook.instance, instance)),
       ...[options[stage] ?? []].flat().map((hook) => ({ stage, hook: hook as Hook }))
     ])
   }

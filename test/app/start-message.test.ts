@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../lib/options.js'
-import { addStartMessage } from '../../app/start-message.js'
+import { addStartMessage } from '../../app/observe.js'
 import { testdir } from '../support/folder.js'
 import { build, SECRET } from '../support/app.js'
 

@@ -16,7 +16,7 @@ t.test('an encapsulated instance has its parent as prototype: the scope of a hoo
   let sibling: FastifyInstance | undefined
   await app.register(async (instance) => { sibling = instance })
   const isAround = (outer: unknown, inner: unknown): boolean => Object.prototype.isPrototypeOf.call(outer as object, inner as object)
-  t.ok(isAround(app, child) && isAround(child, grandchild) && isAround(app, grandchild), 'lib/lifecycle/last-hook.ts: find the scope of a hook in another way')
+  t.ok(isAround(app, child) && isAround(child, grandchild) && isAround(app, grandchild), 'lib/lifecycle/hooks.ts: find the scope of a hook in another way')
   t.notOk(isAround(child, app) || isAround(child, sibling))
 })
 
@@ -35,7 +35,7 @@ t.test('hooks run in the order in which Fastify has executed its queue, those of
   })
   add(app, 'after the child')
   await app.inject('/')
-  t.same(ran, added, 'lib/lifecycle/last-hook.ts: the order of `after` is no longer that of hooks')
+  t.same(ran, added, 'lib/lifecycle/hooks.ts: the order of `after` is no longer that of hooks')
 })
 
 t.test('a hook that is added to the root through the wrapped `addHook` of the root is added by children, too', async (t) => {
@@ -126,7 +126,7 @@ t.test('Fastify passes what an error handler throws, rejects with or sends to se
   }
   for (const [i, [, expected]] of handlers.entries()) {
     await app.inject(`/${i}`)
-    t.same(sent.splice(0), [expected, expected], 'lib/recording/error-handlers.ts: watchErrorHandlers')
+    t.same(sent.splice(0), [expected, expected], 'lib/recording/application-hooks.ts: watchErrorHandlers')
   }
 })
 

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../../attempt.js'
-import { ownHook } from '../../lifecycle/hooks.js'
-import { LastHook } from '../../lifecycle/last-hook.js'
+import { LastHook, ownHook } from '../../lifecycle/hooks.js'
 import { COMPARE } from './collector.js'
 
 type IsLast = (request: FastifyRequest) => boolean

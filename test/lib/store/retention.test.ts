@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm'
 import Fastify, { type FastifyInstance, type FastifyRequest, type FastifyServerOptions, type LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight, type HindsightOptions } from '../../../app/index.js'
-import type { RequestHindsight } from '../../../app/capture.js'
+import type { RequestHindsight } from '../../../app/begin.js'
 import { SECRET } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
