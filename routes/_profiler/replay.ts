@@ -5,7 +5,7 @@ import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
 import type { RequestText } from '../../lib/reading/replay/edited.js'
-import type { MaskedValue } from '../../lib/reading/replay/stored-request.js'
+import type { MaskedValue, StoredRequest, ValueOf } from '../../lib/reading/replay/stored-request.js'
 import type { Profile } from '../../lib/store/profile.js'
 
 const VALUE = 'value.'
@@ -64,13 +64,15 @@ export async function sendEdited (
   try {
     // An application may permit more to the address of another client.
     const { ip } = request.server.hindsight.originOf(request)
-    const stored = changed.length === 0 ? storedRequest(profile) : editedRequest(text, { ...profile, ip })
-    const values = valuesOf(fields, stored.masked, view.masked)
+    const read = (valueOf?: ValueOf): StoredRequest =>
+      changed.length === 0 ? storedRequest(profile, valueOf) : editedRequest(text, { ...profile, ip }, valueOf)
+    const values = valuesOf(fields, read().masked, view.masked)
+    const stored = read(({ name }) => values.get(name))
     if (!isSafe(stored.method) && fields.confirm !== '1') {
       throw new BadFieldError('confirm', `${stored.method} is not safe (RFC 9110, section 9.2.1): send confirm=1, too`)
     }
-    if (fields.cpu === '1') stored.headers.push([CPU_HEADER, '1'])
-    return await replayContext.run({ replayOf: profile.token }, replay, request.server.hindsight.app, stored, values)
+    if (fields.cpu === '1') stored.headers[CPU_HEADER] = '1'
+    return await replayContext.run({ replayOf: profile.token }, replay, request.server.hindsight.app, stored)
   } catch (error) {
     const { statusCode = 500, message } = error as FastifyError
     if (statusCode >= 500 || view.problem !== undefined || formatOf(request, reply) === 'json') throw error

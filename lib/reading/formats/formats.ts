@@ -1,16 +1,17 @@
+import { randomBytes } from 'node:crypto'
 import createError from '@fastify/error'
 import { isFailure, type Profile } from '../../store/profile.js'
 import { INVISIBLE, visibleJson } from '../../view/json.js'
 import { visible } from '../../view/visible.js'
-import { fillRequest, type FilledRequest } from '../replay/fill.js'
-import {
-  headerPairs, placeholderOf, splitAtPlaceholders, storedRequest, type MaskedValue, type StoredRequest
-} from '../replay/stored-request.js'
+import { headerPairs, storedRequest, type MaskedValue, type StoredRequest } from '../replay/stored-request.js'
+
+/** Begins each placeholder. It is random, so that no request can contain it. */
+const MARK = `masked${randomBytes(8).toString('hex')}`
+const PLACEHOLDER = new RegExp(`${MARK}([A-Z0-9_]+)z`)
 
 interface FormatInput {
+  /** With placeholders for the values that are masked. */
   request: StoredRequest
-  /** The request with placeholders for the values that are masked. */
-  message: FilledRequest
   /** The absolute URL, with placeholders. */
   url: string
   /** The headers, a repeated one more than once, without a `host` that the URL implies. */
@@ -29,7 +30,7 @@ interface Format {
 const curl: Format = {
   name: 'curl',
   extension: '.sh',
-  write: ({ request: { masked }, message: { method, body }, url, headers, head }) => {
+  write: ({ request: { method, body, masked }, url, headers, head }) => {
     const has = (wanted: string): boolean => headers.some(([name]) => name === wanted)
     // A word of a shell cannot contain NUL, and a terminal would interpret other controls.
     const hasBody = body !== undefined && body.isWellFormed() && visible(body) === body
@@ -64,7 +65,8 @@ function shellWord (text: string): string {
 const test: Format = {
   name: 'test',
   extension: '.test.mjs',
-  write: ({ request, message: { method, target, headers, body }, profile, head }) => {
+  write: ({ request, profile, head }) => {
+    const { method, target, headers, body } = request
     const { status, route, url } = profile
     const failed = isFailure(profile) && status >= 400
     const assertion = !failed
@@ -91,7 +93,7 @@ const test: Format = {
       '  const response = await app.inject({',
       `    method: ${jsText(method)},`,
       `    url: ${jsText(target, true)},`,
-      ...body === undefined ? [] : [`    payload: ${jsBody(body, request, '    ')},`],
+      ...body === undefined ? [] : [`    payload: ${jsBody(body, request.bodyKind, '    ')},`],
       `    headers: ${jsValue(headers, '    ')}`,
       '  })',
       `  ${assertion}`,
@@ -110,8 +112,8 @@ const UnknownFormatError = createError('HINDSIGHT_NOT_AVAILABLE',
 export function writeAs (wanted: string, profile: Profile): { file: string, text: string } {
   const format = FORMATS.find(({ name }) => name === wanted)
   if (format === undefined) throw new UnknownFormatError(wanted)
-  const request = storedRequest(profile)
-  const message = fillRequest(request, ({ env }) => placeholderOf(env))
+  // No format has to encode or quote the letters, digits and underscores of a placeholder.
+  const request = storedRequest(profile, ({ env }) => `${MARK}${env}z`)
   const { origin, bodyProblem, notes } = request
   const { token, status, method, url, time } = profile
   const head = [
@@ -120,9 +122,9 @@ export function writeAs (wanted: string, profile: Profile): { file: string, text
     ...notes.map(commentText)
   ]
   const impliedHost = origin.replace(/^https?:\/\//i, '')
-  const headers = headerPairs(message.headers).map(([name, value]) => [name, String(value)] as const)
+  const headers = headerPairs(request.headers).map(([name, value]) => [name, String(value)] as const)
     .filter(([name, value]) => name !== 'host' || value !== impliedHost)
-  const text = format.write({ request, message, url: origin + message.target, headers, profile, head })
+  const text = format.write({ request, url: origin + request.target, headers, profile, head })
   return { file: `hindsight-${token}${format.extension}`, text }
 }
 
@@ -154,9 +156,14 @@ export function jsValue (value: unknown, indent = ''): string {
 }
 
 /** The body as a JavaScript expression. In JSON, the masked values are those before serialization. */
-function jsBody (body: string, request: Pick<StoredRequest, 'body'>, indent: string): string {
-  if (request.body?.kind === 'json') return `JSON.stringify(${jsValue(JSON.parse(body), indent)})`
-  return jsText(body, request.body?.kind === 'form')
+function jsBody (body: string, kind: StoredRequest['bodyKind'], indent: string): string {
+  if (kind === 'json') return `JSON.stringify(${jsValue(JSON.parse(body), indent)})`
+  return jsText(body, kind === 'form')
+}
+
+/** Splits a text at its placeholders: a literal, the `env` of a masked value, a literal, and so on. */
+function splitAtPlaceholders (text: string): string[] {
+  return text.split(PLACEHOLDER)
 }
 
 /** Lines of JavaScript that define `masked`, the function that reads a masked value; none when nothing is masked. */

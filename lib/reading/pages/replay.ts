@@ -3,7 +3,6 @@ import { visibleLine } from '../../view/visible.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { textOf, type RequestText } from '../replay/edited.js'
-import { fillRequest } from '../replay/fill.js'
 import { replayProblem } from '../replay/replay.js'
 import { isSafe, storedRequest } from '../replay/stored-request.js'
 import { note, postForm, section } from '../../view/components.js'
@@ -11,13 +10,13 @@ import { layout, type PageOptions } from './layout.js'
 
 /** The request of a profile as it will be sent, without its masked values; of no token where it is no replay. */
 export function replayView (profile: Profile, formToken: string, base: string) {
-  const { bodyProblem: missingBody, ...stored } = storedRequest(profile)
-  const { method, masked, notes } = stored
+  const { bodyProblem: missingBody, ...stored } = storedRequest(profile, () => MASKED)
+  const { method, target, headers, body, masked, notes } = stored
   const problem = replayProblem(stored, base)
   return {
     token: profile.token,
     formToken,
-    request: fillRequest(stored, () => MASKED),
+    request: { method, target, headers, ...(body !== undefined && { body }) },
     safe: isSafe(method),
     masked,
     // What differs from the original request.

@@ -3,8 +3,7 @@ import { attempt } from '../../attempt.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { visible, visibleLine } from '../../view/visible.js'
-import type { FilledRequest } from './fill.js'
-import { NotSendableError, storedRequest, type StoredRequest } from './stored-request.js'
+import { NotSendableError, storedRequest, type StoredRequest, type ValueOf } from './stored-request.js'
 
 /** A request as the fields of a form have it. */
 export interface RequestText {
@@ -16,7 +15,9 @@ export interface RequestText {
   body: string
 }
 
-export function textOf ({ method, target, headers, body = '' }: FilledRequest): RequestText {
+export function textOf (
+  { method, target, headers, body = '' }: Pick<StoredRequest, 'method' | 'target' | 'headers' | 'body'>
+): RequestText {
   const lines = Object.entries(headers).flatMap(([name, value]) =>
     [value].flat().map((one) => `${name}: ${visibleLine(one)}`))
   return { method, url: target, headers: lines.join('\n'), body }
@@ -37,7 +38,9 @@ export function unixLines (text: string): string {
  * The request of edited fields, whose masked values have the places that they have in the request of a profile. Throws
  * a `NotSendableError`.
  */
-export function editedRequest ({ method, url, headers, body }: RequestText, original: Profile): StoredRequest {
+export function editedRequest (
+  { method, url, headers, body }: RequestText, original: Profile, valueOf?: ValueOf
+): StoredRequest {
   if (!/^\/(?!\/)[^\s\0]*$/.test(url)) throw new NotSendableError('Its URL has to begin with one "/", without blanks.')
   const fields = Object.create(null) as Record<string, string[]>
   for (const line of headers.split('\n').filter((line) => line.trim() !== '')) {
@@ -50,10 +53,10 @@ export function editedRequest ({ method, url, headers, body }: RequestText, orig
     ...original,
     method: method.trim().toUpperCase(),
     collectors: { request: { target: url, headers: fields, body: parsed } }
-  })
+  }, valueOf)
   const [note] = request.notes
   if (note !== undefined) throw new NotSendableError(note)
-  return { ...request, ...parsed === undefined && body !== '' && { body: { kind: 'text', text: body } } }
+  return { ...request, ...parsed === undefined && body !== '' && { body } }
 }
 
 /** A body in which masked values have places; undefined: it is sent as it is. */

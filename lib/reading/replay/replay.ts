@@ -5,7 +5,6 @@ import createError from '@fastify/error'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { isOwnPath } from '../../http/request-target.js'
 import type { Profile } from '../../store/profile.js'
-import { fillRequest } from './fill.js'
 import { NotSendableError, type StoredRequest } from './stored-request.js'
 
 const RESPONSE_TIMEOUT = 30_000
@@ -15,9 +14,9 @@ const POLL_INTERVAL = 20
 const ReplayFailedError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay failed: %s', 502)
 
 /** Why the request cannot be replayed; `base`: the prefix of the application. */
-export function replayProblem ({ bodyProblem, path }: StoredRequest, base: string): string | undefined {
+export function replayProblem ({ bodyProblem, target }: StoredRequest, base: string): string | undefined {
   if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
-  return isOwnPath(path, base) ? 'It is a request of the profiler itself.' : undefined
+  return isOwnPath(target.split('?', 1).join(), base) ? 'It is a request of the profiler itself.' : undefined
 }
 
 /**
@@ -25,11 +24,11 @@ export function replayProblem ({ bodyProblem, path }: StoredRequest, base: strin
  * `ReplayFailedError`. `timeout`: milliseconds.
  */
 export async function replay (
-  app: FastifyInstance, request: StoredRequest, values: ReadonlyMap<string, string>, timeout = RESPONSE_TIMEOUT
+  app: FastifyInstance, request: StoredRequest, timeout = RESPONSE_TIMEOUT
 ): Promise<Profile> {
   const problem = replayProblem(request, app.hindsight.base)
   if (problem !== undefined) throw new NotSendableError(problem)
-  const { method, target, headers, body } = fillRequest(request, ({ name }) => values.get(name))
+  const { method, target, headers, body } = request
   const token = await send(app, {
     method: method as NonNullable<InjectOptions['method']>,
     url: target,

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import createError from '@fastify/error'
 import { percentDecoded } from '../../http/header-text.js'
 import { MASKED } from '../../mask/mask.js'
@@ -14,25 +13,19 @@ export interface MaskedValue {
   required: boolean
 }
 
-export type Body =
-  | { kind: 'json', value: unknown }
-  /** Encoded `name=value` pairs. */
-  | { kind: 'form', pairs: string[] }
-  | { kind: 'text', text: string }
+/** Returns the value of what is masked; without one, that part of the request is left out. */
+export type ValueOf = (masked: MaskedValue) => string | undefined
 
-/** The request of a profile with placeholders for its masked values. */
+/** The request of a profile, with values for what is masked in it. */
 export interface StoredRequest {
   method: string
   origin: string
-  /** Percent-encoded. */
-  path: string
-  /** Percent-encoded `name=value` pairs. */
-  query: string[]
-  /** Without `cookie` and the headers of the connection. */
-  headers: Array<[name: string, value: string]>
-  /** `name=value` pairs. */
-  cookies: string[]
-  body?: Body
+  /** The path and the query, percent-encoded. */
+  target: string
+  /** Names in lower case; a repeated one has a list. Without those of the connection. */
+  headers: Record<string, string | string[]>
+  body?: string | undefined
+  bodyKind?: 'json' | 'form' | 'text'
   /** Why the body cannot be replayed. */
   bodyProblem?: string
   masked: MaskedValue[]
@@ -44,10 +37,6 @@ export interface StoredRequest {
 
 export const NotSendableError =
   createError('HINDSIGHT_NOT_SENDABLE', 'The request of this profile cannot be sent again: %s', 409)
-
-/** Begins each placeholder. It is random, so that no request can contain it. */
-const MARK = `masked${randomBytes(8).toString('hex')}`
-const PLACEHOLDER = new RegExp(`${MARK}([A-Z0-9_]+)z`)
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const ORIGIN = /^https?:\/\/(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i
@@ -68,67 +57,65 @@ export function isSafe (method: string): boolean {
 }
 
 /** Reads the request of a profile. Throws a `NotSendableError` when the profile has none that could be sent. */
-export function storedRequest (profile: Profile): StoredRequest {
+export function storedRequest (profile: Profile, valueOf: ValueOf = () => undefined): StoredRequest {
   const { method, url, ip } = profile
   const data = dataOf(profile, 'request')
   if (!TOKEN.test(method)) throw new NotSendableError('Its method cannot be sent.')
   if (data.rawMessage !== undefined) throw new NotSendableError('It was refused by the HTTP parser.')
-  const placeholders = new Placeholders()
+  const values = new MaskedValues(valueOf)
   const notes: string[] = []
   const [, authority = '', rest = '/'] = /^(https?:\/\/[^/?#]*)?([^]*)$/i.exec(url) ?? []
   const target = typeof data.target === 'string' && data.target.startsWith('/') ? data.target : rest
   const [, path = '', search] = /^([^?]*)(?:\?([^]*))?$/.exec(target) ?? []
-  const segments = path.replace(/^\//, '').split('/').map(percentEncoded)
-  const pairs = (search?.split('&') ?? []).map(percentEncoded)
-  const read = {
-    path: `/${segments.map((text, i) =>
-      text.replaceAll(MASKED, () => placeholders.replace(MASKED, `path.${i + 1}`))).join('/')}`,
-    query: pairs.map((pair) => placeholders.replaceInPair(pair, 'query')),
-    ...readHeaders(data.headers, placeholders, notes),
-    ...readBody(data, placeholders)
-  }
+  const segments = path.replace(/^\//, '').split('/').map(percentEncoded).map((text, i) =>
+    text.replaceAll(MASKED, () => values.replace(MASKED, `path.${i + 1}`, encodedValue) ?? MASKED))
+  const query = (search?.split('&') ?? []).map(percentEncoded)
+    .flatMap((pair) => values.replaceInPair(pair, 'query', encodedValue) ?? [])
+  const headers = readHeaders(data.headers, values, notes)
   return {
     method,
     origin: ORIGIN.test(authority) ? authority : 'http://localhost',
-    ...read,
-    masked: placeholders.masked,
+    target: `/${segments.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`,
+    headers,
+    ...readBody(data, values),
+    masked: values.masked,
     notes,
-    ...(!read.headers.some(([name]) => FORWARDING.test(name)) && { ip })
+    ...(!Object.keys(headers).some((name) => FORWARDING.test(name)) && { ip })
   }
 }
 
-/** The placeholder of a masked value. No format has to encode or quote its letters, digits and underscores. */
-export function placeholderOf (env: string): string {
-  return `${MARK}${env}z`
-}
-
-/** Splits a text at its placeholders: a literal, the `env` of a masked value, a literal, and so on. */
-export function splitAtPlaceholders (text: string): string[] {
-  return text.split(PLACEHOLDER)
-}
-
-class Placeholders {
+/** Replaces the masked values of texts. */
+class MaskedValues {
   readonly masked: MaskedValue[] = []
+  readonly #valueOf: ValueOf
 
-  /** Replaces the masked value of a text; a text without one is returned unchanged. */
-  replace (text: string, name: string): string {
+  constructor (valueOf: ValueOf) {
+    this.#valueOf = valueOf
+  }
+
+  /** Undefined where the masked value has none; a text without one is returned unchanged. */
+  replace (text: string, name: string, encode = (value: string): string => value): string | undefined {
     if (!text.includes(MASKED)) return text
     const plain = name.replace(/[^\w.[\]-]/g, '_').slice(0, 80)
     let [free, number] = [plain, 1]
     while (this.masked.some(({ env }) => env === envOf(free))) free = `${plain}_${++number}`
-    const env = envOf(free)
-    this.masked.push({ name: free, env, required: name.startsWith('path.') })
-    return text.replaceAll(MASKED, placeholderOf(env))
+    const masked = { name: free, env: envOf(free), required: name.startsWith('path.') }
+    this.masked.push(masked)
+    const value = this.#valueOf(masked)
+    return value ? text.replaceAll(MASKED, () => encode(value)) : undefined
   }
 
-  replaceInPair (pair: string, kind: string): string {
+  replaceInPair (pair: string, kind: string, encode?: (value: string) => string): string | undefined {
     const [name = ''] = pair.split('=', 1)
-    return this.replace(pair, `${kind}.${percentDecoded(name) ?? name}`)
+    return this.replace(pair, `${kind}.${percentDecoded(name) ?? name}`, encode)
   }
 
+  /** JSON leaves out the properties of objects that are undefined. */
   replaceInBody (value: unknown, path = 'body'): unknown {
     if (typeof value === 'string') return this.replace(value, path)
-    if (Array.isArray(value)) return value.map((item, i) => this.replaceInBody(item, `${path}[${i}]`))
+    if (Array.isArray(value)) {
+      return value.map((item, i) => this.replaceInBody(item, `${path}[${i}]`)).filter((item) => item !== undefined)
+    }
     if (!isObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, item]) =>
       [name, this.replaceInBody(item, `${path}.${name}`)]))
@@ -139,19 +126,23 @@ function envOf (name: string): string {
   return `HINDSIGHT_${name.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_+|_+$/g, '')}`
 }
 
-function readHeaders (
-  data: unknown, placeholders: Placeholders, notes: string[]
-): Pick<StoredRequest, 'headers' | 'cookies'> {
-  const headers: StoredRequest['headers'] = []
+function readHeaders (data: unknown, values: MaskedValues, notes: string[]): StoredRequest['headers'] {
+  const headers = new Map<string, string | string[]>()
   const cookies: string[] = []
-  for (const [name, value] of headerPairs(data).filter(([name]) => !CONNECTION_HEADERS.has(name))) {
-    const problem = headerProblem(name, value)
-    const text = String(value)
+  for (const [name, given] of headerPairs(data).filter(([name]) => !CONNECTION_HEADERS.has(name))) {
+    const problem = headerProblem(name, given)
+    const text = String(given)
     if (problem !== undefined) notes.push(`The header ${name.slice(0, 60)} ${problem}.`)
-    else if (name !== 'cookie') headers.push([name, placeholders.replace(text, name)])
-    else cookies.push(...text.split(/; */).filter(Boolean).map((pair) => placeholders.replaceInPair(pair, 'cookie')))
+    else if (name === 'cookie') {
+      const pairs = text.split(/; */).filter(Boolean)
+      cookies.push(...pairs.flatMap((pair) => values.replaceInPair(pair, 'cookie') ?? []))
+    } else {
+      const [value, earlier] = [values.replace(text, name), headers.get(name)]
+      if (value !== undefined) headers.set(name, earlier === undefined ? value : [earlier, value].flat())
+    }
   }
-  return { headers, cookies }
+  if (cookies.length > 0) headers.set('cookie', cookies.join('; '))
+  return Object.fromEntries(headers)
 }
 
 /** The headers of a message as pairs, with their names in lower case; a repeated one has several. */
@@ -168,7 +159,9 @@ function headerProblem (name: string, value: unknown): string | undefined {
   return isValid ? undefined : 'cannot be sent'
 }
 
-function readBody (recorded: Data, placeholders: Placeholders): Pick<StoredRequest, 'body' | 'bodyProblem'> {
+function readBody (
+  recorded: Data, values: MaskedValues
+): Pick<StoredRequest, 'body' | 'bodyKind' | 'bodyProblem'> {
   // Validation and hooks may have changed what the handler received.
   const body = recorded.sentBody ?? recorded.body
   const data: Data = { ...recorded, body }
@@ -181,14 +174,16 @@ function readBody (recorded: Data, placeholders: Placeholders): Pick<StoredReque
     return wasSent ? { bodyProblem: 'it was not read, or not by Fastify, and is not stored' } : {}
   }
   if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) {
-    return { body: { kind: 'json', value: placeholders.replaceInBody(body) } }
+    return { body: JSON.stringify(values.replaceInBody(body)), bodyKind: 'json' }
   }
-  if (typeof body === 'string') return { body: { kind: 'text', text: placeholders.replace(body, 'body') } }
+  if (typeof body === 'string') return { body: values.replace(body, 'body'), bodyKind: 'text' }
   if (type === 'application/x-www-form-urlencoded' && isForm(body)) {
     // The parser returns a list for a repeated field.
-    const fields = Object.entries(body).flatMap(([name, values]) =>
-      [values].flat().map((value) => [name, placeholders.replace(String(value ?? ''), `body.${name}`)]))
-    return { body: { kind: 'form', pairs: new URLSearchParams(fields).toString().split('&') } }
+    const fields = Object.entries(body).flatMap(([name, all]) => [all].flat().flatMap((one) => {
+      const value = values.replace(String(one ?? ''), `body.${name}`)
+      return value === undefined ? [] : [[name, value]]
+    }))
+    return { body: String(new URLSearchParams(fields)), bodyKind: 'form' }
   }
   return { bodyProblem: 'its text is not stored, only the result of its parser' }
 }
@@ -215,4 +210,8 @@ function isForm (value: unknown): value is Data {
 function percentEncoded (text: string): string {
   const encoded = text.toWellFormed().replace(/[^!$&-;=?-Z\\[\]_a-z~%]/gu, (character) => encodeURIComponent(character))
   return encoded.replaceAll('\\', '%5C')
+}
+
+function encodedValue (value: string): string {
+  return encodeURIComponent(value.toWellFormed())
 }

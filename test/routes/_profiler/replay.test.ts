@@ -271,9 +271,9 @@ inBothModes('a response that does not end is aborted', async (t, build) => {
   // The timeout does not keep a process running.
   await listen(app)
   await t.rejects(
-    replay(app, storedRequest(requested({ target: '/never' })), new Map(), 100), { message: 'The replay failed: No response within 0.1 seconds.' }
+    replay(app, storedRequest(requested({ target: '/never' })), 100), { message: 'The replay failed: No response within 0.1 seconds.' }
   )
-  t.match(await replay(app, storedRequest(requested({ target: '/always' })), new Map(), 200), { url: /\/always$/ })
+  t.match(await replay(app, storedRequest(requested({ target: '/always' })), 200), { url: /\/always$/ })
 })
 
 inBothModes('only forms of the profiler, from clients with access, send a request', async (t, build) => {
