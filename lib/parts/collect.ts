@@ -1,9 +1,9 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../attempt.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { isStream } from '../http/responses.js'
-import { requestContext, type RequestContext } from '../lifecycle/request-state.js'
 import type { Recording } from '../recording/recording.js'
 import { cut } from '../view/visible.js'
 import type { Collector } from './part.js'
@@ -41,11 +41,12 @@ function failure (error: unknown): { error: string } {
  * subscriber throws would become an uncaught exception of the process. The channels are kept: Node.js 20 loses the
  * subscribers of a channel that was collected as garbage and made anew.
  *
- * What is called in `callbacks`, the names of channels, has the context of the request that `contextIn` returns.
+ * What is called in a channel of `stores` has the value for the message in the store.
  */
 export function watchChannels (
   subscribers: ReadonlyArray<readonly [channel: string, subscriber: (message: never) => void]>,
-  callbacks: readonly string[] = [], contextIn?: (message: never) => RequestContext | undefined
+  stores: ReadonlyArray<readonly [channel: string, store: AsyncLocalStorage<any>, valueOf: (message: any) => unknown]> =
+  []
 ): () => () => void {
   const quiet = subscribers.map(([name, subscriber]) => [channel(name), (message: unknown): void => {
     try {
@@ -54,17 +55,18 @@ export function watchChannels (
       // It would become an uncaught exception.
     }
   }] as const)
-  const bound = callbacks.map((name) => channel(name))
+  const bound = stores.map(([name, store, valueOf]) =>
+    [channel(name), store, (message: unknown): unknown => attempt(() => valueOf(message))] as const)
   let watchers = 0
   return () => {
     if (watchers++ === 0) {
       for (const [{ name }, subscriber] of quiet) subscribe(name, subscriber)
-      for (const channel of bound) channel.bindStore(requestContext, contextIn as (message: unknown) => RequestContext)
+      for (const [channel, store, valueOf] of bound) channel.bindStore(store, valueOf)
     }
     return () => {
       if (--watchers > 0) return
       for (const [{ name }, subscriber] of quiet) unsubscribe(name, subscriber)
-      for (const channel of bound) channel.unbindStore(requestContext)
+      for (const [channel, store] of bound) channel.unbindStore(store)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { types } from 'node:util'
 import { performance } from '../clock.js'
 import { queries } from './channel.js'
@@ -29,10 +30,12 @@ export interface Query {
    * needs them, see `addFrames`.
    */
   frames?: string | null | undefined
-  /** The query of a driver is a part of that of an ORM, where both are recorded. */
-  layer?: 'orm' | 'driver' | undefined
-  /** Whether an ORM that publishes a part of its parameters has those of its driver. */
-  isWhole?: boolean
+  /** Whether those of drivers in its asynchronous context are parts of it. */
+  isOuter?: boolean | undefined
+  /** The query that this one is a part of: it is not recorded by itself. */
+  outer?: Query | undefined
+  /** Whether only a part of its parameters is published. */
+  isPartial?: boolean | undefined
   ended?: ((query: Query) => void) | undefined
   /** Calls back for the request that sent it: clients do so in the context that opened their connection. */
   enter?: ((callback: Callback, self: unknown, results: unknown[]) => unknown) | undefined
@@ -47,16 +50,32 @@ export interface Query {
 /** What `recordQuery` needs of a query. */
 export interface QueryStart extends Pick<Query, 'system' | 'statement' | 'parameters'> {}
 
-type NewQuery = QueryStart & Pick<Query, 'frames' | 'layer' | 'connection' | 'run'>
+export type NewQuery = QueryStart & Pick<Query, 'frames' | 'isOuter' | 'isPartial' | 'connection' | 'run'>
+
+const kOuter = Symbol.for('fastify-hindsight.outer-query')
+/** The query of an ORM whose driver runs, in all copies of this package. */
+export const outerQuery = (globalThis as { [kOuter]?: AsyncLocalStorage<Query> })[kOuter] ??= new AsyncLocalStorage()
+
+const SQL = ['postgresql', 'mysql', 'sqlite']
+/** The systems of the drivers with which others are reached. */
+const DRIVERS: Readonly<Record<string, readonly string[]>> =
+  { mariadb: ['mysql'], cockroachdb: ['postgresql'], prisma: [...SQL, 'mongodb'], other_sql: SQL }
 
 /** A query that begins. Properties that are added to it later, or by a spread, take up to half of its time. */
-export function newQuery ({ system, statement, parameters, frames, layer, connection, run }: NewQuery): Query {
+export function newQuery (
+  { system, statement, parameters, frames, isOuter, isPartial, connection, run }: NewQuery
+): Query {
+  const outer = isOuter === true ? undefined : outerQuery.getStore()
+  const isPart = outer !== undefined && outer.endedAt === undefined &&
+    (DRIVERS[outer.system] ?? [outer.system]).includes(system)
   return {
     system,
     statement,
     parameters,
     frames,
-    layer,
+    isOuter,
+    outer: isPart ? outer : undefined,
+    isPartial,
     connection,
     run,
     startedAt: performance.now(),
@@ -88,7 +107,7 @@ let running: Query | null = null
  * another one.
  */
 export function beginQuery (start: NewQuery): Query | null {
-  if (!queries.hasSubscribers || running !== null) return null
+  if (!queries.hasSubscribers || isPartOfRunning()) return null
   const begun = newQuery(start)
   queries.publish(begun)
   addFrames(begun)
@@ -121,15 +140,23 @@ export function endWait (query: Query): void {
   query.startedAt = now
 }
 
-/** Calls a method of a client. Queries that it sends synchronously are parts of `query` and not recorded again. */
+/**
+ * Calls a method of a client. Queries that it sends synchronously are parts of `query` and not recorded again; of an
+ * ORM, those that its driver sends later, too.
+ */
 export function within<T> (query: Query | null, call: () => T): T {
   const outer = running
   running = query ?? running
   try {
-    return call()
+    return query?.isOuter === true ? outerQuery.run(query, call) : call()
   } finally {
     running = outer
   }
+}
+
+/** Whether the method of a client that is running sends what it has published itself. */
+export function isPartOfRunning (): boolean {
+  return running !== null && running.isOuter !== true
 }
 
 /** The query that a method of a client runs for, in code that the method calls synchronously. */
@@ -163,9 +190,13 @@ function endOf<T> (rowsOf: RowsOf<T>, result: T): QueryEnd {
 
 /**
  * Calls a method that returns a promise. The result is a promise of the same class, which follows that one: a rejection
- * that the application ignores is still reported. What is no promise, as of a mock, is returned as it is.
+ * that the application ignores is still reported. What is no promise, as of a mock, is returned as it is. `end`: what
+ * happens with the result, where it is not the end of the query.
  */
-export function callAsync<T> (query: Query | null, call: () => T, rowsOf: RowsOf<Awaited<T>>): T {
+export function callAsync<T> (
+  query: Query | null, call: () => T, rowsOf: RowsOf<Awaited<T>>,
+  end = (value: Awaited<T>): void => endQuery(query, endOf(rowsOf, value))
+): T {
   const limit = frameLimit()
   try {
     const result = within(query, call)
@@ -175,7 +206,7 @@ export function callAsync<T> (query: Query | null, call: () => T, rowsOf: RowsOf
       return result
     }
     return result.then((value) => {
-      endQuery(query, endOf(rowsOf, value as Awaited<T>))
+      end(value as Awaited<T>)
       return value
     }, (error: unknown) => {
       removeOwnFrames(error, limit)

@@ -15,8 +15,6 @@ declare module '../../recording/recording.js' {
 export interface WorkKind {
   one: string
   many: string
-  /** Default: all that began. */
-  count?: (works: readonly Work[]) => number
 }
 
 /** Work that has begun, on the clock of `performance.now()`. */
@@ -147,8 +145,8 @@ export function shareTime (
   return {
     work: [...durations].map(([kind, duration]) => {
       const ofKind = works.filter((one) => one.kind === kind).map(({ work }) => work)
-      const { one, many, count = ({ length }) => length } = kind
-      return { one, many, count: count(ofKind), duration: round(duration) }
+      const { one, many } = kind
+      return { one, many, count: ofKind.length, duration: round(duration) }
     }),
     javascript: round(Math.max(0, javascript)),
     sending: round(sending),

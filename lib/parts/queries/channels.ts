@@ -1,8 +1,9 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
 import { cachedByObject } from '../../cache.js'
 import { performance } from '../../clock.js'
 import { requestContext, type RequestContext } from '../../lifecycle/request-state.js'
 import { mysqlRun } from '../../queries/clients/mysql2.js'
-import { endQuery, newQuery, runningQuery, type Query, type QueryStart } from '../../queries/query.js'
+import { endQuery, isPartOfRunning, newQuery, outerQuery, type NewQuery, type Query } from '../../queries/query.js'
 import { framesHere } from '../../queries/stack.js'
 import { isObject } from '../read.js'
 
@@ -11,7 +12,7 @@ interface Context extends Record<string, unknown> { result?: unknown, error?: un
 
 interface Client {
   /** Null: its parts are published, too. */
-  queryOf: (context: Context) => QueryStart & Pick<Query, 'layer' | 'run'> | null
+  queryOf: (context: Context) => NewQuery | null
   rowsOf: (result: unknown) => number | undefined
 }
 
@@ -49,7 +50,7 @@ const mongoose: Client = {
   queryOf ({ operation, collection, args }) {
     const { options, ...parameters } = Object(args) as Record<string, unknown>
     const statement = `${String(collection)}.${String(operation)}`
-    return { system: 'mongodb', statement, parameters, layer: 'orm' }
+    return { system: 'mongodb', statement, parameters, isOuter: true, isPartial: true }
   },
   rowsOf (result) {
     if (!isObject(result)) return result === null ? 0 : lengthOf(result)
@@ -93,16 +94,18 @@ interface Operation {
 
 const operationOf = cachedByObject((_context: Context): Operation => ({}))
 
-/** The subscribers of the tracing channels that database clients publish. */
-export function clientSubscribers (
-  record: (query: Query) => void
-): Array<readonly [channel: string, subscriber: (context: Context) => void]> {
-  const subscribers = Object.entries(CLIENTS).flatMap(([name, { queryOf, rowsOf }]) => {
+type Subscriber = readonly [channel: string, subscriber: (context: Context) => void]
+type Store = readonly [channel: string, store: AsyncLocalStorage<any>, valueOf: (context: Context) => unknown]
+
+/** The subscribers of the tracing channels that database clients publish, and the stores that these bind. */
+export function clientSubscribers (record: (query: Query) => void): { subscribers: Subscriber[], stores: Store[] } {
+  const stores: Store[] = CALLBACKS.map((name) => [name, requestContext, (context) => operationOf(context).request])
+  const subscribers = Object.entries(CLIENTS).flatMap(([name, { queryOf, rowsOf }]): Subscriber[] => {
     const begin = (context: Context): void => {
       // Of an observed client: it is recorded already.
-      const start = runningQuery() === null ? queryOf(context) : null
+      const start = isPartOfRunning() ? null : queryOf(context)
       if (start === null) return
-      const query = newQuery({ layer: 'driver', ...start })
+      const query = newQuery(start)
       operationOf(context).query = query
       const connection = connected
       connected = null
@@ -116,9 +119,15 @@ export function clientSubscribers (
       const { error, result } = context
       endQuery(query, 'error' in context ? { error } : { rows: rowsOf(result), result })
     }
-    return [[`tracing:${name}:start`, begin], [`tracing:${name}:asyncStart`, end]] as const
+    const ended: Subscriber = [`tracing:${name}:asyncStart`, end]
+    if (!name.startsWith('mongoose:')) return [[`tracing:${name}:start`, begin], ended]
+    stores.push([`tracing:${name}:start`, outerQuery, (context) => {
+      begin(context)
+      return operationOf(context).query ?? outerQuery.getStore()
+    }])
+    return [ended]
   })
-  return [...subscribers, ...CONNECTIONS]
+  return { subscribers: [...subscribers, ...CONNECTIONS], stores }
 }
 
 /** The connection whose callback is running. */
@@ -126,12 +135,7 @@ let connected: Connecting | null = null
 
 const CHANNELS = ['mysql2:query', 'mysql2:execute', 'mysql2:pool:connect']
 /** The channels of callbacks, which mysql2 calls in the context of the request that opened the connection. */
-export const CALLBACKS = CHANNELS.map((name) => `tracing:${name}:asyncStart`)
-
-/** The context in which an operation began. */
-export function contextIn (context: Context): RequestContext | undefined {
-  return operationOf(context).request
-}
+const CALLBACKS = CHANNELS.map((name) => `tracing:${name}:asyncStart`)
 
 const CONNECTIONS = [
   ...CHANNELS.map((name) => [`tracing:${name}:start`, (context: Context): void => {

@@ -15,9 +15,9 @@ import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/visible.js'
 import { round, watchChannels } from '../collect.js'
 import { timeOf } from '../read.js'
-import { CALLBACKS, clientSubscribers, contextIn } from './channels.js'
+import { clientSubscribers } from './channels.js'
 import { findingsOf } from './findings.js'
-import { driverQueries, queryGroups, type Further } from './groups.js'
+import { queryGroups, type Further } from './groups.js'
 import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
 import { queryOfSpan } from './query-spans.js'
 import type { QueryError, RecordedQuery } from './recorded-query.js'
@@ -53,19 +53,15 @@ interface QueryLog {
   further: Map<string, Further>
 }
 
-const QUERIES: WorkKind = {
-  one: 'query',
-  many: 'queries',
-  count: (works) => works.length - driverQueries(works as Query[]).size
-}
+const QUERIES: WorkKind = { one: 'query', many: 'queries' }
 
-const CLIENTS = clientSubscribers((query) => {
+const { subscribers, stores } = clientSubscribers((query) => {
   record(query)
   addFrames(query)
 })
 
 /** Records queries that are sent in the asynchronous context of a request. */
-export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...CLIENTS], CALLBACKS, contextIn)
+export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...subscribers], stores)
 
 function record (query: Query): void {
   const context = requestContext.getStore()
@@ -74,6 +70,7 @@ function record (query: Query): void {
   query.enter = (callback, self, results) => requestContext.run(context, enter, callback, self, results)
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
+  if (query.outer !== undefined) return complete(query.outer, query)
   add(query, current)
   const { ended } = query
   const end = onWorkEnd(context, current.recording, (later) => add(query, later))
@@ -83,24 +80,36 @@ function record (query: Query): void {
   }
 }
 
+/** Completes a query with what only its driver publishes. */
+function complete (outer: Query, part: Query): void {
+  const collectionOf = ({ statement }: Query): string => statement.replace(/\.[^.]*$/, '')
+  if (outer.isPartial === true && collectionOf(outer) === collectionOf(part)) {
+    Object.assign(outer, { parameters: copyOfParameters(part.parameters), isPartial: false })
+  }
+  const { ended } = part
+  part.ended = () => {
+    ended?.(part)
+    for (const name of ['wait', 'rows', 'run', 'result', 'connection'] as const) {
+      if (outer[name] === undefined && part[name] !== undefined) Object.assign(outer, { [name]: part[name] })
+    }
+  }
+}
+
 function add (query: Query, { recording, services }: ContextRecording): void {
   if (recording.queries === undefined) {
     const { debug, mask, slowQuery } = services
     const log: QueryLog = recording.queries =
       { count: 0, queries: [], shown: new Map(), read: readerOf(mask), secrets: [], further: new Map() }
     recording.secretTexts = () => {
-      // Those of ORMs may have parts of their parameters until now.
-      driverQueries(log.queries)
       for (const query of log.queries) shownOf(log, query)
       return log.secrets
     }
     recording.collect('queries', () => {
       const { token, timing } = recording
-      const sent = withoutParts(log)
-      if (debug && token !== undefined) keepRunners(token, sent.map(({ run }) => run))
-      return recordedQueries(log, sent, mask, timing, slowQuery)
+      if (debug && token !== undefined) keepRunners(token, log.queries.map(({ run }) => run))
+      return recordedQueries(log, mask, timing, slowQuery)
     })
-    recording.spanOwner = () => queryOfSpan(withoutParts(log))
+    recording.spanOwner = () => queryOfSpan(log.queries)
   }
   const log = recording.queries
   const { queries, further } = log
@@ -140,21 +149,13 @@ function shownOf (log: QueryLog, query: Query): ReadQuery {
   return shown
 }
 
-/** The queries without those of drivers that are parts of others. */
-function withoutParts ({ queries }: QueryLog): Query[] {
-  const parts = driverQueries(queries)
-  return queries.filter((query) => !parts.has(query))
-}
-
 /** What was read of a statement serves later requests, too. */
 const readerOf = cachedByObject(queryReader)
 
-function recordedQueries (
-  log: QueryLog, sent: readonly Query[], mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number
-) {
-  const clients = [...new Set(sent.map(({ run }) => run))]
-  const all = sent.map((query, index): Traced => {
-    const { system, startedAt, endedAt, wait, rows = null, error, frames, result, connection, layer, run } = query
+function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number) {
+  const clients = [...new Set(log.queries.map(({ run }) => run))]
+  const all = log.queries.map((query, index): Traced => {
+    const { system, startedAt, endedAt, wait, rows = null, error, frames, result, connection, isPartial, run } = query
     const caller = callerOf(frames ?? '')
     const { statement, parameters, shape, effect, words, texts } = shownOf(log, query)
     const client = clients.indexOf(run)
@@ -172,7 +173,7 @@ function recordedQueries (
       source: caller.frames[0]?.source ?? null,
       index,
       identity: `${client} ${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
-      isComplete: system !== 'mongodb' || layer !== 'orm' || query.isWhole === true,
+      isComplete: isPartial !== true,
       caller,
       result,
       connection,
@@ -190,7 +191,7 @@ function recordedQueries (
   // The diagnostic page and the budget need it before the end of the request.
   const findings = findingsOf(all, round((endedAt || performance.now()) - since - own), slow, furtherLike)
   return {
-    count: log.count - (log.queries.length - sent.length),
+    count: log.count,
     duration: round(timeOf(all)),
     failed: further.reduce((sum, group) => sum + group.failed, all.filter(({ error }) => error !== undefined).length),
     queries: all.map(recordedQuery),

@@ -1,8 +1,6 @@
-import type { Query } from '../../queries/query.js'
 import { round } from '../collect.js'
 import type { Finding } from './recorded-query.js'
-import { shapeReader } from './sql.js'
-import { identityOf, totalDuration, type Traced } from './trace.js'
+import { totalDuration, type Traced } from './trace.js'
 
 export interface QueryGroup {
   shape: string
@@ -58,45 +56,4 @@ export function queryGroups (
       kind: (['n+1', 'duplicates'] as const).find((kind) => found.some((finding) => finding.kind === kind)) ?? null
     }
   })
-}
-
-/** Systems that are reached with the driver of another one. */
-const DRIVERS: Readonly<Record<string, string>> = { mariadb: 'mysql', cockroachdb: 'postgresql' }
-
-/** Some ORMs measure whole milliseconds. */
-const TOLERANCE = 1
-
-/**
- * The queries of drivers that are parts of queries of ORMs, where both were observed: they have the same system and
- * shape, or the same collection of MongoDB, and the one runs while the other does. Completes those of the ORM.
- */
-export function driverQueries (queries: readonly Query[]): ReadonlySet<Query> {
-  const found = new Set<Query>()
-  const shapes = shapeReader()
-  // Names of operations of ORMs differ from those of commands.
-  const shape = ({ system, statement }: Query): string =>
-    system === 'mongodb' ? statement.replace(/\.[^.]*$/, '') : shapes(system)(statement)
-  for (const query of queries.filter(({ layer }) => layer === 'orm')) {
-    const { startedAt, endedAt = Infinity } = query
-    const candidates = queries.filter((other) => other.layer !== 'orm' && !found.has(other) &&
-      (other.system === query.system || other.system === DRIVERS[query.system]) &&
-      other.startedAt >= startedAt - TOLERANCE && (other.endedAt ?? Infinity) <= endedAt + TOLERANCE &&
-      shape(other) === shape(query))
-    // Queries that run at the same time may differ in their parameters only.
-    const parameters = comparedParameters(query)
-    const part = candidates.find((other) => comparedParameters(other) === parameters) ?? candidates[0]
-    if (part === undefined) continue
-    found.add(part)
-    // Mongoose publishes a part of the command.
-    if (query.system === 'mongodb') Object.assign(query, { parameters: part.parameters, isWhole: true })
-    for (const name of ['wait', 'rows', 'error', 'run', 'result', 'connection'] as const) {
-      if (query[name] === undefined && part[name] !== undefined) Object.assign(query, { [name]: part[name] })
-    }
-  }
-  return found
-}
-
-/** Of MongoDB, what an operation and its command have in common. */
-function comparedParameters ({ system, parameters }: Query): string | null {
-  return identityOf(system === 'mongodb' ? Object(parameters).filter : parameters)
 }

@@ -1,4 +1,4 @@
-import { beginQuery, endQuery, type Query } from '../query.js'
+import { beginQuery, endQuery, outerQuery, type Query } from '../query.js'
 import { runner, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { rowsOf, systemOf } from './orm.js'
@@ -32,11 +32,15 @@ function observeKnex (knex: Record<string, unknown>): void {
     if (event === 'query') {
       const { __knexQueryUid: id, __knexTxId: transaction, sql, bindings } = first as Sent
       const sent = { system, statement: String(sql), parameters: bindings, connection: transaction, run }
-      const query = beginQuery({ ...sent, layer: 'orm' })
+      const query = beginQuery({ ...sent, isOuter: true })
       // The beginning and the end of a transaction have no event when they end, and streams have none.
       endQuery(open.get(transaction))
       open.delete(transaction)
-      if (query !== null) open.set(id ?? transaction, query)
+      if (query !== null) {
+        open.set(id ?? transaction, query)
+        // The driver is called next, in this task.
+        outerQuery.enterWith(query)
+      }
       if (/^(?:commit|rollback)/i.test(String(sql))) endQuery(query)
       if (open.size > MAX_OPEN) open.delete(open.keys().next().value)
     } else if (event === 'query-response' || event === 'query-error') {

@@ -38,7 +38,7 @@ function observeMongo (client: Record<string, unknown>): void {
       const collection = [target, rest.collection].find((name) => typeof name === 'string')
       const statement = collection === undefined ? commandName : `${collection}.${commandName}`
       const connection = JSON.stringify(command.lsid)
-      const query = beginQuery({ system: 'mongodb', statement, parameters, layer: 'driver', connection })
+      const query = beginQuery({ system: 'mongodb', statement, parameters, connection })
       if (query !== null) open.set(detail.requestId, query)
     } else if (event === 'commandSucceeded' || event === 'commandFailed') {
       const { requestId, reply, failure } = detail

@@ -23,7 +23,7 @@ function observePrisma (client: Record<string, unknown>): object {
   const $allOperations = ({ model, operation, args, query }: Operation): Promise<unknown> => {
     const [statement, parameters] = statementOf(model, operation, args)
     const system = model === undefined ? 'other_sql' : 'prisma'
-    const begun = beginQuery({ system, statement, parameters, frames: sent.getStore() })
+    const begun = beginQuery({ system, statement, parameters, frames: sent.getStore(), isOuter: true })
     // A query of Prisma is no promise, and is sent when it is awaited.
     return callAsync(begun, () => Promise.resolve(query(args)), (result) => rowsOf(operation, result))
   }

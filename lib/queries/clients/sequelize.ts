@@ -29,7 +29,7 @@ function observeSequelize (sequelize: Record<string, unknown>): void {
     const { transaction: connection, plain, type, ...others } = options ?? {}
     const parameters = values ?? bind ?? others.bind ?? others.replacements
     const query = typeof text === 'string'
-      ? beginQuery({ system, statement: text.trim(), parameters, layer: 'orm', connection, run })
+      ? beginQuery({ system, statement: text.trim(), parameters, isOuter: true, connection, run })
       : null
     return callAsync(query, () => original.apply(self, args) as unknown, (result) => {
       if (plain === true && result !== null) return 1

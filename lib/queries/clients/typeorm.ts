@@ -1,4 +1,4 @@
-import { beginQuery, callAsync } from '../query.js'
+import { beginQuery, callAsync, endQuery, type Query } from '../query.js'
 import { runner, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { observeWaits, rowsOf, systemOf } from './orm.js'
@@ -24,11 +24,21 @@ function observeTypeorm (dataSource: Record<string, unknown>): void {
     // Of SQLite there is one.
     if (seen.has(runner)) return runner
     seen.add(runner)
+    const begin = ([statement, parameters]: unknown[]): Query | null =>
+      beginQuery({ system, statement: String(statement), parameters, connection: runner, run, isOuter: true })
     wrapMethod(runner, 'query', (self, args, original) => {
-      const [statement, parameters] = args as [unknown, unknown]
-      const sent = { system, statement: String(statement), parameters, connection: runner, run }
-      const query = beginQuery({ ...sent, layer: 'orm' })
-      return callAsync(query, () => original.apply(self, args) as unknown, rowsOf)
+      return callAsync(begin(args), () => original.apply(self, args) as unknown, rowsOf)
+    })
+    wrapMethod(runner, 'stream', (self, args, original) => {
+      const query = begin(args)
+      return callAsync(query, () => original.apply(self, args) as object, rowsOf, (stream) => {
+        // A listener of `error` would take errors from the application.
+        wrapMethod(stream, 'emit', (self, args, original) => {
+          if (args[0] === 'error') endQuery(query, { error: args[1] })
+          if (args[0] === 'end' || args[0] === 'close') endQuery(query)
+          return original.apply(self, args) as unknown
+        })
+      })
     })
     observeWaits(runner, 'connect')
     return runner

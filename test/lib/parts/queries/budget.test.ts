@@ -1,9 +1,11 @@
 import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { observe } from '../../../../app/queries.js'
-import { beginQuery, endQuery } from '../../../../lib/queries/query.js'
+import { recordQuery } from '../../../../lib/queries/observe.js'
+import { beginQuery, callAsync } from '../../../../lib/queries/query.js'
 import { hindsight } from '../../../../app/hindsight.js'
 import { findLibrary } from '../../../../lib/store/sqlite/availability.js'
 import { profileOf } from '../../../support/app.js'
@@ -25,7 +27,7 @@ function shop (t: Test) {
 }
 
 const OVER = new RegExp('^GET /loop sent 14 queries, and its budget is 5\\. N\\+1: `select \\* from item where id = \\?` 13 times from ' +
-  'test/lib/parts/queries/budget\\.test\\.ts:21, [^]*the 13 rows of test/lib/parts/queries/budget\\.test\\.ts:22$')
+  'test/lib/parts/queries/budget\\.test\\.ts:23, [^]*the 13 rows of test/lib/parts/queries/budget\\.test\\.ts:24$')
 
 inBothModes('a request over the budget of its route fails with the cause', async (t, build) => {
   const { find, loop, all } = shop(t)
@@ -51,7 +53,7 @@ inBothModes('a request over the budget of its route fails with the cause', async
   t.match([page.statusCode, page.body], [500, /^<!DOCTYPE html>[^]*N\+1: `select \* from item/i])
   t.equal((await app.inject({ url: '/in-budget', headers: json })).statusCode, 200)
   t.match((await app.inject({ url: '/none', headers: json })).body,
-    /GET \/none sent 1 query, and its budget is 0\. Most often: `select id from item`, 1 time from test\/lib\/parts\/queries\/budget\.test\.ts:22/)
+    /GET \/none sent 1 query, and its budget is 0\. Most often: `select id from item`, 1 time from test\/lib\/parts\/queries\/budget\.test\.ts:24/)
   for (const url of ['/text', '/stream']) t.match((await app.inject({ url, headers: json })).body, /sent 14 queries/, url)
   t.match((await app.inject({ url: '/fails', headers: json })).body, /"own"/, 'the response about an error is kept')
   for (const url of ['/free', '/empty']) t.equal((await app.inject({ url, headers: json })).statusCode, 200, url)
@@ -142,9 +144,10 @@ for (const lifecycle of ['observe', 'full'] as const) {
 inBothModes('the query of a driver does not count beside that of its ORM', async (t, build) => {
   const app = await build((app) => app.get('/', { config: { hindsight: { maxQueries: 1 } } }, async () => {
     const query = { system: 'postgresql', statement: 'select * from item' }
-    const [whole, part] = [beginQuery({ ...query, layer: 'orm' }), beginQuery({ ...query, layer: 'driver' })]
-    endQuery(part)
-    endQuery(whole)
+    await callAsync(beginQuery({ ...query, isOuter: true }), async () => {
+      await sleep(1)
+      recordQuery(query)()
+    }, () => undefined)
     return {}
   }))
   const response = await app.inject({ url: '/', headers: json })

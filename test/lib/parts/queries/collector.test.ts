@@ -1,11 +1,12 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Ajv } from 'ajv'
 import { PROFILE_SCHEMA } from '../../../../docs/scripts/profile.js'
 import { QUERY_CHANNEL } from '../../../../lib/queries/channel.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
-import { beginQuery, callBack, type Query } from '../../../../lib/queries/query.js'
+import { beginQuery, callAsync, callBack, type Query } from '../../../../lib/queries/query.js'
 import { milliseconds } from '../../../../lib/view/components.js'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
@@ -154,4 +155,34 @@ inBothModes('a callback has the context of its request in each copy of the packa
   const { queries } = queriesOf(await profileOf(app, await app.inject('/')))
   t.same(queries.map(({ statement }) => statement), ['select 1', 'select 2'])
   t.equal(context, 'other')
+})
+
+/** Sends a query of an ORM, which does what `run` does. */
+async function ofOrm (system: string, statement: string, run: () => unknown): Promise<void> {
+  await callAsync(beginQuery({ system, statement, isOuter: true }), async () => {
+    await sleep(1)
+    await run()
+  }, () => undefined)
+}
+
+inBothModes('queries of a driver are parts of the one of an ORM that runs, and complete it', async (t, build) => {
+  const send = (system: string, statement: string): void => recordQuery({ system, statement })({ rows: 3 })
+  let late = (): void => {}
+  const app = await build((app) => app.get('/', async () => {
+    await Promise.all(['a', 'b'].map((name) => ofOrm('prisma', `${name}.findMany`, () => {
+      send('postgresql', `select * from ${name}`)
+      send('postgresql', 'select 1')
+      send('redis', 'PING')
+    })))
+    await ofOrm('mariadb', 'select 2', () => send('mysql', 'select 2'))
+    await ofOrm('mysql', 'select 3', () => ofOrm('mysql', 'select 4', () => { late = AsyncResource.bind(() => send('mysql', 'select 5')) }))
+    late()
+    send('mysql', 'select 6')
+    return 'x'
+  }))
+  const { count, queries } = queriesOf(await profileOf(app, await app.inject('/')))
+  t.same(queries.map(({ statement, rows }) => `${statement} ${rows}`), [
+    'a.findMany 3', 'b.findMany 3', 'PING 3', 'PING 3', 'select 2 3', 'select 3 null', 'select 4 null', 'select 5 3', 'select 6 3'
+  ])
+  t.equal(count, 9)
 })

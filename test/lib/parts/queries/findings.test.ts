@@ -9,7 +9,7 @@ import { queryPlace } from '../../../../lib/parts/queries/trace.js'
 import { findingsOf } from '../../../../lib/parts/queries/findings.js'
 import type { QueryGroup } from '../../../../lib/parts/queries/groups.js'
 import { observe, recordQuery } from '../../../../lib/queries/observe.js'
-import { beginQuery, endQuery, type QueryStart } from '../../../../lib/queries/query.js'
+import { beginQuery, callAsync } from '../../../../lib/queries/query.js'
 import { readSearch } from '../../../../lib/store/search-query.js'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
@@ -856,9 +856,8 @@ inBothModes('hidden, binary and changed parameters are different ones, and a que
       const id = Buffer.alloc(2)
       for (id[0] = 0; id[0] < 5; id[0]++) await send('select * from item where id = ?', [id], { system: 'mysql' })
       for (const id of [1, 2]) {
-        const end = recordOrm({ system: 'postgresql', statement: 'select * from t where id = ?', parameters: [id] })
-        await send('select * from t where id = $1', [id], { rows: 7 })
-        end()
+        const query = beginQuery({ system: 'postgresql', statement: 'select * from t where id = ?', parameters: [id], isOuter: true })
+        await callAsync(query, () => send('select * from t where id = $1', [id], { rows: 7 }), () => undefined)
       }
       return 'x'
     })
@@ -870,9 +869,3 @@ inBothModes('hidden, binary and changed parameters are different ones, and a que
   t.equal(count, 12)
   t.match(queries.slice(10), [{ statement: 'select * from t where id = ?', rows: 7 }, { rows: 7 }])
 })
-
-/** Records the query of an ORM, whose driver is observed as well. */
-function recordOrm (query: QueryStart): () => void {
-  const begun = beginQuery({ ...query, layer: 'orm' })
-  return () => { if (begun !== null) endQuery(begun) }
-}

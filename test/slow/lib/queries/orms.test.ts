@@ -97,6 +97,18 @@ const TYPEORM: ReadonlyArray<Program<DataSource>> = [{
     { statement: 'START TRANSACTION' }, { error: { code: '23502' } }, { statement: 'ROLLBACK' },
     { error: { code: '23505' } }, { statement: /^DELETE/, rows: 1 }, { statement: /^UPDATE/, rows: 1 }
   ]
+}, {
+  name: 'streams that are read, left early, and that fail',
+  async run (source, note) {
+    const stream = async (where: string): Promise<AsyncIterable<unknown>> => await source.createQueryBuilder(Item, 'i').where(where).stream()
+    for await (const row of await stream('i.id > 1')) note(row)
+    const left = (await stream('i.id > 0'))[Symbol.asyncIterator]()
+    note(await left.next(), await left.return?.())
+    try {
+      for await (const row of await stream('1 / i.id < i.nam')) note(row)
+    } catch (error) { note(String(error)) }
+  },
+  queries: [{ statement: /^SELECT .*"id" > 1$/, error: undefined }, { statement: /"id" > 0$/ }, { error: { code: '42703' } }]
 }]
 
 t.test('TypeORM', async (t) => {
@@ -210,14 +222,16 @@ t.test('drivers with channels: a query of an ORM is recorded once', async (t) =>
     const app = await build((app) => app.get('/', async () => {
       await Promise.all([1, 2, 3].map(async (n) => await instance.raw('select ? as n', [n])))
       await source.query('select ? as n', [4])
+      for await (const row of await source.createQueryRunner().stream('select 7 as n')) t.same(row, { n: 7 })
       await sequelize.query('select 5 as n')
       await sequelize.query('select $1 as n', { bind: [6] })
     }))
     const { collectors } = await profileOf(app, await app.inject('/'))
     t.match(collectors.queries, {
-      count: 6,
+      count: 7,
       queries: [
         { system: 'mysql', parameters: [1], source: SOURCE, rows: 1 }, { parameters: [2] }, { parameters: [3] }, { parameters: [4], source: SOURCE },
+        { statement: 'select 7 as n', source: SOURCE },
         { statement: 'select 5 as n', source: SOURCE }, { statement: 'select $1 as n', parameters: [6], source: SOURCE }
       ]
     })
