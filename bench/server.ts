@@ -35,7 +35,7 @@ process.on('disconnect', () => process.exit())
 async function answer (): Promise<void> {
   if (app.hasDecorator('hindsight') && 'profiler' in app.hindsight) {
     await app.hindsight.profiler.flush()
-    const { dropped, failed } = app.hindsight.profiler.counters
+    const { dropped, failed } = app.hindsight.profiler.queue.counters
     // Profiles that were dropped would have cost nothing.
     if (dropped + failed > 0) throw new Error(`${dropped + failed} profiles were not written`)
   }

@@ -1,7 +1,7 @@
-import { listener } from '../lib/full/listener.js'
+import { listener, whenRecorded } from '../lib/full/listener.js'
 
 /** Records the route, its parameters and where it was declared; and of the other routes why they did not match. */
 export const routerDataCollector = listener('kernel.controller', 'router-data-collector', ({ hindsight }) => {
   if (hindsight.recorder === undefined) return 'not in debug mode'
-  return { hook: hindsight.recorder.collectRoute, when: 'recording' }
+  return whenRecorded(hindsight.recorder.collectRoute)
 })

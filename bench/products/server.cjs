@@ -44,7 +44,7 @@ process.on('message', async (question) => {
   // The writing of profiles is part of the cost of their requests. Profiles that were dropped would have cost nothing.
   const profiler = app.hasDecorator('hindsight') ? app.hindsight.profiler : undefined
   await profiler?.flush()
-  const { dropped = 0, failed = 0 } = profiler?.counters ?? {}
+  const { dropped = 0, failed = 0 } = profiler?.queue.counters ?? {}
   if (dropped + failed > 0) process.send({ error: `${dropped + failed} profiles were not written` })
   const { user, system } = process.cpuUsage()
   const main = Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1_000

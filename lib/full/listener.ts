@@ -44,14 +44,8 @@ type ResponseHook = (request: FastifyRequest, reply: FastifyReply, payload: unkn
 
 type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_request' ? ResponseHook : RequestHook
 
-/** A hook that runs in error passes only, or for requests that are recorded. */
-interface ConditionalHook<S extends Stage> {
-  hook: HookOf<S>
-  when: 'error' | 'recording'
-}
-
 /** The result of `create`: the hook, or the reason why no hook is needed. */
-type Created<S extends Stage> = HookOf<S> | ConditionalHook<S> | string
+type Created<S extends Stage> = HookOf<S> | string
 
 /** Runs once, at registration, and returns the hook. */
 export type Create<S extends Stage> =
@@ -68,7 +62,6 @@ export interface Listener<S extends Stage> {
 export const notConfigured = new Skip('not configured')
 export const ofDiagnosticHandler = new Skip('the diagnostic handler declares no attributes')
 
-const nothingRaised = new Skip('nothing was raised')
 const notRecorded = new Skip('the request is not recorded')
 const unrouted = new Skip('no route matched')
 
@@ -84,23 +77,23 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
       return
     }
     const isAfterRouter = name !== 'router' && slots.some(({ listener }) => listener === 'router')
-    const active: ActiveListener = {
-      slot,
-      hook: typeof created === 'object' ? created.hook : created,
-      when: typeof created === 'object' ? created.when : 'always',
-      needsRoute: stage === 'kernel.request' && isAfterRouter
-    }
+    const active: ActiveListener = { slot, hook: created, needsRoute: stage === 'kernel.request' && isAfterRouter }
     const runHook = app.hindsight.recording === 'none' ? runListener : runRecorded
     const run: Run = (request, reply, payload) => runHook(active, request, reply, payload)
     slot.run = run
-    // If requests are recorded only after a failure, the error pass runs the slot, and a hook would do nothing.
-    const isBeforeHandler = HOOK_OF_STAGE[stage] !== 'onSend'
-    if (active.when !== 'always' && isBeforeHandler && app.hindsight.recording !== 'always') return
-    const fastifyHook = isBeforeHandler ? requestHook(run) : sendHook(run)
+    const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(run) : requestHook(run)
     Object.defineProperty(fastifyHook, 'name', { value: name })
     app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)
   }
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}` }) }
+}
+
+/** Makes the hook of a listener that has something to do only for requests that are recorded. */
+export function whenRecorded (record: (request: FastifyRequest, reply: FastifyReply, payload: unknown) => void) {
+  return (request: FastifyRequest, reply: FastifyReply, payload?: unknown): Skip | undefined => {
+    if (!stateOf(request).recording.isRecording) return notRecorded
+    record(request, reply, payload)
+  }
 }
 
 /** The hook of a request, and that of a later stage: a listener of two stages is made once. */
@@ -128,7 +121,6 @@ export function listenerPair<S extends 'kernel.response' | 'kernel.finish_reques
 interface ActiveListener {
   slot: Slot
   hook: ResponseHook | RequestHook
-  when: 'always' | 'error' | 'recording'
   /** Whether it is skipped where no route matched. */
   needsRoute: boolean
 }
@@ -160,10 +152,9 @@ function sendHook (run: Run) {
 function runListener (
   active: ActiveListener, request: FastifyRequest, reply: FastifyReply, payload?: unknown
 ): unknown {
-  const state = stateOf(request)
-  const { pass } = state
-  const skip = skipReason(active, state)
-  if (skip !== null) return skip
+  const { pass, recording } = stateOf(request)
+  // A not-found handler of the application may answer a request without a route.
+  if (active.needsRoute && recording.routeError !== null) return unrouted
   const fail = (error: unknown): unknown => raised(error, active.slot, pass, request)
   try {
     const result = active.hook(request, reply, payload)
@@ -188,13 +179,6 @@ function beginRun (slot: Slot, { recording: { events }, pass }: RequestState, re
   // `reply.callNotFound()` runs the hooks of the controller a second time.
   const isRepeated = pass === 'main' && slot.stage.startsWith('kernel.controller') && events.reached(slot.index, pass)
   return isRepeated ? null : events.enter(reply, slot, pass)
-}
-
-function skipReason ({ when, needsRoute }: ActiveListener, { failed, recording }: RequestState): Skip | null {
-  if (when === 'error' && !failed) return nothingRaised
-  if (when === 'recording' && !recording.isRecording) return notRecorded
-  // A not-found handler of the application may answer a request without a route.
-  return needsRoute && recording.routeError !== null ? unrouted : null
 }
 
 function endRun (result: unknown, run: HookRun, { recording }: RequestState, reply: FastifyReply): unknown {

@@ -101,7 +101,7 @@ export function openProfiles (
 
   /** The address of the request's profile; null: it is not profiled, or the store loses profiles. */
   function profileOf (request: FastifyRequest): ProfileAddress | null {
-    if (profiler.isFailing || !hasProfile(request)) return null
+    if (profiler.queue.failingSince !== null || !hasProfile(request)) return null
     const token = tokenOf(request)
     return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
   }

@@ -10,7 +10,7 @@ import { newestOf } from './follow.js'
 import { TOKEN_PATTERN, readProfile, type Profile, type ProfileSummary } from './profile.js'
 import type { Criteria } from './criteria.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage.js'
-import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
+import { settlesWithin, WriteQueue, type Warn } from './write-queue.js'
 
 declare module '../lifecycle/services.js' {
   interface Services {
@@ -55,7 +55,7 @@ export class Profiler {
   readonly maxProfileBytes: number
   readonly #parts: readonly Part[] | undefined
   readonly #storage: ProfileStorage
-  readonly #queue: WriteQueue
+  readonly queue: WriteQueue
   readonly #warn: Warn
   #amending: Promise<unknown> = Promise.resolve()
   /** The changes of recent profiles: a late error makes a profile anew. */
@@ -76,7 +76,7 @@ export class Profiler {
     this.#storage = storage
     this.maxProfileBytes = maxProfileBytes
     this.#warn = warn
-    this.#queue = new WriteQueue({ maxWaiting: maxQueue, warn, put: (records) => storage.put(records) })
+    this.queue = new WriteQueue({ maxWaiting: maxQueue, warn, put: (records) => storage.put(records) })
   }
 
   /** A token of the forms of a user, or of all without a login. Processes with the same store accept each other's. */
@@ -97,22 +97,9 @@ export class Profiler {
     return createHash('sha256').update(`profiler forms\n${this.#secret ?? this.#ownSecret}`).digest('hex')
   }
 
-  get counters (): Readonly<WriteCounters> {
-    return this.#queue.counters
-  }
-
-  get lastLoss (): string {
-    return this.#queue.lastLoss
-  }
-
-  /** Whether the store has lost the last profiles: those of the next requests may be lost, too. */
-  get isFailing (): boolean {
-    return this.#queue.failingSince !== null
-  }
-
   /** Since when (ms since the epoch) profiles cannot be written or read; null: they can. */
   get unavailableSince (): number | null {
-    const times = [this.#queue.failingSince, this.#unreadableSince].filter((time) => time !== null)
+    const times = [this.queue.failingSince, this.#unreadableSince].filter((time) => time !== null)
     return times.length === 0 ? null : Math.min(...times)
   }
 
@@ -128,7 +115,7 @@ export class Profiler {
   }
 
   #add (token: string, build: () => Profile, keepsPlace = false): boolean {
-    return !this.#closed && this.#queue.add(token, () => {
+    return !this.#closed && this.queue.add(token, () => {
       const record = boundedRecord(build(), this.maxProfileBytes, this.#parts)
       return keepsPlace ? { ...record, keepsPlace } : record
     })
@@ -136,7 +123,7 @@ export class Profiler {
 
   /** Resolves when all profiles that were saved before are written or lost, or when the time (ms) is over. */
   flush (timeout?: number): Promise<void> {
-    return this.#queue.flush(timeout)
+    return this.queue.flush(timeout)
   }
 
   /** The profile of a token, written or still waiting; undefined for a malformed token, too. */
@@ -148,7 +135,7 @@ export class Profiler {
 
   async #stored (token: string): Promise<Profile | undefined> {
     if (!TOKEN_PATTERN.test(token)) return undefined
-    const waiting = this.#queue.get(token)
+    const waiting = this.queue.get(token)
     if (waiting !== undefined) return JSON.parse(waiting.json) as Profile
     return await this.#query(() => this.#storage.get(token))
   }
@@ -191,7 +178,7 @@ export class Profiler {
 
   /** Writes the queued profiles in a process that exits; blocks until `deadline` (of `performance.now()`) at most. */
   exit (deadline: number): void {
-    const records = this.#queue.drain()
+    const records = this.queue.drain()
     // A store of the application may throw synchronously.
     const put = async (): Promise<void> => await this.#storage.put(records)
     if (records.length > 0) put().catch(() => {})
@@ -207,7 +194,7 @@ export class Profiler {
     if (this.#closed) return
     this.#closed = true
     await this.flush(timeLeft())
-    const { waiting } = this.#queue
+    const { waiting } = this.queue
     if (waiting > 0) {
       this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
     }

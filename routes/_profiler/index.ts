@@ -48,7 +48,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
 /** Logs that the store is unavailable, and shows it with the number of lost profiles. */
 async function sendStoreError (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { message: problem } = error
-  const { counters, lastLoss, unavailableSince } = request.server.hindsight.profiler
+  const { queue: { counters, lastLoss }, unavailableSince } = request.server.hindsight.profiler
   request.server.log.warn({ err: error, channel: 'profiler' }, 'The store of profiles cannot be used')
   if (formatOf(request, reply.code(503)) !== 'html') {
     const title = 'Service Unavailable'

@@ -59,7 +59,7 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const failures = await groupsOf(request)
     const page = failures === undefined ? await search(request) : {}
     const { profiler, parts, recorder } = request.server.hindsight
-    const { counters, lastLoss } = profiler
+    const { counters, lastLoss } = profiler.queue
     const { criteria } = searchOf(request)
     const stats = await profiler.stats()
     // Criteria are those of profiles.

@@ -38,7 +38,7 @@ t.test('profiles are written in one batch, after the turn that saved them', asyn
   t.equal((await profiler.find('000002'))?.token, '000002', 'it is found while it is queued')
   await profiler.flush()
   t.same(storage.batches, [tokens(1, 3)])
-  t.same(profiler.counters, { written: 3, dropped: 0, failed: 0 })
+  t.same(profiler.queue.counters, { written: 3, dropped: 0, failed: 0 })
   t.equal((await profiler.find('000002'))?.token, '000002')
 })
 
@@ -81,7 +81,7 @@ t.test('a profile that cannot be serialized does not affect the others', async t
   profiler.save(profile('000001', { collectors: { a: { get b () { throw new Error('no') } } } }))
   profiler.save(profile('000002'))
   await profiler.flush()
-  t.same(profiler.counters, { written: 1, dropped: 0, failed: 1 })
+  t.same(profiler.queue.counters, { written: 1, dropped: 0, failed: 1 })
   t.equal((await profiler.latest())?.token, '000002')
 })
 
@@ -98,7 +98,7 @@ t.test('an unavailable store is an error of status 503 for readers, and profiles
     for (const call of calls) {
       await t.rejects(async () => { await call() }, { code: 'HINDSIGHT_PROFILE_STORE', statusCode: 503, message: 'The store of profiles failed: unavailable' })
     }
-    t.same(profiler.counters, { written: 0, dropped: 0, failed: 1 })
+    t.same(profiler.queue.counters, { written: 0, dropped: 0, failed: 1 })
   }
 })
 
@@ -117,7 +117,7 @@ t.test('a store that hangs does not block readers', async t => {
   t.equal((await profiler.find('000001'))?.token, '000001')
   open()
   await profiler.close()
-  t.equal(profiler.counters.written, 1)
+  t.equal(profiler.queue.counters.written, 1)
 })
 
 t.test('saved profiles are pinned by their tokens', async t => {

@@ -161,7 +161,7 @@ t.test('with mocked timers, closing a profiler writes the queued profiles', asyn
   t.ok(tokens(1, 300).every((token) => profiler.save(profile(token))))
   await profiler.close()
   release()
-  t.equal(profiler.counters.written, 300)
+  t.equal(profiler.queue.counters.written, 300)
   t.same(await listed(opened(t, { path })), tokens(1, 300).reverse())
 })
 

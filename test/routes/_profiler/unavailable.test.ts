@@ -25,7 +25,7 @@ inBothModes('while the store loses profiles, no response links to one, and the p
     app.get('/fail', async () => { throw new Error('no') })
   }, { profiler: { storage } })
   const { profiler } = app.hindsight
-  t.equal(profiler.isFailing, false)
+  t.equal(profiler.queue.failingSince, null)
   t.match((await app.inject({ url: '/', headers: HTML })).headers['x-debug-token-link'], '/_profiler/', 'nothing was lost until now')
   await profiler.flush()
   const since = profiler.unavailableSince ?? 0
@@ -47,7 +47,7 @@ inBothModes('while the store loses profiles, no response links to one, and the p
   isFailing = false
   await app.inject('/')
   await profiler.flush()
-  t.same([profiler.isFailing, profiler.unavailableSince !== null], [false, true], 'it was not read yet')
+  t.same([profiler.queue.failingSince !== null, profiler.unavailableSince !== null], [false, true], 'it was not read yet')
   t.equal((await app.inject({ url: '/_profiler/search?q=a', headers: HTML })).statusCode, 200)
   t.equal(profiler.unavailableSince, null)
   const { headers, body } = await app.inject({ url: '/', headers: HTML })

@@ -25,11 +25,11 @@ async function isUnavailable (t: Test, app: FastifyInstance, reason: RegExp): Pr
 }
 
 async function isAvailable (t: Test, app: FastifyInstance): Promise<void> {
-  const { written } = app.hindsight.profiler.counters
+  const { written } = app.hindsight.profiler.queue.counters
   await until(async () => {
     await app.inject('/hello')
     await app.hindsight.profiler.flush()
-    return app.hindsight.profiler.counters.written
+    return app.hindsight.profiler.queue.counters.written
   }, (now) => now > written)
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
 }
@@ -154,6 +154,6 @@ t.test('40 instances of the service start concurrently', async (t) => {
   const answers = await Promise.all(apps.map(async (app) => await app.inject('/count')))
   t.same(answers.map(({ statusCode }) => statusCode), apps.map(() => 200))
   await Promise.all(apps.map(async (app) => await app.hindsight.profiler.flush()))
-  t.same(apps.map((app) => app.hindsight.profiler.counters.failed), apps.map(() => 0))
+  t.same(apps.map((app) => app.hindsight.profiler.queue.counters.failed), apps.map(() => 0))
   t.equal(await postgres.psql('select count(*) from hindsight.sessions'), '40')
 })

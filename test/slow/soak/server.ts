@@ -60,12 +60,13 @@ function fail (depth: number): never {
 }
 
 async function figures (): Promise<SoakFigures> {
-  await app.hindsight.profiler.flush()
+  const { profiler } = app.hindsight
+  await profiler.flush()
   globalThis.gc?.()
   globalThis.gc?.()
   const { heapUsed, external, rss } = process.memoryUsage()
-  const { profiles } = await app.hindsight.profiler.stats()
-  return { heap: heapUsed, external, resident: rss, file: statSync(join(folder, 'profiles.db')).size, stored: profiles, ...app.hindsight.profiler.counters }
+  const { profiles } = await profiler.stats()
+  return { heap: heapUsed, external, resident: rss, file: statSync(join(folder, 'profiles.db')).size, stored: profiles, ...profiler.queue.counters }
 }
 
 process.on('message', (token: string) => {

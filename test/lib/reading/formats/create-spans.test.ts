@@ -37,7 +37,7 @@ inBothModes('without an SDK no span is created', async (t, build) => {
   const app = await build((app) => { app.get('/', async () => 'x') }, OPTIONS)
   t.equal((await app.inject('/')).body, 'x')
   await app.hindsight.profiler.flush()
-  t.equal(app.hindsight.profiler.counters.written, 1)
+  t.equal(app.hindsight.profiler.queue.counters.written, 1)
 })
 
 t.test('with an SDK spans are created', async (t) => {
