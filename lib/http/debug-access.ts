@@ -54,7 +54,9 @@ export function debugAccess (
     const context = requestContext.getStore()
     const injector = context?.request
     if (context === undefined || injector?.raw === request.raw) return isMessageAllowed(request)
-    const mayInject = injector === undefined ? context.wasDebugClient : servicesOf(injector).mayReceiveDetails(injector)
+    const mayInject = injector === undefined
+      ? context.whole.wasDebugClient
+      : servicesOf(injector).mayReceiveDetails(injector)
     return mayInject && isMessageAllowed(request)
   }
 

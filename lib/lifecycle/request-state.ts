@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Recording } from '../recording/recording.js'
+import type { HookRun } from './event-recorder.js'
 import type { PassName } from './events.js'
 
 /** The `config` of a route. */
@@ -75,22 +76,33 @@ export function routeConfigOf (request: FastifyRequest): RouteConfig | undefined
  * request only weakly when that is over.
  */
 export class RequestContext {
-  #request: FastifyRequest | WeakRef<FastifyRequest>
+  #request: FastifyRequest | WeakRef<FastifyRequest> | RequestContext
+  /** The hook of the application that has started the work of this context. */
+  readonly hook: HookRun | null
   /** Whether the client of a request that is over might see the debug surface. */
   wasDebugClient = false
 
-  constructor (request: FastifyRequest) {
-    this.#request = request
+  /** `hook`: for the work of a hook; `of` is the context of its request. */
+  constructor (of: FastifyRequest | RequestContext, hook: HookRun | null = null) {
+    this.#request = of
+    this.hook = hook
+  }
+
+  /** The context of the request, which has what is set for all of its work. */
+  get whole (): RequestContext {
+    return this.#request instanceof RequestContext ? this.#request : this
   }
 
   /** Undefined: the request is over, and its memory was released. */
   get request (): FastifyRequest | undefined {
+    if (this.#request instanceof RequestContext) return this.#request.request
     return this.#request instanceof WeakRef ? this.#request.deref() : this.#request
   }
 
   /** To be called when the request is over. */
   release (): void {
-    if (!(this.#request instanceof WeakRef)) this.#request = new WeakRef(this.#request)
+    const { request } = this
+    if (request !== undefined) this.#request = new WeakRef(request)
   }
 }
 

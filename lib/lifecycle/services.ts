@@ -78,7 +78,7 @@ export interface ContextRecording { recording: Recording, services: Services }
 export function recordingIn (
   context: RequestContext | undefined = requestContext.getStore()
 ): ContextRecording | undefined {
-  const { request, late } = context ?? {}
+  const { request, whole: { late } = {} } = context ?? {}
   const recording = late === undefined ? request && recordingOf(request) : late.openRecording()
   const services = late?.services ?? (request && servicesOf(request))
   return recording === undefined || services === undefined ? undefined : { recording, services }

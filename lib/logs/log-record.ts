@@ -1,5 +1,8 @@
 import { performance } from '../clock.js'
+import type { HookRun } from '../lifecycle/event-recorder.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
+import { requestContext } from '../lifecycle/request-state.js'
+import { recordingIn } from '../lifecycle/services.js'
 import type { FastifyBaseLogger } from 'fastify'
 import { framesHere } from '../queries/stack.js'
 import type { Recording } from '../recording/recording.js'
@@ -22,6 +25,8 @@ export interface LogRecord {
   context: Record<string, unknown>
   /** The line of the application that wrote it, `file:line:column`, where that is certain. */
   source?: string
+  /** The number of the event of the hook that wrote it. */
+  hook?: number
 }
 
 /** When a line was written, in milliseconds since its request arrived: `startedAt`, in milliseconds since the epoch. */
@@ -114,7 +119,13 @@ const MAX_STACKS = 200
  * A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`; `calls`: the
  * frames that led to it, or null: see `addCalls`.
  */
-export interface KeptLine { at: number, level: LogLevel, line: OwnLine | PinoLine, calls?: string | null }
+export interface KeptLine {
+  at: number
+  level: LogLevel
+  line: OwnLine | PinoLine
+  calls?: string | null
+  hook?: HookRun | null
+}
 
 /** Captures the frames that led to a line that was added: the calls that add it would double their time. */
 export function addCalls (kept: KeptLine): void {
@@ -153,6 +164,8 @@ export class RequestLog {
       this.bytes += Math.min(line.text.length, MAX_LINE)
       if (line.text.length > MAX_LINE) kept.line = cutLine(line)
     }
+    const { hook = null } = requestContext.getStore() ?? {}
+    if (hook !== null && recordingIn()?.recording === this.recording) kept.hook = hook
     if (this.recording.isRecording && this.#lines.length < MAX_STACKS) kept.calls ??= null
     this.#lines.push(kept)
   }
@@ -193,7 +206,9 @@ export class RequestLog {
       // The page and the profile show the same line.
       if ('text' in kept.line) kept.line = parsed(kept.line, this.#messageKey)
       const source = kept.calls ? sourceOf(kept.calls) : null
-      return { ...this.#record(kept.at, kept.level, kept.line), ...source !== null && { source } }
+      const { position = 0 } = kept.hook ?? {}
+      const record = this.#record(kept.at, kept.level, kept.line)
+      return { ...record, ...source !== null && { source }, ...position !== 0 && { hook: position } }
     })
     if (this.#dropped > 0) {
       const message = `${this.#dropped} more log lines of this request were not kept`

@@ -108,6 +108,8 @@ export interface TimelineEntry {
   /** The ids of a span of OpenTelemetry. */
   id?: unknown
   parentId?: unknown
+  /** The number of the event of the hook that has started it. */
+  hook?: number | null | undefined
   /** The span that `profiler.openTelemetry` creates of work within a step: its name and attributes. */
   clientSpan?: { name: string, attributes: Record<string, unknown> }
 }

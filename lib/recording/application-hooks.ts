@@ -4,7 +4,7 @@ import { isError } from '../errors/thrown-value.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
 import { interceptHooks, isOwnHook, isPromise, ownHook, type LastHook } from '../lifecycle/hooks.js'
-import { recordingOf, stateOf } from '../lifecycle/request-state.js'
+import { contextOf, recordingOf, RequestContext, requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { Hook } from '../routing/route-table.js'
 
@@ -61,6 +61,8 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
     if (events === null) return (hook as Callable).apply(this, args)
     const sentBefore = isListed && reply.sent
     const run = isListed ? events.enter(reply, callee, pass) : null
+    const outer = requestContext.getStore()
+    const inner = run === null || outer?.request !== request ? outer : new RequestContext(contextOf(request), run)
     const end = (raised: unknown, payload?: unknown): void => {
       if (run?.isOver === true) return
       const failed = raised !== undefined && raised !== null
@@ -78,15 +80,25 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
         if (run !== null && isCalled) addRepeated(request, callee)
         isCalled = true
         end(results[0], results[1])
-        return (done as Callable).apply(this, results)
+        const current = requestContext.getStore()
+        requestContext.enterWith(outer)
+        try {
+          return (done as Callable).apply(this, results)
+        } finally {
+          requestContext.enterWith(current)
+        }
       }
     }
     let result: unknown
     try {
+      // Not `run`, which would be in the stacks of the application.
+      requestContext.enterWith(inner)
       result = (hook as Callable).apply(this, args)
     } catch (raised) {
       end(raised ?? new Error('A hook threw undefined or null'))
       throw raised
+    } finally {
+      requestContext.enterWith(outer)
     }
     if (!isPromise(result)) return result
     // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work

@@ -62,6 +62,7 @@ function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
     failed: outcome === 'raised',
     detail: [title, plugin, outcome].filter(Boolean).join(', '),
     link: addressOf('events', `event-${i + 1}`),
+    id: `event-${i + 1}`,
     stage: title
   }]
 }

@@ -178,7 +178,10 @@ function entriesOfCalled (call: Data, i: number): TimelineEntry[] {
   const { entries = [], duration: own = 0 } = (call.called ?? {}) as Called
   const begin = Number(call.start) + Math.max(0, Number(call.duration) - own) / 2
   const link = calledProfile(call) ?? addressOf('http-client')
-  return entries.map((entry) => ({ ...entry, start: begin + entry.start, link, parentId: `call-${i + 1}` }))
+  // Numbers of events are those of the called server.
+  return entries.map((entry) => ({
+    ...entry, start: begin + entry.start, link, id: undefined, hook: null, parentId: `call-${i + 1}`
+  }))
 }
 
 function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
@@ -195,6 +198,7 @@ function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
     group: callShape(call, profile.route).replace(/ https?:\/\//, ' '),
     start: Number(start),
     duration: numberOf(duration),
+    hook: numberOf(call.hook),
     failed,
     detail: `${url}: ${String(error ?? status ?? 'no response yet')}`,
     link: addressOf('http-client', `call-${i + 1}`),

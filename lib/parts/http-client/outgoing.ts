@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { performance } from '../../clock.js'
 import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
+import type { HookRun } from '../../lifecycle/event-recorder.js'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { onWorkEnd, recordingIn, type Services, type ContextRecording } from '../../lifecycle/services.js'
 import { round, watchChannels } from '../collect.js'
@@ -43,6 +44,8 @@ interface Call {
   error?: unknown
   requestHeaders: unknown
   responseHeaders?: unknown
+  /** The hook that has started it. */
+  hook?: HookRun | null | undefined
   /** Where bodies are recorded. */
   requestBody?: Body
   responseBody?: Body
@@ -71,7 +74,7 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
   const context = requestContext.getStore()
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
-  const begun: Call = { ...call, startedAt, frames: call.frames || framesHere() }
+  const begun: Call = { ...call, startedAt, frames: call.frames || framesHere(), hook: context?.hook }
   if (current.services.callBodies) {
     begun.requestBody = { size: 0, start: [] }
     begun.responseBody = { size: 0, start: [] }
@@ -176,7 +179,7 @@ export const watchOutgoing = watchChannels([
 
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
 function recorded (call: Call, { mask, calledHosts }: Services, since: number): object {
-  const { method, url, startedAt, endedAt, status, error, frames = '' } = call
+  const { method, url, startedAt, endedAt, status, error, hook, frames = '' } = call
   const [sent, received] = [headersOf(call.requestHeaders), headersOf(call.responseHeaders)]
   // Another server may name any address of this machine.
   const isLocal = URL.canParse(url) && LOCAL.test(new URL(url).hostname)
@@ -190,6 +193,7 @@ function recorded (call: Call, { mask, calledHosts }: Services, since: number): 
     start: round(startedAt - since),
     duration: endedAt === undefined ? null : round(endedAt - startedAt),
     source: ownSource(frames),
+    ...hook != null && hook.position !== 0 && { hook: hook.position },
     ...(profile !== null && { profile }),
     ...(error !== undefined && { error: mask.text(textOf(error)).slice(0, 1_000) }),
     requestHeaders: shownHeaders(sent, mask),

@@ -166,6 +166,7 @@ function entryOf (line: LogRecord, startedAt: number): TimelineEntry {
     failed: isErrorOrWorse({ level }),
     color: isWarning({ level }) ? 'warning' : 'log',
     legend: channel === 'console' ? 'console line' : 'log line',
+    hook: line.hook,
     detail: `${level}, ${channel}${isObject(context) ? ` ${visibleJson(context)}` : ''}`,
     source
   }

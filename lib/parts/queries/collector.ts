@@ -2,6 +2,7 @@ import { performance } from '../../clock.js'
 import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
 import { positionOf, stackFrames } from '../../errors/stack-frame.js'
+import type { HookRun } from '../../lifecycle/event-recorder.js'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { onWorkEnd, recordingIn, type ContextRecording } from '../../lifecycle/services.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
@@ -53,6 +54,9 @@ interface QueryLog {
   further: Map<string, Further>
 }
 
+/** The hooks that have started queries. */
+const hooks = new WeakMap<Query, HookRun>()
+
 const QUERIES: WorkKind = { one: 'query', many: 'queries' }
 
 const { subscribers, stores } = clientSubscribers((query) => {
@@ -71,6 +75,8 @@ function record (query: Query): void {
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
   if (query.outer !== undefined) return complete(query.outer, query)
+  const { hook = null } = context ?? {}
+  if (hook !== null) hooks.set(query, hook)
   add(query, current)
   const { ended } = query
   const end = onWorkEnd(context, current.recording, (later) => add(query, later))
@@ -179,6 +185,8 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
       connection,
       client
     }
+    const { position = 0 } = hooks.get(query) ?? {}
+    if (position !== 0) traced.hook = position
     if (wait !== undefined) traced.wait = round(wait)
     if (error !== undefined) traced.error = errorOf(error, mask, query, texts)
     return traced
@@ -201,9 +209,10 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
 }
 
 function recordedQuery (query: Traced): RecordedQuery {
-  const { system, statement, parameters = [], start, duration, rows, source, shape, wait, error } = query
+  const { system, statement, parameters = [], start, duration, rows, source, shape, wait, hook, error } = query
   const recorded: RecordedQuery = { system, statement, parameters, start, duration, rows, source, shape }
   if (wait !== undefined) recorded.wait = wait
+  if (hook !== undefined) recorded.hook = hook
   if (error !== undefined) recorded.error = error
   return recorded
 }

@@ -162,6 +162,7 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     // Semantic conventions of database clients. The application's own span is exported by its SDK.
     id: span?.spanId,
     parentId: span?.parentId,
+    hook: query.hook,
     ...span === undefined && { clientSpan: { name: system, attributes } }
   }
 }

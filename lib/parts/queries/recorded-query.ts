@@ -8,6 +8,8 @@ export interface RecordedQuery {
   duration: number | null
   /** Milliseconds that it waited for a connection of its pool. */
   wait?: number
+  /** The number of the event of the hook that has started it. */
+  hook?: number
   rows: number | null
   /** The line of the application that sent it, `file:line:column`; null: unknown. */
   source: string | null

@@ -30,7 +30,7 @@ function isShownHere ({ shownAs }: Data): boolean {
   return shownAs === undefined
 }
 
-function entryOf ({ name, kind, start, duration, error, spanId, parentId }: Data, i: number): TimelineEntry {
+function entryOf ({ name, kind, start, duration, error, spanId, parentId, hook }: Data, i: number): TimelineEntry {
   return {
     color: 'span',
     legend: 'OpenTelemetry span',
@@ -41,7 +41,8 @@ function entryOf ({ name, kind, start, duration, error, spanId, parentId }: Data
     detail: `${String(kind)} span${error === undefined ? '' : `, failed: ${String(error)}`}`,
     link: addressOf('spans', `span-${i + 1}`),
     id: spanId,
-    parentId
+    parentId,
+    hook: numberOf(hook)
   }
 }
 

@@ -1,4 +1,5 @@
 import { performance } from '../../clock.js'
+import type { HookRun } from '../../lifecycle/event-recorder.js'
 import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
@@ -62,7 +63,7 @@ export interface HindsightSpanProcessor {
 export function hindsightSpanProcessor (): HindsightSpanProcessor {
   return {
     onStart (span) {
-      const request = requestContext.getStore()?.request
+      const { request, hook = null } = requestContext.getStore() ?? {}
       if (request === undefined) return
       const recording = recordingOf(request)
       if (!recording.isRecording) return
@@ -71,7 +72,7 @@ export function hindsightSpanProcessor (): HindsightSpanProcessor {
         const log = recording.spans = new SpanLog()
         recording.collect('spans', () => log.record(mask, recording.timing.startedAt, recording.spanOwner?.()))
       }
-      recording.spans.add(span)
+      recording.spans.add(span, hook)
     },
     // The end of a span is read from the span when the profile is built.
     onEnd () {},
@@ -82,23 +83,25 @@ export function hindsightSpanProcessor (): HindsightSpanProcessor {
 
 /** The spans of one request. */
 export class SpanLog {
-  readonly #spans: Array<{ span: SpanLike, startedAt: number }> = []
+  readonly #spans: Array<{ span: SpanLike, startedAt: number, hook: HookRun | null }> = []
   #count = 0
 
   /** Adds a span that starts now; above the limit it is only counted. */
-  add (span: SpanLike): void {
+  add (span: SpanLike, hook: HookRun | null = null): void {
     this.#count++
-    if (this.#spans.length < MAX_SPANS) this.#spans.push({ span, startedAt: startOf(span) })
+    if (this.#spans.length < MAX_SPANS) this.#spans.push({ span, startedAt: startOf(span), hook })
   }
 
   /** The spans as plain data, masked, in the order of their start. */
   record (mask: Mask, since: number, owner: SpanOwner = () => null): { count: number, spans: Data[] } {
-    const spans = this.#spans.map(({ span, startedAt }) => {
+    const spans = this.#spans.map(({ span, startedAt, hook }) => {
       const { attributes = {}, ended, duration } = span
       const endedAt = ended === true && duration !== undefined ? startedAt + milliseconds(duration) : Infinity
       const shownAs = owner({ attributes: attributes as Readonly<Record<string, unknown>>, startedAt, endedAt })
       const data = recorded(span, startedAt - since, mask)
-      return data === null || shownAs === null ? data : { ...data, shownAs }
+      if (data === null) return null
+      const position = hook?.position ?? 0
+      return { ...data, ...position !== 0 && { hook: position }, ...shownAs !== null && { shownAs } }
     }).filter((span) => span !== null)
     return { count: this.#count, spans }
   }

@@ -16,18 +16,18 @@ const SMALL = 0.01
 interface Node { span: Span, children: Node[] }
 
 /**
- * The rows of entries, which are in the order of their start. Entries are below the span that started them, or below
- * the hook or handler in which they began. Equal ones below the same entry are one row, as are the listeners of a stage
- * and short hooks.
+ * The rows of entries, which are in the order of their start. Entries are below the span or hook that started them, or
+ * below the handler or listener in which they began. Equal ones below the same entry are one row, as are the listeners
+ * of a stage and short hooks.
  */
 export function timelineRows (spans: readonly Span[], total: number): Row[] {
   const nodes = spans.map((span): Node => ({ span, children: [] }))
-  const steps = nodes.filter(({ span: { step } }) => step !== undefined)
+  const steps = nodes.filter(({ span: { step } }) => step !== undefined && step !== 'hook')
   const earlier = new Map<unknown, Node>()
   const top = nodes.filter((node) => {
-    const { id, parentId } = node.span
+    const { id, parentId, hook } = node.span
     // Only an earlier entry can be the parent, so that there are no cycles.
-    const parent = earlier.get(parentId ?? node) ?? enclosing(node, steps)
+    const parent = earlier.get(parentId ?? node) ?? earlier.get(`event-${hook}`) ?? enclosing(node, steps)
     parent?.children.push(node)
     if (id !== undefined && !earlier.has(id)) earlier.set(id, node)
     return parent === undefined
@@ -35,7 +35,10 @@ export function timelineRows (spans: readonly Span[], total: number): Row[] {
   return merged(top, total * SMALL)
 }
 
-/** The step in which an entry began. Only hooks of serialization begin within another step. */
+/**
+ * The step in which an entry began: not a hook, in whose time work that other code has started may begin. Only hooks of
+ * serialization begin within another step.
+ */
 function enclosing ({ span: { step, stage, start } }: Node, steps: readonly Node[]): Node | undefined {
   if (step !== undefined && stage !== 'preSerialization') return undefined
   return steps.findLast(({ span }) => span.start <= start && start < span.start + (span.duration ?? Infinity) &&

@@ -148,14 +148,15 @@ t.test('work is below the step or span in which it began, and equal work is one 
     duration: 20,
     url: 'https://shop.test:8443/orders?a=1',
     events: [event('authenticate', 1, 3, 'onRequest'), event('shape', 15.2, 0.3, 'preSerialization')],
-    logs: [line('info', 2.5)],
+    logs: [{ ...line('info', 2.5) as object, hook: 1 } as never, line('info', 3, 'of other code')],
     collectors: {
       performance: { handlerStart: 5, handler: 10, serializeStart: 15, serialize: 1, budget },
       queries: { count: 4, queries: [query(1, 11), query(2, 12), query(3, 12.2, true), query(4, 12.4)] },
       'http-client': {
         count: 5,
         calls: [
-          call('https://login.test/user?token=x', 2), call('https://shop.test:8443/rates?currency=EUR', 6, null), call('https://shop.test/rates', 7),
+          { ...call('https://login.test/user?token=x', 2), hook: 1 },
+          call('https://shop.test:8443/rates?currency=EUR', 6, null), call('https://shop.test/rates', 7),
           call('http://late.test/', 16), call('unknown', 17)
         ]
       },
@@ -169,6 +170,7 @@ t.test('work is below the step or span in which it began, and equal work is one 
   }))
   t.same(outline(root.querySelector('.waterfall > ol')), [
     ['authenticate', 'GET login.test/user', 'info'],
+    'of other code',
     ['handler unnamed', 'GET /rates', 'GET shop.test/rates', ['transaction', 'select'], ['circle', 'of circle'], 'itself', '3 × select ?', 'select 3',
       'garbage collection'],
     ['serialization', 'shape'],
@@ -306,4 +308,52 @@ inBothModes('entries of a request are nested below the code in which they began'
   }
   const alias = (await app.inject({ url: `/_profiler/${stored.token}?panel=performance`, headers: { accept: 'text/html' } })).body
   t.equal(JSDOM.fragment(alias).querySelector('.panel h2')?.textContent, 'Timeline', 'the earlier address')
+})
+
+inBothModes('what a hook has started and does not await is below it', async (t, build) => {
+  const send = (statement: string): void => { recordQuery({ system: 'sqlite', statement })({ rows: 1 }) }
+  const later = (statement: string, log?: { info: (text: string) => void }): void => {
+    setTimeout(() => {
+      send(statement)
+      log?.info(`line of ${statement}`)
+      fetch(`${address}/call`).catch(() => {})
+    }, 5)
+  }
+  const app = await build((app) => {
+    app.addHook('onRequest', async function asynchronous ({ log, url }) { if (url === '/') later('select a', log) })
+    app.addHook('onRequest', function callback ({ url }, _reply, done) {
+      if (url === '/') later('select b')
+      done()
+      if (url === '/') send('select c')
+    })
+    app.addHook('preHandler', function timer ({ url }, _reply, done) {
+      if (url !== '/') return done()
+      setTimeout(() => {
+        send('select d')
+        done()
+      }, 2)
+    })
+    app.addHook('onSend', async function slow ({ url }, _reply, payload) {
+      if (url === '/') await sleep(30)
+      return payload
+    })
+    app.get('/', async () => {
+      await sleep(15)
+      send('select e')
+      later('select f')
+      return {}
+    })
+    app.get('/call', async () => ({}))
+  })
+  const address = await app.listen({ port: 0, host: '127.0.0.1' })
+  const response = await app.inject('/')
+  await sleep(50)
+  const stored = await profileOf(app, response)
+  const rows = outline(shown(timeline, stored).querySelector('.waterfall > ol')).map((row) => [row].flat() as string[])
+    .filter(([name]) => /^(?:async|callback|timer|slow|handler|select)/.test(String(name)))
+    .map((row) => row.filter((name) => !name.includes('garbage')).map((name) => name.replace(/127[\d.:]+/, '')))
+  t.same(rows, [
+    ['asynchronous', 'select a', 'line of select a', 'GET /call'], ['callback', 'select c', 'select b', 'GET /call'], ['timer', 'select d'],
+    ['handler GET /', 'select e'], ['slow'], ['select f']
+  ])
 })
