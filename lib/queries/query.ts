@@ -97,7 +97,7 @@ export interface QueryEnd extends Pick<Query, 'rows' | 'error' | 'result'> {
 }
 
 /** Rows of a result that is kept until the profile is made: what they have in common with later queries is compared. */
-const MAX_KEPT_ROWS = 10
+const MAX_KEPT_ROWS = 100
 
 /** The query whose client method is running: queries that this method sends are parts of it. */
 let running: Query | null = null

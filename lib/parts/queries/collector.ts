@@ -41,6 +41,9 @@ declare module '../../lifecycle/services.js' {
 /** Queries of a request that are recorded one by one; further ones are counted by their shapes. */
 const MAX_QUERIES = 500
 const MAX_STATEMENT = 10_000
+/** Shapes of further queries, and lines of each; the others are counted together. */
+const MAX_SHAPES = 100
+const MAX_SOURCES = 20
 
 interface QueryLog {
   count: number
@@ -129,14 +132,18 @@ function add (query: Query, { recording, services }: ContextRecording): void {
     return
   }
   const { system, parameters } = query
-  const { statement, shape } = log.read(system, cut(query.statement, MAX_STATEMENT), parameters)
+  const read = log.read(system, cut(query.statement, MAX_STATEMENT), parameters)
+  const isKnown = further.size < MAX_SHAPES || further.has(`${system} ${read.shape}`)
+  const { statement, shape } = isKnown ? read : { statement: '…', shape: '…' }
   const key = `${system} ${shape}`
-  const group = further.get(key) ?? { system, shape, statement, count: 0, failed: 0, duration: 0, frames: new Map() }
+  const group = further.get(key) ?? { system, shape, statement, count: 0, failed: 0, duration: 0, sources: new Map() }
   further.set(key, group)
   group.count++
   query.ended = ({ startedAt, endedAt = startedAt, error, frames }) => {
     group.duration += endedAt - startedAt
-    group.frames.set(frames ?? '', (group.frames.get(frames ?? '') ?? 0) + 1)
+    const source = sourceOf(frames)
+    const before = group.sources.get(source)
+    if (before !== undefined || group.sources.size < MAX_SOURCES) group.sources.set(source, (before ?? 0) + 1)
     if (error === undefined) return
     group.failed++
     shownOf(log, query)
@@ -160,11 +167,17 @@ const readerOf = cachedByObject(queryReader)
 
 function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number) {
   const clients = [...new Set(log.queries.map(({ run }) => run))]
+  // Short texts are compared faster.
+  const statements = new Map<string, number>()
   const all = log.queries.map((query, index): Traced => {
     const { system, startedAt, endedAt, wait, rows = null, error, frames, result, connection, isPartial, run } = query
     const caller = callerOf(frames ?? '')
-    const { statement, parameters, shape, effect, words, texts } = shownOf(log, query)
+    const { statement, parameters, shape, effect, words, texts, isHidden } = shownOf(log, query)
     const client = clients.indexOf(run)
+    const place = statements.get(query.statement) ?? statements.size
+    statements.set(query.statement, place)
+    // Different replies have different keys.
+    const values = identityOf(isHidden === true ? result : query.parameters) ?? `?${index}`
     // A spread takes ten times as long here.
     const traced: Traced = {
       system,
@@ -178,8 +191,8 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
       rows,
       source: caller.frames[0]?.source ?? null,
       index,
-      identity: `${client} ${system} ${query.statement} ${identityOf(query.parameters) ?? `?${index}`}`,
-      isComplete: isPartial !== true,
+      identity: `${client} ${place} ${values}`,
+      isComplete: isPartial !== true && isHidden !== true,
       caller,
       result,
       connection,
@@ -194,8 +207,7 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
   const further = [...log.further.values()]
   const furtherLike = ({ system, shape, source }: Traced): number => further
     .filter((group) => group.system === system && group.shape === shape)
-    .flatMap(({ frames }) => [...frames])
-    .reduce((sum, [frames, count]) => callerOf(frames).frames[0]?.source === source ? sum + count : sum, 0)
+    .reduce((sum, { sources }) => sum + (sources.get(source) ?? 0), 0)
   // The diagnostic page and the budget need it before the end of the request.
   const findings = findingsOf(all, round((endedAt || performance.now()) - since - own), slow, furtherLike)
   return {
@@ -227,6 +239,10 @@ const callerOf = cached((text: string): Caller => {
     position: text.match(/\(index \d+\)$/gm)?.join() ?? ''
   }
 })
+
+function sourceOf (frames: string | null | undefined): string | null {
+  return callerOf(frames ?? '').frames[0]?.source ?? null
+}
 
 /** Fields of errors of databases: those of PostgreSQL, MySQL and SQLite. */
 const ERROR_FIELDS = [

@@ -14,13 +14,11 @@ export interface QueryGroup {
   kind: 'n+1' | 'duplicates' | null
 }
 
-type Counted = Omit<QueryGroup, 'distinct' | 'sources' | 'kind'>
-
 /** Queries that are only counted. */
-export interface Further extends Counted {
+export interface Further extends Omit<QueryGroup, 'distinct' | 'sources' | 'kind'> {
   failed: number
-  /** How many of those that have ended have these frames. */
-  frames: Map<string, number>
+  /** How many of those that have ended were sent from a line, `file:line:column`; null: it is unknown. */
+  sources: Map<string | null, number>
 }
 
 /** Items with the same key, in the order of the first ones. */
@@ -37,11 +35,11 @@ export function groupedBy<T> (items: readonly T[], keyOf: (item: T) => unknown):
 
 /** `further`: the groups of queries that are only counted. */
 export function queryGroups (
-  queries: readonly Traced[], further: readonly Counted[], findings: readonly Finding[]
+  queries: readonly Traced[], further: readonly Further[], findings: readonly Finding[]
 ): QueryGroup[] {
-  const all: ReadonlyArray<Traced | Counted> = [...queries, ...further]
+  const all: ReadonlyArray<Traced | Further> = [...queries, ...further]
   return groupedBy(all, ({ system, shape }) => `${system} ${shape}`).map((both): QueryGroup => {
-    const { shape, statement, system } = both[0] as Traced | Counted
+    const { shape, statement, system } = both[0] as Traced | Further
     const group = both.filter((one) => 'index' in one)
     const more = both.find((one) => 'count' in one)
     const found = findings.filter(({ queries }) => group.some(({ index }) => queries.includes(index)))
@@ -52,7 +50,8 @@ export function queryGroups (
       count: group.length + (more?.count ?? 0),
       distinct: new Set(group.map(({ identity }) => identity)).size || 1,
       duration: round(totalDuration(group) + (more?.duration ?? 0)),
-      sources: [...new Set(group.map(({ source }) => source).filter((source) => source !== null))],
+      sources: [...new Set([...group.map(({ source }) => source), ...more?.sources.keys() ?? []])]
+        .filter((source) => source !== null),
       kind: (['n+1', 'duplicates'] as const).find((kind) => found.some((finding) => finding.kind === kind)) ?? null
     }
   })

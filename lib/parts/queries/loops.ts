@@ -107,7 +107,7 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   const group = rounds.map(({ query }) => query)
   const distinct = distinctOf(group)
   const [first, last] = [group[0], group.at(-1)] as [Traced, Traced]
-  if (group.length < MIN_LOOP || distinct < 2) return false
+  if (group.length < MIN_LOOP || distinct < (first.isComplete || first.system !== 'redis' ? 2 : MIN_LOOP)) return false
   const hasPauses = group.some((query, i) => i > 0 && isPaused(group[i - 1] as Traced, query, all))
   const steps = rounds.slice(1).map(({ depth }, i) => depth - (rounds[i] as Round).depth)
   // A function that calls itself goes over a list, or down from row to row; otherwise it walks a tree. The rounds of

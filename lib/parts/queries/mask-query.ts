@@ -14,6 +14,8 @@ export interface ReadQuery extends Shown {
   effect: Effect
   /** Of a statement of SQL, without space and comments. */
   words: readonly Token[]
+  /** Whether its client has replaced its keys by question marks. */
+  isHidden?: boolean
   /** The tokens of a statement of SQL, as they are shown. */
   texts?: readonly string[]
 }
@@ -31,9 +33,10 @@ export function queryReader (mask: Mask): Reader {
       : { statement: mask.text(statement), parameters: mask.value(withoutComparands(mask, parameters)) }
     const shape = shapeOf(system, shown.statement, shown.parameters)
     const effect = effectOf(system, shown.statement, [])
-    // ioredis and node-redis hide the keys of `HGETALL` and others: nothing is found in what cannot be compared.
     const isHidden = system === 'redis' && [parameters].flat().includes('?')
-    return { ...shown, shape, effect: { ...effect, isRead: effect.isRead && !isHidden }, words: [] }
+    // Others than these may read several keys, or a part of a list.
+    const isRead = effect.isRead && (!isHidden || /^HGET(?:ALL)?$/i.test(statement))
+    return { ...shown, shape, effect: { ...effect, isRead }, isHidden, words: [] }
   }
 }
 

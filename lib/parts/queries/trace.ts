@@ -74,7 +74,7 @@ function copy (value: unknown, depth: number, budget: { left: number }): unknown
   budget.left -= count
   const more = length - count
   if (isList) {
-    const items = Array.from(value.slice(0, count) as unknown[], (item) => copy(item, depth + 1, budget))
+    const items = (value.slice(0, count) as unknown[]).map((item) => copy(item, depth + 1, budget))
     return more > 0 ? [...items, `… (${grouped(more)} more items)`] : items
   }
   const kept = names.slice(0, count)

@@ -6,7 +6,7 @@ import { Ajv } from 'ajv'
 import { PROFILE_SCHEMA } from '../../../../docs/scripts/profile.js'
 import { QUERY_CHANNEL } from '../../../../lib/queries/channel.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
-import { beginQuery, callAsync, callBack, type Query } from '../../../../lib/queries/query.js'
+import { beginQuery, callAsync, callBack, endQuery, type Query } from '../../../../lib/queries/query.js'
 import { milliseconds } from '../../../../lib/view/components.js'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
@@ -114,6 +114,38 @@ inBothModes('of more than 500 queries the rest is counted and grouped', async (t
   t.same([count, failed, queries.length], [511, 1, 500])
   t.match(groups, [{ shape: 'insert into t values (?)', count: 510 }, { shape: 'insert into u values (?)', count: 1 }])
   t.same(Object.keys(groups[1] ?? {}).sort(), Object.keys(groups[0] ?? {}).sort())
+})
+
+inBothModes('of many further statements the last ones are counted together', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async () => {
+      for (let i = 0; i < 500; i++) recordQuery({ system: 'redis', statement: 'PING' })()
+      for (let i = 0; i < 130; i++) recordQuery({ system: 'sqlite', statement: `insert into t${i} values (1)` })()
+    })
+  })
+  const { count, groups } = queriesOf(await profileOf(app, await app.inject('/')))
+  t.same([count, groups.length], [630, 102])
+  t.match(groups.find(({ shape }) => shape === '…'), { count: 30, system: 'sqlite', statement: '…' })
+  t.equal(groups.reduce((sum, { count }) => sum + count, 0), 630)
+})
+
+inBothModes('commands of Redis without their keys are different where their replies are', async (t, build) => {
+  const send = async (statement: string, result: unknown): Promise<void> => {
+    const query = beginQuery({ system: 'redis', statement, parameters: ['?', '?'] })
+    await sleep(1)
+    endQuery(query, { rows: 1, result })
+  }
+  const app = await build((app) => {
+    app.get('/loop', async () => { for (let i = 0; i < 6; i++) await send('HGET', `name ${i}`) })
+    app.get('/same', async () => { for (let i = 0; i < 6; i++) await send('HGET', 'name') })
+    app.get('/waiting', async () => { for (let i = 0; i < 6; i++) await send('HGET', i < 5 ? 'open' : 'done') })
+    app.get('/chunks', async () => { for (let i = 0; i < 6; i++) await send('MGET', [i, i + 10]) })
+  })
+  for (const path of ['/loop', '/same', '/waiting', '/chunks']) {
+    const texts = queriesOf(await profileOf(app, await app.inject(path))).findings.map(({ text }) => text)
+    t.match(texts, path === '/loop' ? [/^N\+1: `HGET \?` 6 times from /] : [], path)
+    t.equal(texts.length, path === '/loop' ? 1 : 0, path)
+  }
 })
 
 inBothModes('findings count the queries beyond the first 500, too', async (t, build) => {

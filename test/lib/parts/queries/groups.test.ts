@@ -13,15 +13,23 @@ t.test('groups have the count, time, lines and the kind of their queries; furthe
     { from: '', sql: 'select 1' }
   ])
   const findings = findingsOf(queries, 100, 100)
-  const counted = { system: 'postgresql', duration: 10 }
+  const counted = { system: 'postgresql', duration: 10, failed: 0, sources: new Map([['c.js:1:1', 2], [null, 1]]) }
   const further = [
     { ...counted, shape: 'select * from item where id = ?', statement: item, count: 3 },
     { ...counted, shape: 'select * from tag', statement: 'select * from tag', count: 2 }
   ]
   t.match(queryGroups(queries, further, findings), [
-    { shape: 'select * from item where id = ?', statement: item, count: 9, distinct: 5, duration: 34, kind: 'n+1', sources: [/a\.js:3:7$/, /b\.js:4:7$/] },
+    {
+      shape: 'select * from item where id = ?',
+      statement: item,
+      count: 9,
+      distinct: 5,
+      duration: 34,
+      kind: 'n+1',
+      sources: [/a\.js:3:7$/, /b\.js:4:7$/, 'c.js:1:1']
+    },
     { shape: 'select * from rate', count: 2, distinct: 1, duration: 2, kind: 'duplicates' },
     { shape: 'select ?', count: 1, distinct: 1, kind: null, sources: [] },
-    { shape: 'select * from tag', count: 2, distinct: 1, duration: 10, kind: null, sources: [] }
+    { shape: 'select * from tag', count: 2, distinct: 1, duration: 10, kind: null, sources: ['c.js:1:1'] }
   ])
 })

@@ -45,8 +45,9 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
     if (!together) last = until + pause
     until = Math.max(until, last + ms)
     const frames = framesOf(from)
+    const shown = read(system, sql, parameters)
     return {
-      ...read(system, sql, parameters),
+      ...shown,
       system,
       start: last,
       duration: ms,
@@ -55,8 +56,8 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       ...(wait !== undefined && { wait }),
       ...(error !== undefined && { error: { message: error } }),
       index,
-      identity: `${client} ${system} ${sql} ${identityOf(parameters)}`,
-      isComplete: true,
+      identity: `${client} ${system} ${sql} ${identityOf(shown.isHidden === true ? row : parameters)}`,
+      isComplete: shown.isHidden !== true,
       caller: {
         frames,
         position: position === undefined ? '' : `(index ${position})`,
