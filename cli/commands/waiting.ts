@@ -1,4 +1,4 @@
-import type { WaitingView } from '../../routes/_profiler/waiting.js'
+import type { WaitingView } from '../../routes/_profiler/list.js'
 import { FOUND, type Command } from '../command.js'
 import { requestLines, shorten } from '../terminal.js'
 import { fetchJson, serviceOf, URL_OPTION } from './compare.js'

@@ -6,11 +6,8 @@ import { assets, noticePage } from '../../lib/reading/pages/layout.js'
 import { visibleJson } from '../../lib/view/json.js'
 import reportRoutes from './csp-report.js'
 import listRoutes from './list.js'
-import planRoutes from './plan.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
-import routesRoutes from './routes.js'
-import waitingRoutes from './waiting.js'
 import { ASSET, baseOf, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
 
 /** Codes of errors that are shown as a page with one sentence. */
@@ -39,10 +36,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   // Replaces a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
-  const all = [
-    listRoutes, waitingRoutes, profileRoutes, replayRoutes, routesRoutes, planRoutes, reportRoutes
-  ]
-  for (const routes of all) await app.register(routes)
+  for (const routes of [listRoutes, profileRoutes, replayRoutes, reportRoutes]) await app.register(routes)
 }
 
 /** Logs that the store is unavailable, and shows it with the number of lost profiles. */

@@ -8,9 +8,9 @@ import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../lib/s
 import type { ProfilePage } from '../../lib/store/storage.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { traceForm } from '../../lib/parts/waiting/index.js'
-import { isTracing } from '../../lib/parts/waiting/trace.js'
+import { isTracing, traceWaits } from '../../lib/parts/waiting/trace.js'
 import {
-  BadFieldError, baseOf, formatOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields
+  BadFieldError, baseOf, formatOf, formOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields
 } from './responses.js'
 
 const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
@@ -21,7 +21,10 @@ const MAX_FOLLOWERS = 50
 /** Milliseconds between two events, or comments, of a stream. */
 const HEARTBEAT = 1_000
 
-/** Lists of profiles: the newest, pages of a search, and the stream of new ones. */
+/** The requests of this process that have not ended, and whether what later ones wait for is traced. */
+export type WaitingView = Awaited<ReturnType<typeof waitingView>>
+
+/** Lists of profiles: the newest, pages of a search, the stream of new ones, and requests that have not ended. */
 export default async function listRoutes (app: FastifyInstance): Promise<void> {
   // `/_profiler` is redirected, as in the observed service.
   app.get('/', { prefixTrailingSlash: 'slash', ...routeOptions(app, '_profiler_home') }, showProfiles)
@@ -31,6 +34,19 @@ export default async function listRoutes (app: FastifyInstance): Promise<void> {
     app.get(`/latest${suffix}`, routeOptions(app, '_profiler_latest'), redirectToLatest)
   }
   addStream(app)
+  app.get('/waiting.json', routeOptions(app, '_profiler_waiting'), waitingView)
+  app.post('/waiting', routeOptions(app, '_profiler_trace_waits'), async function switchTracing (request, reply) {
+    const { trace } = await formOf(request)
+    if (trace !== '1' && trace !== '0') throw new BadFieldError('trace', 'it is neither 1 nor 0')
+    traceWaits(app.hindsight, trace === '1')
+    if (formatOf(request, reply) === 'json') return await waitingView(request)
+    return reply.redirect(`${baseOf(request)}/`, 303)
+  })
+}
+
+async function waitingView (request: FastifyRequest) {
+  const waiting = request.server.hindsight.recorder?.waiting() ?? []
+  return { waiting, tracing: isTracing(), formToken: await formTokenOf(request) }
 }
 
 async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

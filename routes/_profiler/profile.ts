@@ -1,11 +1,14 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../../lib/attempt.js'
-import { panelsOf } from '../../lib/parts/read.js'
+import type { RecordedQuery } from '../../lib/parts/queries/recorded-query.js'
+import { addressOf, dataOf, listOf, panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
+import { layout } from '../../lib/reading/pages/layout.js'
 import type { Criteria } from '../../lib/store/criteria.js'
 import type { Profile, ProfileSummary } from '../../lib/store/profile.js'
 import type { Profiler } from '../../lib/store/profiler.js'
+import { html } from '../../lib/view/html.js'
 import { withCalled } from './called.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
@@ -19,7 +22,7 @@ const MAX_CHILDREN = 20
 /** Profiles that begin before one and are stored after it. */
 const MAX_NEAR = 20
 
-/** One profile: panels, its request in other formats, comparisons, and the form that pins it. */
+/** One profile: panels, its request in other formats, comparisons, plans of its queries, and the form that pins it. */
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
   app.get('/:token', routeOptions(app, '_profiler'), showProfile)
   for (const suffix of ['', '.json']) {
@@ -36,6 +39,8 @@ export default async function profileRoutes (app: FastifyInstance): Promise<void
     if (!await app.hindsight.profiler.pin(token, pinned === '1')) throw new TokenNotFoundError(token)
     return reply.redirect(`${baseOf(request)}/${token}`, 303)
   })
+  // No role permits it in production.
+  if (app.hindsight.debug) app.post('/:token/plan', routeOptions(app, '_profiler_plan'), explainQuery)
 }
 
 async function showProfile (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -161,4 +166,29 @@ async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promis
   if (formatOf(request, reply) === 'json') return comparison
   const { comparePage } = await import('../../lib/reading/pages/compare.js')
   return await sendPage(request, reply, (options) => comparePage(comparison, options))
+}
+
+/** Shows how a database runs a recorded query. */
+async function explainQuery (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { explain, planMarkup } = await import('../../lib/parts/queries/plan.js')
+  const { runnerOf } = await import('../../lib/parts/queries/runners.js')
+  const { query: number } = await formOf(request)
+  const profile = await profileOf(request)
+  const { token } = profile
+  const queries = listOf(dataOf(profile, 'queries').queries) as unknown as RecordedQuery[]
+  const index = Number(number) - 1
+  const query = queries[index]
+  if (query === undefined) throw new BadFieldError('query', `the profile has the queries 1 to ${queries.length}`)
+  const { system, statement } = query
+  const plan = await explain(query, runnerOf(token, index))
+  if (formatOf(request, reply) === 'json') return { token, query: index + 1, system, statement, ...plan }
+  return await sendPage(request, reply, (options) => {
+    const address = `${options.base}/${token}${addressOf('queries', `query-${index + 1}`)}`
+    return layout(options, `Plan of query ${index + 1}`, html`<main id="content" class="replay">
+<h1>Plan</h1>
+<p class="note">This is how the database would run <a href="${address}">query ${index + 1}</a> of the profile
+<a href="${options.base}/${token}">${token}</a> now. It did not run it.</p>
+!${planMarkup(query, plan)}
+</main>`)
+  })
 }

@@ -4,23 +4,30 @@ import { CPU_HEADER } from '../../lib/parts/cpu/record.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
+import { exampleOf } from '../../lib/reading/replay/example.js'
 import type { RequestText } from '../../lib/reading/replay/edited.js'
 import type { MaskedValue, StoredRequest, ValueOf } from '../../lib/reading/replay/stored-request.js'
-import type { Profile } from '../../lib/store/profile.js'
+import { PROFILE_VERSION, type Profile } from '../../lib/store/profile.js'
 
 const VALUE = 'value.'
 const OTHER_FIELDS = ['form_token', 'confirm', 'cpu', 'method', 'url', 'headers', 'body']
 
-/** Replays stored requests, in debug mode only: no role permits it in production. */
+/**
+ * The routes of the application, requests that a developer writes for them, and replays of stored requests; in debug
+ * mode only: no role permits it in production.
+ */
 export default async function replayRoutes (app: FastifyInstance): Promise<void> {
   if (!app.hindsight.debug) return
   app.get('/:token/replay', routeOptions(app, '_profiler_replay_form'),
     async (request, reply) => await sendForm(request, reply, await profileOf(request)))
   app.post('/:token/replay', routeOptions(app, '_profiler_replay'), replayRequest)
+  app.get('/routes', routeOptions(app, '_profiler_routes'), showRoutes)
+  app.get('/routes/try', routeOptions(app, '_profiler_try_form'), showForm)
+  app.post('/routes/try', routeOptions(app, '_profiler_try'), sendRequest)
 }
 
 /** Sends the form of a request; of a profile without a token, that of a request that a developer writes. */
-export async function sendForm (request: FastifyRequest, reply: FastifyReply, profile: Profile): Promise<unknown> {
+async function sendForm (request: FastifyRequest, reply: FastifyReply, profile: Profile): Promise<unknown> {
   const { replayPage, replayView } = await import('../../lib/reading/pages/replay.js')
   const view = replayView(profile, await formTokenOf(request), request.server.hindsight.base)
   if (formatOf(request, reply) === 'json') return view
@@ -47,7 +54,7 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
  * Sends the request of a profile as the fields change it. Undefined: the form was sent again, with what is missing;
  * clients that want JSON receive an error.
  */
-export async function sendEdited (
+async function sendEdited (
   request: FastifyRequest, reply: FastifyReply, fields: Fields, profile: Profile
 ): Promise<Profile | undefined> {
   const { storedRequest, isSafe } = await import('../../lib/reading/replay/stored-request.js')
@@ -108,4 +115,51 @@ function valuesOf (
   const missing = masked.find(({ name, required }) => required && !values.get(name))
   if (missing === undefined) return values
   throw new BadFieldError(VALUE + missing.name, 'it is masked in the profile, and the request requires it')
+}
+
+async function showRoutes (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { routesOf, routesPage } = await import('../../lib/reading/pages/routes.js')
+  const { hindsight } = request.server
+  const view = await routesOf(hindsight)
+  if (formatOf(request, reply) === 'json') return view
+  return await sendPage(request, reply, (options) => routesPage(view, hindsight.editor, options))
+}
+
+async function showForm (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { method = 'GET', url = '/' } = request.query as Fields
+  return await sendForm(request, reply, written(request, String(method), String(url)))
+}
+
+async function sendRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const sent = await sendEdited(request, reply, await formOf(request), written(request, 'GET', '/'))
+  if (sent === undefined) return reply
+  const { token, status } = sent
+  return formatOf(request, reply) === 'json' ? { token, status } : reply.redirect(`${baseOf(request)}/${token}`, 303)
+}
+
+/** A request as a profile without a token. */
+function written (request: FastifyRequest, method: string, target: string): Profile {
+  const { host } = request
+  const { ip } = request.server.hindsight.originOf(request)
+  const hasBody = /^(?:POST|PUT|PATCH)$/.test(method)
+  const headers = { host, accept: '*/*', ...hasBody && { 'content-type': 'application/json' } }
+  const { instance, options } = request.server.hindsight.routeTable.routes
+    .find(({ methods, pattern }) => methods.includes(method) && pattern === target) ?? {}
+  const schema = (options?.schema as Fields | undefined)?.body
+  const body = schema === undefined ? {} : exampleOf(schema, instance?.getSchemas())
+  return {
+    version: PROFILE_VERSION,
+    token: '',
+    time: '',
+    duration: 0,
+    method,
+    url: target,
+    ip,
+    status: 0,
+    route: null,
+    exceptions: [],
+    logs: [],
+    events: [],
+    collectors: { request: { target, headers, ...hasBody && { body } } }
+  }
 }

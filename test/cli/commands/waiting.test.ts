@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { execute } from '../../../cli/run.js'
-import type { WaitingView } from '../../../routes/_profiler/waiting.js'
+import type { WaitingView } from '../../../routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 

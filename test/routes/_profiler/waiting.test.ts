@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { PROFILE_SCHEMA } from '../../../docs/scripts/profile.js'
 import { recordQuery } from '../../../lib/queries/observe.js'
 import type { Profile } from '../../../lib/store/profile.js'
-import type { WaitingView } from '../../../routes/_profiler/waiting.js'
+import type { WaitingView } from '../../../routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
