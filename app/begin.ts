@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { checkOptions } from '../lib/check-options.js'
-import { contextOf, recordingOf, type RequestContext } from '../lib/lifecycle/request-state.js'
+import { contextOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf, warnOnce, type Services } from '../lib/lifecycle/services.js'
 import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
 import type {} from '../lib/recording/recorder.js'
@@ -99,16 +99,13 @@ declare module 'fastify' {
 const NO_CAPTURE: RequestHindsight = Object.freeze({ capture () {} })
 
 function captureOf (this: FastifyRequest): RequestHindsight {
-  return { capture: captureIn(contextOf(this)) }
-}
-
-// Work that outlives the request may keep the function.
-function captureIn (context: RequestContext): RequestHindsight['capture'] {
-  return (error) => {
-    const { late, request } = context
-    if (request === undefined) return late?.addError(error)
-    const { recorder } = servicesOf(request)
-    if (recorder === undefined) recordingOf(request).addError(error)
-    else recorder.addError(request, error)
+  // Work that outlives the request may keep the function.
+  const context = contextOf(this)
+  return {
+    capture (error) {
+      const { late, request } = context
+      if (request === undefined) late?.addError(error)
+      else servicesOf(request).recorder?.addError(request, error)
+    }
   }
 }

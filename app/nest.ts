@@ -7,9 +7,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { functionPlace } from '../lib/errors/declared-place.js'
 import { isError, messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
 import { setCurrentCode } from '../lib/recording/handler-time.js'
-import { logOf } from '../lib/recording/process-events.js'
 import { contextOf, recordingOf, requestContext, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
+import { currentLog } from '../lib/logs/log-capture.js'
 import type { LogLevel as RecordLevel } from '../lib/logs/log-record.js'
 import { inspected } from '../lib/view/json.js'
 import { cut } from '../lib/view/visible.js'
@@ -104,8 +104,7 @@ export class HindsightLogger extends ConsoleLogger {
     messages: unknown[], context = '', level: LogLevel = 'log', ...others: [to?: Stream, stack?: unknown, data?: object]
   ): void {
     super.printMessages(messages, context, level, ...others)
-    const request = requestContext.getStore()?.request
-    const log = request === undefined ? undefined : logOf(request)
+    const log = currentLog()
     const [, errorStack, data] = others
     for (const message of messages) {
       const stack = errorStack ?? (isError(message) ? read(message, 'stack') : undefined)

@@ -25,7 +25,8 @@ export interface PublishedLine {
 /** A line of a request that was not known yet, and the log of another request that it was added to. */
 interface FirstLine { kept: KeptLine, log: RequestLog | undefined }
 
-const captures = new Set<LogCapture>()
+/** How many applications are captured. */
+let captures = 0
 /**
  * The property of a logger that has the context of the request whose lines it writes; null where several requests
  * share the logger. The children of a logger inherit it. It is no `WeakMap`: as the request leads to its logger, V8
@@ -44,18 +45,14 @@ const firstLines = new WeakMap<object, FirstLine[]>()
 export class LogCapture {
   /** Whether the logger is one of pino, which publishes its lines. Otherwise only opened requests have a log. */
   readonly hasPinoLogger: boolean
-  readonly current: () => RequestLog | undefined
   readonly #app: FastifyInstance
   readonly #onLateError: LateErrorListener | undefined
 
-  /** `current` returns the log of the request whose asynchronous context is current, if it is of this application. */
-  constructor (app: FastifyInstance, current: () => RequestLog | undefined, onLateError?: LateErrorListener) {
+  constructor (app: FastifyInstance, onLateError?: LateErrorListener) {
     this.#app = app
     this.#onLateError = onLateError
-    this.current = current
     this.hasPinoLogger = isPublished(app.log)
-    if (captures.size === 0) subscribe(LINES, onLine)
-    captures.add(this)
+    if (captures++ === 0) subscribe(LINES, onLine)
   }
 
   /** Starts the capture of a request's log. */
@@ -75,8 +72,7 @@ export class LogCapture {
 
   /** Ends the capture. */
   close (): void {
-    captures.delete(this)
-    if (captures.size === 0) unsubscribe(LINES, onLine)
+    if (--captures === 0) unsubscribe(LINES, onLine)
   }
 
   #logFor (request: FastifyRequest): RequestLog {
@@ -117,7 +113,7 @@ function attribute (
   const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
   const known = request?.log === instance ? knownStateOf(request)?.recording.log : undefined
   // When Fastify writes the first line, a kept connection may have the context of its last request.
-  const log = owner !== null ? logOf(owner) : known ?? logOfContext()
+  const log = owner !== null ? logOf(owner) : known ?? currentLog()
   log?.add(kept)
   if (owner !== null || known !== undefined) return kept
   if (!firstLines.has(instance)) setImmediate(() => { firstLines.delete(instance) })
@@ -146,12 +142,10 @@ function setOwner (logger: object, value: Owner): void {
   Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
 }
 
-// For lines of a logger that belongs to no single request, such as that of the application or of a module.
-function logOfContext (): RequestLog | undefined {
-  for (const capture of captures) {
-    const log = capture.current()
-    if (log !== undefined) return log
-  }
+/** The log of the asynchronous context, if its request is recorded: for lines of no request's own logger. */
+export function currentLog (): RequestLog | undefined {
+  const { isRecording = false, log } = recordingIn()?.recording ?? {}
+  return isRecording ? log : undefined
 }
 
 /** Undefined where the request has been over for too long. */

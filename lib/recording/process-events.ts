@@ -3,9 +3,9 @@ import { attempt } from '../attempt.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import { textOfStack } from '../errors/thrown-value.js'
 import { recordingOf, requestContext } from '../lifecycle/request-state.js'
-import { servicesOf, recordingIn, type Mode } from '../lifecycle/services.js'
-import { LogCapture } from '../logs/log-capture.js'
-import type { LogLevel, RequestLog } from '../logs/log-record.js'
+import { servicesOf, type Mode } from '../lifecycle/services.js'
+import { currentLog, LogCapture } from '../logs/log-capture.js'
+import type { LogLevel } from '../logs/log-record.js'
 import { inspected } from '../view/json.js'
 import { traceOf } from '../parts/trace/index.js'
 import type { Recording } from './recording.js'
@@ -13,10 +13,7 @@ import type { Recording } from './recording.js'
 /** Captures the log and the process events of each recorded request, until the application is closed. */
 export function openLogs (app: FastifyInstance) {
   const { closing, mode, originOf } = app.hindsight
-  const capture = new LogCapture(app, () => {
-    const current = recordingIn()
-    return current?.services === app.hindsight && current.recording.isRecording ? current.recording.log : undefined
-  }, addLateError)
+  const capture = new LogCapture(app, addLateError)
   const unwatch = watchRejections(mode)
   closing.push(unwatch, () => capture.close())
 
@@ -37,12 +34,6 @@ export function openLogs (app: FastifyInstance) {
       return true
     }
   }
-}
-
-/** The log of a request that is recorded. */
-export function logOf (request: FastifyRequest): RequestLog | undefined {
-  const { isRecording, log } = recordingOf(request)
-  return isRecording && log !== undefined ? log : undefined
 }
 
 /** Adds an error that no hook receives: that of a handler that fails after its response, and of a second response. */
@@ -96,8 +87,7 @@ function onWarning (warning: Error): void {
 }
 
 function note (level: LogLevel, message: string, stack: string | undefined): void {
-  const { isRecording = false, log } = recordingIn()?.recording ?? {}
-  if (isRecording) log?.note(level, { channel: 'process', message, context: { stack } })
+  currentLog()?.note(level, { channel: 'process', message, context: { stack } })
 }
 
 function onUncaught (raised: unknown, origin: string): void {

@@ -1,8 +1,8 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { Writable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Test } from 'tap'
-import { recordingOf } from '../../../lib/lifecycle/request-state.js'
+import type { EventRecorder } from '../../../lib/lifecycle/event-recorder.js'
+import { contextOf, recordingOf, requestContext } from '../../../lib/lifecycle/request-state.js'
 import { LogCapture } from '../../../lib/logs/log-capture.js'
 import type { LogRecord, RequestLog } from '../../../lib/logs/log-record.js'
 
@@ -28,10 +28,9 @@ export async function capturing (
   t: Test, server: object, declare: (app: FastifyInstance) => unknown, { mode = 'full', reserve = false, before }: Setup = {}
 ): Promise<Capturing> {
   const app = Fastify(server as FastifyServerOptions) as unknown as FastifyInstance
-  const context = new AsyncLocalStorage<RequestLog>()
   const logs: Array<[url: string, log: RequestLog]> = []
   app.decorate('hindsight', { mode } as never)
-  const capture = new LogCapture(app, () => context.getStore())
+  const capture = new LogCapture(app)
   t.teardown(() => app.close())
   app.addHook('onClose', async () => capture.close())
   await before?.(app)
@@ -44,7 +43,8 @@ export async function capturing (
       const log = capture.open(request)
       reply.log = request.log
       logs.push([request.url, log])
-      context.enterWith(log)
+      recordingOf(request).events = {} as EventRecorder
+      requestContext.enterWith(contextOf(request))
     }
     done()
   })
