@@ -4,9 +4,8 @@ import type { ErrorReport } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
 import type { Nonces } from '../http/content-policy.js'
 import { readAsset } from '../view/asset.js'
-import { counted, cut, grouped, timeOfDay, visibleLine } from '../view/visible.js'
+import { counted, cut, grouped, visibleLine } from '../view/visible.js'
 import type { EditorLink } from '../view/editor.js'
-import { table } from '../view/components.js'
 import { html, htmlPage } from '../view/html.js'
 import {
   fileLink, renderExceptions, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
@@ -14,13 +13,13 @@ import {
 import {
   chainLines, everyException, headline, logCounts, mainSource, profileUrl, renderText
 } from './render-text.js'
+import { logTable, style as logsStyle } from './logs.js'
 import { rejectedCard, renderRequest } from './render-request.js'
-import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../logs/log-record.js'
-import { safeJson } from '../view/json.js'
+import { isNotification } from '../logs/log-record.js'
 
 /** A headline that is small and scrolls: the source below it stays on the first screen. */
 const LONG_HEADLINE = /\n.*\n|^.{200}/s
-/** Characters of a headline, of a line, of a title, and of other texts. */
+/** Characters of a headline, of a line, of a title, and of the texts of a log line. */
 const MAX_HEADLINE = 600
 const MAX_LINE = 200
 const MAX_TITLE = 1_000
@@ -29,7 +28,7 @@ const MAX_TEXT = 2_000
 const MAX_CHAIN = 4
 
 const BASE_STYLE = readAsset(import.meta.url, '../view/base.css')
-const STYLE = BASE_STYLE + readAsset(import.meta.url, './page.css') + exceptionsStyle
+const STYLE = BASE_STYLE + readAsset(import.meta.url, './page.css') + exceptionsStyle + logsStyle
 const SCRIPT = readAsset(import.meta.url, '../view/copy-button.js') + readAsset(import.meta.url, './page.js')
 
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
@@ -216,7 +215,7 @@ class="hidden-visually">: go to the first</span></a>`
   return html`<section id="logs" aria-labelledby="logs-title">
 <h2 id="logs-title">Logs <span class="count">${grouped(lines)}</span>!${failures === 0 ? '' : first}</h2>
 !${notifications === logs.length ? '<p class="note">No log messages.</p>' : ''}!${notifications === 0 ? '' : box}!${
-    omission(report)}!${logs.length === 0 ? '' : tableOf(logs)}
+    omission(report)}!${logs.length === 0 ? '' : html`<div class="card">!${logTable(logs, null, MAX_TEXT)}</div>`}
 </section>`
 }
 
@@ -226,27 +225,4 @@ function omission (report: ErrorReport): string {
   const link = url && html` <a href="${url}">The profile of this request</a> has more of them.`
   const lines = counted(report.logsOmitted, 'line is', 'lines are')
   return html`<p class="note omission">${lines} left out here, the oldest and least severe.!${link}</p>`
-}
-
-function tableOf (logs: readonly LogRecord[]): string {
-  const first = logs.find(isErrorOrWorse)
-  const rows = logs.map((record) => {
-    const { time, level, channel } = record
-    const classes = isNotification(record) ? `${level} event` : level
-    return html`<tr class="${classes}"!${record === first ? ' id="first-error"' : ''}>
-<td><span class="time">${timeOfDay(time)}</span></td><td><b>${level}</b></td>
-<td>${channel}</td><td>!${contentOf(record)}</td></tr>
-`
-  })
-  return table('Log lines', ['Time', 'Level', 'Channel', 'Message'], rows, 'card')
-}
-
-function contentOf ({ message, context }: LogRecord): string {
-  const names = Object.keys(context)
-  const text = html`<span>${cut(message, MAX_TEXT)}</span>`
-  if (names.length === 0) return text
-  // As JSON, with the line breaks of texts such as stacks.
-  const fields = safeJson(stacksLast(context), 2).replace(/(?<!\\)((?:\\\\)*)\\n/g, '$1\n      ')
-  return html`!${text}
-<details><summary>${cut(names.join(', '), 80)}</summary><pre>${cut(fields, MAX_TEXT)}</pre></details>`
 }

@@ -3,9 +3,9 @@ import {
 } from '../../logs/log-record.js'
 import { counted, cut, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
-import { countedLabel, fold, json, milliseconds, note, place, select, table } from '../../view/components.js'
+import { countedLabel, milliseconds, note, place, select } from '../../view/components.js'
+import { logTable, style } from '../../error-page/logs.js'
 import { logLine } from '../../error-page/render-text.js'
-import { readAsset } from '../../view/asset.js'
 import type { Profile } from '../../store/profile.js'
 import { visibleJson } from '../../view/json.js'
 import { isObject, lineOf, listOf, queryField } from '../read.js'
@@ -24,9 +24,6 @@ const LEVEL_TEXTS: Readonly<Record<string, string>> = {
 /** Maximum lines that are shown. */
 const MAX_LINES = 1_000
 const MAX_TEXT = 500
-/** Maximum fields of a context that its summary names. */
-const MAX_FIELDS = 4
-
 /** Characters of a message of the Markdown. */
 const MAX_MESSAGE = 300
 /** Of the overview. */
@@ -46,7 +43,7 @@ export const logs: Part = {
     problem: (_, { logs }) => logs.filter(isErrorOrWorse).length,
     warnings: (_, { logs }) => logs.filter(isWarning).length,
     render: (_, profile, view) =>
-      (profile.logs.length === 0 ? note('No log messages.') : logTable(profile, filterOf(view), view)) +
+      (profile.logs.length === 0 ? note('No log messages.') : filteredTable(profile, filterOf(view), view)) +
       (hasConsole ? '' : html`<p class="console-note">Lines of console.log and its like need Node.js 22 or later.</p>`)
   },
   toolbar (_, { logs: lines }) {
@@ -72,14 +69,14 @@ export const logs: Part = {
   }],
   timeline: (_, { logs, time }) => linesOf(logs).map((line) => entryOf(line, Date.parse(time))),
   comparison: [{ order: 80, compare: compareLogs }],
-  style: readAsset(import.meta.url, './style.css')
+  style
 }
 
 function isWarning ({ level }: Pick<LogRecord, 'level'>): boolean {
   return level === 'warn'
 }
 
-function logTable ({ logs, time }: Profile, filter: Filter, view: PanelView): string {
+function filteredTable ({ logs }: Profile, filter: Filter, { editor }: PanelView): string {
   const lines = filter.events ? logs : logs.filter((line) => !isNotification(line))
   const matching = lines.filter((line) => matches(line, filter))
   const shown = mostSevere(matching, MAX_LINES)
@@ -87,8 +84,7 @@ function logTable ({ logs, time }: Profile, filter: Filter, view: PanelView): st
   return filterForm(lines, logs.filter(isNotification).length, filter) +
     html`<p class="note log-count">${matching.length.toLocaleString('en')} of ${counted(lines.length, 'line')}</p>` +
     (left > 0 ? note(`${counted(left, 'line')} that are less severe or older are left out.`) : '') +
-    table('Log lines', ['Time', 'Level', 'Channel', 'Message'], shown.map((line) => row(line, Date.parse(time), view)),
-      'rows logs')
+    logTable(shown, editor)
 }
 
 type Filter = ReturnType<typeof filterOf>
@@ -116,21 +112,6 @@ function matches (line: LogRecord, { level, text }: Filter): boolean {
 function hasLevel (line: LogRecord, least: string): boolean {
   const names: readonly string[] = LEVELS
   return !names.includes(line.level) || names.indexOf(line.level) >= names.indexOf(least)
-}
-
-function row (line: LogRecord, startedAt: number, { editor }: PanelView): string {
-  const { time, level, channel, message, context, source } = line
-  const from = source === undefined ? '' : html` <small>!${place(lineOf(source), editor)}</small>`
-  return html`<tr class="log log-${level}">
-<td><time datetime="${time}">${String(time).slice(11, 23)}</time>
-<small>+${milliseconds(offsetOf(line, startedAt))}</small></td>
-<td><span class="level">${level}</span></td><td>${channel}</td>
-<td class="text">${message}!${from}!${contextOf(context)}</td></tr>`
-}
-
-function contextOf (context: unknown): string {
-  const names = typeof context === 'object' && context !== null ? Object.keys(context) : []
-  return names.length === 0 ? '' : fold(`Context: ${names.slice(0, MAX_FIELDS).join(', ')}`, json(context))
 }
 
 function filterForm (lines: readonly LogRecord[], notifications: number, { level, text, events }: Filter): string {

@@ -129,8 +129,8 @@ t.test('an AggregateError is shown as a tree', async (t) => {
 
 t.test('the table of logs has counts and a link to the first error', async (t) => {
   const document = page({ logs: [record('debug', 'one'), record('info', 'two', { deep: { a: [1] } }), record('fatal', 'three')] })
-  t.same(texts(document, '#logs tbody tr.info td').slice(0, 3), ['05:56:30.123', 'info', 'request'])
-  t.equal(document.querySelector('#logs tr.info pre')?.textContent, '{\n  "deep": {\n    "a": [\n      1\n    ]\n  }\n}')
+  t.same(texts(document, '#logs tbody tr.log-info td').slice(0, 3), ['05:56:30.123', 'info', 'request'])
+  t.equal(document.querySelector('#logs tr.log-info pre')?.textContent, '{\n  "deep": {\n    "a": [\n      1\n    ]\n  }\n}')
   t.equal(document.querySelector('#first-error td:last-child')?.textContent, 'three')
   t.match(texts(page({ logs: [] }), '#logs'), ['Logs 0 No log messages.'])
 })
