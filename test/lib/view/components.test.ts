@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { milliseconds, withPlaces } from '../../../lib/view/components.js'
 
@@ -14,10 +16,16 @@ t.test('withPlaces links places from the beginning of their paths', async (t) =>
   ] as const) t.equal(withPlaces(sentence, link), shown, sentence)
 })
 
-t.test('a duration has the unit of its length', async (t) => {
+t.test('a duration has the unit of its length, on pages and in the toolbar', async (t) => {
+  const script = readFileSync('lib/reading/pages/toolbar/script.js', 'utf8')
+  const source = /function milliseconds \(value\) {\n[^]*?\n {2}}\n/.exec(script)?.[0] ?? ''
+  const ofToolbar = runInNewContext(`(${source})`) as (value: number) => string
   for (const [value, shown] of [
     [0, '< 1 µs'], [0.25, '250 µs'], [1.256, '1.26 ms'], [12.34, '12.3 ms'], [999.6, '1,000 ms'], [1_220, '1,220 ms'], [9_999, '9,999 ms'],
     [10_000, '10 s'], [12_345, '12.3 s'], [119_999, '120 s'], [120_000, '2 min 0 s'], [318_501, '5 min 19 s'], [7_199_600, '120 min 0 s'],
     [NaN, '–'], ['5', '–'], [null, '–']
-  ] as const) t.equal(milliseconds(value), shown)
+  ] as const) {
+    t.equal(milliseconds(value), shown)
+    if (Number.isFinite(value)) t.equal(ofToolbar(Number(value)), shown)
+  }
 })

@@ -36,9 +36,15 @@
     for (const item of items) if (item.matches(':hover, :focus-within')) item.dataset.closed = ''
   })
 
+  // As the pages format durations.
   function milliseconds (value) {
-    const [number, unit] = value < 10_000 ? [value, ' ms'] : [value / 1000, ' s']
-    return number.toLocaleString('en', { maximumFractionDigits: number < 10 ? 2 : number < 100 ? 1 : 0 }) + unit
+    const [microseconds, seconds] = [Math.round(value * 1000), Math.round(value / 1000)]
+    if (microseconds < 1000) return microseconds === 0 ? '< 1 µs' : `${microseconds} µs`
+    if (value >= 120_000) return `${Math.floor(seconds / 60).toLocaleString('en')} min ${seconds % 60} s`
+    const [number, digits, unit] = value >= 10_000
+      ? [value / 1000, 1, 's']
+      : [value, value < 10 ? 2 : value < 100 ? 1 : 0, 'ms']
+    return `${number.toLocaleString('en', { maximumFractionDigits: digits })} ${unit}`
   }
 
   // Responses of other origins can contain any URL: only profiles of their origin or of this one are linked.
