@@ -59,7 +59,7 @@ export async function openRecorder (app: FastifyInstance, resolved: ResolvedOpti
 
 async function openProfiler (app: FastifyInstance, { options, settings }: ResolvedOptions): Promise<Profiler> {
   const { warn, parts } = app.hindsight
-  const { debug, session, security, leave } = options
+  const { debug, security, leave } = options
   const { maxQueue, maxProfileBytes, role: givenRole, ...others } = settings ?? { storage: 'memory' }
   const role = debug ? undefined : givenRole
   if (role !== undefined && security === undefined) {
@@ -75,8 +75,7 @@ async function openProfiler (app: FastifyInstance, { options, settings }: Resolv
   const dataDir = others.dataDir ?? (debug ? DEFAULT_DATA_DIR : PRODUCTION_DATA_DIR)
   const storage = await openStorage({ ...others, dataDir, checkPlace, warn })
   const trace = settings?.openTelemetry === true ? await openTracing(warn, parts) : undefined
-  const secret = session === false ? undefined : [session?.secret].flat()[0]
-  const profiler = new Profiler({ storage, parts, warn, trace, role, maxQueue, maxProfileBytes, secret })
+  const profiler = new Profiler({ storage, parts, warn, trace, role, maxQueue, maxProfileBytes })
   app.hindsight.closing.push(() => profiler.close())
   return profiler
 }

@@ -78,8 +78,7 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
     }
     const isAfterRouter = name !== 'router' && slots.some(({ listener }) => listener === 'router')
     const active: ActiveListener = { slot, hook: created, needsRoute: stage === 'kernel.request' && isAfterRouter }
-    const runHook = app.hindsight.recording === 'none' ? runListener : runRecorded
-    const run: Run = (request, reply, payload) => runHook(active, request, reply, payload)
+    const run: Run = (request, reply, payload) => runListener(active, request, reply, payload)
     slot.run = run
     const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(run) : requestHook(run)
     Object.defineProperty(fastifyHook, 'name', { value: name })
@@ -148,11 +147,21 @@ function sendHook (run: Run) {
   }
 }
 
-/** Runs a listener where it applies to the request. */
+/** Runs a listener, and records what it does for a request that is recorded. */
 function runListener (
   active: ActiveListener, request: FastifyRequest, reply: FastifyReply, payload?: unknown
 ): unknown {
-  const { pass, recording } = stateOf(request)
+  const state = stateOf(request)
+  const running = beginRun(active.slot, state, reply)
+  const result = callHook(active, state, request, reply, payload)
+  return running === null ? result : after(result, (later) => endRun(later, running, state, reply))
+}
+
+/** Calls the hook of a listener where it applies to the request. */
+function callHook (
+  active: ActiveListener, { pass, recording }: RequestState, request: FastifyRequest, reply: FastifyReply,
+  payload: unknown
+): unknown {
   // A not-found handler of the application may answer a request without a route.
   if (active.needsRoute && recording.routeError !== null) return unrouted
   const fail = (error: unknown): unknown => raised(error, active.slot, pass, request)
@@ -162,16 +171,6 @@ function runListener (
   } catch (error) {
     return fail(error)
   }
-}
-
-/** Runs a listener, and records what it does for a request that is recorded. */
-function runRecorded (
-  active: ActiveListener, request: FastifyRequest, reply: FastifyReply, payload?: unknown
-): unknown {
-  const state = stateOf(request)
-  const running = beginRun(active.slot, state, reply)
-  const result = runListener(active, request, reply, payload)
-  return running === null ? result : after(result, (later) => endRun(later, running, state, reply))
 }
 
 function beginRun (slot: Slot, { recording: { events }, pass }: RequestState, reply: FastifyReply): HookRun | null {

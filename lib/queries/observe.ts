@@ -1,4 +1,3 @@
-import { channel } from 'node:diagnostics_channel'
 import { knexKind } from './clients/knex.js'
 import { mongoKind } from './clients/mongodb.js'
 import { mysql2Kind } from './clients/mysql2.js'
@@ -8,7 +7,7 @@ import { prismaKind } from './clients/prisma.js'
 import { sequelizeKind } from './clients/sequelize.js'
 import { sqliteKind } from './clients/sqlite.js'
 import { typeormKind } from './clients/typeorm.js'
-import { QUERY_CHANNEL } from './channel.js'
+import { queries } from './channel.js'
 import { beginQuery, endQuery, type QueryEnd, type QueryStart } from './query.js'
 import type { Kind } from './run.js'
 
@@ -49,7 +48,7 @@ export function observe<T extends object> (client: T): T {
 
 function mayRecord (): boolean {
   const { NODE_ENV, PROFILER = '' } = process.env
-  if (channel(QUERY_CHANNEL).hasSubscribers || NODE_ENV !== 'production') return true
+  if (queries.hasSubscribers || NODE_ENV !== 'production') return true
   return PROFILER !== '' && PROFILER !== 'off'
 }
 

@@ -71,8 +71,7 @@ export function openProfiles (
   function queueProfile (request: FastifyRequest, reply: FastifyReply): void {
     if (!hasProfile(request, reply)) return release(request)
     const recording = recordingOf(request)
-    const isFirst = recording.isQueued !== true
-    recording.isQueued = true
+    const isFirst = recording.applicationData === undefined
     recording.timing.endedAt ||= performance.now()
     if (recording.parent === undefined) {
       recording.parent = takeRedirect(request)

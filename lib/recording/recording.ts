@@ -99,8 +99,6 @@ export class Recording {
   controller: { name: string, source: string | null } | null = null
 
   token?: string
-  /** Whether its profile was queued, and spans were created from it. */
-  isQueued?: boolean
   /** The random value in 0..1 that decides whether a sampled request is profiled. */
   sample?: number
   /** Whether the request is profiled even if the options exclude it: a replay, or a request with a CPU profile. */
@@ -111,7 +109,7 @@ export class Recording {
   isFollow?: boolean
   /** The token of the profile whose request this one repeats. */
   replayOf?: string
-  /** The data of the application's collectors: they run once, however often the profile is written. */
+  /** The data of the application's collectors, from the first profile on: they run once. */
   applicationData?: Record<string, unknown>
 
   /** Watches a body that is about to be sent; absent until the response is watched. */

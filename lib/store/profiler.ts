@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import { LruMap } from 'toad-cache'
 import { attempt } from '../attempt.js'
@@ -28,8 +28,6 @@ export interface ProfilerOptions {
   warn?: Warn
   /** The role that the profiler's pages need; none in debug mode. */
   role?: string | undefined
-  /** The secret of the form tokens; by default that of the store, which its processes share. */
-  secret?: string | undefined
   /** The parts whose values are searched; default: those of Hindsight. */
   parts?: readonly Part[] | undefined
   /** Receives the profile of each request, once. It must not throw. */
@@ -60,16 +58,15 @@ export class Profiler {
   #amending: Promise<unknown> = Promise.resolve()
   /** The changes of recent profiles: a late error makes a profile anew. */
   readonly #changes = new LruMap<Array<(profile: Profile) => Profile>>(MAX_CHANGED, CHANGE_LIFETIME)
-  /** Undefined until it is read from the store. */
+  /** That of the forms, which the processes of a store share; undefined until it is read from the store. */
   #secret: string | undefined
   readonly #ownSecret = randomBytes(32).toString('hex')
   #closed = false
   #unreadableSince: number | null = null
 
   constructor ({
-    storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, secret, role, trace, parts
+    storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, role, trace, parts
   }: ProfilerOptions) {
-    this.#secret = secret
     this.role = role
     this.trace = trace
     this.#parts = parts
@@ -94,7 +91,7 @@ export class Profiler {
     } catch {
       // A form changes a stored profile: it is of no use before the store is available.
     }
-    return createHash('sha256').update(`profiler forms\n${this.#secret ?? this.#ownSecret}`).digest('hex')
+    return this.#secret || this.#ownSecret
   }
 
   /** Since when (ms since the epoch) profiles cannot be written or read; null: they can. */
