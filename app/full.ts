@@ -1,15 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { performance } from '../lib/clock.js'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
 import { addStartMessage, observeRoutes } from './observe.js'
 import { pageServer, registerPages } from './page-server.js'
 import { openRecorder, prepare, type ResolvedOptions } from './prepare.js'
 import { ownHook, type LastHook } from '../lib/lifecycle/hooks.js'
-import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { stateOf } from '../lib/lifecycle/request-state.js'
 import { compareMessages } from '../lib/parts/wire/compare-messages.js'
 import { recordHooks } from '../lib/recording/application-hooks.js'
-import { setCurrentCode, timeHandlers } from '../lib/recording/handler-time.js'
+import { timeHandlers } from '../lib/recording/handler-time.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 import type { HindsightOptions } from '../lib/options.js'
@@ -57,10 +56,7 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
     app.addHook('onSend', ownHook(function noteResponse (
       request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
     ) {
-      const { isRecording, timing, work } = recordingOf(request)
-      if (isRecording && timing.responseReadyAt === 0) timing.responseReadyAt = performance.now()
-      work?.sample()
-      setCurrentCode(request, reply, 'route')
+      app.hindsight.recorder?.ready(request, reply)
       done(null, payload)
     }))
   }

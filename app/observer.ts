@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { performance } from '../lib/clock.js'
 import { pageServer } from './page-server.js'
 import { openRecorder, type ResolvedOptions } from './prepare.js'
 import { diagnosticAnswer } from '../lib/error-page/diagnostic-page.js'
@@ -9,7 +8,7 @@ import { factsOfParts } from '../lib/parts/unfinished.js'
 import { insertToolbar } from '../lib/reading/pages/toolbar/insert.js'
 import { watchErrorHandlers } from '../lib/recording/application-hooks.js'
 import { addServerTiming } from '../lib/recording/server-timing.js'
-import { endHandler, setCurrentCode } from '../lib/recording/handler-time.js'
+import { endHandler } from '../lib/recording/handler-time.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
 
 export type Observer = Awaited<ReturnType<typeof openObserver>>
@@ -46,10 +45,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     const finishResponse = (sent: unknown): unknown => {
       if (serverTiming && mayReceiveDetails(request)) addServerTiming(request, reply)
       recorder.collectResponse(request, reply, sent, payload)
-      recording.timing.responseReadyAt = performance.now()
-      recording.work?.sample()
-      // Only hooks of the route come after this.
-      setCurrentCode(request, reply, 'route')
+      recorder.ready(request, reply)
       return sent
     }
     if (!(inserted instanceof Promise)) return finishResponse(inserted ?? page ?? payload)

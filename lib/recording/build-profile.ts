@@ -39,7 +39,7 @@ export interface BuildOptions {
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, options: BuildOptions): Profile {
   const { maxBytes, collected = {}, config } = options
   const recording = recordingOf(request)
-  const { parent, isFollow, replayOf, timing, token = '' } = recording
+  const { followOf, parent = followOf, replayOf, timing, token = '' } = recording
   const { debug, mask: maskWithoutParams, originOf } = servicesOf(request)
   const sentHeaders = recording.sentHeaders ?? reply.getHeaders() as Headers
   const mask = maskOf(request, sentHeaders.location)
@@ -85,7 +85,8 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     logs: logsOf(recording, mask, maxBytes),
     events,
     collectors,
-    ...(parent !== undefined && { parent, ...(isFollow === true && { followOf: parent }) }),
+    ...(parent !== undefined && { parent }),
+    ...(followOf !== undefined && { followOf }),
     ...(replayOf !== undefined && { replayOf })
   }
 }

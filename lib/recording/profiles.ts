@@ -73,10 +73,7 @@ export function openProfiles (
     const recording = recordingOf(request)
     const isFirst = recording.applicationData === undefined
     recording.timing.endedAt ||= performance.now()
-    if (recording.parent === undefined) {
-      recording.parent = takeRedirect(request)
-      recording.isFollow = recording.parent !== undefined
-    }
+    if (recording.parent === undefined) recording.followOf ??= takeRedirect(request)
     // Headers that are set later are not sent.
     recording.sentHeaders ??= sentHeadersOf(reply)
     complete(request, reply)

@@ -151,6 +151,14 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     return profile
   }
 
+  /** Records that a response is ready to be sent: only hooks of its route come after this. */
+  function ready (request: FastifyRequest, reply: FastifyReply): void {
+    const { timing, work } = recordingOf(request)
+    timing.responseReadyAt = performance.now()
+    work?.sample()
+    setCurrentCode(request, reply, 'route')
+  }
+
   // A reply may be sent or hijacked before the handler, and no hook has seen the response of a hijacked reply.
   function complete (request: FastifyRequest, reply: FastifyReply): void {
     startRecording(request, reply)
@@ -205,6 +213,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     collectResponse: recordResponse,
     fail,
     respond,
+    ready,
     addError,
     link: (request: FastifyRequest, reply: FastifyReply): string | null => profiles?.link(request, reply) ?? null,
     /** The address of the request's profile; null: it is not profiled. */

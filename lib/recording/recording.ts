@@ -103,10 +103,10 @@ export class Recording {
   sample?: number
   /** Whether the request is profiled even if the options exclude it: a replay, or a request with a CPU profile. */
   forceProfile?: boolean
-  /** The token of the request that caused this one, where that is known. */
+  /** The token of the request that has injected this one. */
   parent?: string | undefined
-  /** Whether the parent is a redirect that was followed. */
-  isFollow?: boolean
+  /** The token of the redirect that was followed by this one. */
+  followOf?: string | undefined
   /** The token of the profile whose request this one repeats. */
   replayOf?: string
   /** The data of the application's collectors, from the first profile on: they run once. */
