@@ -87,19 +87,17 @@ export function sourceParts ({ frame, title }: MainSource): string[] {
 export function hintParts (
   { title, text, routes = [], steps = [], code: source, language = 'ts', mark, source: place }: Hint
 ): string[] {
+  const at = (source?: string): string => source === undefined ? '' : ` (${code(placeOf(frameAt(source)))})`
+  const sentence = escapeMarkdown(text) + at(place)
   return [
     `## Hint: ${escapeMarkdown(title)}`,
-    ...(text === '' && place === undefined
-      ? []
-      : [escapeMarkdown(text) + (place === undefined ? '' : ` (${code(placeOf(frameAt(place)))})`)]),
+    ...(sentence === '' ? [] : [sentence]),
     ...(source === undefined ? [] : [fence(mark === undefined ? source : withCaret(source, mark), language)]),
     ...routes.map(({ methods, pattern, why, source: place }) =>
-      `- ${code(`${methods.join(', ')} ${pattern}`)}${why === '' ? '' : `: ${escapeMarkdown(why)}`}` +
-      (place === undefined ? '' : ` (${code(placeOf(frameAt(place)))})`)),
+      `- ${code(`${methods.join(', ')} ${pattern}`)}${why === '' ? '' : `: ${escapeMarkdown(why)}`}${at(place)}`),
     ...(steps.length === 0
       ? []
-      : [steps.map(({ code: step, text, source, profile }) => `- ${code(step)}: ` +
-      escapeMarkdown(text) + (source === undefined ? '' : ` (${code(placeOf(frameAt(source)))})`) +
+      : [steps.map(({ code: step, text, source, profile }) => `- ${code(step)}: ${escapeMarkdown(text)}${at(source)}` +
       (profile === undefined ? '' : `, profile of the called server: ${code(profile)}`)).join('\n')])
   ]
 }

@@ -171,15 +171,9 @@ export function labelOf ({ name, panel: { label } = {} }: Part): string {
 export function problemsOf (part: Part, profile: Profile): { errors: number, warnings: number } {
   if (failureOf(profile, part.name) !== undefined) return { errors: 1, warnings: 0 }
   const { problem, warnings } = part.panel ?? {}
-  return {
-    errors: problem === undefined ? 0 : numberFrom(problem, part, profile),
-    warnings: warnings === undefined ? 0 : numberFrom(warnings, part, profile)
-  }
-}
-
-/** What a function of a panel returns as a number; 0 where it throws. */
-function numberFrom (read: NonNullable<CollectorPanel['problem']>, part: Part, profile: Profile): number {
-  return Number(attempt(() => read(dataFor(part, profile), profile), () => 0)) || 0
+  const numberFrom = (read: CollectorPanel['problem']): number =>
+    Number(attempt(() => read?.(dataFor(part, profile), profile), () => 0)) || 0
+  return { errors: numberFrom(problem), warnings: numberFrom(warnings) }
 }
 
 /** The number of entries of a panel; 0: it has no data; undefined: unknown. */

@@ -9,7 +9,7 @@ import { milliseconds, note, place, placeLink, section, table } from '../../view
 import { html } from '../../view/html.js'
 import { cut } from '../../view/visible.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
-import { addressOf, dataOf, listOf, type Data } from '../read.js'
+import { addressOf, dataOf, groupedBy, listOf, type Data } from '../read.js'
 import { align, type Section } from '../section.js'
 
 const COLUMNS: Parameters<typeof table>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
@@ -186,12 +186,9 @@ export function headerHistory (profile: Pick<Profile, 'collectors' | 'events'>):
   const ofEvents = profile.events.flatMap(({ changes, listener, source }, i) =>
     (changes?.headers ?? []).map((change): Data => ({ ...change, by: listener, event: i + 1, source, after: i + 0.5 })))
   const others = listOf(dataOf(profile, 'headers').changes)
-  const history = new Map<string, HeaderStep[]>()
-  for (const change of [...ofEvents, ...others].sort((a, b) => Number(a.after) - Number(b.after))) {
-    const name = String(change.name)
-    history.set(name, [...history.get(name) ?? [], stepOf(change)])
-  }
-  return history
+  const all = [...ofEvents, ...others].sort((a, b) => Number(a.after) - Number(b.after))
+  const byName = groupedBy(all, ({ name }) => String(name))
+  return new Map([...byName].map(([name, changes]) => [name, changes.map(stepOf)]))
 }
 
 function stepOf ({ by, event, source, from, to }: Data): HeaderStep {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { TLSSocket } from 'node:tls'
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { attempt } from '../../attempt.js'
@@ -15,7 +16,6 @@ import type { Mask } from '../../mask/mask.js'
 import { grouped } from '../../view/visible.js'
 import { binaryText, snapshot } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
-import { isSame } from '../wire/changes.js'
 
 const MAX_USER_FIELDS = 50
 
@@ -69,11 +69,11 @@ function serverUrlOf ({ socket }: FastifyRequest['raw']): string | undefined {
 /** The body as the client sent it; undefined where it is not known, or the handler received the same. */
 function sentBodyOf (body: unknown, copy: unknown, chunks: readonly Buffer[] | null | undefined): unknown {
   const text = chunks?.length ? Buffer.concat(chunks).toString() : undefined
-  if (text === undefined) return copy === undefined || isSame(copy, body) ? undefined : snapshot(copy)
+  if (text === undefined) return copy === undefined || isDeepStrictEqual(copy, body) ? undefined : snapshot(copy)
   // Most clients send what `JSON.stringify` makes.
   if (text === attempt(() => JSON.stringify(body), () => text)) return undefined
   const sent = attempt((): unknown => JSON.parse(text))
-  return isSame(sent, body) ? undefined : snapshot(sent)
+  return isDeepStrictEqual(sent, body) ? undefined : snapshot(sent)
 }
 
 /** The plain values of the user that a plugin of the application has put on the request. No getter is called. */

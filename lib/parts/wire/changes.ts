@@ -1,4 +1,4 @@
-import { types } from 'node:util'
+import { isDeepStrictEqual, types } from 'node:util'
 import { read } from '../../errors/thrown-value.js'
 import { snapshot } from '../collect.js'
 
@@ -51,13 +51,6 @@ export function copyOf (root: unknown): unknown {
   }
   const value = copy(root, 0)
   return left > 0 ? value : undefined
-}
-
-/** Whether plain values are equal. */
-export function isSame (one: unknown, other: unknown): boolean {
-  if (one === other || !isObject(one) || !isObject(other)) return one === other
-  const names = Object.keys(one)
-  return names.length === Object.keys(other).length && names.every((name) => isSame(one[name], other[name]))
 }
 
 /** The path of the first value that is searched for; null if there is none. No code of the application is called. */
@@ -152,7 +145,7 @@ export function changesOf (before: unknown, after: unknown, isMade = false): Val
   }
 
   // Most requests are not changed.
-  if (isMade || !isSame(before, after)) compare(before, after, {})
+  if (isMade || !isDeepStrictEqual(before, after)) compare(before, after, {})
   return left > 0 ? [...changes.values()] : []
 }
 
