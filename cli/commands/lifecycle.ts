@@ -180,8 +180,9 @@ function textOf (hook: Hook, place: readonly string[]): string | null {
     const mark = listenerOf(hook)
     return mark === null ? null : `${mark.stage} ${mark.listener}`
   }
-  const suffix = place.length === 0 ? '' : ` (${place.join(', ')})`
-  return visibleLine(`${hook.name || 'anonymous'}${suffix}`)
+  // A function without a name has that of its plugin or file.
+  const [name = 'function', ...where] = [hook.name, ...place].filter((text) => text !== '')
+  return visibleLine(where.length === 0 ? name : `${name} (${where.join(', ')})`)
 }
 
 /**

@@ -1,7 +1,7 @@
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
 import { attempt } from '../attempt.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from '../errors/exception.js'
-import { placeOf, shortFile, sourceCache } from '../errors/stack-frame.js'
+import { functionOf, placeOf, shortFile, sourceCache } from '../errors/stack-frame.js'
 import { counted, cut, visibleLine } from '../view/visible.js'
 import { readAsset } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
@@ -126,7 +126,7 @@ function frameItem (frame: StackFrame, open: boolean, { editor, shown }: Excepti
 
 /** The file of a frame and its function, where that has a name. */
 function label (frame: StackFrame, editor: EditorLink | null): string {
-  const name = frame.function.replace(/^(?:async )?<anonymous>$/, '')
+  const name = functionOf(frame)
   return fileLink(frame, editor) + (name === '' ? '' : html` <code>${visibleLine(name)}</code>`)
 }
 

@@ -3,7 +3,7 @@ import type { FlattenedException, RejectedInput, StackFrame } from '../errors/ex
 import type { Hint } from '../errors/hints.js'
 import { mainCause, rejectionText } from '../errors/root-cause.js'
 import type { ErrorReport } from '../errors/report.js'
-import { firstOwnFrame, frameAt, numbered, placeOf } from '../errors/stack-frame.js'
+import { firstOwnFrame, frameAt, functionOf, numbered, placeOf } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { safeJson } from '../view/json.js'
 import { code, counted, cut, escapeMarkdown, fence, timeOfDay, visibleLine } from '../view/visible.js'
@@ -122,7 +122,7 @@ export function exceptionParts (
   const own = frames.filter((frame) => frame.own)
   const listed = own.length > 0 ? own.slice(0, MAX_FRAMES) : frames.slice(0, MAX_VENDOR_FRAMES)
   const vendor = frames.length - Math.max(own.length, listed.length)
-  const calls = listed.map((frame) => `- ${code(`${frame.function} (${placeOf(frame)})`)}`)
+  const calls = listed.map((frame) => `- ${code([functionOf(frame), `(${placeOf(frame)})`].filter(Boolean).join(' '))}`)
   const excerpts = listed.filter((frame) => frame.excerpt && !shown.has(placeOf(frame))).slice(0, MAX_EXCERPTS)
   for (const frame of excerpts) shown.add(placeOf(frame))
   return [
@@ -203,7 +203,7 @@ export function mainSource (
   const frame = mainCause(failure)?.frame ?? firstOwnFrame(exceptions)
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
   if (handler === undefined) return null
-  return { frame: handler, title: /^\w+ hook "/.test(handler.function) ? 'Hook' : 'Route' }
+  return { frame: handler, title: /^\w+ hook\b/.test(handler.function) ? 'Hook' : 'Route' }
 }
 
 interface ChainLine { before: string, frame: StackFrame | undefined, index: number }

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Debugger, Runtime, Session } from 'node:inspector'
 import { cachedByObject } from '../cache.js'
+import { hookTitle } from '../lifecycle/events.js'
 import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { withStackLimit } from '../stack-limit.js'
@@ -68,8 +69,8 @@ export function handlerFrame (request: FastifyRequest, declaration = false): Sta
 /** The hook of the application that has failed, or whose response was refused; null where there is none. */
 export function hookFrame (request: FastifyRequest): StackFrame | null {
   const { failure, raisedBy } = recordingOf(request)
-  const { stage, listener, source } = failure?.refused === undefined ? raisedBy ?? {} : failure.refused.hook ?? {}
-  return sourceFrame(source ?? '', `${stage} hook "${listener}"`)
+  const hook = failure?.refused === undefined ? raisedBy : failure.refused.hook
+  return hook == null ? null : sourceFrame(hook.source ?? '', hookTitle(hook))
 }
 
 /** A place, `file:line`, as a frame with its source; null where it is not the application's. */

@@ -192,13 +192,12 @@ function failureSentence (
 }
 
 /** A listener by its name and stage; a hook by its stage, name, plugin and place. */
-function hookText (
+export function hookText (
   { stage, listener, plugin = listener, source }: Raiser & { plugin?: string | undefined }
 ): string {
   if (stage.startsWith('kernel.')) return `listener ${listener} of ${stage}`
   // A function that is declared in the options of a route has the name of its property.
-  const isNamed = listener !== 'anonymous' && listener !== stage
-  const name = isNamed ? ` "${listener}"${plugin === listener ? '' : ` of ${plugin}`}` : ''
+  const name = listener !== stage ? ` "${listener}"${plugin === listener ? '' : ` of ${plugin}`}` : ''
   return `${stage} hook${name}${source === undefined ? '' : ` (${placeOf(frameAt(source))})`}`
 }
 

@@ -46,6 +46,7 @@ export interface HeaderChange {
 /** The event of one listener, or one hook of the application, in one pass. */
 export interface ListenerEvent {
   stage: Stage | HookStage
+  /** The name of the listener or function; of a function without one that of its plugin, else the stage. */
   listener: string
   pass: PassName
   outcome: Outcome
@@ -63,4 +64,10 @@ export interface ListenerEvent {
     headers?: HeaderChange[]
     status?: { from: number, to: number }
   }
+}
+
+/** A listener or hook, with its name where it has one. */
+export function hookTitle ({ stage, listener }: { stage: string, listener: string }): string {
+  if (stage.startsWith('kernel.')) return `listener "${listener}"`
+  return `${stage} hook${listener === stage ? '' : ` "${listener}"`}`
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
+import { hookText } from '../errors/report.js'
 import { isError } from '../errors/thrown-value.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
@@ -120,7 +121,7 @@ function describe (stage: HookStage, name: string, addedAt: Error, pluginName: s
   return {
     stage,
     index: -1,
-    get listener () { return name || place().plugin || 'anonymous' },
+    get listener () { return name || place().plugin || stage },
     get plugin () { return place().plugin },
     get source () { return place().source }
   }
@@ -134,8 +135,8 @@ function isRefused (name: string, hook: object): boolean {
 }
 
 /** Records that a hook calls back once more: Fastify runs what follows it again. */
-function addRepeated (request: FastifyRequest, { stage, listener }: RecordedFunction): void {
-  servicesOf(request).recorder?.addError(request, new Error(`The ${stage} hook ${listener} has called done twice`))
+function addRepeated (request: FastifyRequest, hook: RecordedFunction): void {
+  servicesOf(request).recorder?.addError(request, new Error(`The ${hookText(hook)} has called done twice`))
 }
 
 function recordRaised (request: FastifyRequest, hook: RecordedFunction, raised: unknown): void {

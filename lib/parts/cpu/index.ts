@@ -7,7 +7,9 @@ import { html } from '../../view/html.js'
 import { counted, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part } from '../part.js'
 import { addressOf, queryField } from '../read.js'
-import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, cpuRefusal, functionSource } from './record.js'
+import {
+  callTreeOf, CODE_KINDS, cpuRefusal, functionName, functionSource, isIdle, percent, readCpuRecord
+} from './record.js'
 import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
 
 const MAX_FUNCTIONS = 10
@@ -62,8 +64,9 @@ function functionRow (
   editor: EditorLink | null
 ): string {
   const { kind } = called
+  const name = nameOf(called)
   const source = html` <span class="file">!${linkTo(called, editor)}</span>`
-  return html`<tr><th scope="row">${nameOf(called)}!${source}</th>
+  return html`<tr><th scope="row">${name === functionSource(called) ? '' : name}!${source}</th>
 <td class="number">${milliseconds(self / 1000)} <span class="share">${percent(self, busy)}</span></td>` +
     html`<td class="number">${milliseconds(total / 1000)}</td>` +
     html`<td><span class="kind code-${kind}">${CODE_KINDS[kind]}</span></td></tr>`
@@ -74,7 +77,7 @@ function hottest (record: CpuRecord): string {
   const { busy, heaviest } = callTreeOf(record)
   const rows = heaviest.slice(0, MAX_FUNCTIONS).map(({ function: called, self, total }) => [
     milliseconds(self / 1000), percent(self, busy), milliseconds(total / 1000),
-    [called.name, functionSource(called), CODE_KINDS[called.kind]].filter((text) => text !== '').join(', ')
+    [...new Set([functionName(called), functionSource(called), CODE_KINDS[called.kind]])].filter(Boolean).join(', ')
   ])
   return [['self', 'share', 'total', 'function'], ...rows]
     .map((row) => row.map((cell, i) => i < 3 ? cell.padStart(9) : visibleLine(cell)).join('  ')).join('\n')
@@ -174,7 +177,7 @@ function naming ({ calls }: ReturnType<typeof callTreeOf>, { route }: Profile): 
   const declared = [...called].find((one) => functionSource(one) === placeLink(route?.handler ?? '', null).shown)
   const handler = declared ?? (called.size === 1 ? [...called][0] : undefined)
   return (one) => visibleLine(one !== handler
-    ? one.name
+    ? functionName(one)
     : `handler ${route?.name ?? ''}${one.name === '(anonymous)' ? '' : `, ${one.name}`}`)
 }
 

@@ -104,6 +104,11 @@ export function functionSource ({ file, line }: Pick<CpuFunction, 'file' | 'line
   return line === 0 ? file : `${file}:${line}`
 }
 
+/** The name of a function; of one without a name its place. */
+export function functionName (called: CpuFunction): string {
+  return called.name === '(anonymous)' && called.file !== '' ? functionSource(called) : called.name
+}
+
 /** The function of the application that ran for the longest time, with what it called; null: there is no recording. */
 export function busiestPlace (value: unknown): string | null {
   const record = readCpuRecord(value)

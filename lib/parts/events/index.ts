@@ -36,8 +36,10 @@ export const events: Part = {
   timeline: (_, { events }) => events.flatMap(entryOf),
   markdown (_, { events }) {
     const text = events.filter(({ source, outcome }) => source !== undefined && outcome !== 'skipped')
-      .map(({ stage, listener, outcome, source = '', duration }) =>
-        `${stage} ${listener} ${outcome}, ${milliseconds(duration)}, added at ${shortFile(source)}`).join('\n')
+      .map(({ stage, listener, outcome, source = '', duration }) => {
+        const name = listener === stage ? stage : `${stage} ${listener}`
+        return `${name} ${outcome}, ${milliseconds(duration)}, added at ${shortFile(source)}`
+      }).join('\n')
     return text === '' ? [] : [{ order: 28, title: 'Hooks', text }]
   },
   comparison: [{ order: 90, compare: compareEvents }],
@@ -69,7 +71,7 @@ function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
 
 /** The name of a listener or hook; of a hook without one, where it was added. */
 export function eventName ({ stage, listener, source }: ListenerEvent): string {
-  if (listener !== 'anonymous') return listener
+  if (listener !== stage) return listener
   return `${stage} hook${source === undefined ? '' : ` ${placeLink(source, null).shown}`}`
 }
 
@@ -90,9 +92,9 @@ function stageRow ({ stage, pass }: ListenerEvent, previous?: ListenerEvent): st
 }
 
 function row (event: ListenerEvent, number: number, view: PanelView): string {
-  const { listener, outcome, duration } = event
+  const { outcome, duration } = event
   return html`<tr id="event-${number}" class="event event-${outcome}">
-<td class="number">${number}</td><th scope="row">${listener}</th>
+<td class="number">${number}</td><th scope="row">${eventName(event)}</th>
 <td><span class="outcome">${outcome}</span></td><td class="text">!${effects(event, view)}</td>
 <td class="number">${outcome === 'skipped' ? '' : milliseconds(duration)}</td></tr>`
 }
@@ -129,7 +131,8 @@ function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: 
 // A listener that has nothing to do in one profile, and is missing in the other, makes no difference.
 function compareEvents (section: Section, a: Profile, b: Profile): void {
   const eventsOf = ({ events }: Profile): ListenerEvent[] => listOf(events) as unknown as ListenerEvent[]
-  const titleOf = ({ stage, listener }: ListenerEvent): string => `${stage} ${listener}`
+  const titleOf = ({ stage, listener }: ListenerEvent): string =>
+    `${stage} ${listener === stage ? 'hook' : listener}`
   for (const [one, other] of align(eventsOf(a), eventsOf(b), titleOf)) {
     const event = one ?? other
     const isIdle = event?.outcome === 'skipped' && (one === undefined || other === undefined)
@@ -183,8 +186,8 @@ export interface HeaderStep extends Pick<HeaderChange, 'from' | 'to'> {
 
 /** The changes of each response header in order; the headers are in the order of their first change. */
 export function headerHistory (profile: Pick<Profile, 'collectors' | 'events'>): Map<string, HeaderStep[]> {
-  const ofEvents = profile.events.flatMap(({ changes, listener, source }, i) =>
-    (changes?.headers ?? []).map((change): Data => ({ ...change, by: listener, event: i + 1, source, after: i + 0.5 })))
+  const ofEvents = profile.events.flatMap((event, i) => (event.changes?.headers ?? []).map((change): Data =>
+    ({ ...change, by: eventName(event), event: i + 1, source: event.source, after: i + 0.5 })))
   const others = listOf(dataOf(profile, 'headers').changes)
   const all = [...ofEvents, ...others].sort((a, b) => Number(a.after) - Number(b.after))
   const byName = groupedBy(all, ({ name }) => String(name))

@@ -6,7 +6,7 @@ import { exceptionParts, mainSource, rejectedParts, sourceParts } from '../../er
 import type { FlattenedException, StackFrame } from '../../errors/exception.js'
 import type { FailureSummary } from '../../errors/report.js'
 import { mainCause } from '../../errors/root-cause.js'
-import { firstOwnFrame, placeOf, shortFile } from '../../errors/stack-frame.js'
+import { firstOwnFrame, functionOf, placeOf, shortFile } from '../../errors/stack-frame.js'
 import { read } from '../../errors/thrown-value.js'
 import { isFailure, type Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
@@ -190,6 +190,6 @@ function chainBlocks (data: Partial<FailureSummary>, profile: Profile): string[]
 function exceptionText ({ code, frames: all, ...one }: FlattenedException): string {
   const frames = listOf(all) as unknown as FlattenedException['frames']
   const frame = frames.find(({ own }) => own) ?? frames[0]
-  const place = frame === undefined ? '' : ` at ${frame.function || '(anonymous)'} ${frame.file}:${frame.line}`
+  const place = frame === undefined ? '' : ` at ${`${functionOf(frame)} ${frame.file}:${frame.line}`.trim()}`
   return `${nameAndMessage(one)}${code === undefined ? '' : ` (${code})`}${place}`
 }

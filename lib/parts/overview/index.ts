@@ -8,7 +8,7 @@ import {
   lead, milliseconds, note, pending, placeLink, section, statusBadge, withPlaces
 } from '../../view/components.js'
 import { eventName } from '../events/index.js'
-import type { ListenerEvent } from '../../lifecycle/events.js'
+import { hookTitle, type ListenerEvent } from '../../lifecycle/events.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import { dataOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
@@ -84,9 +84,7 @@ function endingEvent ({ events, status }: Profile): Profile['events'][number] | 
 }
 
 function endingName (event: ListenerEvent): string {
-  const { stage, listener } = event
-  if (listener === 'anonymous') return eventName(event)
-  return `${stage.startsWith('kernel.') ? 'listener' : `${stage} hook`} "${listener}"`
+  return event.listener === event.stage ? eventName(event) : hookTitle(event)
 }
 
 function errorText (exception: FlattenedException): string {

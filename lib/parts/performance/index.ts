@@ -1,4 +1,5 @@
 import { shortFile } from '../../errors/stack-frame.js'
+import { hookTitle } from '../../lifecycle/events.js'
 import type { Recording } from '../../recording/recording.js'
 import { html } from '../../view/html.js'
 import { milliseconds, withPlaces } from '../../view/components.js'
@@ -177,7 +178,7 @@ function placeOfBlock (data: Data, { events, route }: Profile): string | undefin
   const covers = (start: unknown, duration: unknown): boolean =>
     Number(start) <= middle && middle <= Number(start) + Number(duration)
   const hook = events.find(({ source, start, duration }) => source !== undefined && covers(start, duration))
-  if (hook !== undefined) return `the ${hook.stage} hook "${hook.listener}", added at ${shortFile(hook.source ?? '')}`
+  if (hook !== undefined) return `the ${hookTitle(hook)}, added at ${shortFile(hook.source ?? '')}`
   if (!covers(data.handlerStart, data.handler) || route?.handler === undefined) return undefined
   return `the handler at ${shortFile(route.handler)}`
 }

@@ -89,7 +89,8 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   const isHijacked = reply.sent && !wasSent
   if (run != null) {
     const { stage, listener, source } = run.callee
-    const name = stage.startsWith('kernel.') ? `the listener ${listener}` : `the ${stage} hook ${listener}`
+    const hook = `the ${stage} hook${listener === stage ? '' : ` ${listener}`}`
+    const name = stage.startsWith('kernel.') ? `the listener ${listener}` : hook
     return code(isHijacked ? `${name}, whose hijacked reply has not ended` : name, source, run.startedAt)
   }
   if (isHijacked) return code('a hijacked reply that has not ended', handler)

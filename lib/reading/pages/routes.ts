@@ -32,7 +32,7 @@ export async function routesOf ({ routeTable, profiler }: Pick<Services, 'routeT
       pattern,
       source: declaredAt === null ? undefined : declaredPlace(declaredAt)?.source,
       hooks: routeTable.hooksOf(route).map(({ stage, hook, addedAt, pluginName = '' }) =>
-        ({ stage, name: hook.name || 'anonymous', ...addedAt === undefined ? {} : hookOrigin(addedAt, pluginName) })),
+        ({ stage, name: hook.name, ...addedAt === undefined ? {} : hookOrigin(addedAt, pluginName) })),
       count: own.length,
       failures: own.filter(({ error }) => error).length,
       p50: at(0.5),
@@ -71,7 +71,8 @@ function routeRow (route: RoutesView['routes'][number], editor: EditorLink | nul
   // The line of a framework that declares all routes is not the place of this one.
   const owner = packageOf(source ?? '')
   const declared = owner !== null ? html`${owner}` : source === undefined ? '' : place(source, editor)
-  const items = hooks.map(({ stage, name, source, plugin }) => html`<li>${stage} <code>${visibleLine(name)}</code> ` +
+  const codeOf = (text: string): string => text === '' ? '' : html`<code>${visibleLine(text)}</code> `
+  const items = hooks.map(({ stage, name, source, plugin }) => html`<li>${stage} !${codeOf(name)}` +
     html`!${source === undefined ? html`${plugin ?? 'of the route'}` : place(source, editor)}</li>`)
   const shown = hooks.length === 0 ? '' : fold(counted(hooks.length, 'hook'), html`<ol>!${items}</ol>`)
   const own = name === `${methods.join('|')} ${pattern}` ? '' : html` <span class="facts">${visibleLine(name)}</span>`

@@ -102,7 +102,7 @@ function routesOf (lines: readonly string[]): Array<{ name: string, steps: Array
 }
 
 /** The name of a printed hook in a profile, where one without a name has that of its plugin. */
-const nameOf = (text: string): string => text.replace(/^anonymous \(([^,]+), .*$/, '$1').replace(/ \(.*$/, '')
+const nameOf = (text: string): string => text.replace(/ \(.*$/, '')
 
 const OF_ROUTES = ['read', 'ofRoute', 'ofRouteToo', 'told', 'last']
 
@@ -137,7 +137,7 @@ for (const [mode, options] of [
     t.match(home, `\n  onError\n    failed (${here})`)
     t.match(user, `  preHandler\n${mode === 'debug' ? '    kernel.controller router-data-collector' : '    kernel.controller'}`)
     t.match(user, `    shared (admin, ${here})\n    ofRouteToo (route, admin, ${here})\n  handler\n    user (admin, ${here})\n`)
-    t.match(user, `\n    anonymous (admin, ${here})\n`)
+    t.match(user, `\n    admin (${here})\n`)
     t.notMatch(home + user, /recordCpu|countOthers|keepAborted|keepProfile|\.js:\d/)
   })
 }
@@ -215,7 +215,7 @@ t.test('an application that creates its own instance and listens needs no plugin
   const { code, out, err } = await lifecycle(path)
   t.same([code, err], [0, ''])
   t.equal(out, [
-    ['ANY /any', `    anonymous (${here})`],
+    ['ANY /any', `    ${here}`],
     ['GET /␛[31m', `    red␛[31m␊  onRequest (${here})`, `    limit (route, ${here})`],
     ['GET /host', `    ofHost (${here})`]
   ].map(([title, handler, added]) =>

@@ -8,6 +8,7 @@ import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
 import { eventName } from '../../../lib/parts/events/index.js'
+import { profileMarkdown } from '../../../lib/reading/profile-markdown.js'
 import { listen, profileOf } from '../../support/app.js'
 import { inBothModes, type Build } from '../../support/modes.js'
 
@@ -87,11 +88,37 @@ inBothModes('a hook without a name has that of the plugin that is loaded, and wh
       app.get('/', { onRequest: hook }, async () => 'x')
     })
   })
-  t.same(events.map(({ listener }) => listener), ['session-loader', 'tenants', 'anonymous', 'anonymous', 'inner', 'api'])
+  t.same(events.map(({ listener }) => listener), ['session-loader', 'tenants', 'onRequest', 'preHandler', 'inner', 'api'])
   t.same(events.map((event) => eventName(event).replace(/:\d+$/, ':')), [
     'session-loader', 'tenants', 'onRequest hook test/lib/recording/application-hooks.test.ts:',
     'preHandler hook test/lib/recording/application-hooks.test.ts:', 'inner', 'api'
   ])
+})
+
+inBothModes('a hook without a name is shown with its plugin or place', async (t, build) => {
+  const app = await build((app) => {
+    app.addHook('onRequest', async (_request, reply) => { reply.header('x-a', '1') })
+    app.addHook('onSend', async (_request, _reply, payload) => payload)
+    app.addHook('preHandler', ({ url }, _reply, done) => {
+      done(url === '/fails' ? new Error('no') : undefined)
+      if (url === '/twice') done()
+    })
+    app.get('/', () => ({ a: 1 }))
+    app.get('/fails', () => ({ a: 1 }))
+    app.get('/twice', async () => await sleep(20, { a: 1 }))
+  })
+  for (const url of ['/', '/fails', '/twice']) {
+    const response = await app.inject({ url, headers: { accept: 'text/html' } })
+    const { token } = await profileOf(app, response)
+    const outputs = [response.body, profileMarkdown(await profileOf(app, response)), JSON.stringify(await profileOf(app, response))]
+    for (const panel of ['overview', 'events', 'timeline', 'exceptions', 'performance']) {
+      outputs.push((await app.inject({ url: `/_profiler/${token}?panel=${panel}`, headers: { accept: 'text/html' } })).body)
+    }
+    outputs.push((await app.inject({ url: '/_profiler/routes', headers: { accept: 'text/html' } })).body)
+    // Stacks are those of V8.
+    for (const [i, output] of outputs.entries()) t.notMatch(output.replace(/(?:<|&#60;)anonymous/g, ''), 'anonymous', `${url} ${i}`)
+    t.match(outputs[1], /onRequest ran, .+, added at test\/lib\/recording/)
+  }
 })
 
 inBothModes('a hook of a package has the name of the package', async (t, build) => {

@@ -74,8 +74,8 @@ t.test('the handler has the name of its route', async (t) => {
   const route = { name: 'GET /a', pattern: '/a', params: {}, methods: ['GET'], handler: resolve('routes/a.js:9') }
   const named = (first: string, changes = {}, functions = handlers(first)) =>
     texts(shown(cpuPanel, profile('000001', { route: { ...route, ...changes }, collectors: { cpu: recordOf(functions) } })), '.flame text')
-  t.same(named('(anonymous)'), ['(root)', 'preHandlerCallbackInner', 'handler GET /a', '(anonymous)'])
-  t.same(named('list'), ['(root)', 'preHandlerCallbackInner', 'handler GET /a, list', '(anonymous)'])
+  t.same(named('(anonymous)'), ['(root)', 'preHandlerCallbackInner', 'handler GET /a', 'routes/a.js:4'])
+  t.same(named('list'), ['(root)', 'preHandlerCallbackInner', 'handler GET /a, list', 'routes/a.js:4'])
   t.same(named('list', { handler: resolve('routes/a.js:8') })[2], 'handler GET /a, list', 'the only function that Fastify has called')
   const two = [...handlers('list'), ['preHandlerCallbackInner', fastify, 'dependency'], ['other', 'routes/b.js', 'own']] as ReturnType<typeof handlers>
   t.same(named('list', { handler: resolve('routes/a.js:8') }, two).filter((name) => name.startsWith('handler')), [], 'not certain')

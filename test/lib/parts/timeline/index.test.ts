@@ -113,7 +113,7 @@ t.test('the listeners of a stage are one row, as are short hooks', async t => {
   const root = shown(timeline, profile('000001', {
     duration: 10,
     events: [
-      event('cors', 0, 0.25), hook('@fastify/multipart', 0.3, 0.01), hook('anonymous', 0.4, 0.02), hook('authenticate', 0.5, 1), event('router', 2, 0.5),
+      event('cors', 0, 0.25), hook('@fastify/multipart', 0.3, 0.01), hook('onRequest', 0.4, 0.02), hook('authenticate', 0.5, 1), event('router', 2, 0.5),
       hook('short', 3, 0.01), event('etag', 8, 0.25, 'kernel.response'), raised
     ]
   }))
@@ -123,7 +123,7 @@ t.test('the listeners of a stage are one row, as are short hooks', async t => {
   t.equal(rows(root)[0], 'kernel.request, 2 listeners750 µs')
   const details = [...root.querySelectorAll('.more')]
   t.same(details.slice(0, 2).map((one) => texts(one, 'li')), [
-    ['cors 250 µs', 'router 500 µs'], ['@fastify/multipart 10 µs /app/@fastify/multipart.ts:1', 'onRequest hook /app/anonymous.ts:1 20 µs']
+    ['cors 250 µs', 'router 500 µs'], ['@fastify/multipart 10 µs /app/@fastify/multipart.ts:1', 'onRequest hook /app/onRequest.ts:1 20 µs']
   ])
   t.same(attributes(root, 'li:first-child > details > summary rect', 'x')[0], ['0%'])
   t.same(texts(root, '.row.failed .name'), ['kernel.response, error pass, 1 listener'])
