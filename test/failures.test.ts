@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { JSDOM } from 'jsdom'
-import { LogController, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteShorthandOptions } from 'fastify'
+import Fastify, { LogController, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteShorthandOptions } from 'fastify'
 import { firstOwnFrame } from '../lib/errors/stack-frame.js'
 import { outcomeSentence } from '../lib/parts/overview/index.js'
 import { profileMarkdown } from '../lib/reading/profile-markdown.js'
@@ -105,7 +105,7 @@ inBothModes('each member of an AggregateError has its chain of causes', async (t
   t.same(exception?.errors?.map(chainOf), [['Error: root of one', 'Error: one'], ['Thrown string: two']])
 })
 
-inBothModes('the status and the headers of an error are sent if they are valid', async (t, build, mode) => {
+inBothModes('the status and the headers of an error are sent if they are valid', async (t, build) => {
   const failing = (fields: object) => Object.assign(new Error('boom'), fields)
   const cases: Array<[string, Error, number, Record<string, string | undefined>]> = [
     ['statusCode', failing({ statusCode: 409 }), 409, {}],
@@ -115,9 +115,9 @@ inBothModes('the status and the headers of an error are sent if they are valid',
     ['a success', failing({ statusCode: 200 }), 500, {}],
     ['a redirect', failing({ statusCode: 302 }), 500, {}],
     ['out of range', failing({ statusCode: 700 }), 500, {}],
-    ['text', failing({ statusCode: '404' }), mode === 'full' ? 500 : 404, {}],
+    ['text', failing({ statusCode: '404' }), 404, {}],
     ['NaN', failing({ statusCode: NaN }), 500, {}],
-    ['fraction', failing({ statusCode: 404.5 }), mode === 'full' ? 500 : 404, {}],
+    ['fraction', failing({ statusCode: 404.5 }), 404, {}],
     ['unknown in the range', failing({ statusCode: 499 }), 499, {}],
     ['headers that are none', failing({ headers: 'x' }), 500, {}],
     ['headers that split', failing({ headers: { 'x-bad': 'a\r\nx-evil: 1' } }), 500, { 'x-evil': undefined }],
@@ -132,6 +132,28 @@ inBothModes('the status and the headers of an error are sent if they are valid',
     t.equal(statusOf(answer), status, name)
     for (const [header, expected] of Object.entries(headers)) t.equal(headerOf(answer, header), expected, `${name}: ${header}`)
   }
+})
+
+inBothModes('the status of an error is read as Fastify reads it', async (t, build) => {
+  const STATUSES = [
+    { statusCode: '429' }, { statusCode: 429 }, { status: '404' }, { statusCode: 'ENOENT', status: 409 }, { statusCode: '700' }, { status: 'error' }
+  ]
+  const fails = (app: FastifyInstance): void => {
+    for (const [i, status] of STATUSES.entries()) app.get(`/${i}`, async () => { throw Object.assign(new Error('no'), status) })
+  }
+  const bare = Fastify()
+  fails(bare)
+  const app = await build(fails)
+  for (const [i, status] of STATUSES.entries()) {
+    const { statusCode } = await bare.inject(`/${i}`)
+    for (const accept of ['text/html', 'application/json', 'text/markdown']) {
+      const response = await app.inject({ url: `/${i}`, headers: { accept } })
+      const profile = await profileOf(app, response)
+      const given = profile.exceptions.at(-1)?.statusCode ?? 500
+      t.same([response.statusCode, profile.status, given], [statusCode, statusCode, statusCode], `${JSON.stringify(status)} ${accept}`)
+    }
+  }
+  await bare.close()
 })
 
 inBothModes('a header that cannot be sent does not prevent the page', async (t, build, mode) => {

@@ -5,7 +5,7 @@ import { recordingOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
-import { isErrorStatus } from '../http/http-errors.js'
+import { errorStatus } from '../http/http-errors.js'
 import { counted, cut, grouped, wordFor } from '../view/visible.js'
 import { inspected } from '../view/json.js'
 import { rejectedInput } from './rejected-input.js'
@@ -162,7 +162,7 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   // The numbers of DOMException are legacy: its name has the same meaning (Web IDL, section 2.8.1).
   const isLegacy = typeof code === 'number' && error instanceof DOMException
   if (typeof code === 'string' || (typeof code === 'number' && !isLegacy)) exception.code = String(code).slice(0, 200)
-  const statusCode = [read(error, 'statusCode'), read(error, 'status')].find(isErrorStatus)
+  const statusCode = errorStatus(read(error, 'statusCode')) ?? errorStatus(read(error, 'status'))
   if (statusCode !== undefined) exception.statusCode = statusCode
   const fields = isError(error) ? fieldsOf(error as object) : {}
   if (Object.keys(fields).length > 0) exception.fields = fields

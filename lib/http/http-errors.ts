@@ -59,10 +59,12 @@ export function badRequest (text: string): BadRequestError {
 export function statusOf (raised: unknown, replyStatus: number): number {
   const given = (raised ?? {}) as { statusCode?: unknown, status?: unknown }
   // A getter of the thrown value may throw.
-  const own = attempt(() => [given.statusCode, given.status].find(isErrorStatus))
-  return own ?? (isErrorStatus(replyStatus) ? replyStatus : 500)
+  const own = attempt(() => errorStatus(given.statusCode) ?? errorStatus(given.status))
+  return own ?? errorStatus(replyStatus) ?? 500
 }
 
-export function isErrorStatus (status: unknown): status is number {
-  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599
+/** A status from 400 to 599, which Fastify also reads from text; undefined for any other value. */
+export function errorStatus (value: unknown): number | undefined {
+  const status = typeof value === 'string' || typeof value === 'number' ? Number(value) : NaN
+  return status >= 400 && status <= 599 ? Math.trunc(status) : undefined
 }
