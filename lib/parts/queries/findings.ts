@@ -6,9 +6,11 @@ import { loopsOf, type FurtherLike } from './loops.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import {
-  endOf, isPaused, queryPlace, totalDuration, type OwnFrame, type Traced
+  callPlace, endOf, MIN_PAUSE, pauseBetween, queryPlace, totalDuration, type OwnFrame, type Traced
 } from './trace.js'
 
+/** Milliseconds of each pause between queries that wait for a change. */
+const MIN_REGULAR_PAUSE = 4
 const MIN_SERIAL = 2
 /** Milliseconds that queries must take together before it matters that they run one after another. */
 const MIN_SERIAL_TIME = 10
@@ -39,12 +41,14 @@ function duplicatesOf (queries: readonly Traced[], all: readonly Traced[], furth
     effect.isRead && !effect.isWrite && isComplete && error === undefined)
   const keyOf = ({ index, identity }: Traced): string => `${steps[index]} ${identity}`
   return groupedBy(reads, keyOf).flatMap((group): Finding[] => {
-    const isPolled = group.some((query, i) => {
-      const before = group[i - 1]
-      return before !== undefined && before.source === query.source && isPaused(before, query, all)
+    const pauses = group.slice(1).map((query, i) => {
+      const before = group[i] as Traced
+      return before.source === query.source ? pauseBetween(before, query, all) : 0
     })
+    const isPolled = pauses.some((pause) => pause >= MIN_PAUSE) ||
+      (pauses.length > 1 && pauses.every((pause) => pause >= MIN_REGULAR_PAUSE))
     if (group.length < 2 || isPolled) return []
-    const places = [...new Set(group.map(queryPlace))]
+    const places = [...new Set(group.map((query) => callPlace(query, all)))]
     // The parameters of further ones are unknown.
     const least = group.some((query) => furtherLike(query) > 0) ? 'at least ' : ''
     return [{
@@ -135,10 +139,10 @@ function callOf ({ caller: { frames } }: Traced, others: readonly Traced[]): Own
   return frames.find((frame, i) => !isShared(frame, i)) ?? frames[0] as OwnFrame
 }
 
-function slowOf (queries: readonly Traced[], slow: number): Finding[] {
-  return queries.filter(({ duration }) => (duration ?? 0) >= slow).map((query) => ({
+function slowOf (all: readonly Traced[], slow: number): Finding[] {
+  return all.filter(({ duration }) => (duration ?? 0) >= slow).map((query) => ({
     kind: 'slow',
-    text: `\`${shortShape(query.shape)}\` took ${milliseconds(query.duration)}, from ${queryPlace(query)}`,
+    text: `\`${shortShape(query.shape)}\` took ${milliseconds(query.duration)}, from ${callPlace(query, all)}`,
     queries: [query.index]
   }))
 }
@@ -161,7 +165,7 @@ function rolledBackOn (queries: readonly Traced[]): Finding[] {
       findings.push({
         kind: 'rolled back',
         text: `A transaction of ${counted(count, 'query', 'queries')} was rolled back after ` +
-          `\`${shortShape(first.shape)}\` failed, from ${queryPlace(first)}: ${first.error?.message}`,
+          `\`${shortShape(first.shape)}\` failed, from ${callPlace(first, queries)}: ${first.error?.message}`,
         queries: failed.map(({ index }) => index)
       })
     }

@@ -8,7 +8,7 @@ import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { selectionOf, isPage, isRange } from './statement.js'
 import {
-  endOf, identityOf, isPaused, queryPlace, type Caller, type OwnFrame, type Traced
+  callPlace, endOf, identityOf, MIN_PAUSE, pauseBetween, type Caller, type OwnFrame, type Traced
 } from './trace.js'
 
 /** Queries of one shape and line from which a loop is certain. */
@@ -44,10 +44,10 @@ export function loopsOf (all: readonly Traced[], requestDuration: number, furthe
       const total = time > requestDuration ? '' : ` of ${milliseconds(requestDuration)}`
       const spent = `${further > 0 ? 'at least ' : ''}${milliseconds(time)}${total}`
       const over = rowsOfLoop(all, group, count)
-      const loop = over === null ? '' : `; the loop runs over the ${over.rows} rows of ${queryPlace(over)}`
+      const loop = over === null ? '' : `; the loop runs over the ${over.rows} rows of ${callPlace(over, all)}`
       return {
         kind: 'n+1',
-        text: `N+1: \`${shortShape(first.shape)}\` ${count} times from ${queryPlace(first)}, ${spent}${loop}`,
+        text: `N+1: \`${shortShape(first.shape)}\` ${count} times from ${callPlace(first, all)}, ${spent}${loop}`,
         queries: group.map(({ index }) => index)
       }
     })
@@ -108,7 +108,7 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   const distinct = distinctOf(group)
   const [first, last] = [group[0], group.at(-1)] as [Traced, Traced]
   if (group.length < MIN_LOOP || distinct < (first.isComplete || first.system !== 'redis' ? 2 : MIN_LOOP)) return false
-  const hasPauses = group.some((query, i) => i > 0 && isPaused(group[i - 1] as Traced, query, all))
+  const hasPauses = group.some((query, i) => i > 0 && pauseBetween(group[i - 1] as Traced, query, all) >= MIN_PAUSE)
   const steps = rounds.slice(1).map(({ depth }, i) => depth - (rounds[i] as Round).depth)
   // A function that calls itself goes over a list, or down from row to row; otherwise it walks a tree. The rounds of
   // `reduce(async …)` wait for the first one, which is the deepest.
@@ -117,7 +117,7 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   const isTree = !isDescent && steps.some((step) => step > 0)
   // A pause between a few values that repeat: it waits for a change.
   if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree) return false
-  if (isAlongRows(group)) return false
+  if (isAlongRows(group) && !isInOrder(group, rowsOfLoop(all, group))) return false
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
   const isListed = positions.size === group.length && !positions.has('')
@@ -203,6 +203,16 @@ function isAlongRows (group: readonly Traced[]): boolean {
       endOf(before) <= (group[i + 1] as Traced).start &&
       foundBy(before).some((value) => values.includes(value) && !common.includes(value))))
     return isFound && group.slice(0, -1).flatMap(foundBy).every((value) => visited.has(value))
+  })
+}
+
+/** Whether each query has the value of one column of its row in a list: the rows may also have that of the next one. */
+function isInOrder (group: readonly Traced[], list: Traced | null): boolean {
+  const rows = list === null ? [] : rowsOf(list).map(fieldsOf)
+  return rows.length === group.length && Object.keys(rows[0] ?? {}).some((column) => {
+    const values = rows.map((row) => valuesIn(row[column]).join())
+    return new Set(values).size === values.length &&
+      group.every(({ parameters }, i) => valuesIn(parameters).includes(values[i] ?? ''))
   })
 }
 

@@ -95,16 +95,17 @@ export function identityOf (value: unknown): string | null {
 }
 
 /** Milliseconds without any query after which the same query is sent to find something new. */
-const MIN_PAUSE = 20
+export const MIN_PAUSE = 20
 
-export function isPaused (before: Traced, query: Traced, all: readonly Traced[]): boolean {
-  const others = all.slice(before.index + 1, query.index)
-  let until = endOf(before)
-  for (const other of [...others, query]) {
-    if (other.start - (other.wait ?? 0) - until >= MIN_PAUSE) return true
+/** The longest time without any query between two queries. */
+export function pauseBetween (before: Traced, query: Traced, all: readonly Traced[]): number {
+  let [pause, until] = [0, endOf(before)]
+  for (let i = before.index + 1; i <= query.index; i++) {
+    const other = all[i] as Traced
+    pause = Math.max(pause, other.start - (other.wait ?? 0) - until)
     until = Math.max(until, endOf(other))
   }
-  return false
+  return pause
 }
 
 export function totalDuration (queries: readonly RecordedQuery[]): number {
@@ -113,6 +114,14 @@ export function totalDuration (queries: readonly RecordedQuery[]): number {
 
 export function endOf ({ start, duration }: RecordedQuery): number {
   return start + (duration ?? 0)
+}
+
+/** The line of the innermost call that no other statement has: helpers that send any statement say nothing. */
+export function callPlace (query: Traced, all: readonly Traced[]): string {
+  const others = all.filter(({ shape, source }) => shape !== query.shape && source === query.source)
+  const isHelper = ({ source }: OwnFrame, i: number): boolean =>
+    others.some(({ caller: { frames } }) => frames[i]?.source === source)
+  return queryPlace(query.caller.frames.find((frame, i) => !isHelper(frame, i)) ?? query)
 }
 
 /** `file:line` of the code that sent a query. */

@@ -107,6 +107,8 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
     })),
   'a state that is polled':
     times(6, (i): Sent => ({ from: 'wait.js:6 poll', sql: 'select state from job where id = $1', parameters: [7], pause: i > 0 ? 50 : 1 })),
+  'a state that is polled in short, regular pauses':
+    times(6, (): Sent => ({ from: 'wait.js:6 poll', sql: 'select state from job where id = $1', parameters: [7], pause: 5 })),
   'two states that are polled': times(6, (i): Sent => ({ from: 'wait.js:6 poll', sql: 'select state from job where id = $1', parameters: [i % 2], pause: 50 })),
   migrations: times(8, (i): Sent[] => [
     { from: 'migrate.js:9 up', sql: 'select 1 from migration where name = $1', parameters: [`00${i}`], rows: 0 },
@@ -352,6 +354,20 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
       ...times(5, (i): Sent => ({ from: 'a.js:6 load', sql: item, parameters: [i] }))
     ],
     /src\/a\.js:3/, /src\/a\.js:6/
+  ],
+  'a loop that calls a helper for any statement': [
+    [
+      { ...list, from: 'db.js:3 query < orders.js:28 list' }, ...times(24, (i) => ({ ...inLoop(i), from: 'db.js:3 query < orders.js:31 list' })),
+      { from: 'db.js:3 query < orders.js:40 list', sql: 'select * from shop' }
+    ],
+    over24
+  ],
+  'a loop over rows of which each has the number of the next one': [
+    [
+      { ...list, rows: 6, row: times(6, (i) => ({ id: i + 1 })) },
+      ...times(6, (i): Sent => ({ ...inLoop(i + 1), row: { id: i + 1, next_id: i + 2 } }))
+    ],
+    / 6 times from .* the loop runs over the 6 rows of src\/orders\.js:28$/
   ],
   'a loop that calls a helper': [times(6, (i): Sent => ({ from: 'repo.js:4 find < a.js:9 load', sql: item, parameters: [i] })), /6 times from src\/repo\.js:4/],
   'a loop whose later rounds have shorter stacks': [
@@ -779,7 +795,7 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
     app.get('/unnamed', async () => await Promise.all([1, 2, 3, 4, 5].map(async (id) => { await findLater(id) })))
     const [one, two] = [categories(), categories()]
     app.get('/parents', async () => {
-      one.prepare('select id from category').all()
+      one.prepare('select id from category order by id desc').all()
       for (let id: unknown = 1; id !== null;) id = Object(one.prepare('select * from category where id = ?').get(id as number)).parent_id
       return 'x'
     })
