@@ -56,7 +56,7 @@ function readStatement (mask: Mask, system: string, statement: string) {
     names: [value.column ?? '', ...isNamed(value.token) ? [value.token.text.slice(1)] : []]
   }))
   const shown = tokens.map((token): Token => token.kind === 'string' || token.kind === 'comment'
-    ? { kind: token.kind, text: mask.text(token.text) }
+    ? { kind: token.kind, text: maskedLiteral(mask, token.text) }
     : token)
   const texts = shown.map(({ text }) => text)
   return {
@@ -76,6 +76,13 @@ function readStatement (mask: Mask, system: string, statement: string) {
     effect: effectOf(system, statement, tokens),
     words: significant(shown)
   }
+}
+
+/** A literal may be a statement itself, with doubled quotes. */
+function maskedLiteral (mask: Mask, text: string): string {
+  const plain = /^'[^]+''[^]*'$/.test(text) ? text.slice(1, -1).replaceAll("''", "'") : ''
+  const shown = mask.text(plain)
+  return shown === plain ? mask.text(text) : `'${shown.replaceAll("'", "''")}'`
 }
 
 type Statement = ReturnType<typeof readStatement>

@@ -172,6 +172,13 @@ const statements: readonly Row[] = [
   ['sqlite', "select * from t, json_each(t.tokens) where json_each.value = 'Hidd3n' and t.id = 7700", undefined, [S], ['7700']],
   [P, 'select * from t, jsonb_array_elements_text(t.tokens) where value = $1', [S], [S], []],
   ['elasticsearch', 'users.search', { query: { multi_match: { fields: ['password'], query: S } }, size: 7700 }, [S], ['7700']],
+  [P, "insert into audit (sql) values ('update u set password = ''Hidd3n'' where id = 7700')", undefined, [S], ['update u', '7700']],
+  [P, 'select * from users where settings #>> \'{smtp,password}\' = $1 and id = $2', [S, 7700], [S], ['7700']],
+  [P, 'select x.a from (select id, password from users) as x(b, a) where x.a = $1', [S], [S], []],
+  [P, 'select * from (table users) x, lateral (select x.password) as y(z) where z = $1', [S], [S], []],
+  [P, 'select * from users where ($1::text is null or token = $1) and id = $2', [S, 7700], [S], ['7700']],
+  [P, 'select * from users where email = $1 and token_or_email = $1 and token = $1', [S], [S], []],
+  [P, 'insert into "auth"."users" ("id", "encrypted_password") overriding system value values ($1, $2)', [7, S], [S], []],
   // Ordinary statements stay readable.
   ['sqlite', 'select first_value("token") over (partition by "user_id" order by "id") from s where "id" = 7700', undefined, [], ['"user_id"', '7700']],
   ['oracle', 'select "password" from "users" where "id" = 7700 order by "id"', undefined, [], ['"id" = 7700', 'by "id"']],
