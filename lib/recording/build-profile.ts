@@ -39,7 +39,7 @@ export interface BuildOptions {
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, options: BuildOptions): Profile {
   const { maxBytes, collected = {}, config } = options
   const recording = recordingOf(request)
-  const { followOf, parent = followOf, replayOf, timing, token = '' } = recording
+  const { followOf, parent = followOf ?? undefined, replayOf, timing, token = '' } = recording
   const { debug, mask: maskWithoutParams, originOf } = servicesOf(request)
   const sentHeaders = recording.sentHeaders ?? reply.getHeaders() as Headers
   const mask = maskOf(request, sentHeaders.location)
@@ -86,7 +86,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     events,
     collectors,
     ...(parent !== undefined && { parent }),
-    ...(followOf !== undefined && { followOf }),
+    ...(typeof followOf === 'string' && { followOf }),
     ...(replayOf !== undefined && { replayOf })
   }
 }

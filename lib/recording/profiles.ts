@@ -73,7 +73,7 @@ export function openProfiles (
     const recording = recordingOf(request)
     const isFirst = recording.applicationData === undefined
     recording.timing.endedAt ||= performance.now()
-    if (recording.parent === undefined) recording.followOf ??= takeRedirect(request)
+    findRedirect(request)
     // Headers that are set later are not sent.
     recording.sentHeaders ??= sentHeadersOf(reply)
     complete(request, reply)
@@ -102,13 +102,13 @@ export function openProfiles (
     return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
   }
 
-  /** Removes the redirect to this request and returns its token; undefined where there is none. */
-  function takeRedirect (request: FastifyRequest): string | undefined {
-    if (redirects.size === 0) return undefined
-    const key = keyOf(request)
-    const token = redirects.get(key)
+  /** Removes the redirect that led to this request; once, as the request may redirect to itself. */
+  function findRedirect (request: FastifyRequest): void {
+    const recording = recordingOf(request)
+    if (recording.parent !== undefined || recording.followOf !== undefined) return
+    const key = redirects.size === 0 ? '' : keyOf(request)
+    recording.followOf = redirects.get(key) ?? null
     redirects.delete(key)
-    return token
   }
 
   // An exception in a listener of the response or of the process would end the process.
@@ -162,6 +162,7 @@ export function openProfiles (
       const location = reply.getHeader('location')
       // The clients of a Unix socket cannot be distinguished.
       if (!isRedirect(reply) || typeof location !== 'string' || originOf(request).ip === '') return
+      findRedirect(request)
       redirects.set(keyOf(request, location), tokenOf(request))
     }
   }

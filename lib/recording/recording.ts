@@ -105,8 +105,8 @@ export class Recording {
   forceProfile?: boolean
   /** The token of the request that has injected this one. */
   parent?: string | undefined
-  /** The token of the redirect that was followed by this one. */
-  followOf?: string | undefined
+  /** The token of the redirect that was followed by this one; null: none was found. */
+  followOf?: string | null
   /** The token of the profile whose request this one repeats. */
   replayOf?: string
   /** The data of the application's collectors, from the first profile on: they run once. */

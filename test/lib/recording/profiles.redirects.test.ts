@@ -52,6 +52,13 @@ inBothModes('the target of a redirect is called so, and an injected request a su
   t.match(await markdown(injected?.token), ` · parent request \`${token}\``)
 })
 
+inBothModes('a request that redirects to itself is not its own parent, and that of the next', async (t, build) => {
+  const app = await build(app => { app.get('/loop', (_request, reply) => reply.redirect('/loop')) })
+  const first = await profileOf(app, await app.inject('/loop'))
+  const second = await profileOf(app, await app.inject('/loop'))
+  t.same([first.parent, second.parent, second.followOf], [undefined, first.token, first.token])
+})
+
 inBothModes('a redirect is followed once, by the same client, to the same URL, within 30 seconds', async (t, build) => {
   const app = await build(app => {
     app.get('/a/from', (request, reply) => reply.redirect((request.query as { to: string }).to))
