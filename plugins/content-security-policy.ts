@@ -81,7 +81,7 @@ function isDocument (request: FastifyRequest, reply: FastifyReply): boolean {
     /^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))
 }
 
-/** The address for reports about a page, of the route in `routes/_profiler/csp-report.ts`; null without a profile. */
+/** The address for reports about a page, of the route in `routes/_profiler/index.ts`; null without a profile. */
 function reportUri ({ base, mayReceiveDetails, originOf, recorder }: Services, request: FastifyRequest): string | null {
   const profile = mayReceiveDetails(request) ? recorder?.profileOf(request) ?? null : null
   return profile && `${originOf(request).prefix}${base}/_profiler/csp-report/${profile.token}`

@@ -74,25 +74,15 @@ export const StorageClosedError = createError('HINDSIGHT_STORAGE_CLOSED', 'The s
 export const StorageUnusableError =
   createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
 
-/** Where a page is, and its order: `seq` is above the first number and below the second. */
-interface PageRange {
-  seq: [above: number, below: number]
-  column: 'seq' | 'duration' | 'status'
-  isDescending: boolean
-  /** Whether a further page can be requested. */
-  mayContinue: boolean
-}
-
-/** The range of a page. `head`: the highest `seq` of the store. */
-export function rangeOf ({ cursor, after = '0', sort = '-time' }: SearchOptions, head: number): PageRange {
+/**
+ * Where a page is, and its order: `seq` is above the first number and below the second. `mayContinue`: whether a
+ * further page can be requested. `head`: the highest `seq` of the store.
+ */
+export function rangeOf ({ cursor, after = '0', sort = '-time' }: SearchOptions, head: number) {
   const name = sort.replace('-', '') as 'time' | 'duration' | 'status'
-  const below = cursor === undefined ? head + 1 : seqOf(cursor)
-  return {
-    seq: [seqOf(after), below],
-    column: name === 'time' ? 'seq' : name,
-    isDescending: sort.startsWith('-'),
-    mayContinue: sort === '-time'
-  }
+  const seq: [above: number, below: number] = [seqOf(after), cursor === undefined ? head + 1 : seqOf(cursor)]
+  const column = name === 'time' ? 'seq' : name
+  return { seq, column, isDescending: sort.startsWith('-'), mayContinue: sort === '-time' } as const
 }
 
 // It may be above the highest `seq`: the newest profiles may have been removed.

@@ -1,20 +1,27 @@
+import createError from '@fastify/error'
 import formbody from '@fastify/formbody'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../../lib/http/header-text.js'
 import { isRetrieval } from '../../lib/http/request-target.js'
 import { assets, noticePage } from '../../lib/reading/pages/layout.js'
 import { visibleJson } from '../../lib/view/json.js'
-import reportRoutes from './csp-report.js'
 import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
-import { ASSET, baseOf, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf } from './responses.js'
+import {
+  ASSET, baseOf, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf, TokenNotFoundError, tokenOf
+} from './responses.js'
+
+const BadReportError =
+  createError('HINDSIGHT_BAD_REPORT', 'The body is not a report of a Content Security Policy.', 400)
 
 /** Codes of errors that are shown as a page with one sentence. */
 const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE|INVALID_PROFILE)$/
 const FORM = 'application/x-www-form-urlencoded'
 /** Bytes: the form of a request has its body. */
 const FORM_LIMIT = 1024 * 1024
+const REPORT = 'application/csp-report'
+const REPORT_LIMIT = 64 * 1024
 
 /** The profiler's pages: lists of profiles, single profiles, comparisons and replays. */
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
@@ -33,10 +40,26 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     return await sendPage(request, reply.code(statusCode), (options) => noticePage(options, title, message))
   })
   app.get('/assets/:name', routeOptions(app, ASSET), sendAsset)
-  // Replaces a parser of the application.
-  if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
+  // Parsers of the application are replaced.
+  for (const type of [FORM, REPORT]) if (app.hasContentTypeParser(type)) app.removeContentTypeParser(type)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
-  for (const routes of [listRoutes, profileRoutes, replayRoutes, reportRoutes]) await app.register(routes)
+  for (const routes of [listRoutes, profileRoutes, replayRoutes]) await app.register(routes)
+  if (!app.hindsight.debug) return
+  app.addContentTypeParser(REPORT, { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'))
+  const options = { ...routeOptions(app, '_profiler_csp_report'), bodyLimit: REPORT_LIMIT }
+  app.post('/csp-report/:token', options, attachReport)
+}
+
+/** Attaches the report of a page whose policy was violated to the profile of the page. */
+async function attachReport (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { readReport, withViolation } = await import('../../lib/parts/csp/index.js')
+  const { mask, profiler, routeTable } = request.server.hindsight
+  const violation = readReport(request.body, (url) => mask.withParams(routeTable.paramsOf(url, request)).url(url))
+  if (violation === null) throw new BadReportError()
+  const token = tokenOf(request)
+  const isAmended = await profiler.amend(token, (profile) => withViolation(profile, violation))
+  if (!isAmended) throw new TokenNotFoundError(token)
+  return reply.code(204).send()
 }
 
 /** Logs that the store is unavailable, and shows it with the number of lost profiles. */
