@@ -36,10 +36,13 @@ export const events: Part = {
   timeline: (_, { events }) => events.flatMap(entryOf),
   markdown (_, { events }) {
     const text = events.filter(({ source, outcome }) => source !== undefined && outcome !== 'skipped')
-      .map(({ stage, listener, outcome, source = '', duration }) => {
-        const name = listener === stage ? stage : `${stage} ${listener}`
-        return `${name} ${outcome}, ${milliseconds(duration)}, added at ${shortFile(source)}`
-      }).join('\n')
+      .map(({ stage, listener, outcome, source = '', duration, changes: { status, headers = [] } = {} }) => [
+        `${listener === stage ? stage : `${stage} ${listener}`} ${outcome}`, milliseconds(duration),
+        ...status === undefined ? [] : [`changed the status from ${status.from} to ${status.to}`],
+        // Within a hook that answers, others run.
+        ...outcome === 'answered' ? [] : headers.map(({ name }) => `changed ${name}`),
+        `added at ${shortFile(source)}`
+      ].join(', ')).join('\n')
     return text === '' ? [] : [{ order: 28, title: 'Hooks', text }]
   },
   comparison: [{ order: 90, compare: compareEvents }],

@@ -60,7 +60,8 @@ export const queries: Part<Data> = {
     const failures = recorded(data.queries).flatMap(({ error, shape }) =>
       error === undefined ? [] : [`- \`${shortShape(shape)}\` failed: ${oneLine(error.message)}`])
     const findings = findingsOf(data).map(({ text }) => `- ${text}.`)
-    const text = [`${sentence(data, profile)}.`, ...failures, ...findings, ...groups.map(groupText)].join('\n')
+    const shapes = groups.map((group) => groupText(group, recorded(data.queries)))
+    const text = [`${sentence(data, profile)}.`, ...failures, ...findings, ...shapes].join('\n')
     return groups.length === 0 ? [] : [{ order: 25, title: 'Queries', text }]
   },
   hints: ({ queries }, { exceptions }) => exceptions.length === 0
@@ -177,10 +178,16 @@ function resultText ({ duration, rows, error }: RecordedQuery): string {
   return result === '' ? time : `${result}, ${time}`
 }
 
-function groupText ({ count, duration, shape, sources, kind }: QueryGroup): string {
+/** Queries of one shape, with their rows; a single one with its values. */
+function groupText ({ count, duration, system, shape, sources, kind }: QueryGroup, all: RecordedQuery[]): string {
+  const sent = all.filter((query) => query.system === system && query.shape === shape)
+  const [first] = sent
+  const rows = sent.length === count && sent.every(({ rows }) => rows !== null)
+    ? [counted(sent.reduce((sum, { rows }) => sum + Number(rows), 0), 'row')]
+    : []
   const places = sources.map((source) => queryPlace({ source }))
-  const facts = [milliseconds(duration), ...kind === null ? [] : [kind], ...places]
-  return `${count} × ${oneLine(shape)} (${facts.join(', ')})`
+  const facts = [...rows, milliseconds(duration), ...kind === null ? [] : [kind], ...places]
+  return `${count} × ${oneLine(count === 1 && first !== undefined ? runnable(first) : shape)} (${facts.join(', ')})`
 }
 
 /** The query that failed last, with the place of its error, and the last queries before a failure. */

@@ -143,7 +143,7 @@ export function recordResponse (
       headers: shownHeaders(headers, mask),
       contentType: headers['content-type'] ?? null,
       size: hasBody ? size : null,
-      ...recording.sentAgain !== undefined && firstResponse(recording),
+      ...(recording.sentAgain !== undefined || isOwnRefusal(recording, reply)) && senderOf(recording),
       ...(body === undefined ? missingBody(request, reply, payload) : { body })
     }
   })
@@ -162,8 +162,13 @@ function missingBody (request: FastifyRequest, { statusCode }: FastifyReply, pay
   return isReturned ? { bodyNote: `not sent: the ${handler} returned undefined` } : {}
 }
 
-/** The line that sent the first of two responses. */
-function firstResponse ({ sentFrom }: Recording): { sentBy?: string } {
+/** Whether the application has sent a failure without raising an error. */
+function isOwnRefusal ({ failure, routeError }: Recording, { statusCode }: FastifyReply): boolean {
+  return statusCode >= 400 && failure === null && routeError === null
+}
+
+/** The line that sent the response: of two the first one. */
+function senderOf ({ sentFrom }: Recording): { sentBy?: string } {
   const sentBy = sentFrom === undefined ? null : sourceOfCaller(sentFrom)
   return sentBy === null ? {} : { sentBy }
 }

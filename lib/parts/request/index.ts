@@ -6,7 +6,7 @@ import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusCl
 import { html } from '../../view/html.js'
 import { visibleJson } from '../../view/json.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import { dataOf, failureOf, isObject, splitUrl, type Data } from '../read.js'
+import { dataOf, failureOf, isObject, lineOf, splitUrl, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part } from '../part.js'
 import { flattenPaths, type Values } from '../section.js'
 
@@ -100,9 +100,11 @@ function presenceOf (headers: object, names: readonly string[]): Record<string, 
 /** The panel of the request shows it. */
 export const response: Part<Data> = {
   name: 'response',
-  markdown: (data, { status }) => Object.keys(data).length === 0
-    ? []
-    : [{ order: 32, title: 'Response', text: messageOf(`${status} ${STATUS_CODES[status] ?? ''}`, data) }],
+  markdown (data, { status }) {
+    const sender = typeof data.sentBy === 'string' ? `, sent by ${shortFile(lineOf(data.sentBy))}` : ''
+    const line = `${status} ${STATUS_CODES[status] ?? ''}`.trim() + sender
+    return Object.keys(data).length === 0 ? [] : [{ order: 32, title: 'Response', text: messageOf(line, data) }]
+  },
   comparison: [{
     order: 70,
     label: 'Response',
@@ -151,7 +153,7 @@ function responsePart (profile: Profile): string {
     Status: `${String(status)} ${STATUS_CODES[Number(status)] ?? ''}`.trim(),
     ...(contentType !== undefined && { 'Content type': contentType }),
     ...(size !== undefined && { Size: size === null ? 'unknown' : bytes(size) }),
-    ...(typeof sentBy === 'string' && { 'Sent by': shortFile(sentBy) })
+    ...(typeof sentBy === 'string' && { 'Sent by': shortFile(lineOf(sentBy)) })
   }
   return pairsSection('Response', line) +
     section('Response body', bodyOf(response)) +

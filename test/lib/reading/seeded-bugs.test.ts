@@ -71,7 +71,16 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
     [{ url: '/swallowed' }, [
       '- `select nmae from users` failed: no such column: nmae', at('swallowed error'), 'ERROR [app] the users could not be loaded {"err":'
     ]],
-    [{ url: '/cookie' }, ['The browser drops the cookie "theme": it has SameSite=None without Secure', `declared at \`${at('dropped cookie')}\``]]
+    [{ url: '/cookie' }, ['The browser drops the cookie "theme": it has SameSite=None without Secure', `declared at \`${at('dropped cookie')}\``]],
+    [{ url: '/views' }, [
+      ', changed the status from 200 to 202, changed x-views, added at ', at('status of a hook'), 'onSend countViews ran, '
+    ]],
+    [{ url: '/page?page=1' }, ['1 × select name from pages limit 5 offset 5 (0 rows, ', `, ${at('off by one')})`]],
+    [{ url: '/total?total=0.3' }, [`422 Unprocessable Entity, sent by ${at('comparison of floats')}\n`]],
+    [{ url: '/environment' }, ['- input: `undefined/items`', at('missing variable'), '> ']],
+    [{ url: '/nullable' }, [
+      'response.id: null became 0 (type: integer)', 'response.name: null became "" (type: string)', at('nullable')
+    ]]
   ]
   for (const [request, facts] of cases) {
     const sheet = await sheetOf(app, request)
