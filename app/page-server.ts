@@ -4,6 +4,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderShortError } from '../lib/error-page/plain-pages.js'
 import { representation } from '../lib/http/header-text.js'
+import { recordRefused } from '../lib/http/refused-message.js'
 import { OWN_SEGMENTS, pathnameOf, pathOf } from '../lib/http/request-target.js'
 
 let isOpening = false
@@ -75,9 +76,13 @@ type Receive = (...message: Parameters<RequestListener>) => boolean
  * Calls `receive` for the requests of an application's servers; where it returns false, Fastify receives the request.
  * Fastify is a listener of its servers, which is replaced. Returns the function that ends the search for servers.
  */
-function receiveFirst ({ routing, server }: FastifyInstance, receive: Receive): () => void {
+function receiveFirst (app: FastifyInstance, receive: Receive): () => void {
+  const { routing, server } = app
   const listener: RequestListener = function hindsightListener (raw, response) {
-    if (!receive(raw, response)) routing(raw, response)
+    if (receive(raw, response)) return
+    routing(raw, response)
+    // What the router refuses is answered in the same turn, and runs no hook.
+    if (response.writableEnded && app.hindsight.recorder?.hasBegun(raw) === false) recordRefused(app, raw, response)
   }
   function replaceIn (server: EventEmitter): void {
     const listeners = server.rawListeners('request') as RequestListener[]

@@ -7,7 +7,7 @@ import {
 } from '../http/http-errors.js'
 import { METHODS } from '../http/node-http.js'
 import { isOwnOrigin } from '../http/origin.js'
-import { refuseMessage, trackResponses, type RefusedRequest } from '../http/refused-message.js'
+import { MAX_PACKET, refuseMessage, trackResponses, type RefusedRequest } from '../http/refused-message.js'
 import type { ServerSettings } from '../options.js'
 import { connectionOf, messageState, pathOf, setMessageState } from '../http/request-target.js'
 
@@ -21,8 +21,6 @@ interface ParserError extends Error {
 
 /** The target of messages that request validation has to refuse. No application declares a route for it. */
 const UNROUTABLE = '/.hindsight-unroutable'
-/** Octets of the refused message that are recorded. */
-const MAX_PACKET = 4_096
 /** How many requests of one connection may wait for their responses: Node.js parses all that came in one packet. */
 const MAX_PIPELINED = 32
 const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'

@@ -1,10 +1,15 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyError, FastifyInstance } from 'fastify'
+import createError from '@fastify/error'
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
+import { attempt } from '../attempt.js'
+import { withStackLimit } from '../stack-limit.js'
 import { html, htmlPage } from '../view/html.js'
+import { percentDecoded } from './header-text.js'
 import { STATUS_CODES } from './node-http.js'
-import { connectionOf } from './request-target.js'
+import { absoluteUrl } from './origin.js'
+import { connectionOf, pathOf } from './request-target.js'
 
 /** A message that never became a request, or whose body was refused; it is answered on its socket. */
 export interface MalformedMessage {
@@ -23,6 +28,8 @@ export interface MalformedMessage {
 /** The parts of a refused message that could be parsed. */
 export type RefusedRequest = Pick<MalformedMessage, 'method' | 'packet'> & { target: string, host: string | undefined }
 
+/** Octets of the refused message that are recorded. */
+export const MAX_PACKET = 4_096
 /** Milliseconds that a client has to read the answer while it still sends. */
 const LINGER = 1_000
 
@@ -66,6 +73,28 @@ export function refuseMessage (
     // Nothing else catches it: it would end the process.
     app.log.error({ err, channel: 'profiler' }, 'A malformed message was not recorded')
   }
+}
+
+// As Fastify names them.
+const BadUrlError = createError('FST_ERR_BAD_URL', "'%s' is not a valid url component", 400, URIError)
+const ParamLengthError =
+  createError('FST_ERR_MAX_PARAM_LENGTH', "'%s' is exceeding the max param length", 414, URIError)
+
+/** Records a message that the router of Fastify has refused, and that was answered without a hook. */
+export function recordRefused ({ hindsight }: FastifyInstance, raw: IncomingMessage, response: ServerResponse): void {
+  const { method = '-', url = '/', httpVersion, rawHeaders } = raw
+  const { statusCode: status } = response
+  const isUndecodable = percentDecoded(url.replace(/[?#].*$/s, '')) === null
+  // A hook that was added before those of Hindsight may have answered.
+  if (!isUndecodable && status !== 414) return
+  // Its calls would be those of Hindsight.
+  const error = withStackLimit(0, () => new (isUndecodable ? BadUrlError : ParamLengthError)(url))
+  const headers = rawHeaders.flatMap((name, i) => i % 2 === 0 ? `${name}: ${rawHeaders[i + 1]}` : [])
+  const packet = [`${method} ${url} HTTP/${httpVersion}`, ...headers, '', ''].join('\r\n').slice(0, MAX_PACKET)
+  attempt(() => {
+    const origin = hindsight.originOf({ raw } as FastifyRequest)
+    hindsight.onMalformed?.({ error, status, method, url: absoluteUrl(origin, pathOf(url)), ip: origin.ip, packet })
+  }, (failure) => hindsight.warn('A refused message was not recorded', failure))
 }
 
 // RFC 9112, section 9.3.2: responses are sent in the order of their requests.

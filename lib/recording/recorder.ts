@@ -50,6 +50,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   if (setting === 'always') closing.push(...parts.flatMap((part) => part.start?.(app) ?? []))
   /** The recorded requests whose responses have not ended, in the order of their arrival. */
   const open = new Set<FastifyRequest>()
+  let newest: FastifyRequest['raw'] | undefined
 
   /** Begins a request, before its first listener or hook. */
   function begin (request: FastifyRequest, reply: FastifyReply): void {
@@ -60,6 +61,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (debug && isInjected) app.hindsight.isDebugClient(request)
     if (debug) bufferBody(request)
     if (isInjected) recordReplay(recording)
+    newest = request.raw
     recording.reply = reply
     recording.timing.startedAt = performance.now()
     recording.watchBody = watchEnding(request, reply, (ending) => end(request, reply, ending))
@@ -171,6 +173,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const isOld = recording.age >= MIN_AGE
     if (open.delete(request) && isOld && 'error' in ending) recording.collect('waiting', waitingOf(request, reply))
     recording.ending = ending
+    newest = undefined
     recording.timing.endedAt = performance.now()
     recording.work?.end()
     if (recording.waits !== undefined) releaseWaits(recording)
@@ -202,6 +205,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
 
   return {
     begin,
+    /** Whether the newest request that began has this message. */
+    hasBegun: (raw: FastifyRequest['raw']): boolean => newest === raw,
     /** Captures the log of a request; false where it is not recorded. The caller enters the asynchronous context. */
     openLog: logs.open,
     /** Whether the logger is one of pino, which publishes its lines. */

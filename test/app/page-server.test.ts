@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import { preload } from '../../app/observe.js'
 import type { HindsightOptions } from '../../lib/options.js'
-import { listen, profileOf } from '../support/app.js'
+import { listen, newest, profileOf } from '../support/app.js'
 
 interface Observed {
   app: FastifyInstance
@@ -201,3 +201,39 @@ t.test('pages that could not be opened once are opened with the next request', a
   t.equal((await app.inject('/_profiler/')).statusCode, 503)
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
 })
+
+for (const by of ['plugin', 'preload', 'full'] as const) {
+  t.test(`what the router refuses is answered as by Fastify, and has a profile: ${by}`, async (t) => {
+    const declare = (app: FastifyInstance): void => {
+      app.get('/things/:id', async () => 'x')
+      app.get('/files/*', (_request, reply) => { reply.code(414).send('too long') })
+    }
+    const { app } = await application(t, by, {}, declare)
+    const bare = Fastify()
+    declare(bare)
+    t.teardown(() => bare.close())
+    const [port, other] = [await listen(app), await listen(bare)]
+    const long = 'a'.repeat(101)
+    for (const [path, status, code] of [
+      ['/%ZZ?token=hunter22', 400, 'FST_ERR_BAD_URL'], ['/things/%FF', 400, 'FST_ERR_BAD_URL'], [`/things/${long}`, 414, 'FST_ERR_MAX_PARAM_LENGTH']
+    ] as const) {
+      const [sent, body, { headers: { date, ...headers } }] = await read(port, path, { cookie: 'session=hunter22' })
+      const [, expected, { headers: { date: _date, ...wanted } }] = await read(other, path)
+      t.same([sent, body, headers], [status, expected, wanted], path)
+      t.ok(date)
+      const profile = await newest(app)
+      t.match(profile, {
+        status, method: 'GET', ip: '127.0.0.1', route: null, exceptions: [{ name: 'FastifyError', frames: [], code, statusCode: status }]
+      }, path)
+      t.equal(profile.exceptions.length, 1)
+      t.equal(profile.exceptions[0]?.message.replace('******', 'hunter22'), JSON.parse(body).message)
+      t.equal(profile.url.replace('******', 'hunter22'), `http://127.0.0.1:${port}${path}`)
+      const { rawMessage } = profile.collectors.request as { rawMessage: string }
+      t.match(rawMessage, /^GET \S+ HTTP\/1\.1\r\ncookie: session=/i)
+      t.notMatch(JSON.stringify(profile), 'hunter22')
+    }
+    for (const path of ['/things/%41', `/files/${long}`]) await read(port, path)
+    const { profiles } = await app.hindsight.profiler.search({ limit: 20 })
+    t.equal(profiles.length, 5, 'other requests have one profile')
+  })
+}
