@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { cachedByObject } from '../cache.js'
 import type { Slot } from './events.js'
 import type { Recording } from '../recording/recording.js'
 import { recordingOf, requestContext, stateOf, type RequestContext } from './request-state.js'
@@ -84,6 +85,8 @@ export function recordingIn (
   return recording === undefined || services === undefined ? undefined : { recording, services }
 }
 
+const referenceTo = cachedByObject((recording: Recording) => new WeakRef(recording))
+
 /**
  * Makes the function that is called when work has ended. Where the profile was made before, `add` adds the work to what
  * completes it. Work that never ends does not keep its request in memory.
@@ -91,7 +94,7 @@ export function recordingIn (
 export function onWorkEnd (
   context: RequestContext | undefined, recording: Recording, add: (later: ContextRecording) => void
 ): () => void {
-  const begun = new WeakRef(recording)
+  const begun = referenceTo(recording)
   const { work } = recording
   return () => {
     work?.sample()

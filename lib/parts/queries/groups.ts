@@ -38,7 +38,8 @@ export function queryGroups (
   queries: readonly Traced[], further: readonly Further[], findings: readonly Finding[]
 ): QueryGroup[] {
   const all: ReadonlyArray<Traced | Further> = [...queries, ...further]
-  return groupedBy(all, ({ system, shape }) => `${system} ${shape}`).map((both): QueryGroup => {
+  const shapes = groupedBy(all, ({ shape }) => shape).flatMap((group) => groupedBy(group, ({ system }) => system))
+  return shapes.map((both): QueryGroup => {
     const { shape, statement, system } = both[0] as Traced | Further
     const group = both.filter((one) => 'index' in one)
     const more = both.find((one) => 'count' in one)

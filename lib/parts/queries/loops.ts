@@ -26,8 +26,8 @@ export type FurtherLike = (query: Traced) => number
 /** Finds loops that send one query in each round: N+1. */
 export function loopsOf (all: readonly Traced[], requestDuration: number, furtherLike: FurtherLike): Finding[] {
   const reads = all.filter(({ source, effect, error }) => source !== null && effect.isRead && error === undefined)
-  const lineOf = ({ system, shape, source }: Traced): string => `${system} ${shape} ${source}`
-  return groupedBy(reads, (query) => `${query.client} ${lineOf(query)}`)
+  const lines = groupedBy(reads, ({ source }) => source).flatMap((group) => groupedBy(group, ({ shape }) => shape))
+  return lines.flatMap((group) => groupedBy(group, ({ client }) => client))
     .filter(({ length }) => length >= MIN_LOOP).flatMap(byPath)
     .filter((rounds) => isLoop(rounds, all))
     .map((rounds): Finding => {
@@ -35,8 +35,7 @@ export function loopsOf (all: readonly Traced[], requestDuration: number, furthe
       const [first] = group as [Traced]
       // Those that are only counted are of this loop if no other code sends them from this line.
       const others = furtherLike(first)
-      const isOnly = others > 0 &&
-        reads.filter((query) => lineOf(query) === lineOf(first)).length === group.length
+      const isOnly = lines.some((line) => line.includes(first) && line.length === group.length)
       const further = isOnly ? others : 0
       const count = group.length + further
       const time = timeOf(group)
@@ -50,7 +49,7 @@ export function loopsOf (all: readonly Traced[], requestDuration: number, furthe
         text: `N+1: \`${shortShape(first.shape)}\` ${count} times from ${callPlace(first, all)}, ${spent}${loop}`,
         queries: group.map(({ index }) => index)
       }
-    })
+    }).sort((a, b) => Number(a.queries[0]) - Number(b.queries[0]))
 }
 
 /** A query, the calls that led to it, and in how many calls of functions by themselves it is. */

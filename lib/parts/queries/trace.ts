@@ -88,10 +88,10 @@ export const SHORTENED =
 
 /** A text that two values have in common if they are equal; null: it is not certain, as a part of them is unknown. */
 export function identityOf (value: unknown): string | null {
-  return attempt(() => {
-    const text = JSON.stringify(value, (_, item: unknown) => typeof item === 'bigint' ? `${item}n` : item) ?? ''
-    return SHORTENED.test(text) ? null : text
-  }, () => null)
+  // With the function it takes twice as long.
+  const text = attempt(() => JSON.stringify(value) as string | undefined ?? '', () => attempt(() =>
+    JSON.stringify(value, (_, item: unknown) => typeof item === 'bigint' ? `${item}n` : item)))
+  return text === undefined || SHORTENED.test(text) ? null : text
 }
 
 /** Milliseconds without any query after which the same query is sent to find something new. */
