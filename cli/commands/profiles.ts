@@ -61,16 +61,16 @@ export function listLines (
 }
 
 function listedLines (summary: ProfileSummary, format: Formatter): string[] {
-  const facts = isNoise(summary) ? '' : factsOf(summary).join(', ')
-  const shown = facts === '' ? [] : [`  ${format.style('yellow', shorten(facts, format.columns - 2))}`]
+  const facts = isNoise(summary) ? [] : factsOf(summary)
+  const shown = facts.map((fact) => `  ${format.style('yellow', shorten(fact, format.columns - 2))}`)
   return [...summaryLines(summary, format), ...shown]
 }
 
 function summaryLines (summary: ProfileSummary, format: Formatter): string[] {
-  const { error, warnings, pinned } = summary
+  const { error, warnings, pinned, values } = summary
   const star = pinned ? '★' : ' '
   if (isNoise(summary)) return requestLines(star, { ...summary, exception: null }, format)
-  return requestLines(error ? '●' : warnings > 0 ? '▲' : star, summary, format)
+  return requestLines(error ? '●' : warnings > 0 || values?.issues ? '▲' : star, summary, format)
 }
 
 async function profileOf ({ args: [wanted = ''], flags, open }: CommandContext): Promise<Profile> {

@@ -217,6 +217,8 @@ export interface Part<T = any> {
   /** The data with those of the time after the response; default: only the latter. */
   complete?: (data: T, late: T) => T
   panel?: OwnPanel<T>
+  /** What is wrong, as lists of profiles show it; default: how many errors and warnings its panel has. */
+  issue?: (data: T, profile: Profile) => string | undefined
   /** Entries of the timeline. */
   timeline?: (data: T, profile: Profile) => readonly TimelineEntry[]
   /** Facts of the overview. */
@@ -243,7 +245,8 @@ export interface Part<T = any> {
 }
 
 /** A part of the profile that an application adds. `T` is the type that `collect` returns. */
-export interface Collector<T = any> extends Omit<Part<T>, 'complete' | 'panel' | 'search' | 'style' | 'toolbarStyle'> {
+export interface Collector<T = any>
+  extends Omit<Part<T>, 'complete' | 'panel' | 'issue' | 'search' | 'style' | 'toolbarStyle'> {
   collect: (request: FastifyRequest, reply: FastifyReply) => T
   panel?: CollectorPanel<T>
   search?: Readonly<Record<string, Criterion<T>['valueOf']>>

@@ -4,7 +4,7 @@ import { parse as parseDuration } from '@lukeed/ms'
 import { parts as ownParts } from '../parts/index.js'
 import type { Criterion, Part } from '../parts/part.js'
 import type { Criteria } from './criteria.js'
-import { TOKEN_PATTERN, type ProfileSummary } from './profile.js'
+import { ISSUES, TOKEN_PATTERN, type ProfileSummary } from './profile.js'
 import { SORTS, type SearchOptions } from './storage.js'
 
 const BadCriterionError = createError('HINDSIGHT_BAD_CRITERION', 'Invalid "%s": %s.', 400)
@@ -35,8 +35,10 @@ export const PART_CRITERIA: Readonly<Record<string, Criterion>> = Object.fromEnt
 /** The values of parts that lists show as text: those without a column. Names with a capital letter are not shown. */
 export function factsOf ({ values = {} }: ProfileSummary): string[] {
   return Object.entries(values)
-    .filter(([name]) => name !== 'issues' && !/[A-Z]/.test(name) && PART_CRITERIA[name]?.column === undefined)
-    .map(([name, value]) => value === 'yes' ? name : `${name}: ${value}`)
+    .filter(([name]) => !/[A-Z]/.test(name) && PART_CRITERIA[name]?.column === undefined)
+    .flatMap(([name, value]) => name === 'issues'
+      ? value.split(ISSUES).filter((text) => text !== 'yes')
+      : value === 'yes' ? name : `${name}: ${value}`)
 }
 
 const MAX_TEXT = 500
@@ -92,7 +94,8 @@ export const CRITERIA: Readonly<Record<string, Field>> = {
   },
   parent: { ...TOKEN, help: 'token of the parent request' },
   issues: {
-    read: (text) => matching(/^yes$/, text.toLowerCase()),
+    // The value is any text.
+    read: (text) => matching(/^yes$/, text.toLowerCase()) && '',
     problem: 'not "yes"',
     help: 'profiles with an error or a warning',
     isValue: true

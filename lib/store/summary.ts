@@ -7,9 +7,9 @@ import { isWarningOrWorse, type LogRecord } from '../logs/log-record.js'
 import { plainCopy } from '../parts/collect.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
-import { problemsOf, valuesOf } from '../parts/read.js'
+import { labelOf, problemsOf, valuesOf } from '../parts/read.js'
 import { counted, cut } from '../view/visible.js'
-import { isFailure, type Profile, type ProfileSummary } from './profile.js'
+import { isFailure, ISSUES, type Profile, type ProfileSummary } from './profile.js'
 
 /** The indexed data of a profile: its summary, and text that is searched but not shown. */
 export interface IndexEntry {
@@ -91,7 +91,7 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   // No criterion of an application has a capital letter in its name.
   const { followOf, collectors: { request } } = profile
   const [refererUrl, serverUrl] = [read(read(request, 'headers'), 'referer'), read(request, 'serverUrl')]
-  const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: hasIssues(parts, profile) ? 'yes' : undefined }
+  const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: issuesOf(parts, profile) }
   for (const [name, value] of Object.entries({ followOf, ...noise, refererUrl, serverUrl })) {
     if (value !== undefined) found.push([name, [lineOf(String(value))]])
   }
@@ -104,12 +104,17 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   }
 }
 
-/** Whether the panel of a part shows an error or a warning. */
-function hasIssues (parts: readonly Part[], profile: Profile): boolean {
-  return parts.some((part) => {
+/** What the parts of a profile show as wrong; `yes` where exception or status say it. Undefined: nothing. */
+function issuesOf (parts: readonly Part[], profile: Profile): string | undefined {
+  const issues = parts.flatMap((part) => {
     const { errors, warnings } = problemsOf(part, profile)
-    return errors > 0 || warnings > 0
+    const counts = [counted(errors, 'error'), counted(warnings, 'warning')].filter((text) => !text.startsWith('0'))
+    const [given] = valuesOf(part, profile, (data) => part.issue?.(data, profile))
+    const issue = String(given ?? '') || counts.join(', ')
+    return issue === '' ? [] : [`${labelOf(part)}: ${issue.replace(/\.$/, '')}`]
   })
+  if (profile.exceptions.length > 0 || (issues.length === 0 && isFailure(profile))) return 'yes'
+  return issues.length === 0 ? undefined : issues.join(ISSUES)
 }
 
 function lineOf (text: string): string {

@@ -53,6 +53,7 @@ t.test('list prints a line for each profile, or JSON', async (t) => {
   const { code, out, err } = await hindsight(dataDir, ['list'])
   t.same([code, err], [0, ''])
   t.equal(out, `▲ 000003  200  01-02 03:04:05Z  1,235 ms  PROPFIND /␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
+  Logs: careful
 ● 000002  404  01-02 03:04:05Z   1.25 ms  GET /robots.txt
   NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"
   000001  200  01-02 03:04:05Z   1.25 ms  GET /robots.txt
@@ -163,6 +164,7 @@ t.test('list --issues finds profiles with an error or a warning', async (t) => {
   const queries = { count: 1, failed: 0, queries: [], findings: [{ ...found, kind: 'slow', text: 'A query took 200 ms' }] }
   const slow = await stored(t, [profile('000007', { collectors: { queries } })])
   t.match(await hindsight(slow, ['list', '--issues', '--json']), { code: 2, out: '"token": "000007"' }, 'a slow query')
+  t.match((await hindsight(slow, ['list', '--issues'])).out, / GET \/robots\.txt\n {2}Queries: A query took 200 ms\n$/)
   t.equal((await hindsight(slow, ['queries', '000007'])).code, 2)
   t.match(await hindsight(dataDir, ['list', '--issues', '--token', '000001']), { code: 0, out: 'No stored profile matches.\n' })
   t.equal((await hindsight(dataDir, ['list'])).code, 0)
@@ -172,7 +174,7 @@ t.test('list and tail name what the parts have found, on lines of the terminal',
   const long = profile('000002', { url: `http://127.0.0.1:3000/orders?${'filter[city]=Amsterdam&'.repeat(20)}page=7` })
   const all = [withQueries('000001'), long, failure('000003', { exceptions: [], status: 500 })]
   const dataDir = await stored(t, all)
-  const found = /^ {2}000001 {2}200 .* GET \/robots\.txt\n {2}n\+1\n/m
+  const found = /^▲ 000001 {2}200 .* GET \/robots\.txt\n {2}n\+1\n {2}Queries: it ␛\[31mbroke\n/m
   t.match((await hindsight(dataDir, ['list'])).out, found)
   t.match(JSON.parse((await hindsight(dataDir, ['list', '--json'])).out).profiles[2], { values: { 'n+1': 'yes' } })
   let text = ''

@@ -16,6 +16,8 @@ export const blocked: Part = {
     title: profile.status >= 400 ? 'Why was it refused?' : 'What does the browser block?',
     sentences: sentencesOf(profile)
   }),
+  // The status of a refusal is in the list.
+  issue: (_, profile) => profile.status < 400 ? sentencesOf(profile)[0] : undefined,
   hints: (_, profile) => listHint('Why was this refused?', sentencesOf(profile), 20, ' ')
 }
 

@@ -34,6 +34,10 @@ export const httpClient: Part<Data> = {
         entryTable('Requests', 'Status', rows, data.count)
     }
   },
+  issue (data, profile) {
+    const [failed] = failedCalls(data.calls)
+    return failed === undefined ? problemsOf(data, profile)[0] : `${nameOf(failed)}: ${resultOf(failed)}`
+  },
   sentence: (data, profile) => problemsOf(data, profile)[0],
   search: {
     calls: {

@@ -46,6 +46,7 @@ export const logs: Part = {
       (profile.logs.length === 0 ? note('No log messages.') : filteredTable(profile, filterOf(view), view)) +
       (hasConsole ? '' : html`<p class="console-note">Lines of console.log and its like need Node.js 22 or later.</p>`)
   },
+  issue: (_, { logs }) => (logs.find(isErrorOrWorse) ?? logs.find(isWarning))?.message,
   toolbar (_, { logs: lines }) {
     const [errors, warnings] = [lines.filter(isErrorOrWorse).length, lines.filter(isWarning).length]
     const logs = lines.filter((line) => !isNotification(line)).length

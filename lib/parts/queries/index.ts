@@ -32,6 +32,10 @@ export const queries: Part<Data> = {
       queries: recorded(data.queries), groups: groupsOf(data), findings: findingsOf(data), count: Number(data.count)
     }, token, view)
   },
+  issue (data) {
+    const failed = recorded(data.queries).find(({ error }) => error !== undefined)
+    return failed?.error?.message ?? findingsOf(data)[0]?.text
+  },
   timeline: ({ queries }, profile) => recorded(queries).map((query, i) => entryOf(query, i, profile)),
   overview (data, profile, { editor }) {
     const [first] = findingsOf(data)

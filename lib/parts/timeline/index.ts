@@ -41,6 +41,7 @@ export const timeline: Part = {
         renderTimeline(profile, view)
     }
   },
+  issue: (_, profile) => blockSentence(dataOf(profile, 'performance'), profile)?.split(' For the line')[0],
   overview: (_, profile, view) => [{
     order: 20,
     title: 'Timeline',

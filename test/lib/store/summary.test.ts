@@ -1,5 +1,6 @@
 import t from 'tap'
 import { isNoise, type Profile } from '../../../lib/store/profile.js'
+import { factsOf } from '../../../lib/store/search-query.js'
 import { recordOf } from '../../../lib/store/summary.js'
 import { profile } from '../parts/fixture.js'
 
@@ -31,4 +32,23 @@ t.test('404s of what browsers request of any server are noise', async (t) => {
     t.notOk(isMarked(`http://index.php${path}`), path)
   }
   t.notOk(isMarked('\u0000not a URL'))
+})
+
+t.test('a list names what is wrong with a request', async (t) => {
+  const of = (collectors: Record<string, unknown>, rest: Partial<Profile> = {}): string[] =>
+    factsOf(recordOf(profile('000001', { collectors, ...rest })).summary)
+  const log = (level: 'warn' | 'error', message: string) => ({ time: '2026-01-02T03:04:05.678Z', level, channel: 'app', message, context: {} })
+  t.same(of({}), [])
+  t.same(of({}, { logs: [log('warn', 'is cold'), log('error', 'is\n\nissues=lost.')] }), ['Logs: is issues=lost'])
+  const blocked = { performance: { budget: { blocks: [{ start: 1, duration: 150 }] } } }
+  t.same(of(blocked, { logs: [log('warn', 'is cold')] }), ['Logs: is cold', 'Timeline: The event loop was blocked for 150 ms'])
+  const call = { method: 'GET', url: 'http://h/stock', start: 1, duration: 2, source: null }
+  t.same(of({ 'http-client': { count: 2, calls: [{ ...call, status: 200 }, { ...call, status: 503 }] } }), ['Calls: GET http://h/stock: 503'])
+  const failed = { system: 'sqlite', statement: 'select', shape: 'select', source: null, start: 1, duration: 1, error: { message: 'no such table' } }
+  t.same(of({ queries: { count: 1, failed: 1, queries: [failed], groups: [], findings: [] } }), ['Queries: no such table'])
+  const cookie = { blocked: [{ kind: 'cookie', sentence: 'The browser drops the cookie "a".' }] }
+  t.same(of(cookie), ['Blocked: The browser drops the cookie "a"'])
+  t.same(of(cookie, { status: 401 }), [], 'the status says it')
+  t.same(of(blocked, { exceptions: [{ name: 'Error', message: 'm', frames: [], stack: '' }] }), [], 'the exception says it')
+  t.equal(recordOf(profile('000001', { status: 500, exceptions: [] })).summary.values?.issues, 'yes')
 })
