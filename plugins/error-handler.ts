@@ -15,8 +15,7 @@ import { after, ownHook } from '../lib/lifecycle/hooks.js'
 import { logError } from '../lib/full/log-error.js'
 import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import { watchErrorHandlers } from '../lib/recording/application-hooks.js'
-import { alreadySent } from '../lib/recording/handler-time.js'
+import { alreadySent, watchErrorHandlers } from '../lib/recording/handler-time.js'
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../errors/declared-place.js'
 import { hookText } from '../errors/report.js'
-import { isError } from '../errors/thrown-value.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
 import { interceptHooks, isOwnHook, isPromise, ownHook, type LastHook } from '../lifecycle/hooks.js'
@@ -148,30 +147,6 @@ function recordRaised (request: FastifyRequest, hook: RecordedFunction, raised: 
   if (hook.stage === 'onSend') recording.sendFailed = true
   if (recording.failure === null) recording.raisedBy = hook
   else recording.addError(raised)
-}
-
-/**
- * Records what error handlers of the application throw or send after a failure. Fastify calls no hook for that, but
- * `send` of the reply: again for a value that is no error, where its own handler sends what it has received.
- */
-export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply): void {
-  recordingOf(request).isRethrown ??= false
-  const original = reply.send
-  const pending: unknown[] = []
-  const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
-    const [payload] = args
-    if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) {
-      recordingOf(request).isRethrown = true
-      servicesOf(request).recorder?.fail(request, reply, payload)
-    }
-    pending.push(payload)
-    try {
-      return original.apply(this, args)
-    } finally {
-      pending.pop()
-    }
-  }
-  Reflect.defineProperty(reply, 'send', { value, writable: true, configurable: true })
 }
 
 /**

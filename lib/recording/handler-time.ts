@@ -2,6 +2,7 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { declaredPlace } from '../errors/declared-place.js'
+import { isError } from '../errors/thrown-value.js'
 import { LastHook, ownHook } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -85,6 +86,30 @@ export function alreadySent ({ raw: { url }, method }: FastifyRequest): Error {
 export function endHandler (request: FastifyRequest): void {
   const { timing } = recordingOf(request)
   if (timing.handlerStart !== 0 && timing.handlerEnd === 0) timing.handlerEnd = performance.now()
+}
+
+/**
+ * Records what error handlers of the application throw or send after a failure. Fastify calls no hook for that, but
+ * `send` of the reply: again for a value that is no error, where its own handler sends what it has received.
+ */
+export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply): void {
+  recordingOf(request).isRethrown ??= false
+  const original = reply.send
+  const pending: unknown[] = []
+  const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
+    const [payload] = args
+    if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) {
+      recordingOf(request).isRethrown = true
+      servicesOf(request).recorder?.fail(request, reply, payload)
+    }
+    pending.push(payload)
+    try {
+      return original.apply(this, args)
+    } finally {
+      pending.pop()
+    }
+  }
+  Reflect.defineProperty(reply, 'send', { value, writable: true, configurable: true })
 }
 
 /** Attributes header changes that follow, outside of recorded functions, to the route's hooks or to its handler. */

@@ -126,7 +126,7 @@ t.test('Fastify passes what an error handler throws, rejects with or sends to se
   }
   for (const [i, [, expected]] of handlers.entries()) {
     await app.inject(`/${i}`)
-    t.same(sent.splice(0), [expected, expected], 'lib/recording/application-hooks.ts: watchErrorHandlers')
+    t.same(sent.splice(0), [expected, expected], 'lib/recording/handler-time.ts: watchErrorHandlers')
   }
 })
 
