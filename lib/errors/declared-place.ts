@@ -8,7 +8,7 @@ import { withStackLimit } from '../stack-limit.js'
 import type { StackFrame } from './exception.js'
 import { inspect, post } from './scripts.js'
 import {
-  excerptAt, firstOwnFrame, frameAt, outsideCalls, packageOf, sourcePlace, splitStack, stackFrames
+  excerptAt, firstOwnFrame, frameAt, outsideCalls, packageOf, placeOf, sourcePlace, splitStack, stackFrames
 } from './stack-frame.js'
 import { textOfStack } from './thrown-value.js'
 
@@ -71,6 +71,19 @@ export function hookFrame (request: FastifyRequest): StackFrame | null {
   const { failure, raisedBy } = recordingOf(request)
   const hook = failure?.refused === undefined ? raisedBy : failure.refused.hook
   return hook == null ? null : sourceFrame(hook.source ?? '', hookTitle(hook))
+}
+
+/** What has raised an error: a listener or a hook. */
+export interface Raiser { stage: string, listener: string, source?: string | undefined }
+
+/** A listener by its name and stage; a hook by its stage, name, plugin and place. */
+export function hookText (
+  { stage, listener, plugin = listener, source }: Raiser & { plugin?: string | undefined }
+): string {
+  if (stage.startsWith('kernel.')) return `listener ${listener} of ${stage}`
+  // A function that is declared in the options of a route has the name of its property.
+  const name = listener !== stage ? ` "${listener}"${plugin === listener ? '' : ` of ${plugin}`}` : ''
+  return `${stage} hook${name}${source === undefined ? '' : ` (${placeOf(frameAt(source))})`}`
 }
 
 /** A place, `file:line`, as a frame with its source; null where it is not the application's. */

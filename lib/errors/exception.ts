@@ -18,6 +18,11 @@ export interface StackFrame {
   excerpt?: CodeExcerpt
 }
 
+/** The name of the function of a frame; empty for a function without one. */
+export function functionOf (frame: StackFrame): string {
+  return frame.function.replace(/^(?:async )?<anonymous>$/, '')
+}
+
 /** An error as plain data. */
 export interface FlattenedException {
   name: string

@@ -9,11 +9,11 @@ import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '
 import type { Mask } from '../mask/mask.js'
 import { counted } from '../view/visible.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
-import { handlerFrame, hookFrame, senderIn } from './declared-place.js'
+import { handlerFrame, hookFrame, hookText, senderIn, type Raiser } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rootCause } from './root-cause.js'
-import { firstOwnFrame, frameAt, isInternal, packageOf, placeOf } from './stack-frame.js'
+import { firstOwnFrame, isInternal, packageOf, placeOf } from './stack-frame.js'
 import { nameOf } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
@@ -67,8 +67,6 @@ export interface ErrorReport extends Partial<FailureSummary> {
   /** The stored profile. */
   profile?: { token: string, url: string }
 }
-
-interface Raiser { stage: string, listener: string, source?: string | undefined }
 
 /** What is recorded of a request, masked: the name of its route, and what it was sent with. */
 interface RecordedRequest {
@@ -189,16 +187,6 @@ function failureSentence (
   return handlerStart !== 0 && isByHandler
     ? `The handler of ${route}${place} failed with ${failure}.`
     : `${route} failed with ${failure}${notRun}.`
-}
-
-/** A listener by its name and stage; a hook by its stage, name, plugin and place. */
-export function hookText (
-  { stage, listener, plugin = listener, source }: Raiser & { plugin?: string | undefined }
-): string {
-  if (stage.startsWith('kernel.')) return `listener ${listener} of ${stage}`
-  // A function that is declared in the options of a route has the name of its property.
-  const name = listener !== stage ? ` "${listener}"${plugin === listener ? '' : ` of ${plugin}`}` : ''
-  return `${stage} hook${name}${source === undefined ? '' : ` (${placeOf(frameAt(source))})`}`
 }
 
 /** Whether the application has called `reply.send()`, by the calls that led to it. */

@@ -135,11 +135,6 @@ export function placeOf ({ file, line }: StackFrame): string {
   return line > 0 ? `${shortFile(file)}:${line}` : shortFile(file)
 }
 
-/** The name of the function of a frame; empty for a function without one. */
-export function functionOf (frame: StackFrame): string {
-  return frame.function.replace(/^(?:async )?<anonymous>$/, '')
-}
-
 /** A place, `file:line`, as a frame without source. */
 export function frameAt (place: string, name = ''): StackFrame {
   const [, file = place, line = '0'] = /^(.*):(\d+)$/.exec(place) ?? []
