@@ -7,8 +7,16 @@ import { caller, frameLimit, framesHere, removeOwnFrames } from './stack.js'
 
 type Callback = (this: unknown, ...results: unknown[]) => unknown
 
-/** A query of a database client, as its wrapper publishes it. The wrapper completes the object when the query ends. */
-export interface Query {
+/** What `recordQuery` needs of a query. */
+export interface QueryStart extends Pick<Query, 'system' | 'statement' | 'parameters'> {}
+
+export type NewQuery = QueryStart & Pick<Query, 'frames' | 'isOuter' | 'isPartial' | 'connection' | 'run'>
+
+/**
+ * A query of a database client, as its wrapper publishes it. The wrapper completes the object when the query ends:
+ * properties that are added then take up to half of the time of a query.
+ */
+export class Query {
   /** `db.system.name` of OpenTelemetry's semantic conventions, such as `postgresql`, `mysql`, `sqlite`, `redis`. */
   system: string
   /** The text of the statement, with its placeholders; of a client without one, the command and its target. */
@@ -16,15 +24,15 @@ export interface Query {
   /** Values of the placeholders, a list or an object; not masked. */
   parameters?: unknown
   /** On the clock of `performance.now()`. */
-  startedAt: number
-  endedAt?: number | undefined
+  startedAt = performance.now()
+  endedAt?: number | undefined = undefined
   /** Milliseconds for which it waited for a connection of its pool, before `startedAt`. */
-  wait?: number | undefined
+  wait?: number | undefined = undefined
   /** Rows that were returned, or affected by a statement that returns none. */
-  rows?: number | undefined
-  error?: unknown
+  rows?: number | undefined = undefined
+  error?: unknown = undefined
   /** Whether it ran in the thread of its caller. */
-  isSync?: boolean | undefined
+  isSync?: boolean | undefined = undefined
   /**
    * Frames of the code that sent it, or made it where the client sends it later; see `framesHere`. Null: a subscriber
    * needs them, see `addFrames`.
@@ -33,24 +41,33 @@ export interface Query {
   /** Whether those of drivers in its asynchronous context are parts of it. */
   isOuter?: boolean | undefined
   /** The query that this one is a part of: it is not recorded by itself. */
-  outer?: Query | undefined
+  outer?: Query | undefined = undefined
   /** Whether only a part of its parameters is published. */
   isPartial?: boolean | undefined
-  ended?: ((query: Query) => void) | undefined
+  ended?: ((query: Query) => void) | undefined = undefined
   /** Calls back for the request that sent it: clients do so in the context that opened their connection. */
-  enter?: ((callback: Callback, self: unknown, results: unknown[]) => unknown) | undefined
+  enter?: ((callback: Callback, self: unknown, results: unknown[]) => unknown) | undefined = undefined
   /** As the client returned it, with few rows. */
-  result?: unknown
+  result?: unknown = undefined
   /** What is the same for queries of one connection, where that is known: a transaction has one. */
   connection?: unknown
   /** Runs a statement on the same client and returns its rows: for the plan of the query. Absent: it cannot. */
   run?: Run | undefined
+
+  constructor ({ system, statement, parameters, frames, isOuter, isPartial, connection, run }: NewQuery) {
+    this.system = system
+    this.statement = statement
+    this.parameters = parameters
+    this.frames = frames
+    this.isOuter = isOuter
+    this.isPartial = isPartial
+    this.connection = connection
+    this.run = run
+    const outer = isOuter === true ? undefined : outerQuery.getStore()
+    if (outer === undefined || outer.endedAt !== undefined) return
+    if ((DRIVERS[outer.system] ?? [outer.system]).includes(system)) this.outer = outer
+  }
 }
-
-/** What `recordQuery` needs of a query. */
-export interface QueryStart extends Pick<Query, 'system' | 'statement' | 'parameters'> {}
-
-export type NewQuery = QueryStart & Pick<Query, 'frames' | 'isOuter' | 'isPartial' | 'connection' | 'run'>
 
 const kOuter = Symbol.for('fastify-hindsight.outer-query')
 /** The query of an ORM whose driver runs, in all copies of this package. */
@@ -60,35 +77,6 @@ const SQL = ['postgresql', 'mysql', 'sqlite']
 /** The systems of the drivers with which others are reached. */
 const DRIVERS: Readonly<Record<string, readonly string[]>> =
   { mariadb: ['mysql'], cockroachdb: ['postgresql'], prisma: [...SQL, 'mongodb'], other_sql: SQL }
-
-/** A query that begins. Properties that are added to it later, or by a spread, take up to half of its time. */
-export function newQuery (
-  { system, statement, parameters, frames, isOuter, isPartial, connection, run }: NewQuery
-): Query {
-  const outer = isOuter === true ? undefined : outerQuery.getStore()
-  const isPart = outer !== undefined && outer.endedAt === undefined &&
-    (DRIVERS[outer.system] ?? [outer.system]).includes(system)
-  return {
-    system,
-    statement,
-    parameters,
-    frames,
-    isOuter,
-    outer: isPart ? outer : undefined,
-    isPartial,
-    connection,
-    run,
-    startedAt: performance.now(),
-    endedAt: undefined,
-    wait: undefined,
-    rows: undefined,
-    result: undefined,
-    error: undefined,
-    isSync: undefined,
-    ended: undefined,
-    enter: undefined
-  }
-}
 
 /** How a query ended: with its number of rows, or with its error. */
 export interface QueryEnd extends Pick<Query, 'rows' | 'error' | 'result'> {
@@ -108,7 +96,7 @@ let running: Query | null = null
  */
 export function beginQuery (start: NewQuery): Query | null {
   if (!queries.hasSubscribers || isPartOfRunning()) return null
-  const begun = newQuery(start)
+  const begun = new Query(start)
   queries.publish(begun)
   addFrames(begun)
   // Without the time in which it was recorded.

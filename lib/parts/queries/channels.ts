@@ -3,7 +3,7 @@ import { cachedByObject } from '../../cache.js'
 import { performance } from '../../clock.js'
 import { requestContext, type RequestContext } from '../../lifecycle/request-state.js'
 import { mysqlRun } from '../../queries/clients/mysql2.js'
-import { endQuery, isPartOfRunning, newQuery, outerQuery, type NewQuery, type Query } from '../../queries/query.js'
+import { endQuery, isPartOfRunning, outerQuery, Query, type NewQuery } from '../../queries/query.js'
 import { framesHere } from '../../queries/stack.js'
 import { isObject } from '../read.js'
 
@@ -105,7 +105,7 @@ export function clientSubscribers (record: (query: Query) => void): { subscriber
       // Of an observed client: it is recorded already.
       const start = isPartOfRunning() ? null : queryOf(context)
       if (start === null) return
-      const query = newQuery(start)
+      const query = new Query(start)
       operationOf(context).query = query
       const connection = connected
       connected = null

@@ -1,6 +1,4 @@
 import { performance } from '../../clock.js'
-import { flattenError } from '../../errors/masked-exceptions.js'
-import { read } from '../../errors/thrown-value.js'
 import { positionOf, stackFrames } from '../../errors/stack-frame.js'
 import type { HookRun } from '../../lifecycle/event-recorder.js'
 import { requestContext } from '../../lifecycle/request-state.js'
@@ -19,9 +17,10 @@ import { timeOf } from '../read.js'
 import { clientSubscribers } from './channels.js'
 import { findingsOf } from './findings.js'
 import { queryGroups, type Further } from './groups.js'
-import { queryReader, shownPosition, type ReadQuery } from './mask-query.js'
+import { queryReader, type ReadQuery } from './mask-query.js'
+import { errorOf } from './query-error.js'
 import { queryOfSpan } from './query-spans.js'
-import type { QueryError, RecordedQuery } from './recorded-query.js'
+import { MAX_STATEMENT, type RecordedQuery } from './recorded-query.js'
 import { keepRunners } from './runners.js'
 import { copyOfParameters, identityOf, type Caller, type Traced } from './trace.js'
 
@@ -40,7 +39,6 @@ declare module '../../lifecycle/services.js' {
 
 /** Queries of a request that are recorded one by one; further ones are counted by their shapes. */
 const MAX_QUERIES = 500
-const MAX_STATEMENT = 10_000
 /** Shapes of further queries, and lines of each; the others are counted together. */
 const MAX_SHAPES = 100
 const MAX_SOURCES = 20
@@ -179,7 +177,7 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
     // Different replies have different keys.
     const values = identityOf(isHidden === true ? result : query.parameters) ?? `?${index}`
     // A spread takes ten times as long here.
-    const traced: Traced = {
+    return {
       system,
       statement,
       parameters,
@@ -190,6 +188,9 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
       duration: endedAt === undefined ? null : round(endedAt - startedAt),
       rows,
       source: caller.frames[0]?.source ?? null,
+      wait: wait && round(wait),
+      hook: hooks.get(query)?.position || undefined,
+      error: error === undefined ? undefined : errorOf(error, mask, query, texts),
       index,
       identity: `${client} ${place} ${values}`,
       isComplete: isPartial !== true && isHidden !== true,
@@ -198,11 +199,6 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
       connection,
       client
     }
-    const { position = 0 } = hooks.get(query) ?? {}
-    if (position !== 0) traced.hook = position
-    if (wait !== undefined) traced.wait = round(wait)
-    if (error !== undefined) traced.error = errorOf(error, mask, query, texts)
-    return traced
   })
   const further = [...log.further.values()]
   const furtherLike = ({ system, shape, source }: Traced): number => further
@@ -222,11 +218,7 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
 
 function recordedQuery (query: Traced): RecordedQuery {
   const { system, statement, parameters = [], start, duration, rows, source, shape, wait, hook, error } = query
-  const recorded: RecordedQuery = { system, statement, parameters, start, duration, rows, source, shape }
-  if (wait !== undefined) recorded.wait = wait
-  if (hook !== undefined) recorded.hook = hook
-  if (error !== undefined) recorded.error = error
-  return recorded
+  return { system, statement, parameters, start, duration, rows, source, shape, wait, hook, error }
 }
 
 /** The frames of the same line are the same in later requests: to read them took a third of the time of a query. */
@@ -242,31 +234,4 @@ const callerOf = cached((text: string): Caller => {
 
 function sourceOf (frames: string | null | undefined): string | null {
   return callerOf(frames ?? '').frames[0]?.source ?? null
-}
-
-/** Fields of errors of databases: those of PostgreSQL, MySQL and SQLite. */
-const ERROR_FIELDS = [
-  'code', 'severity', 'detail', 'hint', 'position', 'where', 'schema', 'table', 'column', 'constraint', 'errno',
-  'sqlState', 'errcode', 'errstr'
-]
-
-function errorOf (given: unknown, mask: Mask, { system, statement }: Query, texts?: readonly string[]): QueryError {
-  const parent = read(given, 'parent')
-  // Of Sequelize: that of the database.
-  const error = parent instanceof Error ? parent : given
-  const [exception] = flattenError(error)
-  const shown = (text: string): string => mask.text(cut(text, 1_000))
-  const sent = read(error, 'sql')
-  // Sequelize has replaced names: the position is that in another text.
-  const isOther = typeof sent === 'string' && sent !== statement
-  const fields = ERROR_FIELDS.filter((name) => name !== 'position' || !isOther)
-    .map((name) => [name, read(error, name)] as const)
-    .filter((field): field is [string, string | number] => typeof field[1] === 'string' || typeof field[1] === 'number')
-    .map(([name, value]) => [name, typeof value === 'string' ? shown(value) : value] as const)
-  const position = isOther ? 0 : Number(read(error, 'position'))
-  return {
-    message: mask.text(cut(exception?.message ?? '', 2_000)),
-    ...Object.fromEntries(fields),
-    ...position > 0 && { position: shownPosition(system, cut(statement, MAX_STATEMENT), texts, position) }
-  }
 }

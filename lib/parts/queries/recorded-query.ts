@@ -1,3 +1,6 @@
+/** Characters of a statement that are recorded. */
+export const MAX_STATEMENT = 10_000
+
 /** A query as a profile has it, masked. Times are milliseconds since the request arrived. */
 export interface RecordedQuery {
   system: string
@@ -7,15 +10,15 @@ export interface RecordedQuery {
   /** Milliseconds; null: it had not ended when the profile was built. */
   duration: number | null
   /** Milliseconds that it waited for a connection of its pool. */
-  wait?: number
+  wait?: number | undefined
   /** The number of the event of the hook that has started it. */
-  hook?: number
+  hook?: number | undefined
   rows: number | null
   /** The line of the application that sent it, `file:line:column`; null: unknown. */
   source: string | null
   /** See `shapeOf`. */
   shape: string
-  error?: QueryError
+  error?: QueryError | undefined
 }
 
 /** The message of a failed query, and the fields of the error of its database. */
