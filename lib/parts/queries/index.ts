@@ -142,8 +142,10 @@ function groupsOf ({ groups }: Data): QueryGroup[] {
 function sentence ({ count, duration, failed, queries }: Data, profile: Pick<Profile, 'duration'>): string {
   const sent = counted(Number(count), 'query', 'queries')
   const failures = Number(failed) > 0 ? `, ${String(failed)} failed` : ''
-  // Those after the response may take longer than the request.
-  const total = Number(duration) > profile.duration ? '' : ` of ${milliseconds(profile.duration)}`
+  const late = recorded(queries).filter(({ start }) => start > profile.duration).length
+  // Those at the same time may take longer than the request.
+  const whole = Number(duration) > profile.duration ? '' : ` of ${milliseconds(profile.duration)}`
+  const total = late > 0 ? `, ${late} after the response` : whole
   const least = Number(count) > listOf(queries).length ? 'at least ' : ''
   return `${sent}, ${least}${milliseconds(duration)}${total}${failures}`
 }
@@ -198,16 +200,18 @@ function groupText ({ count, duration, system, shape, sources, kind }: QueryGrou
 function failureHints (all: readonly RecordedQuery[]): Hint[] {
   if (all.length === 0) return []
   const failed = all.findLast(({ error }) => error !== undefined)
-  const steps = all.slice(-LAST_QUERIES).map((query) => {
+  const others = all.filter((query) => query !== failed)
+  const steps = others.slice(-LAST_QUERIES).map((query) => {
     const { source } = query
     const place = source === null ? {} : { source: lineOf(source) }
     return { code: oneLine(runnable(query)), text: resultText(query), ...place }
   })
-  const sent = counted(all.length, 'query was', 'queries were')
-  const text = `${steps.length < all.length ? `The last ${LAST_QUERIES} of ${all.length} queries` : `${sent} sent`}.`
+  const other = failed === undefined ? '' : 'other '
+  const text = steps.length < others.length
+    ? `The last ${LAST_QUERIES} of ${others.length} ${other}queries.`
+    : `${counted(others.length, `${other}query was`, `${other}queries were`)} sent.`
   const last = { title: 'Queries before the failure', text, steps }
-  if (failed === undefined) return [last]
-  return all.length === 1 ? [failedQuery(failed)] : [failedQuery(failed), last]
+  return [...failed === undefined ? [] : [failedQuery(failed)], ...others.length === 0 ? [] : [last]]
 }
 
 function failedQuery (query: RecordedQuery): Hint {
