@@ -55,11 +55,12 @@ export function problemOf (group: CallGroup): string | null {
 }
 
 /** A group in one sentence. */
-export function sentenceOf ({ shape, source, count, duration, longest, isSerial }: CallGroup): string {
+export function sentenceOf ({ shape, source, count, duration, longest, isSerial, isUnclear }: CallGroup): string {
   const from = source === null ? '' : ` from ${shortFile(lineOf(source))}`
   if (count === 1) return `${shape}${from}, ${milliseconds(duration)}`
   const how = isSerial
-    ? `one after another, ${milliseconds(duration)}; at the same time about ${milliseconds(longest)}`
+    ? `one after another, ${milliseconds(duration)}` +
+      (isUnclear ? '' : `; at the same time about ${milliseconds(longest)}`)
     : `at the same time, ${milliseconds(longest)} the longest`
   return `${count} × ${shape}${from}, ${how}`
 }

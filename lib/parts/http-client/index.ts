@@ -58,8 +58,10 @@ export const httpClient: Part<Data> = {
     const { count, calls } = data
     const failed = failedCalls(calls)
     const text = counted(Number(count), 'call') + (failed.length > 0 ? `, ${failed.length} failed` : '')
-    const failures = failed.slice(0, MAX_SHOWN).map((call) =>
-      html`<div class="failure">${cut(nameOf(call), MAX_URL)}: ${resultOf(call)}!${linksOf(call, editor)}</div>`)
+    const equal = groupedBy(failed, (call) => `${nameOf(call)} ${resultOf(call)} ${String(call.source)}`)
+    const failures = [...equal.values()].slice(0, MAX_SHOWN).map(([call = {}, ...others]) =>
+      html`<div class="failure">${others.length === 0 ? '' : `${others.length + 1} × `}` +
+      html`${cut(nameOf(call), MAX_URL)}: ${resultOf(call)}!${linksOf(call, editor)}</div>`)
     const groups = groupSentences(data, profile).slice(0, MAX_SHOWN)
       .map((text) => html`<div>!${withPlaces(text, editor)}</div>`)
     const value = html`<a href="${addressOf('http-client')}">${text}</a>!${failures}!${groups}`

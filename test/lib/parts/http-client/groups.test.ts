@@ -33,7 +33,7 @@ t.test('many calls one after another, and equal ones, are problems', async t => 
   t.match(problems(...many(5, () => '/items/7')), [/^The same call several times: 5 × GET/])
   t.same(problems(...many(5, () => '/jobs/7').map((one, i) => ({ ...one, start: i * 100 }))), [null], 'code that waits for a job')
   t.same(problems(...many(5).map((one) => ({ ...one, status: 503 }))), [null], 'another try of a call that failed')
-  t.match(sentences(...many(5).map((one) => ({ ...one, status: 503 }))), [/, one after another, 20 ms/])
+  t.match(sentences(...many(5).map((one) => ({ ...one, status: 503 }))), [/, one after another, 20 ms$/], 'each try needs the result of the one before')
   t.match(problems(...many(5, () => '/me?token=******')), [/^5 × GET/], 'a masked part may differ')
   t.same(problems(...many(4)), [null])
   t.same(problems(call('/a', 0), call('/b', 1), call('/c', 2), call('/d', 3), call('/e', 4)), [null, null, null, null, null])
