@@ -15,6 +15,8 @@ import type { OverviewTile, PanelView, Part } from '../part.js'
 
 const MAX_MESSAGE = 500
 const MAX_SUMMARY = 2_000
+/** Of the duration of the request: where no part has it, the time went elsewhere. */
+const MIN_SHARE = 0.1
 
 /** The main facts of a request. The other panels have the details. */
 export const overview: Part = {
@@ -97,13 +99,13 @@ function errorText (exception: FlattenedException): string {
 
 // A handler waits for its outgoing calls: the slowest one is shown, too.
 function slowestPart (parts: readonly Part[], profile: Profile): string {
-  const timeOf = ({ duration }: Span): number => duration ?? Infinity
+  const timeOf = ({ start, duration }: Span): number => Math.min(duration ?? Infinity, profile.duration - start)
   const spans = timelineOf(parts, profile)
-    .filter(({ start, ofHindsight }) => ofHindsight !== true && start <= profile.duration)
+    .filter((span) => span.ofHindsight !== true && span.duration !== 0 && timeOf(span) >= profile.duration * MIN_SHARE)
     .sort((a, b) => timeOf(b) - timeOf(a) || a.start - b.start)
   const [slowest] = spans
-  if (slowest === undefined || slowest.duration === 0) return ''
-  const within = spans.filter(({ step, duration }) => step === undefined && duration !== 0)
+  if (slowest === undefined) return ''
+  const within = spans.filter(({ step }) => step === undefined)
   const shown = [slowest, ...slowest.step === 'handler' ? within.slice(0, 1) : []]
   return shown.map(({ name, duration, link }) => html`<div><a href="${link}">` +
     html`${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>!${pending(duration)}</strong></div>`).join('')

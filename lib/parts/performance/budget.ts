@@ -185,5 +185,6 @@ export function budgetSentence (budget: TimeBudget, total: number): string {
   ]
   const shown = parts.filter(([time]) => time >= total * MIN_SHARE)
     .map(([time, text]) => `${milliseconds(time)} ${text}`)
-  return `${milliseconds(total)}: ${shown.join(', ')}.`
+  const [whole, text] = [milliseconds(total), `${shown.join(', ')}.`]
+  return shown.length === 1 && text.startsWith(`${whole} `) ? text : `${whole}: ${text}`
 }

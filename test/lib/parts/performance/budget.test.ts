@@ -48,7 +48,7 @@ t.test('the sentence has what takes a share of the time', async t => {
     '187 ms: 96 ms in 24 queries, 40 ms in 2 calls, 38 ms of JavaScript, 13 ms waiting for something that was not recorded.')
   t.equal(budgetSentence({ ...BUDGET, javascript: 100, collection: 30, waiting: 1 }, 101),
     '101 ms: 100 ms of JavaScript (30 ms of it garbage collection).')
-  t.equal(budgetSentence({ ...BUDGET, javascript: 157 }, 114), '114 ms: 114 ms of JavaScript.', 'not the page of Hindsight')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 157 }, 114), '114 ms of JavaScript.', 'not the page of Hindsight')
   t.equal(budgetSentence({ ...BUDGET, javascript: 50, sending: 50, isShared: true }, 100),
     '100 ms: 50 ms of JavaScript (other requests included), 50 ms sending or streaming the response.')
 })
