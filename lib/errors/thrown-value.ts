@@ -73,15 +73,22 @@ export function fieldsOf (error: object): Record<string, unknown> {
   for (const name of Object.keys(error).filter((key) => !KNOWN.has(key)).slice(0, MAX_FIELDS)) {
     const value: unknown = Object.getOwnPropertyDescriptor(error, name)?.value
     if (typeof value === 'string' && value !== '') fields[name] = value.slice(0, MAX_FIELD)
-    else if (/^(?:number|boolean|bigint)$/.test(typeof value) || isData(value)) fields[name] = value
+    else if (/^(?:number|boolean|bigint)$/.test(typeof value)) fields[name] = value
+    else if (isData(value)) fields[name] = Array.isArray(value) ? value : withoutInstances(value)
   }
   return fields
 }
 
 // Instances, such as the sockets and requests of clients, do not explain the error.
-function isData (value: unknown): boolean {
+function isData (value: unknown): value is object {
   if (typeof value !== 'object' || value === null || types.isProxy(value)) return false
   if (Array.isArray(value)) return value.length > 0
   const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
   return isPlain && Object.keys(value).length > 0
+}
+
+function withoutInstances (value: object): unknown {
+  const entries = Object.entries(Object.getOwnPropertyDescriptors(value)).filter(([, { value: one, enumerable }]) =>
+    enumerable === true && typeof one !== 'function' && (Object(one) !== one || one instanceof Date || isData(one)))
+  return Object.fromEntries(entries.map(([key, { value }]) => [key, value]))
 }

@@ -15,7 +15,7 @@ const MAX_NAMES = 10
 const MAX_SHAPE = 2
 /** The messages of fast-json-stringify for a field that is missing, and for a value of another type. */
 const REFUSED =
-  /^(?:"(.+)" is required!|(The value .+ (?:cannot be converted to .+|does not match schema definition)\.?))$/s
+  /^(?:"(.+)" is required!|The value (.+) (cannot be converted to .+?|does not match schema definition)\.?)$/s
 
 const UNSERIALIZABLE = [
   [/BigInt/, 'JSON has no BigInt'], [/circular/, 'it refers to an object that contains it'],
@@ -56,13 +56,13 @@ export function refusedResponse (
     return { why: `cannot be sent: its header ${cut(visibleLine(header), MAX_FIELD)} is not valid`, hook }
   }
   if (returned === undefined) return undefined
-  const [, required, invalid] = REFUSED.exec(messageOf(error)) ?? []
+  const [, required, invalid, why] = REFUSED.exec(messageOf(error)) ?? []
   const { schema, name } = responseSchema(request, reply)
   // A hook of the route may have given another payload.
   const isKnown = !hasHook(request, 'preSerialization')
   if (schema !== undefined && (required ?? invalid) !== undefined && isKnown) {
     recording.returned = undefined
-    const needs = required === undefined ? `refuses a value (${invalid})` : `requires "${required}"`
+    const needs = required === undefined ? `refuses ${invalid}, which ${why}` : `requires "${required}"`
     const isChanged = recording.events?.events().some(({ stage }) => stage === 'preSerialization')
     const ofHook = hook === undefined ? 'the payload was' : `the ${hook.stage} hook returned`
     const what = `${isChanged === true ? ofHook : 'the handler returned'} ${shapeOf(returned.value)}`

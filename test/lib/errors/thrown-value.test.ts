@@ -39,11 +39,12 @@ t.test('the own properties of an error are plain data, and no getter is called',
     parameters: ['ada', 'hunter2'],
     bindings: ['ada', 'hunter2'],
     data: { a: 1 },
+    part: { name: 'a.png', file: new Map(), read () {}, at: new Date(0), none: null },
     void: {}
   })
   Object.defineProperty(error, 'secret', { get () { throw new Error('called') }, enumerable: true })
   Object.defineProperty(error, 'hidden', { value: 1, enumerable: false })
-  t.same(fieldsOf(error), { errno: -2, address: '::1', list: [1], data: { a: 1 } })
+  t.same(fieldsOf(error), { errno: -2, address: '::1', list: [1], data: { a: 1 }, part: { name: 'a.png', at: new Date(0), none: null } })
   t.same(fieldsOf(Object.assign(new Error('x'), { headers: { allow: 'POST' }, detail: 'y' })), { detail: 'y' }, 'the response has its headers')
   t.same(fieldsOf(new Proxy(error, { ownKeys () { throw new Error('unreadable') } })), {})
   t.equal(Object.keys(fieldsOf(Object.assign(new Error('x'), Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`f${i}`, i]))))).length, 20)

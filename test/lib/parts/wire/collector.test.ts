@@ -173,7 +173,7 @@ const CASES: Case[] = [
     name: 'a value of another type',
     options: response(object({ id: { type: 'integer' } })),
     answer: () => ({ id: 'x' }),
-    sentences: ['response schema 200 refuses a value (The value "x" cannot be converted to an integer.); the handler returned {id}']
+    sentences: ['response schema 200 refuses "x", which cannot be converted to an integer; the handler returned {id}']
   },
   {
     name: 'a payload that a hook has changed',
