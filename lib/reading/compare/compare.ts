@@ -1,4 +1,5 @@
 import { attempt } from '../../attempt.js'
+import { mainCause } from '../../errors/root-cause.js'
 import { byOrder, labelOf, listOf, resultsOf } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { ComparedSection, Part } from '../../parts/part.js'
@@ -33,8 +34,8 @@ export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] 
 
 function comparedOf (profile: Profile) {
   const { token, time, method, url, status, duration, route } = profile
-  const last = listOf(profile.exceptions).at(-1)
-  const exception = last === undefined ? null : `${String(last.name)}: ${String(last.message)}`
+  const cause = attempt(() => mainCause(profile), () => null)
+  const exception = cause === null ? null : `${cause.name}: ${cause.message}`
   return { token, time, method, url, status, duration, route: route?.name ?? null, exception }
 }
 
