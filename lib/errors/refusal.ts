@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { cut, grouped, visibleLine } from '../view/visible.js'
-import { handlerFrame } from './declared-place.js'
+import { handlerFrame, hookText } from './declared-place.js'
 import { maskOf } from './masked-exceptions.js'
 import { isInternal, packageOf, placeOf } from './stack-frame.js'
 import { read } from './thrown-value.js'
@@ -51,10 +51,11 @@ const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
 
 /** Why a request was refused; null where it was not, or where the response is about another failure. */
 export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number): Refusal | null {
-  const { raised, raisedBy, routeError } = recordingOf(request)
+  const { failure, raised, raisedBy, routeError } = recordingOf(request)
   if (routeError instanceof MethodNotAllowedError) return wrongMethod(request, routeError.headers.allow)
   const kind = KINDS[status]
-  if (kind === undefined) return null
+  // The error of an error handler has not decided the status.
+  if (kind === undefined || failure?.after === 'failure') return null
   const security = stateOf(request).accessRecord?.() ?? null
   const code = read(raised, 'code')
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
@@ -64,7 +65,8 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     const type = maskedLine(request, request.headers['content-type'] ?? '')
-    return byOption('type', `No parser accepts a body of the type "${type}" here`, 'addContentTypeParser of Fastify')
+    const sentence = `No parser accepts a body of the type "${type}" here: addContentTypeParser() of Fastify adds one.`
+    return { kind: 'type', sentence, option: 'addContentTypeParser of Fastify' }
   }
   if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(request, reply?.getHeader('allow'))
   if (code === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS') {
@@ -160,11 +162,13 @@ function userOf ({ user, roles, inheritedRoles, authenticators }: AccessRecord, 
 
 /** A refusal that no option of Hindsight made, with the place of the code that raised it. */
 function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['kind']): Refusal {
-  const { exceptions, failure } = recordingOf(request)
+  const { events, exceptions, failure } = recordingOf(request)
   const exception = failure === null ? undefined : exceptions?.at(-1)
   const { url } = request.routeOptions
   const route = url === undefined ? '' : ` (a handler or hook of ${request.method} ${url})`
-  let what = `The application${route} answered with ${status} by itself`
+  const hook = events?.events().find(({ outcome }) => outcome === 'answered')
+  const by = hook === undefined ? `The application${route}` : `The ${hookText(hook)}`
+  let what = `${by} answered with ${status} by itself`
   if (exception !== undefined) {
     const { name, message, frames } = exception
     const frame = frames.find(({ file }) =>
@@ -175,6 +179,6 @@ function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['ki
   return { kind, sentence: `${what}: no option of Hindsight decides.`, option: null }
 }
 
-function maskedLine (request: FastifyRequest, text: string): string {
+export function maskedLine (request: FastifyRequest, text: string): string {
   return cut(visibleLine(maskOf(request).text(text)), 200)
 }

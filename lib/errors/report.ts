@@ -12,9 +12,9 @@ import type { FlattenedException, RejectedInput, StackFrame } from './exception.
 import { handlerFrame, hookFrame, hookText, senderIn, type Raiser } from './declared-place.js'
 import { hintsFor, type Hint } from './hints.js'
 import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
-import { rootCause } from './root-cause.js'
-import { firstOwnFrame, isInternal, packageOf, placeOf } from './stack-frame.js'
-import { nameOf } from './thrown-value.js'
+import { maskedLine } from './refusal.js'
+import { isInternal, packageOf, placeOf } from './stack-frame.js'
+import { messageOf, nameOf } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -159,18 +159,22 @@ function failureSentence (
     const by = field?.rule === 'prototype' ? 'The JSON parser' : `The schema of ${route}${place}`
     return `${by} rejected the ${input.part}${why}; the handler did not run.`
   }
-  const { controller, failure: failed, isPartial, raisedBy, timing: { handlerStart } } = recordingOf(request)
-  const mayHaveRun = handlerStart !== 0 || isPartial
+  const { controller, failure: failed, isPartial, otherErrors, raisedBy, timing } = recordingOf(request)
+  const mayHaveRun = timing.handlerStart !== 0 || isPartial
   const notRun = mayHaveRun || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
-  const failure = `${thrownAs(exceptions.at(-1)?.name ?? 'Error')}${causeClause(exceptions)}`
+  const failure = thrownAs(exceptions.at(-1)?.name ?? 'Error')
   if (raisedBy?.stage === 'start') return `The application could not start: ${failure}.`
   if (failed?.refused !== undefined) {
     const { hook, why } = failed.refused
     const what = failed.after === 'failure' ? 'answer to an earlier failure' : 'response'
     return `The ${what} of ${route}${place}${hook === undefined ? '' : `, changed by the ${hookText(hook)},`} ${why}.`
   }
-  if (failed?.after === 'failure') return `The answer to an earlier failure of ${route} failed with ${failure}.`
+  if (failed?.after === 'failure') {
+    const [earlier] = otherErrors
+    const why = earlier === undefined ? '' : ` (${maskedLine(request, `${nameOf(earlier)}: ${messageOf(earlier)}`)})`
+    return `The answer to an earlier failure of ${route}${why} failed with ${failure}.`
+  }
   if (raisedBy !== null && raisedBy.stage !== 'handler') {
     return `The ${hookText(raisedBy)} raised ${failure}${notRun}.`
   }
@@ -184,7 +188,7 @@ function failureSentence (
     : isCalledIn(exceptions, controller.name)
   if (isSent(failed?.calls)) return `${route}${notRun === '' ? place : ''} sent an error: ${failure}${notRun}.`
   // Fastify calls the same hooks for an error that a handler returns.
-  return handlerStart !== 0 && isByHandler
+  return timing.handlerStart !== 0 && isByHandler
     ? `The handler of ${route}${place} failed with ${failure}.`
     : `${route} failed with ${failure}${notRun}.`
 }
@@ -214,15 +218,6 @@ function unroutedSentence (request: FastifyRequest): string | null {
   if (!isUnrouted && !isOfNotFound) return null
   const routes = counted(servicesOf(request).routeTable.routes.length, 'route is', 'routes are')
   return `No route matches ${method} ${pathnameOf(request)}; ${routes} declared${then}.`
-}
-
-function causeClause (exceptions: readonly FlattenedException[]): string {
-  const root = rootCause(exceptions)
-  if (root === null || (exceptions.length < 2 && root.name === exceptions[0]?.name)) return ''
-  // Without a frame of its own, that of `root` belongs to an error that it has caused.
-  const frame = firstOwnFrame(exceptions.slice(0, 1))
-  const place = frame === undefined ? '' : ` at ${placeOf(frame)}`
-  return `; the root cause is ${thrownAs(root.name)}${place}`
 }
 
 /** The name of an error, or a description of another thrown value, for a sentence. */

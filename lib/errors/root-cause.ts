@@ -46,7 +46,7 @@ export function rootCause (chain: readonly FlattenedException[]): RootCause | nu
   const [common] = roots
   if (common === undefined) return { ...own, ...near }
   if (kinds.size > 1) {
-    const counts = [...kinds].map(([kind, count]) => `${grouped(count)} × ${kind}`)
+    const counts = [...kinds].map(([kind, count]) => count === 1 ? kind : `${grouped(count)} × ${kind}`)
     return { ...own, ...near, members: listed(counts, MAX_KINDS, ', ') }
   }
   const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')

@@ -138,6 +138,10 @@ inBothModes('the profile of a request that Fastify or the application refused ha
     })
     app.get('/own', async () => { throw Object.assign(new Error('not yours'), { statusCode: 403 }) })
     app.get('/sent', async (_request, reply) => reply.code(401).send('no'))
+    app.register(async (part) => {
+      part.addHook('preHandler', async function requireAdmin (_request, reply) { await reply.code(403).send('no') })
+      part.get('/admin', async () => 'x')
+    })
     app.get('/limited', async () => { throw Object.assign(new Error('slow down'), { statusCode: 429 }) })
     app.get('/header', async (_request, reply) => reply.header('set-cookie', 'b=hidden; Secure; SameSite=None').send('x'))
   }, { debugClients: ['127.0.0.1'], debugHosts: ['app.example'] })
@@ -147,6 +151,10 @@ inBothModes('the profile of a request that Fastify or the application refused ha
       /^403 was raised at \S+index\.test\.ts:\d+ \(Error: not yours\): no option of Hindsight decides\.$/, null
     ],
     ['its answer', { url: '/sent' }, 'credentials', /^The application \(a handler or hook of GET \/sent\) answered with 401 by itself/, null],
+    [
+      'the answer of a hook', { url: '/admin' }, 'access',
+      /^The preHandler hook "requireAdmin" \(\S+index\.test\.ts:\d+\) answered with 403 by itself/, null
+    ],
     [
       'too many', { url: '/limited', headers: json }, 'rate',
       /^429 was raised at \S+index\.test\.ts:\d+ \(Error: slow down\): no option of Hindsight decides\.$/, null
@@ -168,12 +176,12 @@ inBothModes('the profile of a request that Fastify or the application refused ha
     ],
     [
       'the type', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type',
-      /^No parser accepts a body of the type "application\/xml" here: the option addContentTypeParser of Fastify decides\.$/,
+      /^No parser accepts a body of the type "application\/xml" here: addContentTypeParser\(\) of Fastify adds one\.$/,
       /^addContentTypeParser of Fastify$/
     ],
     [
       'the type, without any parser', { method: 'POST', url: '/none', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type',
-      /^No parser accepts a body of the type "application\/xml" here: the option addContentTypeParser/, /addContentTypeParser/
+      /^No parser accepts a body of the type "application\/xml" here: addContentTypeParser/, /addContentTypeParser/
     ],
     [
       'a cookie of a header', { url: '/header', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie',
