@@ -114,7 +114,10 @@ function inspectedPlace (callable: object): string | null {
   try {
     // The inspector evaluates an expression to find the object.
     globals[kFunction] = callable
-    return inspect(placeIn)
+    return inspect((session) => {
+      const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression: EXPRESSION })
+      return placeOfObject(session, result.objectId)
+    })
   } catch {
     return null
   } finally {
@@ -122,9 +125,9 @@ function inspectedPlace (callable: object): string | null {
   }
 }
 
-function placeIn (session: Session): string | null {
-  const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression: EXPRESSION })
-  const location = locationOf(session, result.objectId)
+/** Where a function is defined for which the inspector has an id. */
+export function placeOfObject (session: Session, objectId: string | undefined): string | null {
+  const location = locationOf(session, objectId)
   if (location === undefined) return null
   const place = sourcePlace(location as Debugger.Location)
   return place === null ? null : `${place.file}:${place.line}`

@@ -5,7 +5,7 @@ import { attempt } from '../attempt.js'
 import type { RouteTable } from '../routing/route-table.js'
 import { withStackLimit } from '../stack-limit.js'
 import { visible } from '../view/visible.js'
-import { declaredPlace, functionPlace } from './declared-place.js'
+import { declaredPlace, functionPlace, placeOfObject } from './declared-place.js'
 import { flattenError } from './masked-exceptions.js'
 import { inspect, post, toPath } from './scripts.js'
 import { excerptAt, firstOwnFrame, frameAt, isOwn, numbered, placeOf, stackFrames } from './stack-frame.js'
@@ -77,11 +77,10 @@ function pluginPlace (error: unknown): string | null | undefined {
   if (typeof plugin === 'function') return functionPlace(plugin)
   const [, name] = NAMED.map((pattern) => pattern.exec(messageOf(error))).find((match) => match !== null) ?? []
   if (name === undefined || isAbsolute(name)) return name
-  const places = new Set(functionsNamed(name).map(functionPlace).filter((place) => isOwn(frameAt(place ?? '').file)))
+  const places = new Set(placesOfFunctions(name).filter((place) => isOwn(frameAt(place ?? '').file)))
   return places.size === 1 ? [...places][0] : undefined
 }
 
-const kFunctions = Symbol.for('hindsight.functions')
 /** Runs in the inspector, with all functions of the process. Other properties may be getters. */
 const FIND = `function (name) {
   const nameOf = (plugin) => {
@@ -89,27 +88,22 @@ const FIND = `function (name) {
       return plugin[Symbol.for('fastify.display-name')] ?? plugin.name
     } catch {}
   }
-  globalThis[Symbol.for('hindsight.functions')] = this.filter((plugin) => nameOf(plugin) === name)
+  return this.filter((plugin) => nameOf(plugin) === name)
 }`
 
-/** The functions with a name, or that fastify-plugin has given it. It takes a tenth of a second. */
-function functionsNamed (name: string): Array<() => unknown> {
-  const globals = globalThis as unknown as Record<symbol, Array<() => unknown> | undefined>
-  try {
-    inspect((session) => {
-      const expression = 'Function.prototype'
-      const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression })
-      const all = { prototypeObjectId: result.objectId }
-      const { objects } = post<Runtime.QueryObjectsReturnType>(session, 'Runtime.queryObjects', all)
-      const call = { functionDeclaration: FIND, objectId: objects.objectId, arguments: [{ value: name }] }
-      post(session, 'Runtime.callFunctionOn', call)
-    })
-    return globals[kFunctions] ?? []
-  } catch {
-    return []
-  } finally {
-    Reflect.deleteProperty(globals, kFunctions)
-  }
+/** The places of the functions with a name, or that fastify-plugin has given it. It takes a tenth of a second. */
+function placesOfFunctions (name: string): Array<string | null> {
+  return attempt(() => inspect((session) => {
+    const expression = 'Function.prototype'
+    const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression })
+    const all = { prototypeObjectId: result.objectId }
+    const { objects } = post<Runtime.QueryObjectsReturnType>(session, 'Runtime.queryObjects', all)
+    const call = { functionDeclaration: FIND, objectId: objects.objectId, arguments: [{ value: name }] }
+    const { result: { objectId } } = post<Runtime.CallFunctionOnReturnType>(session, 'Runtime.callFunctionOn', call)
+    const list = { objectId, ownProperties: true }
+    const { result: items } = post<Runtime.GetPropertiesReturnType>(session, 'Runtime.getProperties', list)
+    return items.map(({ value }) => value?.type === 'function' ? placeOfObject(session, value.objectId) : null)
+  }), () => [])
 }
 
 // Schemas are compiled when all routes have been declared: no call of the stack is the application's.
