@@ -126,6 +126,5 @@ function openStore (flags: Flags): Promise<ProfileStorage> {
     const advice = 'run the command in the folder where the application was started, or set --data-dir (DATA_DIR)'
     throw new Error(`There is no store at ${path}: ${advice}.`)
   }
-  const warn = (message: string): void => { process.stderr.write(`${message}\n`) }
-  return openStorage({ storage, dataDir, mayReplace: false, warn })
+  return openStorage({ storage, dataDir, mayReplace: false, warn: (message) => process.stderr.write(`${message}\n`) })
 }

@@ -20,7 +20,7 @@ const MAX_RECENT = 50
 const TIMEOUT = 60_000
 
 export const URL_OPTION: CommandOptions = {
-  url: { type: 'string', help: 'address of the service; that of its newest request by default' }
+  url: { type: 'string', help: 'the service; default: that of the profile, or of the newest one' }
 }
 
 export const compare: Command = {
@@ -98,7 +98,7 @@ export const replay: Command = {
       return [name, value.join('=')]
     }))
     const confirmation = flags.yes === true ? undefined : '--yes'
-    const { unset, ...answer } = await replayed(await serviceOf({ flags, open }), token, values, confirmation)
+    const { unset, ...answer } = await replayed(await serviceOf({ flags, open }, token), token, values, confirmation)
     await print(answer, () => [
       ...comparisonLines(answer.comparison, terminal),
       ...unset.map((name) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
@@ -127,11 +127,13 @@ export async function replayed (
   return { ...answer, unset: masked.map(({ name }) => name).filter((name) => !Object.hasOwn(values, name)) }
 }
 
-/** The address of the service: the option, or that of the server which received the newest request on this machine. */
-export async function serviceOf ({ flags: { url }, open }: Pick<CommandContext, 'flags' | 'open'>): Promise<string> {
-  if (url !== undefined) return String(url)
-  const recent = await open().then((store) => store.search({ limit: MAX_RECENT })).catch(() => null)
-  const local = recent?.profiles.find(({ url, values }) => LOCAL.test(url) && SERVER.test(values?.serverUrl ?? ''))
+/** The address of the service: the option, or that of the local server of the profile, else of the newest request. */
+export async function serviceOf ({ flags, open }: Pick<CommandContext, 'flags' | 'open'>, token = ''): Promise<string> {
+  if (flags.url !== undefined) return String(flags.url)
+  const store = await open().catch(() => null)
+  const searches = [{ token }, {}].map((criteria) => store?.search({ criteria, limit: MAX_RECENT }))
+  const found = (await Promise.all(searches)).flatMap((page) => page?.profiles ?? [])
+  const local = found.find(({ url, values }) => LOCAL.test(url) && SERVER.test(values?.serverUrl ?? ''))
   return local?.values?.serverUrl ?? DEFAULT_URL
 }
 

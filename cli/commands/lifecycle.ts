@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { safeJson } from '../../lib/view/json.js'
 import { visibleLine } from '../../lib/view/visible.js'
-import type { Command } from '../command.js'
+import { hintFor, type Command } from '../command.js'
 import { firstDeclaration, placeOfFailedStart } from '../../lib/errors/failed-start.js'
 import { packageOf } from '../../lib/errors/stack-frame.js'
 import { messageOf } from '../../lib/errors/thrown-value.js'
@@ -152,8 +152,10 @@ class HookOrder {
   /** The same as data, with lines of code and schemas. */
   data (wanted?: string): RouteData[] {
     const named = this.table.routes.map((route) => ({ route, name: nameOf(route, this.app) }))
-    const routes = named.filter(({ name }) => wanted === undefined || name === wanted)
-    if (wanted !== undefined && routes.length === 0) throw new Error(`There is no route "${wanted}".`)
+    const routes = named.filter(({ name }) => wanted === undefined || name === wanted || name.endsWith(` ${wanted}`))
+    if (wanted !== undefined && routes.length === 0) {
+      throw new Error(`There is no route "${wanted}".${hintFor(wanted, named.map(({ name }) => name))}`)
+    }
     return routes.map(({ route, name }) => {
       const { declaredAt, pluginName, options } = route
       const { shown, source: place } = placeOf(declaredAt as Error, pluginName)

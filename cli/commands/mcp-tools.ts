@@ -6,7 +6,7 @@ import { partMarkdown, profileMarkdown } from '../../lib/reading/profile-markdow
 import { follow } from '../../lib/store/follow.js'
 import { TOKEN_PATTERN, type ProfileSummary } from '../../lib/store/profile.js'
 import { factsOf, readSearch, type SearchQuery } from '../../lib/store/search-query.js'
-import { SORTS, type ProfilePage, type ProfileStorage } from '../../lib/store/storage.js'
+import type { ProfilePage, ProfileStorage } from '../../lib/store/storage.js'
 import { recordOf } from '../../lib/store/summary.js'
 import { cut, fence, visibleLine } from '../../lib/view/visible.js'
 import { findProfile, SEARCH, type Flags } from '../command.js'
@@ -82,7 +82,8 @@ const SEARCHED: Schemas = {
   ...Object.fromEntries(Object.entries(SEARCH).filter(([name]) => /^\w+$/.test(name))
     .map(([name, { help }]) => [name, { ...text, description: help }])),
   q: { ...text, description: 'Criteria as one text, such as: status:5xx method:POST /orders slow:>200ms n+1:yes' },
-  status: { type: ['integer', 'string'], description: SEARCH.status?.help },
+  ...Object.fromEntries(['status', 'queries', 'calls', 'size'].map((name) =>
+    [name, { type: ['integer', 'string'], description: SEARCH[name]?.help }])),
   slow: { type: 'number', description: 'Minimum duration in milliseconds.' },
   error,
   issues: { ...boolean, description: 'true: only profiles with an error or a warning, such as one query in a loop.' },
@@ -92,9 +93,7 @@ const SEARCHED: Schemas = {
     ...{ type: 'number', minimum: 1, maximum: MAX_WAIT },
     description: 'Seconds to wait for the next request that matches, sent after this call.'
   },
-  sort: { ...string, enum: SORTS },
-  limit: { ...integer, minimum: 1, maximum: MAX_LIMIT, description: '50 by default.' },
-  cursor: { ...text, description: 'The field "next" of the previous page.' }
+  limit: { ...integer, minimum: 1, maximum: MAX_LIMIT, description: '50 by default.' }
 }
 
 export const TOOLS: readonly ProfileTool[] = [
@@ -103,8 +102,8 @@ export const TOOLS: readonly ProfileTool[] = [
     description: 'Lists the requests that match all criteria, newest first; without criteria, all of them.',
     input: SEARCHED,
     output: { store: string, origins: strings, profiles: listOf(SUMMARY), next: nullable },
-    run: async ({ open, signal }, { file, wait, since, issues, ...fields }) => {
-      const given = { ...fields, from: since ?? fields.from, issues: issues === true ? 'yes' : undefined }
+    run: async ({ open, signal }, { file, wait, issues, ...fields }) => {
+      const given = { ...fields, issues: issues === true ? 'yes' : undefined }
       const query = readSearch(textsOf(given), MAX_LIMIT)
       const store = await open()
       const page = await find(store, query, { file, wait }, signal)
@@ -112,6 +111,7 @@ export const TOOLS: readonly ProfileTool[] = [
       const origins = [...new Set(page.profiles.map(({ url }) => /^\w+:\/\/[^/?#]*/.exec(url)?.[0] ?? url))]
       const data = { store: place, origins, profiles: page.profiles.map(shownSummary), next: page.next }
       const head = [`Store: ${place}`, ...origins.length > 1 ? [`Several services: ${origins.join(', ')}`] : []]
+      if (wait !== undefined) head.push(`Waited for the next request, at most ${String(wait)} s.`)
       return { text: textOf([...head, ...listLines(page, PLAIN, 'the same arguments and "cursor":')]), data }
     }
   },
@@ -155,12 +155,13 @@ export const TOOLS: readonly ProfileTool[] = [
     runsCode: true,
     run: async ({ flags, open }, { token: given, values = {}, confirm }) => {
       const confirmation = confirm === true ? undefined : '"confirm": true'
-      const service = await serviceOf({ flags, open })
+      const service = await serviceOf({ flags, open }, String(given))
       const answer = await replayed(service, String(given), values as Record<string, string>, confirmation)
       const { token, status, comparison, unset } = answer
       const { text, data } = compared(comparison)
       const failed = status >= 400 || comparison.b.exception !== null
-      const sentence = `The replay ${failed ? 'failed' : 'succeeded'}: ${status}, profile ${token}.`
+      const sentence = `The replay ${failed ? 'failed' : 'succeeded'}: ${status}, profile ${token}.` +
+        (unset.length === 0 ? '' : ` Not sent, as they are masked: ${unset.join(', ')}; "values" has them.`)
       return { text: `${sentence}\n\n${text}`, data: { token, status, failed, unset, ...data } }
     }
   },
@@ -199,8 +200,8 @@ function textsOf (fields: Arguments): Record<string, string> {
 
 function shownSummary (summary: ProfileSummary): Record<string, unknown> {
   const facts = factsOf(summary).map(shortValue)
-  const all: Record<string, unknown> = { ...summary }
-  return { ...Object.fromEntries(Object.keys(SUMMARY).map((name) => [name, shortValue(all[name])])), facts }
+  const shown = Object.entries(summary).filter(([name]) => name in SUMMARY)
+  return { ...Object.fromEntries(shown.map(([name, value]) => [name, shortValue(value)])), facts }
 }
 
 /** A page of a search, or with `wait` (seconds) the next profiles that match. `file`: only those that name it. */

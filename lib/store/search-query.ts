@@ -54,6 +54,7 @@ const TOKEN = {
 }
 const DURATION = { key: 'minDuration', read: readDuration, problem: 'not a duration such as >200ms or >1.5s' } as const
 const TIME_PROBLEM = 'neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h'
+const FROM = { key: 'from', read: (text: string) => readTime(text), problem: TIME_PROBLEM } as const
 
 export const CRITERIA: Readonly<Record<string, Field>> = {
   token: { ...TOKEN, help: 'token' },
@@ -77,11 +78,8 @@ export const CRITERIA: Readonly<Record<string, Field>> = {
   exception: { help: 'text in the name or message of an exception' },
   min_duration: DURATION,
   slow: { ...DURATION, help: 'minimum duration, such as 200ms' },
-  from: {
-    read: (text) => readTime(text),
-    problem: TIME_PROBLEM,
-    help: 'time in ISO 8601 (UTC without a zone), or an age such as 1h'
-  },
+  from: { ...FROM, help: 'time in ISO 8601 (UTC without a zone), or an age such as 1h' },
+  since: FROM,
   until: {
     read: (text) => readTime(text, REST_OF_DAY),
     problem: TIME_PROBLEM,

@@ -98,22 +98,22 @@ function textField (fields: Fields, name: string): string {
 function valuesOf (
   fields: Fields, masked: readonly MaskedValue[], original: readonly MaskedValue[]
 ): Map<string, string> {
-  const names = new Set([...original, ...masked].map(({ name }) => VALUE + name))
+  const names = new Set([...original, ...masked].map(({ name }) => name))
   const values = new Map<string, string>()
   for (const field of Object.keys(fields)) {
     if (OTHER_FIELDS.includes(field)) continue
-    if (!names.has(field)) {
+    const name = field.startsWith(VALUE) ? field.slice(VALUE.length) : field
+    if (name === field || !names.has(name)) {
       const known = [...names].join(', ') || 'no values'
-      throw new BadFieldError(field, `nothing of that name is masked; masked are ${known}`)
+      throw new BadFieldError(name, `nothing of that name is masked; masked are ${known}`)
     }
-    const name = field.slice(VALUE.length)
     const value = textField(fields, field)
-    if (/[\r\n\0]/.test(value) && !name.startsWith('body')) throw new BadFieldError(field, 'it has a line break')
+    if (/[\r\n\0]/.test(value) && !name.startsWith('body')) throw new BadFieldError(name, 'it has a line break')
     values.set(name, value)
   }
   const missing = masked.find(({ name, required }) => required && !values.get(name))
   if (missing === undefined) return values
-  throw new BadFieldError(VALUE + missing.name, 'it is masked in the profile, and the request requires it')
+  throw new BadFieldError(missing.name, 'it is masked in the profile, and the request requires it')
 }
 
 async function showRoutes (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {

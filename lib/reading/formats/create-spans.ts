@@ -20,9 +20,7 @@ const MAX_TEXT = 4_000
 const MAX_NAME = 500
 const MAX_EXCEPTIONS = 20
 
-type Child = Pick<Entry, 'name' | 'start' | 'duration' | 'failed'> & Required<Pick<SpanOptions, 'kind'>> & {
-  attributes: Attributes
-}
+type Child = Pick<Entry, 'name' | 'start' | 'duration' | 'failed'> & Required<Pick<SpanOptions, 'kind' | 'attributes'>>
 
 /**
  * Creates the spans of a profile: one for the request, and below it one for each listener that ran, the handler, and

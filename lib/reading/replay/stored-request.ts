@@ -159,9 +159,7 @@ function headerProblem (name: string, value: unknown): string | undefined {
   return isValid ? undefined : 'cannot be sent'
 }
 
-function readBody (
-  recorded: Data, values: MaskedValues
-): Pick<StoredRequest, 'body' | 'bodyKind' | 'bodyProblem'> {
+function readBody (recorded: Data, values: MaskedValues): Pick<StoredRequest, 'body' | 'bodyKind' | 'bodyProblem'> {
   // Validation and hooks may have changed what the handler received.
   const body = recorded.sentBody ?? recorded.body
   const data: Data = { ...recorded, body }

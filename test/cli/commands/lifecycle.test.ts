@@ -225,7 +225,7 @@ t.test('an application that creates its own instance and listens needs no plugin
 t.test('an order that cannot be printed is an error with its reason', async (t) => {
   const missing = join(t.testdirName, 'missing.js')
   for (const [name, content, args, code, message] of [
-    ['a.mjs', PLAIN, ['--route', 'GET /none'], 1, /There is no route "GET \/none"\.\n$/],
+    ['a.mjs', PLAIN, ['--route', 'GET /none'], 1, /There is no route "GET \/none"\. Did you mean "GET \/host"\?\n$/],
     ['e.mjs', 'throw new Error("no \\u001b[31mdatabase")', [], 1, /e\.mjs cannot be loaded: no ␛\[31mdatabase \(.*e\.mjs:1\)\n$/],
     ['f.mjs', 'export default async function (app) { throw new Error("no database") }', [], 1, /f\.mjs cannot be loaded: no database \(.*f\.mjs:1\)\n$/],
     ['h.mjs', 'import Fastify from "fastify"\nconst app = Fastify()\napp.register(async () => { throw new Error("no database") })\napp.listen({ port: 1 }, ' +
@@ -275,6 +275,7 @@ t.test('the example of docs/how-to/lifecycle-contract.md has the printed order',
   const path = file(t, 'app.js', code)
   const here = relative(process.cwd(), path)
   const { out, code: exit } = await lifecycle(path, '--route', 'GET /articles/:id')
+  t.equal((await lifecycle(path, '--route', '/articles/:id')).out, out)
   t.equal(exit, 0)
   t.equal(out.replaceAll(here, 'app.js'), told)
   const { options = {} } = COMMANDS.lifecycle ?? {}

@@ -40,7 +40,8 @@ t.test('profiles are searched by typed criteria, with names that models accept',
   for (const [args, expected] of [
     [{ queries: '>20' }, ['000002']], [{ q: 'queries:>20 n+1:yes' }, ['000002']], [{ issues: true }, ['000004', '000003', '000002']],
     [{ error: true }, ['000003']], [{ error: false, limit: 1 }, ['000004']], [{ slow: 300 }, ['000003']], [{ status: 404 }, ['000003']],
-    [{ status: '4xx' }, ['000003']], [{ since: '1h' }, ['000004']], [{ file: 'routes/a.ts' }, ['000004']], [{ file: 'plugins/router.ts' }, ['000003']],
+    [{ status: '4xx' }, ['000003']], [{ queries: 24 }, ['000002']],
+    [{ since: '1h' }, ['000004']], [{ file: 'routes/a.ts' }, ['000004']], [{ file: 'plugins/router.ts' }, ['000003']],
     [{ file: 'routes/a.t' }, []], [{ file: 'router.ts', limit: 1, error: true }, ['000003']]
   ] as const) t.same(tokensIn(await call('search_profiles', store, args)), expected, JSON.stringify(args))
   const all = await call('search_profiles', store)
@@ -48,6 +49,10 @@ t.test('profiles are searched by typed criteria, with names that models accept',
   t.match(all.text, /```text\nStore: this process\nSeveral services: http:\/\/127\.0\.0\.1:3000, http:\/\/127\.0\.0\.1:4000\n▲ 000004 /)
   t.same((all.data.profiles as Array<{ facts: string[] }>).map(({ facts }) => facts), [['Logs: m'], [], ['n+1', 'Queries: 1 warning'], []])
   t.match(all.text, /000002 .*\n {2}n\+1\n {2}Queries: 1 warning\n/)
+  for (const [args, message] of [
+    [{ sort: 'duration desc' }, 'Invalid "sort": "duration desc" is none of -time, time, -duration, duration, -status, status.'],
+    [{ since: 'yesterday' }, /^Invalid "since": "yesterday" is neither a time in ISO 8601, such as .* nor an age such as 1h\.$/]
+  ] as const) await t.rejects(call('search_profiles', store, args), { message })
   const names = TOOLS.flatMap(({ input }) => Object.keys(input))
   t.same(names.filter((name) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name)), [])
   t.same(TOOLS.map(({ name }) => name), ['search_profiles', 'read_profile', 'compare_profiles', 'replay_request', 'list_routes'])
@@ -61,7 +66,7 @@ t.test('a search waits for the next request that matches, and ends', async (t) =
   t.same(tokensIn(await waiting), ['000004'])
   const none = await call('search_profiles', store, { wait: 1 })
   t.same(tokensIn(none), [])
-  t.match(none.text, 'No stored profile matches.')
+  t.match(none.text, 'Waited for the next request, at most 1 s.\nNo stored profile matches.')
 })
 
 t.test('every tool has bounded answers, for any profile', async (t) => {
@@ -96,15 +101,23 @@ inBothModes('a replay is verified, where the command permits it', async (t, buil
     })
   })
   const url = `http://127.0.0.1:${await listen(app)}`
-  const { token } = await profileOf(app, await app.inject({ method: 'POST', url: '/orders', payload: { count: 1 } }))
+  const { token } = await profileOf(app, await app.inject({
+    method: 'POST', url: '/orders', payload: { count: 1 }, headers: { authorization: 'Bearer a' }
+  }))
   const store = new MemoryStorage()
   await t.rejects(call('replay_request', store, { token }, { url }), /"POST \/orders" may repeat side effects: "confirm": true replays it\./)
   const failed = { text: /^The replay failed: 500, profile /, data: { failed: true, status: 500 } }
   t.match(await call('replay_request', store, { token, confirm: true }, { url }), failed)
   isBroken = false
   const { text, data } = await call('replay_request', store, { token, confirm: true }, { url })
-  t.match(text, /^The replay succeeded: 200, profile [0-9a-f]{6}\.\n\n```text\n/)
-  t.match(data, { failed: false, status: 200, unset: [], left: token })
+  t.match(text, /^The replay succeeded: 200, profile [0-9a-f]{6}\. Not sent, as they are masked: authorization; "values" has them\.\n\n```text\n/)
+  t.match(data, { failed: false, status: 200, unset: ['authorization'], left: token })
+  const all = await call('replay_request', store, { token, confirm: true, values: { authorization: 'Bearer b' } }, { url })
+  t.match(all, { text: /^The replay succeeded: 200, profile [0-9a-f]{6}\.\n/, data: { unset: [] } })
+  const serverUrl = url.replace('127.0.0.1', 'localhost')
+  const of = (token: string, serverUrl: string) => profile(token, { url: `${serverUrl}/orders`, collectors: { request: { serverUrl } } })
+  const two = storeOf([of(token, serverUrl), of('00000b', 'http://localhost:1')])
+  t.match(await call('replay_request', two, { token, confirm: true }), { data: { status: 200 } }, 'the server of the request, not of a newer one')
   t.match(TOOLS.find(({ name }) => name === 'replay_request'), { option: 'replay' })
   await t.rejects(call('replay_request', store, { token }, { url: 'http://127.0.0.1:1' }), /The service at http:\/\/127\.0\.0\.1:1 cannot be reached/)
 })

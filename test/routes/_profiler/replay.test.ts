@@ -220,9 +220,9 @@ inBothModes('a request that cannot be sent, or an invalid field, is an error', a
   app.hindsight.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
   for (const [token, fields, status, message] of [
     ['00000a', { confirm: '1' }, 409, 'The request of this profile cannot be sent again: Its body is not stored as a whole: it was truncated.'],
-    ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request requires it.'],
-    ['00000b', { 'value.nix': 'x' }, 400, 'Invalid "value.nix": nothing of that name is masked; masked are value.path.2, value.x-key.'],
-    ['00000b', { 'value.path.2': 'x', 'value.x-key': 'a\r\nb: c' }, 400, 'Invalid "value.x-key": it has a line break.'],
+    ['00000b', {}, 400, 'Invalid "path.2": it is masked in the profile, and the request requires it.'],
+    ['00000b', { 'value.nix': 'x' }, 400, 'Invalid "nix": nothing of that name is masked; masked are path.2, x-key.'],
+    ['00000b', { 'value.path.2': 'x', 'value.x-key': 'a\r\nb: c' }, 400, 'Invalid "x-key": it has a line break.'],
     ['00000d', { confirm: '1' }, 409, /It is a request of the profiler itself\.$/]
   ] as const) {
     const response = await send(app, token, fields)
@@ -367,7 +367,7 @@ inBothModes('the command sends the request through the service', async (t, build
         [token, '--url', url], /^fastify-hindsight: --url is not an address such as http:\/\/127\.0\.0\.1:3000, without a user and a password\.\n$/
       ] as [string[], RegExp]),
     [[token, '--url', 'http://127.0.0.1:1'], /The service at http:\/\/127\.0\.0\.1:1 cannot be reached/],
-    [[token, '--url', url, '--yes', '--set', 'nix=1'], /Invalid "value\.nix": nothing of that name is masked; masked are value\.body\.password\./]
+    [[token, '--url', url, '--yes', '--set', 'nix=1'], /Invalid "nix": nothing of that name is masked; masked are body\.password\./]
   ] as const) {
     const done = await command(...args)
     t.match(done, { code: 1, err: message }, args.join(' '))
