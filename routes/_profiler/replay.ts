@@ -4,6 +4,7 @@ import { CPU_HEADER } from '../../lib/parts/cpu/record.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
+import { exampleOf } from '../../lib/reading/replay/example.js'
 import type { RequestText } from '../../lib/reading/replay/edited.js'
 import type { MaskedValue, StoredRequest, ValueOf } from '../../lib/reading/replay/stored-request.js'
 import { PROFILE_VERSION, type Profile } from '../../lib/store/profile.js'
@@ -142,6 +143,10 @@ function written (request: FastifyRequest, method: string, target: string): Prof
   const { ip } = request.server.hindsight.originOf(request)
   const hasBody = /^(?:POST|PUT|PATCH)$/.test(method)
   const headers = { host, accept: '*/*', ...hasBody && { 'content-type': 'application/json' } }
+  const { instance, options } = request.server.hindsight.routeTable.routes
+    .find(({ methods, pattern }) => methods.includes(method) && pattern === target) ?? {}
+  const schema = (options?.schema as Fields | undefined)?.body
+  const body = schema === undefined ? {} : exampleOf(schema, instance?.getSchemas())
   return {
     version: PROFILE_VERSION,
     token: '',
@@ -155,6 +160,6 @@ function written (request: FastifyRequest, method: string, target: string): Prof
     exceptions: [],
     logs: [],
     events: [],
-    collectors: { request: { target, headers, ...hasBody && { body: {} } } }
+    collectors: { request: { target, headers, ...hasBody && { body } } }
   }
 }

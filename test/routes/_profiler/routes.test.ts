@@ -65,7 +65,7 @@ inBothModes('a request of a route can be written and sent; an unsafe method is a
   const link = [...page.querySelectorAll('.routes a')].find(({ textContent }) => /^Try POST \/orders$/.test(textContent ?? ''))
   const shown = await load(app, link?.getAttribute('href') ?? '')
   const valueOf = (name: string): string => shown.querySelector<HTMLInputElement>(`form [name=${name}]`)?.value ?? ''
-  t.same([valueOf('method'), valueOf('url'), valueOf('body')], ['POST', '/orders', '{}'])
+  t.same([valueOf('method'), valueOf('url'), valueOf('body')], ['POST', '/orders', '{"amount":2,"note":"t"}'])
   t.match(valueOf('headers'), /^content-type: application\/json$/m)
   const send = async (fields: Record<string, string>, headers: Record<string, string> = html) => await app.inject({
     method: 'POST',
