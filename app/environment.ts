@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DEFAULT_DATA_DIR } from '../lib/store/open.js'
+import { attempt } from '../lib/attempt.js'
 import { originResolver } from '../lib/http/origin.js'
 import {
   expected, isValid, OPTIONS, PROCESS_OPTIONS, REMOVED, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
@@ -122,12 +123,8 @@ export function sessionSecret (given: string, production: boolean, dataDir: stri
     throw new Error(`SESSION_SECRET is not set: production needs one of at least ${MIN_LENGTH} characters`)
   }
   const file = join(dataDir, 'session-secret')
-  try {
-    const kept = readFileSync(file, 'utf8').trim()
-    if (kept.length >= MIN_LENGTH) return kept
-  } catch {
-    // It does not exist yet.
-  }
+  const kept = attempt(() => readFileSync(file, 'utf8').trim()) ?? ''
+  if (kept.length >= MIN_LENGTH) return kept
   const secret = randomBytes(32).toString('hex')
   try {
     mkdirSync(dataDir, { recursive: true })

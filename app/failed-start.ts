@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { resolve } from 'node:path'
 import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
+import { attempt } from '../lib/attempt.js'
 import { FAILED_START } from '../lib/error-page/render-html.js'
 import { declaredPlace } from '../lib/errors/declared-place.js'
 import { firstDeclaration, placeOfFailedStart, sourceOfFailedStart } from '../lib/errors/failed-start.js'
@@ -62,11 +63,8 @@ export function watchStart (): void {
     logged = undefined
     // Errors of requests have their pages.
     if (requestContext.getStore() !== undefined) return
-    try {
-      process.stderr.write(sourceOfFailedStart(error, routeTablesOf(app)))
-    } catch {
-      // An error thrown here would replace the other one.
-    }
+    // An error thrown here would replace the other one.
+    attempt(() => process.stderr.write(sourceOfFailedStart(error, routeTablesOf(app))))
   }
   const onLine = (message: unknown): void => {
     const { arguments: [fields] } = message as PublishedLine

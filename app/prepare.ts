@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { attempt } from '../lib/attempt.js'
 import { debugAccess } from '../lib/http/debug-access.js'
 import { originResolver } from '../lib/http/origin.js'
 import { createMask } from '../lib/mask/mask.js'
@@ -87,10 +88,6 @@ async function openTracing (warn: Warn, parts: readonly Part[]): Promise<(profil
     throw new Error(message, { cause: error })
   })
   return (profile) => {
-    try {
-      createSpans(profile, parts)
-    } catch (error) {
-      warn('The spans of a profile were not created', error)
-    }
+    attempt(() => createSpans(profile, parts), (error) => warn('The spans of a profile were not created', error))
   }
 }

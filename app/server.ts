@@ -4,6 +4,7 @@ import pino, { type DestinationStream } from 'pino'
 import type { FastifyInstance } from 'fastify'
 import { readEnvironment, type Environment } from './environment.js'
 import { printFailure } from './failed-start.js'
+import { attempt } from '../lib/attempt.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
@@ -35,9 +36,7 @@ function logDestination (): DestinationStream {
   const destination = pino.destination({ dest: 1, sync: true, maxLength: MAX_WAITING })
   destination.once('error', (error: Error) => {
     destination.on('error', () => {})
-    try {
-      writeSync(2, `The log cannot be written, lines are lost: ${error.message}\n`)
-    } catch {}
+    attempt(() => writeSync(2, `The log cannot be written, lines are lost: ${error.message}\n`))
   })
   // Lines are written at once. pino would retry the remaining ones without end, and the process would not exit.
   destination.flushSync = () => {}

@@ -1,5 +1,6 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import { attempt } from '../attempt.js'
 import { pathnameOf, pathOf } from '../http/request-target.js'
 import { appliesIn } from '../lifecycle/hooks.js'
 import { stateOf, type RouteMatch } from '../lifecycle/request-state.js'
@@ -153,11 +154,8 @@ export class RouteTable {
   #routerWithAll () {
     const router = (this.#router ??= FindMyWay(this.#routerOptions))
     for (const { url, constraints, entry } of this.#added.splice(0)) {
-      try {
-        router.on(entry.method as HTTPMethod, url, { constraints }, () => {}, entry)
-      } catch {
-        // A custom constraint is unknown to this router: the application's own decides.
-      }
+      // A custom constraint is unknown to this router: the application's own decides.
+      attempt(() => router.on(entry.method as HTTPMethod, url, { constraints }, () => {}, entry))
     }
     return router
   }
