@@ -3,13 +3,6 @@ import { listener, notConfigured, ofDiagnosticHandler } from '../lib/full/listen
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { routeName } from '../lib/routing/route-table.js'
 
-declare module '../lib/lifecycle/request-state.js' {
-  interface RequestState {
-    /** The name of the template that renders the object. */
-    template?: string
-  }
-}
-
 type Render = (template: string, data: object) => Promise<unknown>
 
 /** Selects the template of the route, which renders the plain object that the handler returns. */
@@ -36,20 +29,19 @@ export const template = listener('kernel.controller', 'template', (
   })
 
   return (request) => {
-    const state = stateOf(request)
-    const name = state.attributes?.template
-    if (name === undefined) return notConfigured
-    if (state.failed) return ofDiagnosticHandler
-    state.template = name
+    const { attributes, failed } = stateOf(request)
+    if (attributes?.template === undefined) return notConfigured
+    if (failed) return ofDiagnosticHandler
   }
 
   async function renderTemplate (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
-    const state = stateOf(request)
-    if (state.template === undefined || state.failed || !isPlain(payload)) return payload
+    const { attributes, failed, recording } = stateOf(request)
+    const name = attributes?.template
+    if (name === undefined || failed || !isPlain(payload)) return payload
     const startedAt = performance.now()
-    const markup = await (reply as unknown as Record<string, Render>)[decorator]?.(state.template, payload)
+    const markup = await (reply as unknown as Record<string, Render>)[decorator]?.(name, payload)
     const duration = Math.round((performance.now() - startedAt) * 1000) / 1000
-    state.recording.collect('template', { name: state.template, duration, variables: Object.keys(payload) })
+    recording.collect('template', { name, duration, variables: Object.keys(payload) })
     // Fastify has set the type of the object, JSON.
     reply.type('text/html; charset=utf-8').serializer(String)
     return markup
