@@ -1,6 +1,6 @@
 import { attempt } from '../../attempt.js'
 import { mainCause } from '../../errors/root-cause.js'
-import { byOrder, labelOf, listOf, resultsOf } from '../../parts/read.js'
+import { byOrder, labelOf, resultsOf } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { ComparedSection, Part } from '../../parts/part.js'
 import { flattenPaths, Section, type Values } from '../../parts/section.js'
