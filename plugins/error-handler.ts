@@ -44,7 +44,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     fail(request, reply, error)
-    if (app.errorHandler !== ownHandler && app.hindsight.recorder) watchErrorHandlers(request, reply)
+    if (request.server.errorHandler !== ownHandler && app.hindsight.recorder) watchErrorHandlers(request, reply)
     if (reply.raw.headersSent) done()
     else after(runErrorPass(request, reply), () => done(), () => done())
   }))
@@ -225,6 +225,8 @@ function logUncaught (raised: unknown, request: FastifyRequest, status: number):
 /** Removes headers of the body that is not sent, and sets the status and the headers of the error. */
 function prepareFailedReply (raised: unknown, request: FastifyRequest, reply: FastifyReply): void {
   dropReplaced(reply)
+  // That of the application may be what has failed.
+  reply.serializer(String)
   reply.code(statusOf(raised, reply.statusCode))
   // A failed `writeHead` has set the message of another status.
   if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''

@@ -156,6 +156,37 @@ inBothModes('the status of an error is read as Fastify reads it', async (t, buil
   await bare.close()
 })
 
+inBothModes('what a failure says of its handler is true', async (t, build) => {
+  const body = { type: 'object', required: ['a'] }
+  const app = await build(async (app) => {
+    app.post('/attached', { attachValidation: true, schema: { body } }, async ({ validationError }) => validationError)
+    app.get('/key', { schema: { headers: { type: 'object', required: ['x-key'] } } }, async () => 'x')
+    app.get('/slow', { handlerTimeout: 20 }, async () => await new Promise(() => {}))
+    app.get('/serializer', async (_request, reply) => reply.serializer(() => { throw new Error('not serialized') }).send({}))
+    await app.register(async (outer) => {
+      outer.setErrorHandler(async (error: Error, _request, reply) => reply.code(502).send({ outer: error.message }))
+      await outer.register(async (inner) => {
+        inner.setErrorHandler((error: Error) => { throw new Error(`mapped: ${error.message}`, { cause: error }) })
+        inner.get('/nested', async () => { throw new TypeError('deep') })
+      })
+    })
+  })
+  for (const [method, url, status, sentence, names] of [
+    ['POST', '/attached', 400, /rejected the body \(a is missing\); with attachValidation the request continued, and failed with that error\.$/, ['Error']],
+    ['GET', '/key', 400, /rejected the headers \(x-key is missing\); the handler did not run\.$/, ['Error']],
+    ['GET', '/slow', 503, /^The handler of GET \/slow \(.+\) had not ended after its handlerTimeout, 20 ms\.$/, ['FastifyError']],
+    ['GET', '/serializer', 500, /failed with Error\.$/, ['Error']],
+    ['GET', '/nested', 502, /^The answer to an earlier failure of GET \/nested failed with Error; the root cause is TypeError/, ['TypeError', 'Error']]
+  ] as const) {
+    const response = await app.inject({ method, url, headers: { accept: 'text/html' }, ...method === 'POST' && { payload: {} } })
+    const { exceptions, collectors } = await profileOf(app, response)
+    t.equal(response.statusCode, status, url)
+    t.match((collectors.exceptions as { summary: string }).summary, sentence, url)
+    t.same(exceptions.map(({ name }) => name), names, url)
+    if (url !== '/nested') t.match(response.headers['content-type'], 'text/html', url)
+  }
+})
+
 inBothModes('a header that cannot be sent does not prevent the page', async (t, build, mode) => {
   const app = await build(app => {
     app.get('/value', (_request, reply) => reply.header('x-bad', 'a\r\nx-evil: 1').send('x'))

@@ -7,6 +7,7 @@ import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
+import { milliseconds } from '../view/components.js'
 import { counted } from '../view/visible.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
 import { handlerFrame, hookFrame, hookText, senderIn, type Raiser } from './declared-place.js'
@@ -151,16 +152,21 @@ function failureSentence (
   const unrouted = unroutedSentence(request)
   if (unrouted !== null) return unrouted
   const place = handler === null ? '' : ` (${placeOf(handler)})`
-  const { url } = request.routeOptions
+  const { url, handlerTimeout } = request.routeOptions
   const route = `${request.method} ${url ?? pathnameOf(request)}`
+  const { controller, failure: failed, isPartial, otherErrors, raisedBy, timing } = recordingOf(request)
+  const { handlerStart } = timing
   if (input?.fields !== undefined) {
     const [field] = input.fields
-    const why = field === undefined ? '' : ` (${field.field}: ${field.expected})`
+    const isMissing = field?.rule === 'required'
+    const why = field === undefined ? '' : ` (${field.field}${isMissing ? ' is missing' : `: ${field.expected}`})`
     const by = field?.rule === 'prototype' ? 'The JSON parser' : `The schema of ${route}${place}`
-    return `${by} rejected the ${input.part}${why}; the handler did not run.`
+    const then = handlerStart === 0
+      ? 'the handler did not run'
+      : 'with attachValidation the request continued, and failed with that error'
+    return `${by} rejected the ${input.part}${why}; ${then}.`
   }
-  const { controller, failure: failed, isPartial, otherErrors, raisedBy, timing } = recordingOf(request)
-  const mayHaveRun = timing.handlerStart !== 0 || isPartial
+  const mayHaveRun = handlerStart !== 0 || isPartial
   const notRun = mayHaveRun || url === undefined ? '' : `; the handler of ${route}${place} did not run`
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   const failure = thrownAs(exceptions.at(-1)?.name ?? 'Error')
@@ -188,9 +194,11 @@ function failureSentence (
     : isCalledIn(exceptions, controller.name)
   if (isSent(failed?.calls)) return `${route}${notRun === '' ? place : ''} sent an error: ${failure}${notRun}.`
   // Fastify calls the same hooks for an error that a handler returns.
-  return timing.handlerStart !== 0 && isByHandler
-    ? `The handler of ${route}${place} failed with ${failure}.`
-    : `${route} failed with ${failure}${notRun}.`
+  const what = handlerStart !== 0 && isByHandler ? `The handler of ${route}${place}` : route
+  if (exceptions.at(-1)?.code === 'FST_ERR_HANDLER_TIMEOUT') {
+    return `${what} had not ended after its handlerTimeout, ${milliseconds(handlerTimeout)}${notRun}.`
+  }
+  return `${what} failed with ${failure}${what === route ? notRun : ''}.`
 }
 
 /** Whether the application has called `reply.send()`, by the calls that led to it. */
