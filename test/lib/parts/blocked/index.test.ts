@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream'
+import createError from '@fastify/error'
 import t, { type Test } from 'tap'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { HindsightOptions } from '../../../../lib/options.js'
@@ -143,6 +144,7 @@ inBothModes('the profile of a request that Fastify or the application refused ha
       part.get('/admin', async () => 'x')
     })
     app.get('/limited', async () => { throw Object.assign(new Error('slow down'), { statusCode: 429 }) })
+    app.get('/created', async () => { throw new (createError('E_LIMIT', 'slower', 429))() })
     app.get('/header', async (_request, reply) => reply.header('set-cookie', 'b=hidden; Secure; SameSite=None').send('x'))
   }, { debugClients: ['127.0.0.1'], debugHosts: ['app.example'] })
   await hasReasons(t, app, [
@@ -158,6 +160,10 @@ inBothModes('the profile of a request that Fastify or the application refused ha
     [
       'too many', { url: '/limited', headers: json }, 'rate',
       /^429 was raised at \S+index\.test\.ts:\d+ \(Error: slow down\): no option of Hindsight decides\.$/, null
+    ],
+    [
+      'an error of @fastify/error', { url: '/created', headers: json }, 'rate',
+      /^429 was raised at \S+index\.test\.ts:\d+ \(FastifyError: slower\): no option of Hindsight decides\.$/, null
     ],
     [
       'the limit of a route', { method: 'POST', url: '/small', headers: json, payload: '"0123456789"' }, 'size',
