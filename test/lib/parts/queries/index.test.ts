@@ -97,7 +97,7 @@ inBothModes('the toolbar and the list have the number of queries, and profiles a
   const list = JSDOM.fragment((await app.inject({ url: '/_profiler/', headers: html })).body)
   const column = texts(list, '.profiles thead th').indexOf('Queries')
   t.same([...list.querySelectorAll('.profiles tbody tr')].map(({ children }) => children[column]?.textContent), ['3', '26'])
-  t.same(texts(list, '.profiles .facts'), ['n+1'])
+  t.equal(texts(list, '.profiles .facts')[0], 'n+1')
 })
 
 inBothModes('pages of profiles without queries are the same as before', async (t, build) => {
