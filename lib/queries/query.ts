@@ -63,7 +63,7 @@ export class Query {
     this.isPartial = isPartial
     this.connection = connection
     this.run = run
-    const outer = isOuter === true ? undefined : outerQuery.getStore()
+    const outer = isOuter === true ? undefined : announced ?? outerQuery.getStore()
     if (outer === undefined || outer.endedAt !== undefined) return
     if ((DRIVERS[outer.system] ?? [outer.system]).includes(system)) this.outer = outer
   }
@@ -72,6 +72,14 @@ export class Query {
 const kOuter = Symbol.for('fastify-hindsight.outer-query')
 /** The query of an ORM whose driver runs, in all copies of this package. */
 export const outerQuery = (globalThis as { [kOuter]?: AsyncLocalStorage<Query> })[kOuter] ??= new AsyncLocalStorage()
+
+let announced: Query | undefined
+
+/** For a client that reports a query before its driver sends it in the same task. */
+export function announce (query: Query): void {
+  announced = query
+  queueMicrotask(() => { announced = undefined })
+}
 
 const SQL = ['postgresql', 'mysql', 'sqlite']
 /** The systems of the drivers with which others are reached. */

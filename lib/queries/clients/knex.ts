@@ -1,4 +1,4 @@
-import { beginQuery, endQuery, outerQuery, type Query } from '../query.js'
+import { announce, beginQuery, endQuery, type Query } from '../query.js'
 import { runner, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { rowsOf, systemOf } from './orm.js'
@@ -38,8 +38,7 @@ function observeKnex (knex: Record<string, unknown>): void {
       open.delete(transaction)
       if (query !== null) {
         open.set(id ?? transaction, query)
-        // The driver is called next, in this task.
-        outerQuery.enterWith(query)
+        announce(query)
       }
       if (/^(?:commit|rollback)/i.test(String(sql))) endQuery(query)
       if (open.size > MAX_OPEN) open.delete(open.keys().next().value)

@@ -191,7 +191,10 @@ inBothModes('the caller of a query of an ORM', async (t, build) => {
   t.teardown(() => Promise.all([instance.destroy(), sequelize.close(), kysely.destroy(), pool.end()]))
   const app = await build((app) => app.get('/', async () => {
     await instance('item').where('id', 1)
-    await instance.transaction(async (trx) => await trx('item').where('id', 2))
+    await instance.transaction(async (trx) => {
+      await pool.query('select 2')
+      await trx('item').where('id', 2)
+    })
     await Item.findAll()
     await kysely.selectFrom('item').selectAll().where('id', '=', 4).execute()
     await drizzled.select().from(items).where(eq(items.id, 5))
@@ -202,7 +205,7 @@ inBothModes('the caller of a query of an ORM', async (t, build) => {
   const { queries } = collectors.queries as { queries: Array<{ statement: string, source: string | null, rows: number }> }
   const seen = queries.map(({ statement, source }) => `${statement.slice(0, 6)} ${/orms\.test\.ts:\d+/.exec(String(source))?.[0]}`)
   t.match(seen, [
-    /^select orms/, /^BEGIN; orms/, /^select orms/, /^COMMIT /, /^SELECT orms/, /^select orms/,
+    /^select orms/, /^BEGIN; orms/, /^select orms/, /^select orms/, /^COMMIT /, /^SELECT orms/, /^select orms/,
     /^select orms/, /^begin orms/, /^select orms/, /^commit orms/, /^begin orms/, /^select orms/, /^commit orms/
   ], seen.join(', '))
 })
