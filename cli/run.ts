@@ -85,7 +85,7 @@ export function readCommand (name: string, rest: string[]): { command: Command, 
   const required = command.args.split('<').length - 1
   const optional = command.args.split('[').length - 1
   if (flags.help !== true && (args.length < required || args.length > required + optional)) {
-    throw new Error(`Usage: ${usage(name, command)}; ${args.length} arguments were given.`)
+    throw new Error(`Usage: ${usage(name, command)}; arguments given: ${args.length}.`)
   }
   return { command, flags, args }
 }

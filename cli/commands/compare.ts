@@ -132,7 +132,7 @@ export async function serviceOf ({ flags, open }: Pick<CommandContext, 'flags' |
   if (flags.url !== undefined) return String(flags.url)
   const store = await open().catch(() => null)
   const searches = [{ token }, {}].map((criteria) => store?.search({ criteria, limit: MAX_RECENT }))
-  const found = (await Promise.all(searches)).flatMap((page) => page?.profiles ?? [])
+  const found = (await Promise.all(searches).catch(() => [])).flatMap((page) => page?.profiles ?? [])
   const local = found.find(({ url, values }) => LOCAL.test(url) && SERVER.test(values?.serverUrl ?? ''))
   return local?.values?.serverUrl ?? DEFAULT_URL
 }

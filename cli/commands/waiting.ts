@@ -19,7 +19,7 @@ export const waiting: Command = {
     }
     const { formToken: _, ...shown } = view
     await print(shown, () => shown.waiting.length === 0
-      ? ['No request has lasted for more than a second.']
+      ? [`No request of ${url} has lasted for more than a second.`]
       : shown.waiting.flatMap((request) => [
         ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
         ...request.sentences.map((sentence) => `  ${terminal.style('yellow', shorten(sentence, terminal.columns - 2))}`)

@@ -274,11 +274,11 @@ t.test('errors name the invalid argument', async (t) => {
     [['list', '-x'], 'Unknown option "-x".\n'],
     [['list', '--jsno'], 'Unknown option "--jsno". Did you mean "--json"?\n'],
     [['show', 'latest', '--hlep'], 'Unknown option "--hlep". Did you mean "--help"?\n'],
-    [['list', 'word'], 'Usage: fastify-hindsight list [options]; 1 arguments were given.'],
+    [['list', 'word'], 'Usage: fastify-hindsight list [options]; arguments given: 1.'],
     [['list', '--sort', 'url'], 'Invalid "sort": "url" is none of -time, time, -duration, duration, -status, status.'],
     [['list', '--status', 'bad'], 'Invalid "status": "bad" is neither a status such as 404 nor a class such as 4xx.'],
     [['list', '--slow', 'x'], 'Invalid "slow": "x" is not a duration such as >200ms or >1.5s.'],
-    [['show'], 'Usage: fastify-hindsight show <token | latest> [options]; 0 arguments were given.'],
+    [['show'], 'Usage: fastify-hindsight show <token | latest> [options]; arguments given: 0.'],
     [['show', 'ABC'], '"ABC" is neither a token of six hexadecimal digits nor "latest".'],
     [['show', '00000f'], 'Token "00000f" was not found.'],
     [['show', 'latest', '--status', '500'], 'No stored profile matches.'],
@@ -427,7 +427,7 @@ t.test('compare prints two profiles side by side', async (t) => {
   t.match((await hindsight(dataDir, ['compare', '000002', '000002'])).out, 'No differences')
   for (const [args, message] of [
     [['compare', '000001'], /No success of the same route is stored before "000001"\./],
-    [['compare', '000001', '000002', '000002'], /3 arguments were given/],
+    [['compare', '000001', '000002', '000002'], /arguments given: 3/],
     [['compare', '000001', 'x'], /"x" is neither a token/],
     [['compare', '000001', '00000f'], /Token "00000f" was not found/]
   ] as const) {

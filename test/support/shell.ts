@@ -27,7 +27,7 @@ export function namedCommandProblems (page: string): string[] {
     // `<token>`, `FILE` and `…` stand for what the reader has.
     const problems = commandProblems(wordsOf(command.replaceAll(/<[^>]*>/g, 'x')))
     // A command may be named without what it needs.
-    return problems.filter((problem) => !/ given\.$|argument missing/.test(problem)).map((problem) => `${page}: ${problem}`)
+    return problems.filter((problem) => !/ given: \d+\.$|argument missing/.test(problem)).map((problem) => `${page}: ${problem}`)
   })
 }
 

@@ -45,7 +45,7 @@ t.test('unknown variables, scripts and commands of a shell snippet are reported'
     'npm nothing\n'
   t.match(
     shellProblems(snippet('sh', wrong)),
-    [/"--statsu"/, /0 arguments were given/, /no flag "--pears"/, /no variable "A"/, /no program "tpa"/, /no file "test\/none.ts"/, /no script "strat"/]
+    [/"--statsu"/, /arguments given: 0/, /no flag "--pears"/, /no variable "A"/, /no program "tpa"/, /no file "test\/none.ts"/, /no script "strat"/]
   )
 })
 

@@ -235,7 +235,7 @@ t.test('an order that cannot be printed is an error with its reason', async (t) 
     t.match(answer, { code, out: '', err: message }, name)
   }
   t.match(await lifecycle(missing), { code: 1, err: /missing\.js cannot be loaded: Cannot find module/ })
-  t.match(await lifecycle(), { code: 1, err: /0 arguments were given/ })
+  t.match(await lifecycle(), { code: 1, err: /arguments given: 0/ })
   await t.rejects(
     loadApplication(file(t, 'i.mjs', 'export const x = 1'), 10), { message: /i\.mjs cannot be loaded: it makes no Fastify instance and exports no plugin/ }
   )

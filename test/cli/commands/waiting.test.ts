@@ -28,7 +28,7 @@ inBothModes('waiting lists what has not ended, with an exit code for scripts', a
     })
   }, {}, { forceCloseConnections: true })
   const url = `http://127.0.0.1:${await listen(app)}`
-  t.same(await run('--url', url), { code: 0, out: 'No request has lasted for more than a second.\n', err: '' })
+  t.same(await run('--url', url), { code: 0, out: `No request of ${url} has lasted for more than a second.\n`, err: '' })
   t.same(JSON.parse((await run('--url', url, '--json')).out), { waiting: [], tracing: false })
   t.same(JSON.parse((await run('--url', url, '--trace', '--json')).out), { waiting: [], tracing: true })
   const client = http.get(`${url}/hang?note=%0A&token=secret-of-the-client`).on('error', () => {})
