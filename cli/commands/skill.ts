@@ -11,15 +11,15 @@ Fastify Hindsight records each request in development: exceptions with source,
 queries, outgoing calls, changed values, hooks, log, and where the time went.
 Read a profile before you guess.
 
-- When a request fails: \`npx fastify-hindsight show latest --error 1\`
+- When a request fails: \`npx fastify-hindsight show latest --error 1\`, or, where
+  it was refused without an error, \`show latest --status 4xx\`
 - When something is slow or odd: \`npx fastify-hindsight list --issues\`, then
   \`show <token>\`
-- Queries in order, with their lines: \`npx fastify-hindsight queries <token>\`
+- Queries by shape, with their lines: \`npx fastify-hindsight queries <token>\`
 - A part as a whole: \`npx fastify-hindsight show <token> --part logs\`
 - Why it worked before: \`npx fastify-hindsight compare <token>\`
 - A request that does not end: \`npx fastify-hindsight waiting\`
-- Hooks of each route in order: \`npx fastify-hindsight lifecycle <file>\`, with
-  the file of the application
+- Hooks of each route in order: \`npx fastify-hindsight lifecycle <app file>\`
 
 To verify a repair, restart the application, run
 \`npx fastify-hindsight replay <token>\` and read the new profile with \`show latest\`.
