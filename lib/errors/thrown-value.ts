@@ -87,8 +87,13 @@ function isData (value: unknown): value is object {
   return isPlain && Object.keys(value).length > 0
 }
 
-function withoutInstances (value: object): unknown {
-  const entries = Object.entries(Object.getOwnPropertyDescriptors(value)).filter(([, { value: one, enumerable }]) =>
-    enumerable === true && typeof one !== 'function' && (Object(one) !== one || one instanceof Date || isData(one)))
-  return Object.fromEntries(entries.map(([key, { value }]) => [key, value]))
+/** `depth`: of objects in it; a stream or a cycle has many. */
+function withoutInstances (value: object, depth = 2): unknown {
+  const all = Object.entries(Object.getOwnPropertyDescriptors(value))
+  const entries = all.flatMap(([key, { value: one, enumerable }]) => {
+    const isScalar = typeof one !== 'function' && (Object(one) !== one || one instanceof Date)
+    const isKept = enumerable === true && (isScalar || (isData(one) && (depth > 0 || Array.isArray(one))))
+    return isKept ? [[key, isScalar || Array.isArray(one) ? one : withoutInstances(one, depth - 1)]] : []
+  })
+  return Object.fromEntries(entries)
 }

@@ -23,6 +23,7 @@ t.test('an error is named by its class, or as it was given', async (t) => {
 })
 
 t.test('the own properties of an error are plain data, and no getter is called', async (t) => {
+  const circle: Record<string, unknown> = { a: { b: 1, again: { c: 1 } }, socket: new Map() }
   const error = Object.assign(new Error('x', { cause: 'y' }), {
     code: 'E',
     statusCode: 400,
@@ -39,12 +40,13 @@ t.test('the own properties of an error are plain data, and no getter is called',
     parameters: ['ada', 'hunter2'],
     bindings: ['ada', 'hunter2'],
     data: { a: 1 },
-    part: { name: 'a.png', file: new Map(), read () {}, at: new Date(0), none: null },
+    part: { name: 'a.png', file: new Map(), read () {}, at: new Date(0), none: null, fields: circle },
     void: {}
   })
   Object.defineProperty(error, 'secret', { get () { throw new Error('called') }, enumerable: true })
   Object.defineProperty(error, 'hidden', { value: 1, enumerable: false })
-  t.same(fieldsOf(error), { errno: -2, address: '::1', list: [1], data: { a: 1 }, part: { name: 'a.png', at: new Date(0), none: null } })
+  const part = { name: 'a.png', at: new Date(0), none: null, fields: { a: { b: 1 } } }
+  t.same(fieldsOf(error), { errno: -2, address: '::1', list: [1], data: { a: 1 }, part })
   t.same(fieldsOf(Object.assign(new Error('x'), { headers: { allow: 'POST' }, detail: 'y' })), { detail: 'y' }, 'the response has its headers')
   t.same(fieldsOf(new Proxy(error, { ownKeys () { throw new Error('unreadable') } })), {})
   t.equal(Object.keys(fieldsOf(Object.assign(new Error('x'), Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`f${i}`, i]))))).length, 20)
