@@ -200,7 +200,7 @@ function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
     id: `call-${i + 1}`,
     color: 'call',
     legend: 'outgoing HTTP call',
-    name: `${method} ${host === own ? '' : host}${pathname}`,
+    name: `${method} ${pathname}${host === own || host === '' ? '' : ` · ${host}`}`,
     group: callShape(call, profile.route).replace(/ https?:\/\//, ' '),
     start: Number(start),
     duration: numberOf(duration),

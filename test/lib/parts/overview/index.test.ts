@@ -29,7 +29,7 @@ t.test('the overview has the main facts of the request', async t => {
   const editor = (file: string, line: number): string => `vscode://file${file}:${line}`
   const root = JSDOM.fragment(markup(overviewPanel, whole, { editor, base: '/_profiler', parent, children, differences: '<p id="d"></p>' }))
   t.same(facts(root), [
-    'Slowest part: handler orders 15 msGET b.test/ 9 ms', 'Calls: 2 calls, 1 failedGET http://b.test/: 503', 'Handler: /app/routes/orders.ts:12',
+    'Slowest part: handler orders 15 msGET / · b.test 9 ms', 'Calls: 2 calls, 1 failedGET http://b.test/: 503', 'Handler: /app/routes/orders.ts:12',
     'Thrown at: /app/plugins/router.ts:3'
   ])
   t.ok(root.querySelector('#d'), 'the differences')

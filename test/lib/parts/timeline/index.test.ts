@@ -49,8 +49,8 @@ t.test('the timeline has a row for each stage, handler, call and serialization, 
   t.same(rows(root), [
     'kernel.request, 1 listener500 µs',
     'handler home/app/home.ts:75 ms',
-    'GET a.test//app/home.ts:92 ms',
-    'GET b.test/pending',
+    'GET / · a.test/app/home.ts:92 ms',
+    'GET / · b.testpending',
     'serialization500 µs',
     'kernel.response, 1 listener250 µs'
   ])
@@ -70,9 +70,9 @@ t.test('the timeline has a row for each stage, handler, call and serialization, 
 t.test('a handler that has not ended has a bar until now, and is the slowest part', async t => {
   const { collectors, ...rest } = whole
   const open = { ...rest, status: 499, collectors: { ...collectors, performance: { handlerStart: 2 } } }
-  t.same(rows(shown(timeline, open)).slice(1, 3), ['handler home/app/home.ts:7pending', 'GET a.test//app/home.ts:92 ms'])
+  t.same(rows(shown(timeline, open)).slice(1, 3), ['handler home/app/home.ts:7pending', 'GET / · a.test/app/home.ts:92 ms'])
   t.same(attributes(shown(timeline, open), '.waterfall .bar-handler rect', 'x', 'width')[0], ['20%', '80%'])
-  t.equal(texts(shown(overview, open), '.facts-list dd')[0], 'handler home pendingGET b.test/ pending')
+  t.equal(texts(shown(overview, open), '.facts-list dd')[0], 'handler home pendingGET / · b.test pending')
 })
 
 t.test('kinds of entries are chosen by links', async t => {
@@ -83,7 +83,7 @@ t.test('kinds of entries are chosen by links', async t => {
   t.same(attributes(root, '.legend a', 'href').flat().slice(0, 3), ['?panel=timeline', '?panel=timeline&kind=listener', '?panel=timeline&kind=handler'])
   t.same(rows(shown(timeline, profile('000001', { logs: [line('error', 0, '')] }))), ['(no message)at < 1 µs'], 'a line that has only an error')
   const calls = shown(timeline, logged, { kind: ['outgoing HTTP call', 'serialization'] })
-  t.same(outline(calls.querySelector('.waterfall > ol')), ['GET a.test/', 'GET b.test/', 'serialization'])
+  t.same(outline(calls.querySelector('.waterfall > ol')), ['GET / · a.test', 'GET / · b.test', 'serialization'])
   t.same(texts(calls, '.legend [aria-current]'), ['outgoing HTTP call 2', 'serialization 1'])
   t.same(attributes(calls, '.legend a', 'href').flat().slice(-3), [
     '?panel=timeline&kind=outgoing+HTTP+call&kind=serialization&kind=log+line', '?panel=timeline&kind=serialization', '?panel=timeline&kind=outgoing+HTTP+call'
@@ -169,12 +169,12 @@ t.test('work is below the step or span in which it began, and equal work is one 
     }
   }))
   t.same(outline(root.querySelector('.waterfall > ol')), [
-    ['authenticate', 'GET login.test/user', 'info'],
+    ['authenticate', 'GET /user · login.test', 'info'],
     'of other code',
-    ['handler unnamed', 'GET /rates', 'GET shop.test/rates', ['transaction', 'select'], ['circle', 'of circle'], 'itself', '3 × select ?', 'select 3',
+    ['handler unnamed', 'GET /rates', 'GET /rates · shop.test', ['transaction', 'select'], ['circle', 'of circle'], 'itself', '3 × select ?', 'select 3',
       'garbage collection'],
     ['serialization', 'shape'],
-    'GET late.test/', 'GET unknown'
+    'GET / · late.test', 'GET unknown'
   ])
   const equal = [...root.querySelectorAll('details')].find((row) => row.textContent?.startsWith('3 ×')) as Element
   t.same(texts(equal, 'li a'), ['select 1', 'select 2', 'select 4'])
@@ -247,7 +247,7 @@ t.test('the overview has the rows that explain most', async t => {
   const { collectors, ...rest } = whole
   const root = JSDOM.fragment(markup(overview, { ...rest, collectors: { ...collectors, 'http-client': { count: 500, calls } } }))
   t.same(outline(root.querySelector('.waterfall > ol')), [
-    ['handler home', ...[7, 150, 196, 197, 198, 199].map((i) => `GET a.test/${nameOf(i)}`)]
+    ['handler home', ...[7, 150, 196, 197, 198, 199].map((i) => `GET /${nameOf(i)} · a.test`)]
   ])
   t.notOk(root.querySelector('.legend'))
   t.same(attributes(root, '.waterfall ~ .note a', 'href').flat(), ['?panel=timeline'])
@@ -351,7 +351,7 @@ inBothModes('what a hook has started and does not await is below it', async (t, 
   const stored = await profileOf(app, response)
   const rows = outline(shown(timeline, stored).querySelector('.waterfall > ol')).map((row) => [row].flat() as string[])
     .filter(([name]) => /^(?:async|callback|timer|slow|handler|select)/.test(String(name)))
-    .map((row) => row.filter((name) => !name.includes('garbage')).map((name) => name.replace(/127[\d.:]+/, '')))
+    .map((row) => row.filter((name) => !name.includes('garbage')).map((name) => name.replace(/ · 127[\d.:]+/, '')))
   t.same(rows, [
     ['asynchronous', 'select a', 'line of select a', 'GET /call'], ['callback', 'select c', 'select b', 'GET /call'], ['timer', 'select d'],
     ['handler GET /', 'select e'], ['slow'], ['select f']
