@@ -167,8 +167,8 @@ const MIN_SHARE = 0.02
 /** Of the time of JavaScript. */
 const MIN_COLLECTION = 0.1
 
-/** Where the time of a request went, in one sentence; `total` is its duration. */
-export function budgetSentence (budget: TimeBudget, total: number): string {
+/** Where the time of a request went, in one sentence; `total` is its duration, `hook` that of its response. */
+export function budgetSentence (budget: TimeBudget, total: number, hook?: string): string {
   const { work, javascript, collection, sending, waiting, isShared } = budget
   const notes = [
     ...isShared ? ['other requests included'] : [],
@@ -180,7 +180,7 @@ export function budgetSentence (budget: TimeBudget, total: number): string {
     ...work.map(({ count, duration, one, many }): [number, string] => [duration, `in ${counted(count, one, many)}`]),
     // Since the total was measured, Hindsight may have begun its page.
     [Math.min(javascript, total), `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
-    [sending, 'sending or streaming the response'],
+    [sending, hook === undefined ? 'sending or streaming the response' : `in ${hook}, or sending the response`],
     [waiting, 'waiting for something that was not recorded']
   ]
   const shown = parts.filter(([time]) => time >= total * MIN_SHARE)

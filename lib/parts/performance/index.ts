@@ -1,6 +1,7 @@
 import { shortFile } from '../../errors/stack-frame.js'
-import { hookTitle } from '../../lifecycle/events.js'
+import { HOOK_OF_STAGE, hookTitle, type ListenerEvent } from '../../lifecycle/events.js'
 import type { Recording } from '../../recording/recording.js'
+import type { DeclaredRoute } from '../../routing/route-table.js'
 import { html } from '../../view/html.js'
 import { milliseconds, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
@@ -16,7 +17,8 @@ export const performance: Part<Data> = {
   name: 'performance',
   sentence: (data, profile) => budgetOf(data, profile)[0],
   timeline (
-    { handlerStart, handler, routeHooks, serializeStart, serialize, hindsightStart, hindsight, budget }, { route }
+    { handlerStart, handler, routeHooks, ownHooks, serializeStart, serialize, hindsightStart, hindsight, budget },
+    { route, duration: total }
   ) {
     const name = route?.name ?? 'unnamed'
     const detail = `the handler of the route ${name}`
@@ -31,6 +33,16 @@ export const performance: Part<Data> = {
         link,
         source: route?.handler
       },
+      ...listOf(ownHooks).map(({ stage, name, start, duration = total - Number(start) }) => ({
+        step: 'hook',
+        name,
+        start,
+        duration,
+        detail: `${String(stage)} of the route, and what Fastify does besides`,
+        link: addressOf('router'),
+        source: route?.handler,
+        stage
+      })),
       {
         step: 'serialization',
         name: 'serialization',
@@ -99,11 +111,14 @@ export const performance: Part<Data> = {
  * how long Hindsight made its page or toolbar, which neither `firstByte` nor the duration of the profile contains; and
  * where the time went. `routeHooks`: the time of the handler has that of the `preHandler` hooks of its route.
  */
-export function performanceRecord ({ timing, work }: Recording, routeHooks: boolean): Data {
+export function performanceRecord ({ timing, work, events }: Recording, route: DeclaredRoute | null): Data {
+  const routeHooks = route?.hooks.includes('preHandler') === true
+  const ownHooks = route === null ? [] : ownHooksOf(route, timing, events?.events() ?? [])
   const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt, ownStart, own } = timing
   return {
     ...(handlerStart !== 0 && { handlerStart: round(handlerStart - startedAt) }),
     ...(routeHooks && { routeHooks }),
+    ...(ownHooks.length > 0 && { ownHooks }),
     ...(handlerEnd !== 0 && { handler: round(handlerEnd - handlerStart) }),
     ...(serializeEnd !== 0 && {
       serializeStart: round(serializeStart - startedAt),
@@ -115,8 +130,41 @@ export function performanceRecord ({ timing, work }: Recording, routeHooks: bool
   }
 }
 
-export function budgetOf ({ budget }: Data, { duration }: Pick<Profile, 'duration'>): string[] {
-  return budget === undefined ? [] : [budgetSentence(budget as TimeBudget, duration)]
+const BEFORE: readonly string[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
+
+/**
+ * When other hooks of the route itself ran, which are not recorded: between the recorded functions of other stages.
+ * Those of `onSend` end with the response.
+ */
+function ownHooksOf (
+  { hooks, options }: DeclaredRoute, timing: Recording['timing'], events: readonly ListenerEvent[]
+): Data[] {
+  const { startedAt, handlerStart, responseReadyAt } = timing
+  const stageOf = ({ stage }: ListenerEvent): number =>
+    BEFORE.indexOf((HOOK_OF_STAGE as Record<string, string>)[stage] ?? stage)
+  const nameOf = (stage: string): string => {
+    const own = (options as unknown as Record<string, object | object[]>)[stage] ?? []
+    return [own].flat().map((hook) => (hook as () => void).name)
+      .filter((name) => name !== '' && name !== stage).join(', ') || `${stage} of the route`
+  }
+  const before = BEFORE.slice(0, -1).filter((stage) => handlerStart !== 0 && hooks.includes(stage)).map((stage) => {
+    const place = BEFORE.indexOf(stage)
+    const earlier = events.filter((event) => stageOf(event) >= 0 && stageOf(event) <= place)
+    const start = Math.max(0, ...earlier.map(({ start, duration }) => start + duration))
+    const later = events.filter((event) => stageOf(event) > place).map(({ start }) => start)
+    const end = Math.min(handlerStart - startedAt, ...later)
+    return { stage, name: nameOf(stage), start: round(start), duration: round(end - start) }
+  })
+  const start = round(responseReadyAt - startedAt)
+  const after = responseReadyAt !== 0 && hooks.includes('onSend')
+    ? [{ stage: 'onSend', name: nameOf('onSend'), start }]
+    : []
+  return [...before.filter(({ duration }) => duration > 0), ...after]
+}
+
+export function budgetOf ({ budget, ownHooks }: Data, { duration }: Pick<Profile, 'duration'>): string[] {
+  const hook = listOf(ownHooks).find(({ stage }) => stage === 'onSend')?.name
+  return budget === undefined ? [] : [budgetSentence(budget as TimeBudget, duration, hook as string | undefined)]
 }
 
 export function blocksOf ({ budget }: Data): TimeBudget['blocks'] {
