@@ -49,6 +49,8 @@ export class Query {
   enter?: ((callback: Callback, self: unknown, results: unknown[]) => unknown) | undefined = undefined
   /** As the client returned it, with few rows. */
   result?: unknown = undefined
+  /** The hook of the application that has sent it, with the number of its event; the recorder sets it. */
+  hook?: { readonly position: number } | null | undefined = undefined
   /** What is the same for queries of one connection, where that is known: a transaction has one. */
   connection?: unknown
   /** Runs a statement on the same client and returns its rows: for the plan of the query. Absent: it cannot. */

@@ -1,6 +1,5 @@
 import { performance } from '../../clock.js'
 import { positionOf, stackFrames } from '../../errors/stack-frame.js'
-import type { HookRun } from '../../lifecycle/event-recorder.js'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { onWorkEnd, recordingIn, type ContextRecording } from '../../lifecycle/services.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
@@ -55,9 +54,6 @@ interface QueryLog {
   further: Map<string, Further>
 }
 
-/** The hooks that have started queries. */
-const hooks = new WeakMap<Query, HookRun>()
-
 const QUERIES: WorkKind = { one: 'query', many: 'queries' }
 
 const { subscribers, stores } = clientSubscribers((query) => {
@@ -76,8 +72,7 @@ function record (query: Query): void {
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
   if (query.outer !== undefined) return complete(query.outer, query)
-  const { hook = null } = context ?? {}
-  if (hook !== null) hooks.set(query, hook)
+  query.hook = context?.hook
   add(query, current)
   const { ended } = query
   const end = onWorkEnd(context, current.recording, (later) => add(query, later))
@@ -189,7 +184,7 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
       rows,
       source: caller.frames[0]?.source ?? null,
       wait: wait && round(wait),
-      hook: hooks.get(query)?.position || undefined,
+      hook: query.hook?.position || undefined,
       error: error === undefined ? undefined : errorOf(error, mask, query, texts),
       index,
       identity: `${client} ${place} ${values}`,

@@ -79,7 +79,7 @@ t.test('code and status are read if they are valid', async (t) => {
     [{ code: {} }, { code: undefined }],
     [{ status: 404 }, { statusCode: 404 }],
     [{ statusCode: 200, status: 422 }, { statusCode: 422 }],
-    [{ statusCode: '404' }, { statusCode: undefined }],
+    [{ statusCode: '404' }, { statusCode: 404 }],
     [{ statusCode: 600 }, { statusCode: undefined }]
   ]
   for (const [properties, expected] of cases) {
