@@ -191,16 +191,16 @@ function isAlongRows (group: readonly Traced[]): boolean {
   // The second query of most loops has no value of the first row: to compare all values takes long.
   const found = rowsOf(start).map(fieldsOf).flatMap(Object.values).flatMap(valuesIn)
   if (!found.some((value) => next.includes(value))) return false
-  const [first, ...others] = group.map(({ parameters }) => valuesIn(parameters)) as [string[], ...string[][]]
+  const values = group.map(({ parameters }) => valuesIn(parameters))
   // What all have in common, such as a limit, is no value of a row.
-  const common = first.filter((value) => others.every((values) => values.includes(value)))
-  const visited = new Set([...first, ...others.flat()])
+  const common = given.filter((value) => values.every((others) => others.includes(value)))
+  const visited = new Set(values.flat())
   // The second query has a value of the rows of the first one.
   return [...new Set(rowsOf(start).flatMap((row) => Object.keys(fieldsOf(row))))].some((column) => {
     const foundBy = cached((query: Traced) => rowsOf(query).flatMap((row) => valuesIn(fieldsOf(row)[column])))
-    const isFound = others.every((values, i) => group.slice(0, i + 1).some((before) =>
-      endOf(before) <= (group[i + 1] as Traced).start &&
-      foundBy(before).some((value) => values.includes(value) && !common.includes(value))))
+    const isFound = group.every((query, i) => i === 0 || group.slice(0, i).some((before) =>
+      endOf(before) <= query.start &&
+      foundBy(before).some((value) => values[i]?.includes(value) === true && !common.includes(value))))
     return isFound && group.slice(0, -1).flatMap(foundBy).every((value) => visited.has(value))
   })
 }

@@ -1,7 +1,8 @@
+import { cached } from '../../cache.js'
 import type { Query } from '../../queries/query.js'
 import { addressOf } from '../read.js'
 import type { SpanOwner } from '../spans/span-processor.js'
-import { shapeReader } from './sql.js'
+import { shapeOf } from './sql.js'
 import { isSql } from './tokens.js'
 
 /** Milliseconds by which the clocks of spans and queries differ. */
@@ -13,7 +14,8 @@ const MAX_SKEW = 2
  */
 export function queryOfSpan (queries: readonly Query[]): SpanOwner {
   const left = new Set(queries)
-  const shapes = shapeReader()
+  // To read the shape of a statement takes 10 µs.
+  const shapes = cached((system: string) => cached((statement: string) => shapeOf(system, statement)))
   // The second names are those before version 1.26 of the semantic conventions.
   const isSame = ({ system, statement }: Query, attributes: Readonly<Record<string, unknown>>): boolean => {
     // The spans of Prisma have no statement.

@@ -1,4 +1,3 @@
-import { cached } from '../../cache.js'
 import { CONNECTION_FIELDS } from '../../queries/clients/mongodb.js'
 import { isPlain } from './mask-document.js'
 import { isSql, isValue, KEYWORDS, significant, tokensOf, type Token } from './tokens.js'
@@ -20,11 +19,6 @@ export function shapeOf (system: string, statement: string, parameters?: unknown
 
 function short (text: string, limit: number): string {
   return text.length > limit ? `${text.slice(0, limit - 1)}…` : text
-}
-
-/** Returns a function that reads the shape of each statement of SQL once, which takes 10 µs. */
-export function shapeReader (): (system: string) => (statement: string) => string {
-  return cached((system) => cached((statement) => shapeOf(system, statement)))
 }
 
 /** A sign of a number: `= -1`, but not `a - 1`. */
