@@ -78,9 +78,9 @@ export const to: Command = {
   args: '<format> <token | latest>',
   summary: `write a request as ${FORMATS.map(({ name }) => name).join(' or ')}`,
   options: CRITERIA,
-  run: async ({ args: [format = '', token = ''], flags, terminal, open }) => {
-    const profile = await findProfile(await open(), token, searchOf(flags).criteria)
-    await terminal.lines([writeAs(format, profile).text.trimEnd()])
+  run: async ({ args: [format = '', token = ''], flags, print, open }) => {
+    const written = writeAs(format, await findProfile(await open(), token, searchOf(flags).criteria))
+    await print(written, () => [written.text.trimEnd()])
   }
 }
 

@@ -177,10 +177,7 @@ export const TOOLS: readonly ProfileTool[] = [
     },
     runsCode: true,
     run: async ({ flags: { app } }, { route }) => {
-      if (app === undefined) {
-        throw new Error('list_routes loads the application: start the server with its file, such as: ' +
-          'fastify-hindsight mcp --app app.js')
-      }
+      if (app === undefined) throw new Error('list_routes needs a file: start fastify-hindsight mcp --app app.js')
       const routes = await routesOf(String(app), route)
       const lines = routes.flatMap(({ route, place, hooks, schema }) => [
         `${route}${place === null ? '' : `  ${place}`}`,

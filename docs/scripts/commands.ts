@@ -33,6 +33,7 @@ criteria](search.md) describes the criteria.
 | \`replay\` | \`{ "token", "replayOf", "status", "comparison" }\` |
 | \`waiting\` | \`{ "waiting": [ … ], "tracing" }\`, as [waiting.json](routes.md) |
 | \`lifecycle\` | a list of \`{ "route", "place", "hooks": [{ "stage", "hook", "place" }], "schema" }\` |
+| \`to\` | \`{ "file", "text" }\` |
 | \`skill\` | \`{ "path", "written", "content" }\` |
 | \`purge\` | \`{ "purged" }\` |
 

@@ -486,6 +486,8 @@ t.test('the request of a profile is printed in other formats', async (t) => {
   }
   t.match((await hindsight(dataDir, ['to', 'curl', 'latest'])).code, 1, 'the newest, whose method cannot be sent')
   const { out: expected } = await hindsight(dataDir, ['to', 'curl', '3fa94c'])
+  const { file, text } = JSON.parse((await hindsight(dataDir, ['to', 'curl', '3fa94c', '--json'])).out) as Record<string, string>
+  t.same([file, text], ['hindsight-3fa94c.sh', expected])
   t.match(await hindsight(dataDir, ['to', 'curl', 'latest', '--error', '1']), { code: 0, out: expected })
   for (const [args, message] of [
     [['python', '3fa94c'], 'A profile is not available as "python"; the formats are: curl, test.'],

@@ -123,5 +123,5 @@ inBothModes('a replay is verified, where the command permits it', async (t, buil
 })
 
 t.test('routes need the file of the application', async (t) => {
-  await t.rejects(call('list_routes', new MemoryStorage()), /list_routes loads the application: start the server with its file, such as: .* --app app\.js$/)
+  await t.rejects(call('list_routes', new MemoryStorage()), /^list_routes needs a file: start fastify-hindsight mcp --app app\.js$/)
 })
