@@ -81,8 +81,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.reply = reply
     timing.startedTime = Math.round(Date.now() - recording.age)
     recording.events = new EventRecorder(app.hindsight.lifecycle.slots, timing.startedAt, maskOf(request).header)
-    recording.collect('performance', () =>
-      performanceRecord(recording, app.hindsight.routeTable.of(request)))
+    recording.collect('performance', () => performanceRecord(recording, app.hindsight.routeTable.of(request)))
     setCurrentCode(request, reply, 'route')
   }
 

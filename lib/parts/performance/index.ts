@@ -1,5 +1,5 @@
 import { shortFile } from '../../errors/stack-frame.js'
-import { HOOK_OF_STAGE, hookTitle, type ListenerEvent } from '../../lifecycle/events.js'
+import { HOOK_OF_STAGE, hookTitle } from '../../lifecycle/events.js'
 import type { Recording } from '../../recording/recording.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
 import { html } from '../../view/html.js'
@@ -111,9 +111,10 @@ export const performance: Part<Data> = {
  * how long Hindsight made its page or toolbar, which neither `firstByte` nor the duration of the profile contains; and
  * where the time went. `routeHooks`: the time of the handler has that of the `preHandler` hooks of its route.
  */
-export function performanceRecord ({ timing, work, events }: Recording, route: DeclaredRoute | null): Data {
+export function performanceRecord (recording: Recording, route: DeclaredRoute | null): Data {
+  const { timing, work } = recording
   const routeHooks = route?.hooks.includes('preHandler') === true
-  const ownHooks = route === null ? [] : ownHooksOf(route, timing, events?.events() ?? [])
+  const ownHooks = route === null ? [] : ownHooksOf(route, recording)
   const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt, ownStart, own } = timing
   return {
     ...(handlerStart !== 0 && { handlerStart: round(handlerStart - startedAt) }),
@@ -130,36 +131,29 @@ export function performanceRecord ({ timing, work, events }: Recording, route: D
   }
 }
 
-const BEFORE: readonly string[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
+const STAGES: readonly string[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
 
 /**
- * When other hooks of the route itself ran, which are not recorded: between the recorded functions of other stages.
- * Those of `onSend` end with the response.
+ * When hooks of the route itself ran, which are not recorded: between the recorded functions of other stages. Those of
+ * `onSend` end with the response, and `preHandler` is part of the handler's time.
  */
-function ownHooksOf (
-  { hooks, options }: DeclaredRoute, timing: Recording['timing'], events: readonly ListenerEvent[]
-): Data[] {
+function ownHooksOf ({ hooks, options }: DeclaredRoute, { timing, events }: Recording): Data[] {
   const { startedAt, handlerStart, responseReadyAt } = timing
-  const stageOf = ({ stage }: ListenerEvent): number =>
-    BEFORE.indexOf((HOOK_OF_STAGE as Record<string, string>)[stage] ?? stage)
-  const nameOf = (stage: string): string => {
-    const own = (options as unknown as Record<string, object | object[]>)[stage] ?? []
-    return [own].flat().map((hook) => (hook as () => void).name)
-      .filter((name) => name !== '' && name !== stage).join(', ') || `${stage} of the route`
-  }
-  const before = BEFORE.slice(0, -1).filter((stage) => handlerStart !== 0 && hooks.includes(stage)).map((stage) => {
-    const place = BEFORE.indexOf(stage)
-    const earlier = events.filter((event) => stageOf(event) >= 0 && stageOf(event) <= place)
+  const placeOf = (stage: string): number => STAGES.indexOf((HOOK_OF_STAGE as Record<string, string>)[stage] ?? stage)
+  const all = events?.events().map((event) => ({ ...event, place: placeOf(event.stage) })) ?? []
+  return hooks.flatMap((stage) => {
+    const place = placeOf(stage)
+    const isSent = stage === 'onSend' && responseReadyAt !== 0
+    if (!isSent && (handlerStart === 0 || place < 0 || stage === 'preHandler')) return []
+    const earlier = all.filter((event) => event.place >= 0 && event.place <= place)
+    const later = all.filter((event) => event.place > place)
     const start = Math.max(0, ...earlier.map(({ start, duration }) => start + duration))
-    const later = events.filter((event) => stageOf(event) > place).map(({ start }) => start)
-    const end = Math.min(handlerStart - startedAt, ...later)
-    return { stage, name: nameOf(stage), start: round(start), duration: round(end - start) }
+    const duration = Math.min(handlerStart - startedAt, ...later.map(({ start }) => start)) - start
+    const names = [options[stage as 'onSend'] as object].flat().map((hook) => (hook as () => void).name)
+    const name = names.filter((name) => name !== '' && name !== stage).join(', ') || `${stage} of the route`
+    if (isSent) return [{ stage, name, start: round(responseReadyAt - startedAt) }]
+    return duration > 0 ? [{ stage, name, start: round(start), duration: round(duration) }] : []
   })
-  const start = round(responseReadyAt - startedAt)
-  const after = responseReadyAt !== 0 && hooks.includes('onSend')
-    ? [{ stage: 'onSend', name: nameOf('onSend'), start }]
-    : []
-  return [...before.filter(({ duration }) => duration > 0), ...after]
 }
 
 export function budgetOf ({ budget, ownHooks }: Data, { duration }: Pick<Profile, 'duration'>): string[] {
