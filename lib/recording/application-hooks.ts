@@ -93,19 +93,19 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
       // Not `run`, which would be in the stacks of the application.
       requestContext.enterWith(inner)
       result = (hook as Callable).apply(this, args)
+      // A thenable, such as a query, may do its work each time it is awaited.
+      if (isPromise(result) && !(result instanceof Promise)) result = Promise.resolve(result)
     } catch (raised) {
       end(raised ?? new Error('A hook threw undefined or null'))
       throw raised
     } finally {
       requestContext.enterWith(outer)
     }
-    if (!isPromise(result)) return result
-    // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work
-    // each time it is awaited.
-    const settled = result instanceof Promise ? result : Promise.resolve(result)
+    if (!(result instanceof Promise)) return result
+    // Fastify receives the promise of the hook: another one would take longer to settle.
     const failed = (raised: unknown): void => end(raised ?? new Error('A hook rejected without an error'))
-    settled.then((payload) => end(undefined, payload), failed)
-    return settled
+    result.then((payload) => end(undefined, payload), failed)
+    return result
   }
   Object.defineProperty(call, 'name', { value: hook.name })
   Object.defineProperty(call, 'length', { value: hook.length })

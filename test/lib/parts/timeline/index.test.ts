@@ -326,6 +326,13 @@ inBothModes('what a hook has started and does not await is below it', async (t, 
       done()
       if (url === '/') send('select c')
     })
+    app.addHook('preParsing', function builder ({ url }) {
+      const then = (resolve: () => void): void => {
+        if (url === '/') send('select g')
+        resolve()
+      }
+      return { then } as unknown as Promise<undefined>
+    })
     app.addHook('preHandler', function timer ({ url }, _reply, done) {
       if (url !== '/') return done()
       setTimeout(() => {
@@ -350,10 +357,11 @@ inBothModes('what a hook has started and does not await is below it', async (t, 
   await sleep(50)
   const stored = await profileOf(app, response)
   const rows = outline(shown(timeline, stored).querySelector('.waterfall > ol')).map((row) => [row].flat() as string[])
-    .filter(([name]) => /^(?:async|callback|timer|slow|handler|select)/.test(String(name)))
+    .filter(([name]) => /^(?:async|callback|builder|timer|slow|handler|select)/.test(String(name)))
     .map((row) => row.filter((name) => !name.includes('garbage')).map((name) => name.replace(/ · 127[\d.:]+/, '')))
   t.same(rows, [
-    ['asynchronous', 'select a', 'line of select a', 'GET /call'], ['callback', 'select c', 'select b', 'GET /call'], ['timer', 'select d'],
+    ['asynchronous', 'select a', 'line of select a', 'GET /call'], ['callback', 'select c', 'select b', 'GET /call'],
+    ['builder', 'select g'], ['timer', 'select d'],
     ['handler GET /', 'select e'], ['slow'], ['select f']
   ])
 })
