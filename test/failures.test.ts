@@ -187,6 +187,18 @@ inBothModes('what a failure says of its handler is true', async (t, build) => {
   }
 })
 
+inBothModes('a hook of a not-found handler is named as what refuses another method of a path', async (t, build) => {
+  const app = await build(async (app) => {
+    await app.register(async (api) => {
+      const gate = async (): Promise<void> => { throw Object.assign(new Error('no'), { statusCode: 403 }) }
+      api.setNotFoundHandler({ preHandler: gate }, async () => 'x')
+      api.get('/a', async () => 'a')
+    }, { prefix: '/api' })
+  })
+  const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url: '/api/a', headers: { accept: 'text/html' } }))
+  t.match(collectors.blocked, [{ kind: 'access', sentence: /^403 was raised at test\/failures\.test\.ts:\d+ \(Error: no\)/ }])
+})
+
 inBothModes('a header that cannot be sent does not prevent the page', async (t, build, mode) => {
   const app = await build(app => {
     app.get('/value', (_request, reply) => reply.header('x-bad', 'a\r\nx-evil: 1').send('x'))

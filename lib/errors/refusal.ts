@@ -52,7 +52,10 @@ const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request', '@
 /** Why a request was refused; null where it was not, or where the response is about another failure. */
 export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number): Refusal | null {
   const { failure, raised, raisedBy, routeError } = recordingOf(request)
-  if (routeError instanceof MethodNotAllowedError) return wrongMethod(request, routeError.headers.allow)
+  // A hook of a not-found handler may have refused the request.
+  if (routeError instanceof MethodNotAllowedError && failure === null) {
+    return wrongMethod(request, routeError.headers.allow)
+  }
   const kind = KINDS[status]
   // The error of an error handler has not decided the status.
   if (kind === undefined || failure?.after === 'failure') return null
