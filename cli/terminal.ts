@@ -52,7 +52,7 @@ type ShownRequest = Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | '
 /** A request as a line after a mark of one character, and a second line for its exception. */
 export function requestLines (mark: string, request: ShownRequest, { columns, style }: Formatter): string[] {
   const { token, status, time, duration, method, url, exception } = request
-  const color = status >= 500 ? 'red' : status >= 400 ? 'yellow' : status >= 300 ? 'cyan' : 'green'
+  const color = status >= 500 ? 'red' : status >= 400 ? 'yellow' : status >= 300 ? 'cyan' : status > 0 ? 'green' : 'dim'
   const facts = `${time.slice(5, 19).replace('T', ' ')}Z ${milliseconds(duration).padStart(9)}`
   const path = url.replace(/^https?:\/\/[^/?#]*(?=\/)/, '')
   const target = style('reset', shorten(`${method} ${path}`, columns - 43))

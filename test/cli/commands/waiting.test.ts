@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { execute } from '../../../cli/run.js'
+import { requestLines } from '../../../cli/terminal.js'
 import type { WaitingView } from '../../../routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
@@ -38,8 +39,8 @@ inBothModes('waiting lists what has not ended, with an exit code for scripts', a
   t.equal(shown.code, 2)
   t.match(shown.out.split('\n'), [
     /^▲ [\da-f]{6} {2}··· {2}[-\d]+ [:\d]+Z +\d,\d{3} ms {2}GET \/hang\?note=%0A&token=\*{6}$/,
-    /^ {2}In the handler, test\/cli\/commands\/waiting\.test\.ts:26, since [\d,]+ ms\.$/,
-    /^ {2}Not ended: await, test\/cli\/commands\/waiting\.test\.ts:27, since [\d,]+ ms\.$/,
+    /^ {2}In the handler, test\/cli\/commands\/waiting\.test\.ts:27, since [\d,]+ ms\.$/,
+    /^ {2}Not ended: await, test\/cli\/commands\/waiting\.test\.ts:28, since [\d,]+ ms\.$/,
     ''
   ])
   const long = http.get(`${url}/hang?${'filter[city]=Amsterdam&'.repeat(20)}page=7`).on('error', () => {})
@@ -62,4 +63,10 @@ t.test('a service that cannot be reached is a failure', async (t) => {
   const { code, err } = await run('--url', 'http://127.0.0.1:1')
   t.equal(code, 1)
   t.match(err, 'The service at http://127.0.0.1:1 cannot be reached')
+})
+
+t.test('a request without a status is not shown as a success', async (t) => {
+  const request = { token: '000001', time: '2026-01-02T03:04:05.678Z', method: 'GET', url: 'http://h/', status: 0, duration: 1, exception: null }
+  const style = (color: unknown, text: string): string => `<${String(color)}>${text}`
+  t.match(requestLines('▲', request, { columns: 80, style }), ['▲ <bold>000001  <dim>···  <dim>'])
 })

@@ -123,7 +123,7 @@ t.test('a model searches, reads, compares and replays the profiles of a service'
     ['search_profiles', { cursor: 'x' }, 'Invalid "cursor"'],
     ['compare_profiles', { left: '000001' }, 'right'],
     ['replay_request', { token: '000001' }, 'The service at http://127.0.0.1:3000 cannot be reached: '],
-    ['list_routes', {}, 'start the server with its file, such as: fastify-hindsight mcp --app app.js']
+    ['list_routes', {}, 'list_routes needs a file: start fastify-hindsight mcp --app app.js']
   ] as const) {
     const { text, isError } = await call(name, given)
     t.ok(isError && text.includes(message), `${name} ${JSON.stringify(given)}: ${text}`)
