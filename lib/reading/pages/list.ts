@@ -160,12 +160,15 @@ function selectsSame ({ from = 0, ...criteria }: Criteria, preset: Fields): bool
   return isDeepStrictEqual(criteria, others) && Math.abs(from - start) < SAME_PERIOD
 }
 
-function lossNotice ({ counters, lastLoss = '' }: SearchResult): string {
+function lossNotice ({ counters, lastLoss = '', problem = '' }: SearchResult): string {
   const { dropped = 0, failed = 0 } = counters ?? {}
   if (dropped + failed === 0) return ''
   const lost = counted(dropped + failed, 'profile of this process was', 'profiles of this process were')
-  return html`<p class="failure">${lost} lost: ${dropped} because the queue was full, ` +
-    html`${failed} because the store or their data failed. ${lastLoss && `Last reason: ${lastLoss}`}</p>`
+  const why = { 'the queue was full': dropped, 'the store or their data failed': failed }
+  const reasons = Object.entries(why).filter(([, n]) => n > 0).map(([reason, n]) => `${n} because ${reason}`).join(', ')
+  // The problem of a store that is unavailable is below.
+  const last = problem === '' ? lastLoss && `Last reason: ${lastLoss}` : ''
+  return html`<p class="failure">${lost} lost: ${reasons}. ${last}</p>`
 }
 
 function pagination (fields: Fields, next: string | null, { base }: PageOptions): string {

@@ -40,7 +40,7 @@ inBothModes('while the store loses profiles, no response links to one, and the p
   t.equal(page.statusCode, 503)
   const time = new Date(since).toISOString().replace('T', ' ').replace(/\..*/, ' UTC')
   t.match(page.body, `The store of profiles failed: the disk is full (since ${time}) <a href="/_profiler/search?q=a">Try again</a>`)
-  t.match(page.body, '5 profiles of this process were lost: 0 because the queue was full, 5 because the store or their data failed.')
+  t.match(page.body, '5 profiles of this process were lost: 5 because the store or their data failed. </p>', 'the reason is below')
   const { counters, unavailableSince } = (await app.inject('/_profiler/search.json')).json()
   t.same([counters.failed, unavailableSince], [5, since])
 
