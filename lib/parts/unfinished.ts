@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FactsOfParts } from '../errors/report.js'
+import { performance } from '../clock.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { messageOf, nameOf } from '../errors/thrown-value.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
@@ -14,7 +15,7 @@ export function unfinishedProfile (
   request: FastifyRequest, reply: FastifyReply, shown: readonly Part[]
 ): UnfinishedProfile {
   const { recording } = stateOf(request)
-  const { failure, log, routeError, otherErrors, timing, token = '' } = recording
+  const { failure, log, ownSince, routeError, otherErrors, timing, token = '' } = recording
   const mask = maskOf(request)
   const hasFailed = failure !== null || routeError !== null
   // Of a request that has not failed, the first error that was captured is the one that its profile is about.
@@ -28,7 +29,7 @@ export function unfinishedProfile (
     status: reply.statusCode,
     method: request.method,
     route: routeIn(stateOf(request)),
-    duration: recording.age - timing.own,
+    duration: (ownSince ?? performance.now()) - timing.startedAt - timing.own,
     exceptions: hasFailed
       ? exceptionsOf(request)
       : otherErrors.slice(0, 1).flatMap((error) => maskExceptions(flattenError(error), mask)),

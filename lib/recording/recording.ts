@@ -149,6 +149,9 @@ export class Recording {
     return this.failure?.error
   }
 
+  /** When the work of Hindsight began that has not ended; null: none. */
+  ownSince: number | null = null
+
   /** Milliseconds since the request arrived. */
   get age (): number {
     return performance.now() - this.timing.startedAt
@@ -174,7 +177,9 @@ export class Recording {
   measureOwn<T> (make: () => T): T {
     const { timing } = this
     const start = performance.now()
+    this.ownSince = start
     const made = doOwnWork(make)
+    this.ownSince = null
     if (made === null || made === undefined) return made
     timing.ownStart ||= start
     timing.own += performance.now() - start

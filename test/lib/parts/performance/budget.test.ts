@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { budgetSentence, shareTime, type TimeBudget, type Work } from '../../../../lib/parts/performance/budget.js'
+import { recordingOf } from '../../../../lib/lifecycle/request-state.js'
+import { unfinishedProfile } from '../../../../lib/parts/unfinished.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
 import { inBothModes } from '../../../support/modes.js'
 import { listen, profileOf } from '../../../support/app.js'
@@ -73,6 +75,17 @@ inBothModes('the budget of a request is in its profile and on its diagnostic pag
   t.match(response.body, /<p>\d+ ms: /)
   const { body: panel } = await app.inject(`/_profiler/${response.headers['x-debug-token'] as string}?panel=overview`)
   t.match(panel, /<p>[\d.,]+ ms: [\d.,]+ ms .*\.<\/p>/)
+})
+
+inBothModes('the time in which the diagnostic page is made is none of the request', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async (request, reply) => recordingOf(request).measureOwn(() => {
+      const end = performance.now() + 150
+      while (performance.now() < end);
+      return { duration: unfinishedProfile(request, reply, []).duration }
+    }))
+  })
+  t.ok((await app.inject('/')).json<{ duration: number }>().duration < 150)
 })
 
 inBothModes('a clock that the application replaces does not change its times', async (t, build) => {
