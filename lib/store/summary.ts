@@ -106,15 +106,22 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
 
 /** What the parts of a profile show as wrong; `yes` where exception or status say it. Undefined: nothing. */
 function issuesOf (parts: readonly Part[], profile: Profile): string | undefined {
+  if (profile.exceptions.length > 0) return 'yes'
   const issues = parts.flatMap((part) => {
-    const { errors, warnings } = problemsOf(part, profile)
-    const counts = [counted(errors, 'error'), counted(warnings, 'warning')].filter((text) => !text.startsWith('0'))
-    const [given] = valuesOf(part, profile, (data) => part.issue?.(data, profile))
-    const issue = String(given ?? '') || counts.join(', ')
+    const issue = issueOf(part, profile)
     return issue === '' ? [] : [`${labelOf(part)}: ${issue.replace(/\.$/, '')}`]
   })
-  if (profile.exceptions.length > 0 || (issues.length === 0 && isFailure(profile))) return 'yes'
-  return issues.length === 0 ? undefined : issues.join(ISSUES)
+  if (issues.length > 0) return issues.join(ISSUES)
+  return isFailure(profile) ? 'yes' : undefined
+}
+
+function issueOf (part: Part, profile: Profile): string {
+  const [issue = ''] = valuesOf(part, profile, (data) => part.issue?.(data, profile))
+  if (issue !== '') return String(issue)
+  const { errors, warnings } = problemsOf(part, profile)
+  const failed = errors === 0 ? [] : [counted(errors, 'error')]
+  const warned = warnings === 0 ? [] : [counted(warnings, 'warning')]
+  return [...failed, ...warned].join(', ')
 }
 
 function lineOf (text: string): string {
