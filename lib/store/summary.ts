@@ -116,7 +116,8 @@ function issuesOf (parts: readonly Part[], profile: Profile): string | undefined
 }
 
 function issueOf (part: Part, profile: Profile): string {
-  const [issue = ''] = valuesOf(part, profile, (data) => part.issue?.(data, profile))
+  const { issue: issueIn } = part
+  const [issue = ''] = issueIn === undefined ? [] : valuesOf(part, profile, issueIn)
   if (issue !== '') return String(issue)
   const { errors, warnings } = problemsOf(part, profile)
   const failed = errors === 0 ? [] : [counted(errors, 'error')]
