@@ -106,7 +106,8 @@ t.test('comparing a failure with a success lists the exception and the status', 
   t.match(comparison.a, { token: '000001', status: 200, exception: null })
   t.match(comparison.b, { token: '000002', status: 404, exception: 'NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"' })
   t.same(told(comparison).map((one) => one.split(' | ', 2).join(' | ')), ['outcome | status', 'exceptions | LookupError', 'exceptions | NotFoundError'])
-  t.equal(compareProfiles(failure('000002', { status: 500 }), profile('000001')).a.exception, 'LookupError: No routes found for "/robots.txt/".', 'the root cause')
+  const { a } = compareProfiles(failure('000002', { status: 500 }), profile('000001'))
+  t.match(a.exception, /^LookupError: No routes found/, 'the root cause')
 })
 
 t.test('profiles of any content are compared, and a profile does not differ from itself', async (t) => {
