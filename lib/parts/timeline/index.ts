@@ -41,7 +41,9 @@ export const timeline: Part = {
         renderTimeline(profile, view)
     }
   },
-  issue: (_, profile) => blockSentence(dataOf(profile, 'performance'), profile)?.split(' For the line')[0],
+  // A list has little space.
+  issue: (_, profile) => /blocked for .*?(?=\. For the line|$)/
+    .exec(blockSentence(dataOf(profile, 'performance'), profile) ?? '')?.[0],
   overview: (_, profile, view) => [{
     order: 20,
     title: 'Timeline',
