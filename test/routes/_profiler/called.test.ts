@@ -46,7 +46,7 @@ inBothModes('what a called server did is shown below the call, where its profile
   const table = documentOf(await pageOf(shop, token, 'panel=http-client&called=1')).querySelector('table[aria-label="What the called server did"]')
   for (const text of ['handler', 'select left_over from stock', 'warn: nearly <sold> out']) t.match(table?.textContent, text)
   const waterfall = documentOf(await pageOf(shop, token, 'panel=timeline&called=1')).querySelector('.waterfall')
-  const parent = [...waterfall?.querySelectorAll('li') ?? []].findLast((item) => item.querySelector('.name')?.textContent.startsWith('GET 127.0.0.1'))
+  const parent = [...waterfall?.querySelectorAll('li') ?? []].findLast((item) => item.querySelector('.name')?.textContent.startsWith('GET /'))
   t.match(parent?.querySelector('ol')?.textContent, /select left_over from stock/, 'nested below the call')
   t.notMatch(await pageOf(shop, token, 'panel=timeline'), /select left_over/)
   await stock.close()

@@ -17,8 +17,6 @@ export interface Hang {
   /** The code that the request is in, and its line. */
   in: string
   at: string
-  /** Whether `full` mode does not say which error handler it is: its own one has not been replaced. */
-  isUnknownInFull?: boolean
   /** The kind and the line of what it waits for, as far as that is recorded in any case. */
   pending?: readonly [kind: string, line: string]
   /** What it waits for besides, with traced waits. */
@@ -245,8 +243,7 @@ export const HANGS: readonly Hang[] = [
       })
     },
     in: 'the error handler',
-    at: 'error-handler-inner',
-    isUnknownInFull: true
+    at: 'error-handler-inner'
   },
   {
     name: 'an error handler of a route before those of its instances',
@@ -255,8 +252,7 @@ export const HANGS: readonly Hang[] = [
       app.get('/', { errorHandler (_error, _request, _reply) {} }, () => { throw new Error('no') }) // error-handler-first
     },
     in: 'the error handler',
-    at: 'error-handler-first',
-    isUnknownInFull: true
+    at: 'error-handler-first'
   },
   {
     name: 'an error handler around one that throws',

@@ -37,14 +37,14 @@ function found (waiting: readonly WaitingRequest[], origin: string, hang: Hang):
   return waiting.find((one) => one.url === url)
 }
 
-inBothModes('requests that have not ended are shown with the code that they are in', async (t, build, mode) => {
+inBothModes('requests that have not ended are shown with the code that they are in', async (t, build) => {
   const { origin } = await start(t, build, false)
   const { waiting, tracing } = await waitingView(origin)
   t.equal(tracing, false)
   for (const hang of HANGS) {
     const { in: code, for: pending, traced } = found(waiting, origin, hang) ?? {}
     t.equal(code?.name, hang.in, hang.name)
-    t.equal(code?.source, placeOf(mode === 'full' && hang.isUnknownInFull === true ? '' : hang.at), hang.name)
+    t.equal(code?.source, placeOf(hang.at), hang.name)
     t.equal(traced, false, hang.name)
     t.same(pending?.map(({ kind, source }) => [kind, source]), hang.pending === undefined ? [] : [[hang.pending[0], placeOf(hang.pending[1])]], hang.name)
   }
