@@ -30,7 +30,9 @@ const VALUE = String.raw`(?:\0\d+|\x01\d+(?! [.(]))`
 const OPERATOR = '(?:(?: [=<>!~@]){1,3}(?: \\*)?| (?:not )?(?:[ri]?like|regexp|glob)| is distinct from)'
 const COMPARED = new RegExp(String.raw`(?:^|(?<= )(?:where|and|or|not|on|when|having|set|update)|[(,;{]) ` +
   // Functions of one column, and of one value.
-  String.raw`(?:(?:lower|upper|trim|date) \( |binary )?(?<column>${PATH}(?: [-#] > (?:> )?\x02\d+)*)(?: \))?` +
+  String.raw`(?:(?:lower|upper|trim|date) \( |binary )?(?<column>${PATH}(?: [-#] > (?:> )?\x02\d+)*)` +
+  // Not the end of a row: `(password, id) in (?)`.
+  String.raw`(?: (?<=\b(?:lower|upper|trim|date) \( [^(),]*)\))?` +
   String.raw`(?: : : \w+)?(?<values>(?:${OPERATOR}| :) ` +
   String.raw`(?:(?:any|all|some|lower|upper|trim|date|cast) \( |binary |- )*${VALUE}|` +
   String.raw`(?: not)? in \( ${VALUE}(?: , ${VALUE})* \)|(?: not)? between ${VALUE} and ${VALUE})`, 'gu')
@@ -106,6 +108,8 @@ export function namedValues (
 /** The places of the values of rows after `insert into t (a, b) values`, with their columns. */
 function insertedAt (parts: readonly string[], values: number): Array<[place: number, column: string]> {
   const open = parts.lastIndexOf('(', values)
+  // A list of partitions or hints.
+  if (/^(?:partition|with)$/.test(parts[open - 1] ?? '')) return []
   const columns = parts.slice(open + 1, values - 1).join(' ').split(' , ').map((path) => path.split(' ').at(-1) ?? '')
   const found: Array<[number, string]> = []
   let [depth, position] = [0, 0]

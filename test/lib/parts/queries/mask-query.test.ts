@@ -148,6 +148,9 @@ const statements: readonly Row[] = [
 
   ['mysql', 'insert into u (id, password) values (?)', [[7700, S]], [S], []],
   ['mysql', 'select * from u where (id, password) in (?)', [[[1, S]]], [S], []],
+  ['mysql', 'select * from u where (password, id) in (?)', [[[S, 1]]], [S], []],
+  [P, 'select * from u where (password, id) = any ($1) and trim(name) = $2', [[S], 'ann'], [S], ['ann']],
+  ['mysql', "insert into api_tokens partition (p0) values ('Hidd3n', 'Hidd3n')", undefined, [S], []],
   ['mysql', "select if(password = ?, 'yes', 'no') from u where id = ?", [S, 7700], [S], ['7700']],
   ['sqlite', 'insert into u ("id", "password") values (7700, "Hidd3n")', undefined, [S], ['7700']],
   ['microsoft.sql_server', 'select * from users where pwdcompare(@b, password_hash) = 1 and id = @a', { a: 7700, b: S }, [S], ['7700']],
