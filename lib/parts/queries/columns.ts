@@ -86,15 +86,17 @@ export function namedValues (
     token.kind = 'string'
   }
   for (const [part] of text.matchAll(OTHERS)) for (const token of tokensOf(part)) add(token, '')
-  for (const [part] of text.matchAll(SELECTED)) {
+  // Of another one the result may be written or compared elsewhere.
+  for (const [part] of /^select (?!.*\bselect )/.test(text) ? text.matchAll(SELECTED) : []) {
     if (!part.split(' ').some((word) => hides(nameOf(word)))) for (const token of tokensOf(part)) add(token, '')
   }
-  const aliases = aliasesOf(parts, text, (word) => hides(nameOf(word)))
+  const aliases = aliasesOf(parts, text, nameOf, hides)
   for (const { groups: { column = '', values = '' } = {} } of text.matchAll(COMPARED)) {
     // Without the table; with the keys of JSON.
     const names = column.replace(/\S+ \. /g, '').split(/ [-#> ]+/)
     const name = names.find((word) => hides(nameOf(word))) ?? names.at(-1) ?? ''
-    if (!names.some((word) => aliases.has(word))) for (const token of tokensOf(values)) add(token, nameOf(name))
+    if (names.some((word) => aliases.has(nameOf(word).toLowerCase()))) continue
+    for (const token of tokensOf(values)) add(token, nameOf(name))
   }
   for (const [i, part] of parts.entries()) {
     if (/^values?$/.test(part) && parts[i - 1] === ')') {
@@ -126,20 +128,28 @@ function insertedAt (parts: readonly string[], values: number): Array<[place: nu
   return found
 }
 
-/** The names that a statement may give to a secret: of what is no column without one, and in lists of names. */
-function aliasesOf (parts: readonly string[], text: string, hides: (word: string) => boolean): Set<string> {
+/** The names, in lower case, that a statement may give to a secret: of what is no column without one, and in lists. */
+function aliasesOf (
+  parts: readonly string[], text: string, nameOf: (word: string) => string, hides: (name: string) => boolean
+): Set<string> {
   // `json_each(tokens)` has a column `value`.
   const aliases = new Set(/(?:from|,|join|lateral) [^\s()]+ \(/.test(text) ? ['value'] : [])
   for (const { groups: { given = '', own = '' } = {} } of text.matchAll(RENAMED)) {
-    for (const word of `${given}${own}`.split(' ')) aliases.add(word)
+    for (const word of `${given}${own}`.split(' ')) aliases.add(nameOf(word).toLowerCase())
   }
   const isName = (word = ''): boolean => /^[\p{L}_\x01]/u.test(word) && !KEYWORDS.has(word)
   for (let size = -1; size !== aliases.size;) {
     size = aliases.size
     for (const [i, word] of parts.entries()) {
-      const before = parts[parts[i - 1] === 'as' ? i - 2 : i - 1] ?? ''
+      const end = parts[i - 1] === 'as' ? i - 2 : i - 1
+      const before = parts[end] ?? ''
       const isAlias = isName(word) && (isName(before) || /^[)\0]/.test(before) || parts[i - 1] === 'as')
-      if (isAlias && (!isName(before) || hides(before) || aliases.has(before))) aliases.add(word)
+      // The type of a cast is not the name of a column.
+      const isColumn = isName(before) && parts[end - 1] !== ':'
+      const name = nameOf(before)
+      if (isAlias && (!isColumn || hides(name) || aliases.has(name.toLowerCase()))) {
+        aliases.add(nameOf(word).toLowerCase())
+      }
     }
   }
   return aliases
