@@ -66,8 +66,12 @@ export class Query {
     this.connection = connection
     this.run = run
     const outer = isOuter === true ? undefined : announced ?? outerQuery.getStore()
-    if (outer === undefined || outer.endedAt !== undefined) return
-    if ((DRIVERS[outer.system] ?? [outer.system]).includes(system)) this.outer = outer
+    // A client may report the end of a transaction only before that is sent.
+    if (outer === undefined || (outer.endedAt !== undefined && outer !== announced)) return
+    if (!(DRIVERS[outer.system] ?? [outer.system]).includes(system)) return
+    this.outer = outer
+    // Other queries may begin in tasks before the end of this turn.
+    if (outer === announced) announced = undefined
   }
 }
 

@@ -6,7 +6,7 @@ import { Ajv } from 'ajv'
 import { PROFILE_SCHEMA } from '../../../../docs/scripts/profile.js'
 import { QUERY_CHANNEL } from '../../../../lib/queries/channel.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
-import { beginQuery, callAsync, callBack, endQuery, type Query } from '../../../../lib/queries/query.js'
+import { announce, beginQuery, callAsync, callBack, endQuery, type Query } from '../../../../lib/queries/query.js'
 import { milliseconds } from '../../../../lib/view/components.js'
 import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/modes.js'
@@ -217,4 +217,22 @@ inBothModes('queries of a driver are parts of the one of an ORM that runs, and c
     'a.findMany 3', 'b.findMany 3', 'PING 3', 'PING 3', 'select 2 3', 'select 3 null', 'select 4 null', 'select 5 3', 'select 6 3'
   ])
   t.equal(count, 9)
+})
+
+inBothModes('a query that is announced has one of its driver, also where it has ended', async (t, build) => {
+  const send = (statement: string): void => recordQuery({ system: 'mysql', statement })({ rows: 3 })
+  const app = await build((app) => app.get('/', async () => {
+    for (const statement of ['select 1', 'COMMIT;']) {
+      const query = beginQuery({ system: 'mysql', statement, isOuter: true }) as Query
+      announce(query)
+      if (statement === 'COMMIT;') endQuery(query)
+      recordQuery({ system: 'redis', statement: 'PING' })()
+      send(`${statement} of the driver`)
+      endQuery(query)
+      send('select 2')
+    }
+    return 'x'
+  }))
+  const { queries } = queriesOf(await profileOf(app, await app.inject('/')))
+  t.same(queries.map(({ statement }) => statement), ['select 1', 'PING', 'select 2', 'COMMIT;', 'PING', 'select 2'])
 })
