@@ -14,7 +14,11 @@ export function columnName ({ kind, text }: Token): string {
   if (kind === 'placeholder') return text.slice(1)
   if (text.length > MAX_NAME) return ''
   if (kind !== 'string') return text.replace(/^(?:U&)?["`[]|["`\]]$/gi, '')
-  return unquoted(text).replace(/^\{|\}$/g, '').split(/[.,[\]"\s]+/).findLast((segment) => segment !== '') ?? ''
+  return segmentsOf(text).at(-1) ?? ''
+}
+
+function segmentsOf (path: string): string[] {
+  return unquoted(path).replace(/^\{|\}$/g, '').split(/[.,[\]"\s]+/).filter((segment) => segment !== '')
 }
 
 export function unquoted (text: string): string {
@@ -71,7 +75,9 @@ export function namedValues (
     (part.match(/(?<=[\0-\x02])\d+/g) ?? []).map((i) => words[Number(i)] as Token)
   const nameOf = (part: string): string => {
     const [token] = tokensOf(part)
-    return token === undefined ? part : columnName(token)
+    if (token === undefined) return part
+    // `data #>> '{password,hash}'`
+    return (keys.has(token) ? segmentsOf(token.text).find(hides) : undefined) ?? columnName(token)
   }
   const columns = new Map<Token, string>()
   const add = (token: Token, column: string): void => {

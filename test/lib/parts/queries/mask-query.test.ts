@@ -3,6 +3,8 @@ import { P, S, testMasks, type Row } from './masked.js'
 const statements: readonly Row[] = [
   [P, 'select * from u where data ->> $1 = $2', ['password', S], [S], []],
   [P, "select * from u where data['password'] = $1", [S], [S], ["'password'"]],
+  [P, "select * from u where data #>> '{password,hashed}' = $1 and id = $2", [S, 7700], [S], ['7700']],
+  ['mysql', "select * from u where data ->> '$.password.hashed' = ? and id = ?", [S, 7700], [S], ['7700']],
   [P, 'select * from u where data[$1] = $2 and id = $3', ['password', S, 7700], [S], ['7700']],
   [P, 'with x(id, password) as (values ($1,$2)) select * from x', ['n1', S], [S], []],
   [P, 'select * from (values ($1,$2)) as v(id,password)', [700, S], [S], []],
