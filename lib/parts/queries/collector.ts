@@ -46,7 +46,7 @@ interface QueryLog {
   count: number
   queries: Query[]
   /** The queries as they are shown, once they were read. */
-  shown: Map<Query, ReadQuery>
+  shown: WeakMap<Query, ReadQuery>
   read: ReturnType<typeof queryReader>
   /** What is masked in those that were read. */
   secrets: readonly string[]
@@ -101,7 +101,7 @@ function add (query: Query, { recording, services }: ContextRecording): void {
   if (recording.queries === undefined) {
     const { debug, mask, slowQuery } = services
     const log: QueryLog = recording.queries =
-      { count: 0, queries: [], shown: new Map(), read: readerOf(mask), secrets: [], further: new Map() }
+      { count: 0, queries: [], shown: new WeakMap(), read: readerOf(mask), secrets: [], further: new Map() }
     recording.secretTexts = () => {
       for (const query of log.queries) shownOf(log, query)
       return log.secrets
