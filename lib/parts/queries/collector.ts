@@ -71,7 +71,7 @@ function record (query: Query): void {
   query.enter = (callback, self, results) => requestContext.run(context, enter, callback, self, results)
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
-  if (query.outer !== undefined) return complete(query.outer, query)
+  if (query.outer !== undefined && isPart(query, query.outer)) return complete(query.outer, query)
   query.hook = context?.hook
   add(query, current)
   const { ended } = query
@@ -82,10 +82,15 @@ function record (query: Query): void {
   }
 }
 
+/** Whether a query in the context of one of an ORM is a part of it: of MongoDB, only a command to its collection. */
+function isPart (query: Query, outer: Query): boolean {
+  const collectionOf = ({ statement }: Query): string => statement.replace(/\.[^.]*$/, '')
+  return outer.system !== 'mongodb' || collectionOf(outer) === collectionOf(query)
+}
+
 /** Completes a query with what only its driver publishes. */
 function complete (outer: Query, part: Query): void {
-  const collectionOf = ({ statement }: Query): string => statement.replace(/\.[^.]*$/, '')
-  if (outer.isPartial === true && collectionOf(outer) === collectionOf(part)) {
+  if (outer.isPartial === true) {
     Object.assign(outer, { parameters: copyOfParameters(part.parameters), isPartial: false })
   }
   const { ended } = part

@@ -236,3 +236,16 @@ inBothModes('a query that is announced has one of its driver, also where it has 
   const { queries } = queriesOf(await profileOf(app, await app.inject('/')))
   t.same(queries.map(({ statement }) => statement), ['select 1', 'PING', 'select 2', 'COMMIT;', 'PING', 'select 2'])
 })
+
+inBothModes('a command to another collection than that of the ORM is a query of its own', async (t, build) => {
+  const send = (statement: string): void => recordQuery({ system: 'mongodb', statement })({ rows: 3 })
+  const app = await build((app) => app.get('/', async () => {
+    await ofOrm('mongodb', 'users.findOne', () => {
+      send('users.find')
+      send('audit.insert')
+    })
+    return 'x'
+  }))
+  const { queries } = queriesOf(await profileOf(app, await app.inject('/')))
+  t.same(queries.map(({ statement, rows }) => `${statement} ${rows}`), ['users.findOne 3', 'audit.insert 3'])
+})
