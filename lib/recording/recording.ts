@@ -178,12 +178,15 @@ export class Recording {
     const { timing } = this
     const start = performance.now()
     this.ownSince = start
-    const made = doOwnWork(make)
-    this.ownSince = null
-    if (made === null || made === undefined) return made
-    timing.ownStart ||= start
-    timing.own += performance.now() - start
-    return made
+    try {
+      const made = doOwnWork(make)
+      if (made === null || made === undefined) return made
+      timing.ownStart ||= start
+      timing.own += performance.now() - start
+      return made
+    } finally {
+      this.ownSince = null
+    }
   }
 
   /** Stores data for a panel of the profile. A function is called when the profile is built. */

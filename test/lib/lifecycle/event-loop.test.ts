@@ -1,6 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { blocksIn, doOwnWork, watchLoop } from '../../../lib/lifecycle/event-loop.js'
+import { Recording } from '../../../lib/recording/recording.js'
 import { inBothModes } from '../../support/modes.js'
 import { profileOf } from '../../support/app.js'
 
@@ -74,9 +75,15 @@ inBothModes('a blocked event loop is a problem, with its line or the command for
   const post = await app.inject({ method: 'POST', url: '/slow' })
   t.match(await panel(post.headers['x-debug-token']), 'send the request again with the header x-hindsight-cpu: 1')
   const profiled = await app.inject({ url: '/slow', headers: { 'x-hindsight-cpu': '1' } })
-  t.match(await panel(profiled.headers['x-debug-token']), /blocked for [\d.,]+ ms: most of the time ran block \([^)]*event-loop\.test\.ts:7\)\./)
+  t.match(await panel(profiled.headers['x-debug-token']), /blocked for [\d.,]+ ms: most of the time ran block \([^)]*event-loop\.test\.ts:8\)\./)
   const { body: found } = await app.inject(`/_profiler/${String(profiled.headers['x-debug-token'])}`)
-  t.match(found, /most of the time ran block \(<a href="vscode:[^"]*event-loop\.test\.ts:7:1"/)
+  t.match(found, /most of the time ran block \(<a href="vscode:[^"]*event-loop\.test\.ts:8:1"/)
   const { body } = await app.inject({ url: `/_profiler/${String(profiled.headers['x-debug-token'])}`, headers: { accept: 'text/markdown' } })
   t.match(body, '## Blocked event loop')
+})
+
+t.test('work of Hindsight that fails has ended', async t => {
+  const recording = new Recording()
+  t.throws(() => recording.measureOwn(() => { throw new Error('no') }), { message: 'no' })
+  t.equal(recording.ownSince, null)
 })
