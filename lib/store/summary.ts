@@ -109,7 +109,7 @@ function issuesOf (parts: readonly Part[], profile: Profile): string | undefined
   if (profile.exceptions.length > 0) return 'yes'
   const issues = parts.flatMap((part) => {
     const issue = issueOf(part, profile)
-    return issue === '' ? [] : [`${labelOf(part)}: ${issue.replace(/\.$/, '').replaceAll(ISSUES, ' - ')}`]
+    return issue === '' ? [] : [`${labelOf(part)}: ${lineOf(issue).replace(/\.$/, '').replaceAll(ISSUES, ' - ')}`]
   })
   if (issues.length > 0) return issues.join(ISSUES)
   return isFailure(profile) ? 'yes' : undefined

@@ -40,7 +40,7 @@ t.test('a list names what is wrong with a request', async (t) => {
   const log = (level: 'warn' | 'error', message: string) => ({ time: '2026-01-02T03:04:05.678Z', level, channel: 'app', message, context: {} })
   t.same(of({}), [])
   t.same(of({}, { logs: [log('warn', 'is cold'), log('error', 'is\n\nissues=lost.')] }), ['Logs: is issues=lost'])
-  t.same(of({}, { logs: [log('warn', 'a · yes · b')] }), ['Logs: a - yes - b'], 'one text is one issue')
+  t.same(of({}, { logs: [log('warn', 'a · yes\n· b')] }), ['Logs: a - yes - b'], 'one text is one issue')
   const blocked = { performance: { budget: { blocks: [{ start: 1, duration: 150 }] } } }
   t.same(of(blocked, { logs: [log('warn', 'is cold')] }), ['Logs: is cold', 'Timeline: blocked for 150 ms'])
   const call = { method: 'GET', url: 'http://h/stock', start: 1, duration: 2, source: null }
