@@ -2,8 +2,7 @@ import { successOf } from '../../lib/reading/compare/last-success.js'
 import { follow } from '../../lib/store/follow.js'
 import { partMarkdown, partOf, profileMarkdown } from '../../lib/reading/profile-markdown.js'
 import { shortFile } from '../../lib/errors/stack-frame.js'
-import { groupedBy } from '../../lib/parts/queries/groups.js'
-import { dataOf, lineOf, listOf, type Data } from '../../lib/parts/read.js'
+import { dataOf, groupedBy, lineOf, listOf, type Data } from '../../lib/parts/read.js'
 import { milliseconds } from '../../lib/view/components.js'
 import { headerHistory, type HeaderStep } from '../../lib/parts/events/index.js'
 import { isNoise, type Profile, type ProfileSummary } from '../../lib/store/profile.js'
@@ -109,7 +108,7 @@ export const queries: Command = {
       ...summaryLines(recordOf(profile).summary, terminal),
       style('bold', `${counted(Number(count), 'query', 'queries')}, ${milliseconds(data.duration ?? 0)}.`),
       ...found.map(({ text }) => style('yellow', shorten(`▲ ${String(text)}`, columns))),
-      ...groupedBy(sent, ({ shape, source, error }) => JSON.stringify([shape, source, error]))
+      ...[...groupedBy(sent, ({ shape, source, error }) => JSON.stringify([shape, source, error])).values()]
         .flatMap((group) => groupLines(group, terminal))
     ])
     return Number(data.failed) > 0 || found.length > 0 ? FOUND : undefined

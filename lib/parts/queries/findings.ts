@@ -1,7 +1,7 @@
 import { excerptAt } from '../../errors/stack-frame.js'
 import { milliseconds } from '../../view/components.js'
 import { counted } from '../../view/visible.js'
-import { groupedBy } from './groups.js'
+import { groupedBy } from '../read.js'
 import { loopsOf, type FurtherLike } from './loops.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
@@ -40,7 +40,7 @@ function duplicatesOf (queries: readonly Traced[], all: readonly Traced[], furth
   const reads = queries.filter(({ effect, error, isComplete }) =>
     effect.isRead && !effect.isWrite && isComplete && error === undefined)
   const keyOf = ({ index, identity }: Traced): string => `${steps[index]} ${identity}`
-  return groupedBy(reads, keyOf).flatMap((group): Finding[] => {
+  return [...groupedBy(reads, keyOf).values()].flatMap((group): Finding[] => {
     const pauses = group.slice(1).map((query, i) => {
       const before = group[i] as Traced
       return before.source === query.source ? pauseBetween(before, query, all) : 0
@@ -149,8 +149,8 @@ function slowOf (all: readonly Traced[], slow: number): Finding[] {
 
 /** The failed queries of transactions that were rolled back, where their connection is known. */
 function rolledBackOf (all: readonly Traced[]): Finding[] {
-  return groupedBy(all.filter(({ connection }) => connection !== undefined), ({ connection }) => connection)
-    .flatMap(rolledBackOn)
+  const known = all.filter(({ connection }) => connection !== undefined)
+  return [...groupedBy(known, ({ connection }) => connection).values()].flatMap(rolledBackOn)
 }
 
 function rolledBackOn (queries: readonly Traced[]): Finding[] {

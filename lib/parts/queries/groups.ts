@@ -1,4 +1,5 @@
 import { round } from '../collect.js'
+import { groupedBy } from '../read.js'
 import type { Finding } from './recorded-query.js'
 import { totalDuration, type Traced } from './trace.js'
 
@@ -21,24 +22,13 @@ export interface Further extends Omit<QueryGroup, 'distinct' | 'sources' | 'kind
   sources: Map<string | null, number>
 }
 
-/** Items with the same key, in the order of the first ones. */
-export function groupedBy<T> (items: readonly T[], keyOf: (item: T) => unknown): T[][] {
-  const groups = new Map<unknown, T[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [item])
-    else group.push(item)
-  }
-  return [...groups.values()]
-}
-
 /** `further`: the groups of queries that are only counted. */
 export function queryGroups (
   queries: readonly Traced[], further: readonly Further[], findings: readonly Finding[]
 ): QueryGroup[] {
   const all: ReadonlyArray<Traced | Further> = [...queries, ...further]
-  const shapes = groupedBy(all, ({ shape }) => shape).flatMap((group) => groupedBy(group, ({ system }) => system))
+  const shapes = [...groupedBy(all, ({ shape }) => shape).values()]
+    .flatMap((group) => [...groupedBy(group, ({ system }) => system).values()])
   return shapes.map((both): QueryGroup => {
     const { shape, statement, system } = both[0] as Traced | Further
     const group = both.filter((one) => 'index' in one)

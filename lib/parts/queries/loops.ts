@@ -1,9 +1,8 @@
 import { attempt } from '../../attempt.js'
 import { cached } from '../../cache.js'
 import { excerptAt } from '../../errors/stack-frame.js'
-import { isObject, timeOf } from '../read.js'
+import { groupedBy, isObject, timeOf } from '../read.js'
 import { milliseconds } from '../../view/components.js'
-import { groupedBy } from './groups.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { selectionOf, isPage, isRange } from './statement.js'
@@ -26,8 +25,9 @@ export type FurtherLike = (query: Traced) => number
 /** Finds loops that send one query in each round: N+1. */
 export function loopsOf (all: readonly Traced[], requestDuration: number, furtherLike: FurtherLike): Finding[] {
   const reads = all.filter(({ source, effect, error }) => source !== null && effect.isRead && error === undefined)
-  const lines = groupedBy(reads, ({ source }) => source).flatMap((group) => groupedBy(group, ({ shape }) => shape))
-  return lines.flatMap((group) => groupedBy(group, ({ client }) => client))
+  const lines = [...groupedBy(reads, ({ source }) => source).values()]
+    .flatMap((group) => [...groupedBy(group, ({ shape }) => shape).values()])
+  return lines.flatMap((group) => [...groupedBy(group, ({ client }) => client).values()])
     .filter(({ length }) => length >= MIN_LOOP).flatMap(byPath)
     .filter((rounds) => isLoop(rounds, all))
     .map((rounds): Finding => {
