@@ -31,7 +31,7 @@ const NAME = String.raw`(?:[\p{L}_]\S*|\x01\d+)`
 const PATH = String.raw`(?:${NAME} \. )*${NAME}`
 // Quoted names may be texts in SQLite.
 const VALUE = String.raw`(?:\0\d+|\x01\d+(?! [.(]))`
-const OPERATOR = '(?:(?: [=<>!~@]){1,3}(?: \\*)?| (?:not )?(?:[ri]?like|regexp|glob)| is distinct from)'
+const OPERATOR = '(?:(?: [=<>!~@]){1,3}(?: \\*)?| (?:not )?(?:[ri]?like|regexp|glob)| is(?: not)?(?: distinct from)?)'
 const COMPARED = new RegExp(String.raw`(?:^|(?<= )(?:where|and|or|not|on|when|having|set|update)|[(,;{]) ` +
   // Functions of one column, and of one value.
   String.raw`(?:(?:lower|upper|trim|date) \( |binary )?(?<column>${PATH}(?: [-#] > (?:> )?\x02\d+)*)` +

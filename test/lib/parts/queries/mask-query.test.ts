@@ -39,6 +39,7 @@ const statements: readonly Row[] = [
   ['sqlite', "attach database 'a.db' as enc key 'Hidd3n'", undefined, [S], []],
   ['sqlite', 'attach database ? as enc key ?', ['a.db', S], [S], []],
   ['sqlite', 'select * from u where password = "Hidd3n" and "id" = 7700', undefined, [S], ['7700', '"id"']],
+  ['sqlite', 'select * from u where password is not "Hidd3n" and "id" is 7700 and "name" is null', undefined, [S], ['7700', '"id"', '"name"']],
   ['mysql', 'select md5(?)', [S], [S], []],
   [P, 'select crypt($1, gen_salt($2))', [S, 'bf'], [S], []],
   [P, "select encode(digest($1, 'sha256'), 'hex')", [S], [S], []],
