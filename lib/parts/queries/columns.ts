@@ -149,13 +149,11 @@ function aliasesOf (
     for (const [i, word] of parts.entries()) {
       const end = parts[i - 1] === 'as' ? i - 2 : i - 1
       const before = parts[end] ?? ''
-      const isAlias = isName(word) && (isName(before) || /^[)\0]/.test(before) || parts[i - 1] === 'as')
+      if (!isName(word) || !(isName(before) || /^[)\0]/.test(before) || parts[i - 1] === 'as')) continue
       // The type of a cast is not the name of a column.
       const isColumn = isName(before) && parts[end - 1] !== ':'
       const name = nameOf(before)
-      if (isAlias && (!isColumn || hides(name) || aliases.has(name.toLowerCase()))) {
-        aliases.add(nameOf(word).toLowerCase())
-      }
+      if (!isColumn || hides(name) || aliases.has(name.toLowerCase())) aliases.add(nameOf(word).toLowerCase())
     }
   }
   return aliases
