@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
@@ -93,6 +94,8 @@ for (const path of ['/orders', '/orders/1041']) await fetch(origin + path)
 await takeTutorial()
 await take('toolbar', '/orders', 'light', 1280, openToolbar, 320)
 await take('profile-timeline', '/_profiler/latest?route=order_list', 'light', 1280, panel('timeline'))
+// Called servers are linked a second later.
+await setTimeout(1_500)
 await take('search', '/_profiler/', 'light', 1280, async () => {}, 640)
 await fetch(`${origin}/baskets`)
 await take('profile-queries', '/_profiler/latest?route=basket_list', 'light', 1280, panel('queries'), 760)
