@@ -55,7 +55,7 @@ export function debugAccess (
     const injector = context?.request
     if (context === undefined || injector?.raw === request.raw) return isMessageAllowed(request)
     const mayInject = injector === undefined
-      ? context.whole.wasDebugClient
+      ? context.ofRequest.wasDebugClient
       : servicesOf(injector).mayReceiveDetails(injector)
     return mayInject && isMessageAllowed(request)
   }

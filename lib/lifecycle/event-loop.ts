@@ -5,7 +5,7 @@ import { performance } from '../clock.js'
 export interface Interval { start: number, end: number }
 
 /** Milliseconds without a pause from which the event loop counts as blocked. */
-export const MIN_BLOCK = 50
+const MIN_BLOCK = 50
 /** Milliseconds of work of Hindsight from which blocks are without it. */
 const MIN_OWN = 5
 const CHECK_INTERVAL = 10

@@ -89,7 +89,7 @@ export class RequestContext {
   }
 
   /** The context of the request, which has what is set for all of its work. */
-  get whole (): RequestContext {
+  get ofRequest (): RequestContext {
     return this.#request instanceof RequestContext ? this.#request : this
   }
 

@@ -79,7 +79,7 @@ export interface ContextRecording { recording: Recording, services: Services }
 export function recordingIn (
   context: RequestContext | undefined = requestContext.getStore()
 ): ContextRecording | undefined {
-  const { request, whole: { late } = {} } = context ?? {}
+  const { request, ofRequest: { late } = {} } = context ?? {}
   const recording = late === undefined ? request && recordingOf(request) : late.openRecording()
   const services = late?.services ?? (request && servicesOf(request))
   return recording === undefined || services === undefined ? undefined : { recording, services }

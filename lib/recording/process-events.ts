@@ -99,7 +99,7 @@ function recordUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
   const { request } = context
-  if (request === undefined) return context.whole.late?.addError(raised)
+  if (request === undefined) return context.ofRequest.late?.addError(raised)
   const { mode, recorder } = servicesOf(request)
   const { failure, otherErrors, reply } = recordingOf(request)
   if (otherErrors.includes(raised)) return

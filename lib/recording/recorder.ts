@@ -50,6 +50,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   if (setting === 'always') closing.push(...parts.flatMap((part) => part.start?.(app) ?? []))
   /** The recorded requests whose responses have not ended, in the order of their arrival. */
   const open = new Set<FastifyRequest>()
+  /** The message of the request that began last; undefined after a request has ended. */
   let newest: FastifyRequest['raw'] | undefined
 
   /** Begins a request, before its first listener or hook. */

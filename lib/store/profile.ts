@@ -75,14 +75,14 @@ export interface ProfileSummary {
   pinned: boolean
   /**
    * What the parts of the application show in lists, by name, `followOf` of the profile, `isNoise` where it is noise,
-   * `issues`, what is wrong, separated by `ISSUES`, or `yes` where exception or status say it, `refererUrl`, the page
-   * that requested it, and `serverUrl`, the address of the server on its machine; absent without such data.
+   * `issues`, what is wrong, with `ISSUE_SEPARATOR` between, or `yes` where exception or status say it, `refererUrl`,
+   * the page that requested it, and `serverUrl`, the address of the server on its machine; absent without such data.
    */
   values?: Record<string, string>
 }
 
-/** Separates what is wrong with a request. */
-export const ISSUES = ' · '
+/** Stands between the issues of a request. */
+export const ISSUE_SEPARATOR = ' · '
 
 /** Whether nothing was thrown, and the status is below 400. A 4xx that nothing threw is neither success nor failure. */
 export function isSuccess (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {

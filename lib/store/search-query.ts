@@ -4,7 +4,7 @@ import { parse as parseDuration } from '@lukeed/ms'
 import { parts as ownParts } from '../parts/index.js'
 import type { Criterion, Part } from '../parts/part.js'
 import type { Criteria } from './criteria.js'
-import { ISSUES, TOKEN_PATTERN, type ProfileSummary } from './profile.js'
+import { ISSUE_SEPARATOR, TOKEN_PATTERN, type ProfileSummary } from './profile.js'
 import { SORTS, type SearchOptions } from './storage.js'
 
 const BadCriterionError = createError('HINDSIGHT_BAD_CRITERION', 'Invalid "%s": %s.', 400)
@@ -37,7 +37,7 @@ export function factsOf ({ values = {} }: ProfileSummary): string[] {
   return Object.entries(values)
     .filter(([name]) => !/[A-Z]/.test(name) && PART_CRITERIA[name]?.column === undefined)
     .flatMap(([name, value]) => name === 'issues'
-      ? value.split(ISSUES).filter((text) => text !== 'yes')
+      ? value.split(ISSUE_SEPARATOR).filter((text) => text !== 'yes')
       : value === 'yes' ? name : `${name}: ${value}`)
 }
 

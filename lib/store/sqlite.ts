@@ -148,8 +148,8 @@ export interface SqliteStorageOptions extends Partial<StorageBounds> {
   /** Receives messages for operators; of the stores of one path, the first one does. */
   warn?: (message: string) => void
   /**
-   * How long (ms) the database stays open after its last store was closed, or until the process exits; default: 0. To
-   * open and close it takes longer than what one test of an application writes.
+   * How long (ms) the database stays open after its last store was closed, at most until the process exits; default: 0.
+   * Opening and closing take longer than the writes of one test of an application.
    */
   closeDelay?: number
   /** Takes the place of the database where the thread cannot start: under Yarn Plug'n'Play, or without permission. */

@@ -9,7 +9,7 @@ import { parts as ownParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
 import { labelOf, problemsOf, valuesOf } from '../parts/read.js'
 import { counted, cut } from '../view/visible.js'
-import { isFailure, ISSUES, type Profile, type ProfileSummary } from './profile.js'
+import { isFailure, ISSUE_SEPARATOR, type Profile, type ProfileSummary } from './profile.js'
 
 /** The indexed data of a profile: its summary, and text that is searched but not shown. */
 export interface IndexEntry {
@@ -109,9 +109,10 @@ function issuesOf (parts: readonly Part[], profile: Profile): string | undefined
   if (profile.exceptions.length > 0) return 'yes'
   const issues = parts.flatMap((part) => {
     const issue = issueOf(part, profile)
-    return issue === '' ? [] : [`${labelOf(part)}: ${lineOf(issue).replace(/\.$/, '').replaceAll(ISSUES, ' - ')}`]
+    const line = lineOf(issue).replace(/\.$/, '').replaceAll(ISSUE_SEPARATOR, ' - ')
+    return line === '' ? [] : [`${labelOf(part)}: ${line}`]
   })
-  if (issues.length > 0) return issues.join(ISSUES)
+  if (issues.length > 0) return issues.join(ISSUE_SEPARATOR)
   return isFailure(profile) ? 'yes' : undefined
 }
 

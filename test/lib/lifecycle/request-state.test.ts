@@ -22,7 +22,7 @@ for (const [version, create] of [['current', Fastify], ['oldest', Oldest as unkn
     t.teardown(() => app.close())
     const seen: string[] = []
     const record = (where: string, request: FastifyRequest): void => {
-      t.equal(requestContext.getStore()?.whole, contextOf(request), where)
+      t.equal(requestContext.getStore()?.ofRequest, contextOf(request), where)
       seen.push(where)
     }
     const session = mode === 'full' ? { session: { secret: SECRET } } : {}
