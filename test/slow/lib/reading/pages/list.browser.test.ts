@@ -225,6 +225,10 @@ if (browser !== undefined) {
       t.equal(await overflow(page), 0)
       t.same(await axeViolationsOfThemes(page), [], `${width}`)
       t.same(heard, [])
+      const search = page.locator('.search .query')
+      const complete = await search.boundingBox()
+      await page.evaluate("document.querySelectorAll('.search ~ *').forEach((control) => control.remove())")
+      t.same(await search.boundingBox(), complete, `${width}: the search has its place before the controls beside it arrive`)
     }
   })
 }
