@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Logger } from 'pino'
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../attempt.js'
 import { performance } from '../clock.js'
 import {
@@ -56,12 +56,15 @@ export class LogCapture {
   }
 
   /** Starts the capture of a request's log. */
-  open (request: FastifyRequest): RequestLog {
+  open (request: FastifyRequest, reply: FastifyReply): RequestLog {
     const log = this.#logFor(request)
     const { log: logger } = request
     const writesDebug = isPublished(logger) && logger.isLevelEnabled('debug')
     log.writesDebug = writesDebug && this.#app.hindsight.mode === 'full'
-    if (isDisabled(logger)) request.log = errorLogger(logger, contextOf(request))
+    if (!isDisabled(logger)) return log
+    request.log = errorLogger(logger, contextOf(request))
+    // A hook may have given the reply another logger.
+    if (reply.log === logger) reply.log = request.log
     return log
   }
 
@@ -164,13 +167,24 @@ function isPublished (logger: FastifyBaseLogger): logger is FastifyBaseLogger & 
 /** Whether a logger writes no errors or warnings: that of Fastify for `logger: false`, or one of a higher level. */
 function isDisabled (logger: FastifyBaseLogger): boolean {
   if (isPublished(logger)) return !logger.isLevelEnabled('warn')
-  return (logger as { level?: unknown }).level === undefined && logger.child({}) === logger
+  // That of Fastify has one empty function for all levels.
+  const { level, error, warn, info } = logger as Partial<FastifyBaseLogger>
+  return level === undefined && error === warn && warn === info
 }
 
-/** A logger that reports the errors that Fastify only logs, at the levels that it does not write. */
+/** A logger that also reports the errors that Fastify logs, at the levels that are not written. */
 function errorLogger (logger: FastifyBaseLogger, owner: RequestContext): FastifyBaseLogger {
-  const value = (fields: unknown): void => noteError(owner, Object(fields) as object)
-  const method = { value, writable: true, configurable: true }
+  // The application may have a logger like that of Fastify, or change the level: each call reaches the logger.
+  const method = (level: 'warn' | 'error'): PropertyDescriptor => ({
+    value: (...line: [fields: unknown]): void => {
+      noteError(owner, Object(line[0]) as object)
+      logger[level](...line)
+    },
+    writable: true,
+    configurable: true
+  })
   const writesErrors = isPublished(logger) && logger.isLevelEnabled('error')
-  return Object.create(logger, { warn: method, ...(!writesErrors && { error: method }) }) as FastifyBaseLogger
+  return Object.create(logger, {
+    warn: method('warn'), ...(!writesErrors && { error: method('error') })
+  }) as FastifyBaseLogger
 }

@@ -27,8 +27,7 @@ export function openLogs (app: FastifyInstance) {
       }
       // The connection may be closed when the profile is built.
       originOf(request)
-      recording.log = capture.open(request)
-      reply.log = request.log
+      recording.log = capture.open(request, reply)
       const trace = traceOf(request.headers.traceparent)
       if (trace !== null) recording.collect('trace', () => trace)
       return true

@@ -40,8 +40,7 @@ export async function capturing (
       const log = recordingOf(request).log
       if (log !== undefined) logs.push([request.url, log])
     } else {
-      const log = capture.open(request)
-      reply.log = request.log
+      const log = capture.open(request, reply)
       logs.push([request.url, log])
       recordingOf(request).events = {} as EventRecorder
       requestContext.enterWith(contextOf(request))

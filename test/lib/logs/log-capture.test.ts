@@ -427,23 +427,42 @@ inBothModes('a logger with private fields works, and its lines through pino are 
 
 inBothModes('a logger other than pino is unchanged, and the profile has only lines of Hindsight', async (t, _build, mode) => {
   const calls: string[] = []
+  const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
   const write = (text: string): void => { calls.push(text) }
-  const plain = { level: 'info', trace: write, debug: write, info: write, warn: write, error: write, fatal: write, silent () {}, child () { return this } }
-  for (const server of [{ logger: false }, { loggerInstance: plain, disableRequestLogging: true }]) {
+  const withoutLevel = {
+    ...Object.fromEntries(levels.map((level) => [level, (text: string) => { write(text) }])), child () { return this }
+  }
+  const withOneFunction = { ...Object.fromEntries(levels.map((level) => [level, write])), child () { return this } }
+  const plain = { ...withOneFunction, level: 'info', silent () {} }
+  for (const logger of [false, plain, withoutLevel, withOneFunction]) {
     calls.length = 0
-    const { app, capture, linesOf } = await capturing(t, server, (app) => app.get('/', async (request) => {
-      if ('loggerInstance' in server) t.equal(request.log as unknown, plain)
-      for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) request.log[level](level)
+    const server = logger === false ? { logger } : { loggerInstance: logger, disableRequestLogging: true }
+    const { app, capture, linesOf } = await capturing(t, server, (app) => app.get('/', async (request, reply) => {
+      if (logger === plain || logger === withoutLevel) t.equal(request.log as unknown, logger)
+      for (const level of levels) request.log[level](level)
       request.log.child({ a: 1 }).info('of a child')
+      reply.log.error({ err: new Error('of a reply') }, 'of a reply')
       recordingOf(request).log?.debug(request.log, { channel: 'router', message: 'ours', context: {} })
       return 'x'
     }), { mode })
     t.equal((await app.inject('/')).statusCode, 200)
     t.notOk(capture.hasPinoLogger)
     t.same(linesOf('/').map(({ message }) => message), ['ours'], mode)
-    t.same(calls, 'loggerInstance' in server ? ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'of a child'] : [])
+    t.match(calls, logger === false ? [] : [...levels, 'of a child', { err: { message: 'of a reply' } }])
+    t.equal(calls.length, logger === false ? 0 : levels.length + 2)
     await app.close()
   }
+})
+
+inBothModes('a reply keeps the logger that an earlier hook has given it', async (t, _build, mode) => {
+  const lines: string[] = []
+  const other = pino({ level: 'error' }, { write: (line: string) => { lines.push(line) } })
+  const { app } = await capturing(t, { logger: false }, (app) => app.get('/', async (_request, reply) => {
+    reply.log.error('to the other one')
+    return 'x'
+  }), { mode, before: (app) => app.addHook('onRequest', async (_request, reply) => { reply.log = other }) })
+  await app.inject('/')
+  t.match(lines, [/to the other one/])
 })
 
 inBothModes('an error after the response is recorded, with and without a logger', async (t, build) => {
@@ -696,8 +715,8 @@ t.test('a closed application is garbage-collected, even if its loggers remain', 
     const app = Fastify(server) as unknown as FastifyInstance
     app.decorate('hindsight', { mode: 'full' } as never)
     const capture = new LogCapture(app)
-    app.addHook('onRequest', async (request) => {
-      capture.open(request)
+    app.addHook('onRequest', async (request, reply) => {
+      capture.open(request, reply)
       if (keeps) kept.push(request.log)
     })
     app.addHook('onResponse', async (request) => contextOf(request).release())
