@@ -1,14 +1,8 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { ParseArgsConfig } from 'node:util'
 import { newestOf } from '../lib/store/follow.js'
-import {
-  checkStorageSetting, DEFAULT_DATA_DIR, NO_SQLITE, PRODUCTION_DATA_DIR, STORE_FILE
-} from '../lib/store/open.js'
 import { TOKEN_PATTERN, readProfile, type Profile } from '../lib/store/profile.js'
 import { CRITERIA as FIELDS, readSearch, type SearchQuery } from '../lib/store/search-query.js'
 import type { Criteria } from '../lib/store/criteria.js'
-import { findLibrary } from '../lib/store/sqlite/availability.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
 import { similarName } from '../lib/similar-name.js'
 import type { Terminal } from './terminal.js'
@@ -27,6 +21,8 @@ export interface CommandContext {
   print: (data: unknown, lines: () => readonly string[]) => Promise<void>
   /** Opens the store that flags or environment name. It is closed after the command. */
   open: () => Promise<ProfileStorage>
+  /** The profile of a token in that store, or for `latest` the newest that matches the criteria of the flags. */
+  find: (wanted?: string) => Promise<Profile>
 }
 
 export interface Command {
@@ -66,18 +62,6 @@ export function hintFor (name: string, known: readonly string[]): string {
 }
 
 export const NOTHING_FOUND = 'No stored profile matches.'
-
-/** The store that flags or environment name. Throws where this process can never read it. */
-export function storeOf (flags: Flags): { storage: string, dataDir: string } {
-  const storage = String(flags.storage || process.env.STORAGE_URL || 'sqlite')
-  checkStorageSetting(storage)
-  if (storage === 'memory') throw new Error('--storage (STORAGE_URL): the memory of another process cannot be read.')
-  if (storage === 'sqlite' && findLibrary() === undefined) throw new Error(`Profiles cannot be read: ${NO_SQLITE}.`)
-  const folders = [DEFAULT_DATA_DIR, PRODUCTION_DATA_DIR]
-  if (process.env.NODE_ENV === 'production') folders.reverse()
-  const found = folders.find((folder) => existsSync(join(folder, STORE_FILE))) ?? folders[0]
-  return { storage, dataDir: String(flags['data-dir'] || process.env.DATA_DIR || found) }
-}
 
 /** The profile of a token, or for `latest` the newest that matches the criteria. Throws when there is none. */
 export async function findProfile (store: ProfileStorage, wanted: string, criteria: Criteria = {}): Promise<Profile> {

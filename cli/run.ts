@@ -2,20 +2,25 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ownVersion } from '../lib/parts/config/index.js'
-import { openStorage, STORE_FILE } from '../lib/store/open.js'
+import {
+  checkStorageSetting, DEFAULT_DATA_DIR, NO_SQLITE, openStorage, PRODUCTION_DATA_DIR, STORE_FILE
+} from '../lib/store/open.js'
+import { findLibrary } from '../lib/store/sqlite/availability.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
 import { visibleLine } from '../lib/view/visible.js'
-import { hintFor, storeOf, type Command, type CommandContext, type CommandOptions, type Flags } from './command.js'
+import {
+  findProfile, hintFor, searchOf, type Command, type CommandContext, type CommandOptions, type Flags
+} from './command.js'
 import { compare, replay, to } from './commands/compare.js'
 import { lifecycle } from './commands/lifecycle.js'
 import { mcp } from './commands/mcp.js'
-import { headers, list, purge, queries, show, tail } from './commands/profiles.js'
+import { list, purge, queries, show, tail } from './commands/profiles.js'
 import { skill } from './commands/skill.js'
 import { waiting } from './commands/waiting.js'
 import { Terminal, type Output } from './terminal.js'
 
 export const COMMANDS: Readonly<Record<string, Command>> = {
-  list, tail, waiting, show, queries, headers, compare, replay, to, purge, mcp, skill, lifecycle
+  list, tail, waiting, show, queries, compare, replay, to, purge, mcp, skill, lifecycle
 }
 
 const HELP = ['help', '--help', '-h']
@@ -51,15 +56,17 @@ export async function execute ([name = 'help', ...rest]: readonly string[], out:
     }
     const { command, flags, args } = readCommand(name, rest)
     const open = async (): Promise<ProfileStorage> => await (opening ??= openStore(flags))
+    const find: CommandContext['find'] = async (wanted = '') =>
+      await findProfile(await open(), wanted, searchOf(flags).criteria)
     const print: CommandContext['print'] = async (data, lines) =>
       await (flags.json === true ? terminal.json(data, 2) : terminal.lines(lines()))
-    if (flags.help !== true) return await command.run({ args, flags, terminal, print, open }) ?? 0
+    if (flags.help !== true) return await command.run({ args, flags, terminal, print, open, find }) ?? 0
     await terminal.lines(commandHelp(name, command))
     return 0
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     await new Terminal(err).lines([`fastify-hindsight: ${visibleLine(message)}`])
-    return Number(Object(error).exitCode ?? 1)
+    return 1
   } finally {
     const store = await opening?.catch(() => undefined)
     await store?.close()
@@ -118,9 +125,16 @@ function commandHelp (name: string, command: Command): string[] {
   ]
 }
 
-/** Opens the store as the service does, if it exists. */
+/** Opens the store that flags or environment name, as the service does, if this process can read it. */
 function openStore (flags: Flags): Promise<ProfileStorage> {
-  const { storage, dataDir } = storeOf(flags)
+  const storage = String(flags.storage || process.env.STORAGE_URL || 'sqlite')
+  checkStorageSetting(storage)
+  if (storage === 'memory') throw new Error('--storage (STORAGE_URL): the memory of another process cannot be read.')
+  if (storage === 'sqlite' && findLibrary() === undefined) throw new Error(`Profiles cannot be read: ${NO_SQLITE}.`)
+  const folders = [DEFAULT_DATA_DIR, PRODUCTION_DATA_DIR]
+  if (process.env.NODE_ENV === 'production') folders.reverse()
+  const found = folders.find((folder) => existsSync(join(folder, STORE_FILE))) ?? folders[0]
+  const dataDir = String(flags['data-dir'] || process.env.DATA_DIR || found)
   const path = join(dataDir, STORE_FILE)
   if (storage === 'sqlite' && !existsSync(path)) {
     const advice = 'run the command in the folder where the application was started, or set --data-dir (DATA_DIR)'

@@ -4,9 +4,7 @@ import { lastSuccess } from '../../lib/reading/compare/last-success.js'
 import { FORMATS, writeAs } from '../../lib/reading/formats/formats.js'
 import type { ReplayView } from '../../lib/reading/pages/replay.js'
 import { counted } from '../../lib/view/visible.js'
-import {
-  CRITERIA, findProfile, FOUND, searchOf, type Command, type CommandContext, type CommandOptions
-} from '../command.js'
+import { CRITERIA, FOUND, type Command, type CommandContext, type CommandOptions } from '../command.js'
 import { requestLines, shorten, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
@@ -27,12 +25,11 @@ export const compare: Command = {
   args: '<token | latest> [token]',
   summary: 'compare two profiles, or one with the last success of its route',
   options: CRITERIA,
-  run: async ({ args: [first = '', second], flags, terminal, print, open }) => {
-    const store = await open()
-    const profile = await findProfile(store, first, searchOf(flags).criteria)
-    const token = second ?? (await lastSuccess(store, profile))?.summary.token
+  run: async ({ args: [first, second], terminal, print, open, find }) => {
+    const profile = await find(first)
+    const token = second ?? (await lastSuccess(await open(), profile))?.summary.token
     if (token === undefined) throw new Error(`No success of the same route is stored before "${first}".`)
-    const other = await findProfile(store, token)
+    const other = await find(token)
     const comparison = second === undefined ? compareProfiles(other, profile) : compareProfiles(profile, other)
     await print(comparison, () => comparisonLines(comparison, terminal))
     return differencesOf(comparison).length > 0 ? FOUND : undefined
@@ -78,8 +75,8 @@ export const to: Command = {
   args: '<format> <token | latest>',
   summary: `write a request as ${FORMATS.map(({ name }) => name).join(' or ')}`,
   options: CRITERIA,
-  run: async ({ args: [format = '', token = ''], flags, print, open }) => {
-    const written = writeAs(format, await findProfile(await open(), token, searchOf(flags).criteria))
+  run: async ({ args: [format = '', token], print, find }) => {
+    const written = writeAs(format, await find(token))
     await print(written, () => [written.text.trimEnd()])
   }
 }
@@ -98,24 +95,24 @@ export const replay: Command = {
       return [name, value.join('=')]
     }))
     const confirmation = flags.yes === true ? undefined : '--yes'
-    const { unset, ...answer } = await replayed(await serviceOf({ flags, open }, token), token, values, confirmation)
+    const answer = await replayed(await serviceOf({ flags, open }, token), token, values, confirmation)
     await print(answer, () => [
       ...comparisonLines(answer.comparison, terminal),
-      ...unset.map((name) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
+      ...answer.unset.map((name) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
     ])
-    return answer.status >= 400 || answer.comparison.b.exception !== null ? FOUND : undefined
+    return answer.failed ? FOUND : undefined
   }
 }
 
-interface Replay { token: string, replayOf: string, status: number, comparison: Comparison, unset: string[] }
+interface Replay { token: string, replayOf: string, status: number, comparison: Comparison }
 
 /**
- * Replays a request on a service. `unset`: the masked values that were not sent. `confirmation`: what has to be given
- * for a method that is not safe; undefined: it was given.
+ * Replays a request on a service. `failed`: whether it failed again; `unset`: the masked values that were not sent.
+ * `confirmation`: what has to be given for a method that is not safe; undefined: it was given.
  */
 export async function replayed (
   url: string, wanted: string, values: Readonly<Record<string, string>>, confirmation: string | undefined
-): Promise<Replay> {
+): Promise<Replay & { failed: boolean, unset: string[] }> {
   const path = `${encodeURIComponent(wanted)}/replay`
   const { token, request, safe, masked, formToken } = await fetchJson<ReplayView>(url, path)
   if (!safe && confirmation !== undefined) {
@@ -123,8 +120,9 @@ export async function replayed (
   }
   const fields = Object.entries(values).map(([name, value]) => [`value.${name}`, value])
   const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...fields])
-  const answer = await fetchJson<Omit<Replay, 'unset'>>(url, `${token}/replay`, body)
-  return { ...answer, unset: masked.map(({ name }) => name).filter((name) => !Object.hasOwn(values, name)) }
+  const answer = await fetchJson<Replay>(url, `${token}/replay`, body)
+  const failed = answer.status >= 400 || answer.comparison.b.exception !== null
+  return { ...answer, failed, unset: masked.map(({ name }) => name).filter((name) => !Object.hasOwn(values, name)) }
 }
 
 /** The address of the service: the option, or that of the local server of the profile, else of the newest request. */

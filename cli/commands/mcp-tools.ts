@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { compareProfiles, type Comparison } from '../../lib/reading/compare/compare.js'
-import { successOf } from '../../lib/reading/compare/last-success.js'
-import { partMarkdown, profileMarkdown } from '../../lib/reading/profile-markdown.js'
+import { markdownOf } from '../../lib/reading/profile-markdown.js'
 import { follow } from '../../lib/store/follow.js'
 import { TOKEN_PATTERN, type ProfileSummary } from '../../lib/store/profile.js'
 import { factsOf, readSearch, type SearchQuery } from '../../lib/store/search-query.js'
@@ -125,9 +124,7 @@ export const TOOLS: readonly ProfileTool[] = [
     run: async ({ open }, { token = 'latest', error, part }) => {
       const store = await open()
       const profile = await findProfile(store, String(token), readSearch(textsOf({ error })).criteria)
-      const success = await successOf(store, profile)
-      const text = part === undefined ? profileMarkdown(profile, success) : partMarkdown(profile, String(part), success)
-      return { text, data: shownSummary(recordOf(profile).summary) }
+      return { text: await markdownOf(store, profile, part), data: shownSummary(recordOf(profile).summary) }
     }
   },
   {
@@ -157,9 +154,8 @@ export const TOOLS: readonly ProfileTool[] = [
       const confirmation = confirm === true ? undefined : '"confirm": true'
       const service = await serviceOf({ flags, open }, String(given))
       const answer = await replayed(service, String(given), values as Record<string, string>, confirmation)
-      const { token, status, comparison, unset } = answer
+      const { token, status, comparison, failed, unset } = answer
       const { text, data } = compared(comparison)
-      const failed = status >= 400 || comparison.b.exception !== null
       const sentence = `The replay ${failed ? 'failed' : 'succeeded'}: ${status}, profile ${token}.` +
         (unset.length === 0 ? '' : ` Not sent, as they are masked: ${unset.join(', ')}; "values" has them.`)
       return { text: `${sentence}\n\n${text}`, data: { token, status, failed, unset, ...data } }

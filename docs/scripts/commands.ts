@@ -20,7 +20,7 @@ criteria](search.md) describes the criteria.
 |---|---|
 | 0 | done |
 | 1 | something was not found, or failed, or the command line is invalid; the message is on the standard error |
-| 2 | the answer needs attention: \`list --issues\` has found a profile, \`queries\` a failure or a problem, \`compare\` a difference, \`waiting\` a request that has not ended; the request of \`replay\` has failed again; \`skill\` has no such assistant |
+| 2 | the answer needs attention: \`list --issues\` has found a profile, \`queries\` a failure or a problem, \`compare\` a difference, \`waiting\` a request that has not ended; the request of \`replay\` has failed again |
 
 | command | JSON of \`--json\` |
 |---|---|
@@ -28,9 +28,8 @@ criteria](search.md) describes the criteria.
 | \`tail\` | one summary in each line |
 | \`show\` | the [profile](profile.md); with \`--part\`, the data of that part |
 | \`queries\` | \`{ "token", "count", "duration", "failed", "findings", "groups", "queries" }\`, as [collectors.queries](profile.md#queries); without queries only \`token\`, \`count\`, \`findings\` and \`queries\` |
-| \`headers\` | \`{ "token", "headers" }\`: the steps of each header, with \`action\`, \`by\`, \`source\`, \`from\` and \`to\` |
 | \`compare\` | a [comparison](comparison.md) |
-| \`replay\` | \`{ "token", "replayOf", "status", "comparison" }\` |
+| \`replay\` | \`{ "token", "replayOf", "status", "comparison", "failed", "unset" }\`; \`unset\`: the masked values that were not sent |
 | \`waiting\` | \`{ "waiting": [ … ], "tracing" }\`, as [waiting.json](routes.md) |
 | \`lifecycle\` | a list of \`{ "route", "place", "hooks": [{ "stage", "hook", "place" }], "schema" }\` |
 | \`to\` | \`{ "file", "text" }\` |

@@ -1,6 +1,5 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../../lib/attempt.js'
 import type { RecordedQuery } from '../../lib/parts/queries/recorded-query.js'
 import { addressOf, dataOf, listOf, panelsOf } from '../../lib/parts/read.js'
 import type { ProfileSource } from '../../lib/reading/compare/last-success.js'
@@ -52,13 +51,8 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const format = formatOf(request, reply)
   const { renderDifferences, successOf } = await import('../../lib/reading/compare/last-success.js')
   if (format === 'markdown') {
-    const { partMarkdown, profileMarkdown } = await import('../../lib/reading/profile-markdown.js')
-    const success = await successOf(sourceOf(request), profile, parts)
-    const text = query.part === undefined
-      ? profileMarkdown(profile, success, parts)
-      : attempt(() => partMarkdown(profile, String(query.part), success, parts), (error) => {
-        throw new NotAvailableError((error as Error).message)
-      })
+    const { markdownOf } = await import('../../lib/reading/profile-markdown.js')
+    const text = await markdownOf(sourceOf(request), profile, query.part, parts)
     return reply.type('text/markdown; charset=utf-8').send(text)
   }
   const panels = panelsOf(parts, profile)

@@ -116,7 +116,10 @@ t.test('show prints a profile on one screen', async (t) => {
 /** A profile with two queries, of which one failed. */
 function withQueries (token: string): Profile {
   const [statement, source] = [`select ${'a_column, '.repeat(20)}b\n  from orders`, `${process.cwd()}/routes/a.ts:3:7`]
-  const failed = { statement: 'select 1', duration: 0.5, rows: null, source: null, error: { message: 'it \u001b[31mbroke' } }
+  const common = { system: 'sqlite', start: 0 }
+  const failed = {
+    ...common, statement: 'select 1', shape: 'select ?', duration: 0.5, rows: null, source: null, error: { message: 'it \u001b[31mbroke' }
+  }
   return profile(token, {
     collectors: {
       queries: {
@@ -124,32 +127,31 @@ function withQueries (token: string): Profile {
         duration: 2.5,
         failed: 1,
         findings: [{ kind: 'n+1', text: 'N+1: 2 times', queries: [0] }],
-        queries: [{ statement, duration: 2, rows: 3, source }, failed]
+        groups: [
+          { ...common, shape: statement, statement, count: 1, duration: 2, sources: [source], kind: 'n+1' },
+          { ...common, shape: 'select ?', statement: 'select 1', count: 1, duration: 0.5, sources: [], kind: null }
+        ],
+        queries: [{ ...common, statement, shape: statement, duration: 2, rows: 3, source }, failed]
       }
     }
   })
 }
 
-t.test('queries prints the queries of one shape and line once, with an exit code for scripts', async (t) => {
+t.test('queries prints what the Markdown has of them, with an exit code for scripts', async (t) => {
   const dataDir = await stored(t, [withQueries('000001'), profile('000002')])
   const { code, out, err } = await hindsight(dataDir, ['queries', '000001'], 80)
   t.same([code, err], [2, ''])
-  t.match(out.split('\n').slice(1).map((line) => stripVTControlCharacters(line)), [
-    '2 queries, 2.5 ms.', '▲ N+1: 2 times', /^ {5}2 ms {2}select a_column, .*….* from orders$/, '           routes/a.ts:3  3 rows',
-    '   500 µs  select 1', '           unknown line  it ␛[31mbroke', ''
+  t.match(out.split('\n').map((line) => stripVTControlCharacters(line)), [
+    /^● 000001 {2}200 /, '2 queries, 2.5 ms, 1 failed.', '- `select ?` failed: it ␛[31mbroke (an unknown line)', '- N+1: 2 times.',
+    /^1 × select a_column, .*….*\(3 rows, 2 ms, n\+1, routes\/a\.ts:3\)$/, '1 × select 1 (500 µs)', ''
   ])
+  const { out: markdown } = await hindsight(dataDir, ['show', '000001', '--part', 'queries'])
+  for (const line of (await hindsight(dataDir, ['queries', '000001'])).out.split('\n').slice(1)) t.ok(markdown.includes(`\n${line}\n`), line)
   const json = await hindsight(dataDir, ['queries', '000001', '--json'])
   t.match(JSON.parse(json.out), { token: '000001', count: 2, duration: 2.5, failed: 1, findings: [{ kind: 'n+1' }], queries: [{ rows: 3 }, { error: {} }] })
   t.equal(json.code, 2)
-  t.match(await hindsight(dataDir, ['queries', '000002']), { code: 0, out: '0 queries, < 1 µs.' })
+  t.match(await hindsight(dataDir, ['queries', '000002']), { code: 0, out: /^ {2}000002 .*\nNo query was recorded\.\n$/ })
   t.same(JSON.parse((await hindsight(dataDir, ['queries', '000002', '--json'])).out), { token: '000002', count: 0, findings: [], queries: [] })
-  const ofLoop = Array.from({ length: 3 }, (_, i) => ({ statement: `select ${i}`, shape: 'select ?', source: 'a.ts:1:1', start: i, duration: 1, rows: 2 }))
-  const other = { ...ofLoop[0], source: 'a.ts:2:1' }
-  const queries = { count: 4, failed: 0, duration: 4, queries: [ofLoop[0], other, ofLoop[1], ofLoop[2]], findings: [], groups: [] }
-  const grouped = await hindsight(await stored(t, [profile('000003', { collectors: { queries } })]), ['queries', '000003'], 80)
-  t.same(grouped.out.split('\n').slice(2).map((line) => stripVTControlCharacters(line)), [
-    '     3 ms  3 × select 0', '           a.ts:1  6 rows', '     1 ms  select 0', '           a.ts:2  2 rows', ''
-  ])
 })
 
 t.test('list --issues finds profiles with an error or a warning', async (t) => {
@@ -197,39 +199,28 @@ t.test('list and tail name what the parts have found, on lines of the terminal',
   t.same(text.split('\n').filter((line) => line.length > 80), [])
 })
 
-t.test('headers prints the code that set each header', async (t) => {
+t.test('the part headers has the code that set, changed or removed each header', async (t) => {
   const change = { pass: 'main', outcome: 'ran', start: 0, duration: 0, stage: 'kernel.response', listener: 'response' } as const
   const changes = [
     { name: 'content-type', from: null, to: 'text/plain', after: 0, by: 'handler', source: '/app/routes/a.ts:3' },
-    { name: 'x-gone', from: 'a', to: null, after: 1, by: 'error handler' },
+    { name: 'x-gone', from: HOSTILE, to: null, after: 1, by: 'error handler' },
     { name: 'x-other', from: null, to: 'b', after: 1, by: 'a\u001b[31m' }
   ]
   const dataDir = await stored(t, [profile('000001', {
-    events: [{ ...change, changes: { headers: [{ name: 'content-type', from: 'text/plain', to: HOSTILE }] } }],
+    events: [{ ...change, changes: { headers: [{ name: 'content-type', from: 'text/plain', to: 'text/html' }] } }],
     collectors: { headers: { changes } }
-  }), profile('000002')])
-  const { code, out, err } = await hindsight(dataDir, ['headers', '000001'])
+  })])
+  const { code, out, err } = await hindsight(dataDir, ['show', '000001', '--part', 'headers'])
   t.same([code, err], [0, ''])
-  t.equal(out, `  000001  200  01-02 03:04:05Z   1.25 ms  GET /robots.txt
+  t.equal(out.slice(out.indexOf('##')), `## What set the response headers
 
-content-type
-  set     handler /app/routes/a.ts:3
-          text/plain
-  changed response
-          http://h/␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
-
-x-gone
-  removed error handler
-
-x-other
-  set     a␛[31m
-          b
+\`\`\`text
+content-type: set by handler (/app/routes/a.ts:3); changed by response, was text/plain
+x-gone: removed by error handler, was http://h/␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
+x-other: set by a␛[31m
+\`\`\`
 `)
-  const json = JSON.parse((await hindsight(dataDir, ['headers', '000001', '--json'])).out)
-  t.match(json, { token: '000001', headers: { 'x-gone': [{ action: 'removed', by: 'error handler', from: 'a', to: null }] } })
-  t.match((await hindsight(dataDir, ['headers', 'latest', '--url', 'robots'])).out, 'No header was set.')
-  t.match(await hindsight(dataDir, ['headers', '00000f']), { code: 1, err: 'fastify-hindsight: Token "00000f" was not found.\n' })
-  t.match(await hindsight(dataDir, ['headers', '../x']), { code: 1 })
+  t.match((await hindsight(dataDir, ['show', '000001'])).out, '\nx-other: set by a␛[31m\n')
 })
 
 t.test('a profile with missing parts is shown without them, and invalid parts are named', async (t) => {
@@ -262,7 +253,7 @@ t.test('errors name the invalid argument', async (t) => {
   const missing = join(dataDir, 'nowhere')
   for (const [args, message] of [
     [
-      ['lst'], 'There is no command "lst"; the commands are list, tail, waiting, show, queries, headers, compare, replay, ' +
+      ['lst'], 'There is no command "lst"; the commands are list, tail, waiting, show, queries, compare, replay, ' +
       'to, purge, mcp, skill, lifecycle. Did you mean "list"?\n'
     ],
     [['000001'], /^fastify-hindsight: There is no command "000001"; the commands are [^?]*\.\n$/],
@@ -318,7 +309,7 @@ t.test('no command changes a store that another version or program wrote, or tha
     'its schema has version 3, and this version of fastify-hindsight supports 2': readFileSync(path), 'file is not a database': Buffer.alloc(20_000, 'x')
   }
   const commands = [
-    ['list'], ['list', '--json'], ['tail'], ['show', 'latest'], ['show', '000001'], ['headers', '000001'], ['compare', '000001'],
+    ['list'], ['list', '--json'], ['tail'], ['show', 'latest'], ['show', '000001'], ['queries', '000001'], ['compare', '000001'],
     ['compare', '000001', '000002'], ['to', 'curl', '000001'], ['purge', '--all']
   ]
   for (const [reason, bytes] of Object.entries(reasons)) {
@@ -393,7 +384,7 @@ t.test('no line of a table is longer than the terminal', async (t) => {
     { ...sample(), url }, profile('000002', { url: `${url}1${HOSTILE}` }), failure('000003', { url: '/short' }), withQueries('000004')
   ])
   for (const columns of [40, 80, 120]) {
-    for (const args of [['list'], ['headers', '3fa94c'], ['queries', '000004'], ['compare', '3fa94c', '000004']]) {
+    for (const args of [['list'], ['queries', '000004'], ['compare', '3fa94c', '000004']]) {
       const { out } = await hindsight(dataDir, args, columns)
       const tooLong = out.split('\n').map((line) => stripVTControlCharacters(line)).filter((line) => [...line].length > Math.max(columns, 50))
       t.same(tooLong, [], `${args.join(' ')} at ${columns}`)

@@ -50,7 +50,7 @@ t.test('unknown variables, scripts and commands of a shell snippet are reported'
 })
 
 t.test('commands in the text of a page are found', async (t) => {
-  const path = page(t, 'Run `fastify-hindsight show` or `npx fastify-hindsight headers <token> --json`, not `fastify-hindsight shwo x`, `fastify-hindsight ' +
+  const path = page(t, 'Run `fastify-hindsight show` or `npx fastify-hindsight queries <token> --json`, not `fastify-hindsight shwo x`, `fastify-hindsight ' +
     'list --al` or `npm run bnch`.\n\n```sh\nhindsight none\n```\n')
   t.match(namedCommandProblems(path), [/"shwo"/, /"--al"/, /"bnch"/])
   t.equal(namedCommandProblems(path).length, 3)

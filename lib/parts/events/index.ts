@@ -7,7 +7,7 @@ import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { milliseconds, note, place, placeLink, section, table } from '../../view/components.js'
 import { html } from '../../view/html.js'
-import { cut } from '../../view/visible.js'
+import { cut, visibleLine } from '../../view/visible.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
 import { addressOf, dataOf, groupedBy, listOf, type Data } from '../read.js'
 import { align, type Section } from '../section.js'
@@ -50,7 +50,20 @@ export const events: Part = {
 }
 
 /** The panel of the events shows it. */
-export const headers: Part = { name: 'headers', comparison: [] }
+export const headers: Part = {
+  name: 'headers',
+  comparison: [],
+  markdown (_, profile) {
+    const lines = [...headerHistory(profile)]
+      .map(([name, steps]) => visibleLine(`${name}: ${steps.map(stepText).join('; ')}`))
+    return lines.length === 0 ? [] : [{ order: 45, title: 'What set the response headers', text: lines.join('\n') }]
+  }
+}
+
+function stepText ({ action, by, source, from }: HeaderStep): string {
+  const where = source === undefined ? '' : ` (${shortFile(source)})`
+  return `${action} by ${by}${where}${from === null ? '' : `, was ${from}`}`
+}
 
 function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
   const { stage, listener, pass, outcome, plugin, source, start, duration } = event

@@ -61,8 +61,9 @@ export const queries: Part<Data> = {
   toolbarStyle: '.queries { --icon: "M7 0c4 0 6 1 6 2.5v9C13 13 11 14 7 14s-6-1-6-2.5v-9C1 1 3 0 7 0z" }\n',
   markdown (data, profile) {
     const groups = groupsOf(data)
-    const failures = recorded(data.queries).flatMap(({ error, shape }) =>
-      error === undefined ? [] : [`- \`${shortShape(shape)}\` failed: ${oneLine(error.message)}`])
+    const failures = recorded(data.queries).flatMap(({ error, shape, source }) => error === undefined
+      ? []
+      : [`- \`${shortShape(shape)}\` failed: ${oneLine(error.message)} (${queryPlace({ source })})`])
     const findings = findingsOf(data).map(({ text }) => `- ${text}.`)
     const shapes = groups.map((group) => groupText(group, recorded(data.queries)))
     const text = [`${sentence(data, profile)}.`, ...failures, ...findings, ...shapes].join('\n')

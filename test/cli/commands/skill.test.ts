@@ -75,8 +75,8 @@ t.test('an unknown name is an error with the list', async (t) => {
   inProject(t)
   for (const args of [['install', '--for', 'nobody'], ['remove']]) {
     const { code, out, err } = await skill(...args)
-    t.same([code, out], [2, ''])
-    t.match(err, /^fastify-hindsight: There is no (?:assistant "nobody"|action "remove"): /)
+    t.same([code, out], [1, ''])
+    t.match(err, /^fastify-hindsight: There is no "(?:install --for nobody|remove --for agents)": /)
     t.ok(err.endsWith(': skill install --for is one of agents, claude, codex, copilot, cursor.\n'), err)
   }
   t.notOk(existsSync('AGENTS.md'))

@@ -40,7 +40,7 @@ t.test('a failure has its message, source, request, log and hints', async (t) =>
   const markdown = profileMarkdown(sample())
   t.same(markdown.match(/^##? .*$/gm), [
     '# plain', '## What happened', '## Exceptions', '## Hint: Failed calls to other servers',
-    '## Hint: Other errors', '## Outgoing calls', '## Log', '## Response', '## Request', '## CPU profile'
+    '## Hint: Other errors', '## Outgoing calls', '## Log', '## Response', '## Request', '## CPU profile', '## What set the response headers'
   ])
   for (const part of [
     '**404 Not Found** · `GET http://127.0.0.1:3000/robots.txt?a=plain`', 'Profile `3fa94c` · 2026-01-02T03:04:05.678Z · 4.2 ms',
