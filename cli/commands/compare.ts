@@ -73,7 +73,7 @@ function differenceLines ({ what, kind, a, b }: Difference, { columns, style }: 
 
 export const to: Command = {
   args: '<format> <token | latest>',
-  summary: `write a request as ${FORMATS.map(({ name }) => name).join(' or ')}`,
+  summary: `write a request as ${FORMATS.join(' or ')}`,
   options: CRITERIA,
   run: async ({ args: [format = '', token], print, find }) => {
     const written = writeAs(format, await find(token))

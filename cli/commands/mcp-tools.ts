@@ -81,7 +81,7 @@ const SEARCHED: Schemas = {
   ...Object.fromEntries(Object.entries(SEARCH).filter(([name]) => /^\w+$/.test(name))
     .map(([name, { help }]) => [name, { ...text, description: help }])),
   q: { ...text, description: 'Criteria as one text, such as: status:5xx method:POST /orders slow:>200ms n+1:yes' },
-  ...Object.fromEntries(['status', 'queries', 'calls', 'size'].map((name) =>
+  ...Object.fromEntries(['status', 'queries', 'calls', 'size', 'cursor'].map((name) =>
     [name, { type: ['integer', 'string'], description: SEARCH[name]?.help }])),
   slow: { type: 'number', description: 'Minimum duration in milliseconds.' },
   error,

@@ -9,48 +9,34 @@ import { headerPairs, storedRequest, type MaskedValue, type StoredRequest } from
 const MARK = `masked${randomBytes(8).toString('hex')}`
 const PLACEHOLDER = new RegExp(`${MARK}([A-Z0-9_]+)z`)
 
-interface FormatInput {
-  /** With placeholders for the values that are masked. */
-  request: StoredRequest
-  /** The absolute URL, with placeholders. */
-  url: string
-  /** The headers, a repeated one more than once, without a `host` that the URL implies. */
-  headers: ReadonlyArray<readonly [name: string, value: string]>
-  profile: Profile
-  /** Comments: the profile of the request, and the differences from the original. None has a line break. */
-  head: string[]
-}
+/**
+ * Writes a request that has placeholders for its masked values. `head`: comments about its profile and the differences
+ * from the original, none with a line break.
+ */
+type Format = (request: StoredRequest, head: readonly string[], profile: Profile) => string
 
-interface Format {
-  name: string
-  extension: string
-  write: (input: FormatInput) => string
-}
-
-const curl: Format = {
-  name: 'curl',
-  extension: '.sh',
-  write: ({ request: { method, body, masked }, url, headers, head }) => {
-    const has = (wanted: string): boolean => headers.some(([name]) => name === wanted)
-    // A word of a shell cannot contain NUL, and a terminal would interpret other controls.
-    const hasBody = body !== undefined && body.isWellFormed() && visible(body) === body
-    const args = [
-      // The URL is sent as it is: no patterns, no removal of dot segments.
-      'curl --silent --show-error --include --globoff --path-as-is',
-      ...has('accept-encoding') ? ['--compressed'] : [],
-      method === 'HEAD' ? '--head' : `--request ${shellWord(method)}`,
-      `--url ${shellWord(url)}`,
-      ...headers.map(([name, value]) => `--header ${shellWord(name + (value === '' ? ';' : `: ${visible(value)}`))}`),
-      ...hasBody ? [`--data-raw ${shellWord(body)}`] : []
-    ]
-    const comments = [
-      ...head,
-      ...body === undefined || hasBody ? [] : ['The body is left out: it has control characters.'],
-      ...masked.length === 0 ? [] : ['Masked in the profile: set these in the environment, encoded as in the request.'],
-      ...masked.map(({ env }) => `  ${env}`)
-    ]
-    return [...comments.map((line) => `# ${line}`), args.join(' \\\n  '), ''].join('\n')
-  }
+const curl: Format = ({ method, origin, target, headers, body, masked }, head) => {
+  const impliedHost = origin.replace(/^https?:\/\//i, '')
+  const sent = headerPairs(headers).map(([name, value]) => [name, String(value)] as const)
+    .filter(([name, value]) => name !== 'host' || value !== impliedHost)
+  // A word of a shell cannot contain NUL, and a terminal would interpret other controls.
+  const hasBody = body !== undefined && body.isWellFormed() && visible(body) === body
+  const args = [
+    // The URL is sent as it is: no patterns, no removal of dot segments.
+    'curl --silent --show-error --include --globoff --path-as-is',
+    ...headers['accept-encoding'] === undefined ? [] : ['--compressed'],
+    method === 'HEAD' ? '--head' : `--request ${shellWord(method)}`,
+    `--url ${shellWord(origin + target)}`,
+    ...sent.map(([name, value]) => `--header ${shellWord(name + (value === '' ? ';' : `: ${visible(value)}`))}`),
+    ...hasBody ? [`--data-raw ${shellWord(body)}`] : []
+  ]
+  const comments = [
+    ...head,
+    ...body === undefined || hasBody ? [] : ['The body is left out: it has control characters.'],
+    ...masked.length === 0 ? [] : ['Masked in the profile: set these in the environment, encoded as in the request.'],
+    ...masked.map(({ env }) => `  ${env}`)
+  ]
+  return [...comments.map((line) => `# ${line}`), args.join(' \\\n  '), ''].join('\n')
 }
 
 /** One word of a shell. A masked value is read from the environment; the command fails when it is not set. */
@@ -62,70 +48,62 @@ function shellWord (text: string): string {
   return parts.join('') || "''"
 }
 
-const test: Format = {
-  name: 'test',
-  extension: '.test.mjs',
-  write: ({ request, profile, head }) => {
-    const { method, target, headers, body } = request
-    const { status, route, url } = profile
-    const failed = isFailure(profile) && status >= 400
-    const assertion = !failed
-      ? `assert.equal(response.statusCode, ${status})`
-      : `assert.ok(response.statusCode ${status >= 500 ? '< 500' : `!== ${status}`}, ` +
-        "'the status is ' + response.statusCode + ' again')"
-    return [
-      ...head.map((line) => `// ${line}`),
-      failed
-        ? '// It fails as long as the failure exists, and passes when it is fixed. Add what should be true then.'
-        : '// It passes as long as the request has the same status as then. Add what should be true.',
-      "import assert from 'node:assert/strict'",
-      "import { test } from 'node:test'",
-      "import Fastify from 'fastify'",
-      '// Change this to the plugin of your application, as fastify-cli loads it. If a function of yours makes the',
-      '// whole instance, call it in place of the lines that make and register `app`.',
-      "import application from './app.js'",
-      ...maskedFunction(request.masked),
-      '',
-      `test(${jsText(`${method} ${route?.pattern ?? url}`)}, async (t) => {`,
-      '  const app = Fastify()',
-      '  t.after(() => app.close())',
-      '  await app.register(application)',
-      '  const response = await app.inject({',
-      `    method: ${jsText(method)},`,
-      `    url: ${jsText(target, true)},`,
-      ...body === undefined ? [] : [`    payload: ${jsBody(body, request.bodyKind, '    ')},`],
-      `    headers: ${jsValue(headers, '    ')}`,
-      '  })',
-      `  ${assertion}`,
-      '})',
-      ''
-    ].join('\n')
-  }
+const test: Format = ({ method, target, headers, body, bodyKind, masked }, head, profile) => {
+  const { status, route, url } = profile
+  const failed = isFailure(profile) && status >= 400
+  const assertion = !failed
+    ? `assert.equal(response.statusCode, ${status})`
+    : `assert.ok(response.statusCode ${status >= 500 ? '< 500' : `!== ${status}`}, ` +
+      "'the status is ' + response.statusCode + ' again')"
+  return [
+    ...head.map((line) => `// ${line}`),
+    failed
+      ? '// It fails as long as the failure exists, and passes when it is fixed. Add what should be true then.'
+      : '// It passes as long as the request has the same status as then. Add what should be true.',
+    "import assert from 'node:assert/strict'",
+    "import { test } from 'node:test'",
+    "import Fastify from 'fastify'",
+    '// Change this to the plugin of your application, as fastify-cli loads it. If a function of yours makes the',
+    '// whole instance, call it in place of the lines that make and register `app`.',
+    "import application from './app.js'",
+    ...maskedFunction(masked),
+    '',
+    `test(${jsText(`${method} ${route?.pattern ?? url}`)}, async (t) => {`,
+    '  const app = Fastify()',
+    '  t.after(() => app.close())',
+    '  await app.register(application)',
+    '  const response = await app.inject({',
+    `    method: ${jsText(method)},`,
+    `    url: ${jsText(target, true)},`,
+    ...body === undefined ? [] : [`    payload: ${jsBody(body, bodyKind, '    ')},`],
+    `    headers: ${jsValue(headers, '    ')}`,
+    '  })',
+    `  ${assertion}`,
+    '})',
+    ''
+  ].join('\n')
 }
 
-export const FORMATS: readonly Format[] = [curl, test]
+const ALL: Readonly<Record<string, Format>> = { curl, test }
+export const FORMATS = Object.keys(ALL)
 
 const UnknownFormatError = createError('HINDSIGHT_NOT_AVAILABLE',
-  `A profile is not available as "%s"; the formats are: ${FORMATS.map(({ name }) => name).join(', ')}.`, 404)
+  `A profile is not available as "%s"; the formats are: ${FORMATS.join(', ')}.`, 404)
 
 /** Writes the request of a profile in a format; throws a `NotSendableError` if the profile has no such request. */
 export function writeAs (wanted: string, profile: Profile): { file: string, text: string } {
-  const format = FORMATS.find(({ name }) => name === wanted)
-  if (format === undefined) throw new UnknownFormatError(wanted)
+  const write = Object.hasOwn(ALL, wanted) ? ALL[wanted] : undefined
+  if (write === undefined) throw new UnknownFormatError(wanted)
   // No format has to encode or quote the letters, digits and underscores of a placeholder.
   const request = storedRequest(profile, ({ env }) => `${MARK}${env}z`)
-  const { origin, bodyProblem, notes } = request
+  const { bodyProblem, notes } = request
   const { token, status, method, url, time } = profile
   const head = [
     `Made from the profile ${token} of ${commentText(time)}: ${status} ${commentText(`${method} ${url}`)}`,
     ...bodyProblem === undefined ? [] : [`The body is missing here: ${commentText(bodyProblem)}.`],
     ...notes.map(commentText)
   ]
-  const impliedHost = origin.replace(/^https?:\/\//i, '')
-  const headers = headerPairs(request.headers).map(([name, value]) => [name, String(value)] as const)
-    .filter(([name, value]) => name !== 'host' || value !== impliedHost)
-  const text = format.write({ request, url: origin + request.target, headers, profile, head })
-  return { file: `hindsight-${token}${format.extension}`, text }
+  return { file: `hindsight-${token}.${write === curl ? 'sh' : 'test.mjs'}`, text: write(request, head, profile) }
 }
 
 /** A text for a line of comment: it cannot end the line. */

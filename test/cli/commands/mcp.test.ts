@@ -49,6 +49,10 @@ t.test('profiles are searched by typed criteria, with names that models accept',
   t.match(all.text, /```text\nStore: this process\nSeveral services: http:\/\/127\.0\.0\.1:3000, http:\/\/127\.0\.0\.1:4000\n▲ 000004 /)
   t.same((all.data.profiles as Array<{ facts: string[] }>).map(({ facts }) => facts), [['Logs: m'], [], ['n+1', 'Queries: 1 warning'], []])
   t.match(all.text, /000002 .*\n {2}n\+1\n {2}Queries: 1 warning\n/)
+  const { text, data: { next } } = await call('search_profiles', store, { limit: 1 })
+  t.match(text, `\nMore profiles: the same arguments and "cursor": ${String(next)}\n`)
+  t.same(tokensIn(await call('search_profiles', store, { limit: 1, cursor: Number(next) })), ['000003'], 'a number, as the text has it')
+  t.match(TOOLS.find(({ name }) => name === 'search_profiles')?.input, { cursor: { type: ['integer', 'string'] } })
   for (const [args, message] of [
     [{ sort: 'duration desc' }, 'Invalid "sort": "duration desc" is none of -time, time, -duration, duration, -status, status.'],
     [{ since: 'yesterday' }, /^Invalid "since": "yesterday" is neither a time in ISO 8601, such as .* nor an age such as 1h\.$/]
