@@ -129,14 +129,10 @@ class HookOrder {
 
   constructor (app: FastifyInstance) {
     this.app = app
-    const { hooks } = this.table = openRouteTable(app, true)
+    this.table = openRouteTable(app, true)
     interceptHooks(app, (instance, stage, hook, add) => {
       add(hook)
-      const { pluginName } = instance
-      const added = { instance, stage, hook: hook as Hook, addedAt: new Error('Added here'), pluginName }
-      // Fastify adds the hook when its queue reaches it, and calls this callback next. Without arguments, the
-      // callback leaves an error of the queue to Fastify.
-      if (ORDER.includes(stage)) instance.after(() => { hooks.push(added) })
+      if (ORDER.includes(stage)) this.table.addHook(instance, stage, hook)
     })
   }
 

@@ -86,10 +86,9 @@ export function partMarkdown (
 ): string {
   const all = sectionsOf(profile, success, parts)
   const sections = all.filter(({ name }) => name === part)
-  const data = sections.length > 0 ? undefined : partOf(profile, part, namesOf(profile, all))
-  const blocks = data === undefined
+  const blocks = sections.length > 0
     ? sections.flatMap((section) => blocksOf(section, Math.floor(MAX_PART / sections.length), ' --json'))
-    : [fence(cut(visibleJson(data, 1), MAX_PART / 2), 'json')]
+    : [fence(cut(visibleJson(partOf(profile, part, namesOf(profile, all)), 1), MAX_PART / 2), 'json')]
   return [DATA_NOTE, ...blocks].join('\n\n') + '\n'
 }
 

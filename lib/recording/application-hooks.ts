@@ -5,7 +5,7 @@ import type { HookStage } from '../lifecycle/events.js'
 import { interceptHooks, isOwnHook, isPromise, ownHook, type LastHook } from '../lifecycle/hooks.js'
 import { contextOf, recordingOf, RequestContext, requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { Hook } from '../routing/route-table.js'
+import type {} from '../routing/route-table.js'
 
 type Callable = (this: unknown, ...args: unknown[]) => unknown
 
@@ -29,12 +29,7 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
   interceptHooks(app, (instance, name, hook, add) => {
     if (typeof hook === 'function' && isOwnHook(hook)) return add(hook)
     add(recordedHook(instance, name, hook, HOOKS.has(name)))
-    if (typeof hook === 'function' && HOOKS.has(name)) {
-      const { pluginName } = instance
-      const added = { instance, stage: name, hook: hook as Hook, addedAt: new Error('Added here'), pluginName }
-      // Fastify adds hooks in the order of its queue.
-      instance.after(() => { app.hindsight.routeTable.hooks.push(added) })
-    }
+    if (typeof hook === 'function' && HOOKS.has(name)) app.hindsight.routeTable.addHook(instance, name, hook)
     last[name]?.addTo(instance)
   })
   // Hooks of a route are not listed.

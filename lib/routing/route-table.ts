@@ -160,6 +160,14 @@ export class RouteTable {
     return router
   }
 
+  /** Adds a hook that an instance adds, in the order of Fastify: when its queue reaches the hook. In debug mode. */
+  addHook (instance: FastifyInstance, stage: string, hook: unknown): void {
+    const { pluginName } = instance
+    const added = { instance, stage, hook: hook as Hook, addedAt: new Error('Added here'), pluginName }
+    // Without arguments, the callback leaves an error of the queue to Fastify.
+    instance.after(() => { this.hooks.push(added) })
+  }
+
   /** The hooks of a route in order; those that it declares itself have no `addedAt`. */
   hooksOf ({ instance, options }: DeclaredRoute): Array<Pick<InstanceHook, 'stage' | 'hook'> & Partial<InstanceHook>> {
     return ALL_HOOKS.flatMap((stage) => [
