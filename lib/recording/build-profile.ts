@@ -17,11 +17,12 @@ import type { Mask } from '../mask/mask.js'
 import { blockedBy } from '../parts/blocked/index.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
 import { unrecordedChanges } from '../parts/events/index.js'
+import { grouped } from '../view/visible.js'
 import { fittingLogs } from '../store/summary.js'
 import { newToken, PROFILE_VERSION, type Profile, type ProfiledRoute } from '../store/profile.js'
 import type {} from '../store/profiler.js'
 import { isConnectionError, isHeadersSent, statusOfEnding } from './ending.js'
-import type { Recording } from './recording.js'
+import type { Ending, Recording } from './recording.js'
 
 /** Causes of an error that are not listed again as other errors. */
 const MAX_CAUSES = 100
@@ -68,6 +69,8 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     const { summary, handler } = failureSummary(request, exceptions)
     collectors.exceptions = { summary, ...firstOwnFrame(exceptions) === undefined && { handler } }
   }
+  const cut = cutSentence(recording.ending, sentHeaders)
+  if (cut !== null && collectors.exceptions === undefined) collectors.exceptions = { summary: cut }
   if (recording.events !== null) collectors.headers = unrecordedChanges(recording.events, mask)
   if (blocked.length > 0) collectors.blocked = blocked
   if (otherErrors.length > 0) collectors.otherErrors = otherErrors.map(masked)
@@ -110,6 +113,14 @@ function errorsOf (
   }
   if (routeError !== null) return { exceptions: exceptionsOf(request), otherErrors: others }
   return { exceptions: others.length > 0 ? masked(others[0]) : [], otherErrors: others.slice(1) }
+}
+
+/** That an error has cut off a response; null: it is complete, or had not begun. */
+function cutSentence (ending: Ending | undefined, { 'content-length': length }: Headers): string | null {
+  if (ending?.kind !== 'failed' || !ending.begun || ending.error instanceof NoResponseError) return null
+  const sent = ending.bytes === undefined ? '' : ` after ${grouped(ending.bytes)} bytes with its headers`
+  const body = length === undefined ? '' : `, of a body of ${grouped(Number(length))}`
+  return `The response was cut off${sent}${body}.`
 }
 
 /** An error and its causes, which its page lists. */

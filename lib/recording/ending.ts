@@ -43,11 +43,13 @@ export function watchEnding (
     raw.removeHeader('x-hindsight')
   }
   const socket = socketOf(request)
+  // A pipelined response has no socket yet: the bytes of earlier ones are written first.
+  const before = raw.socket === null ? undefined : socket?.bytesWritten
   if (socket !== null) watchTimeout(socket)
   // With HTTP/2, `finish` is also emitted for a response that was cut off.
   raw.once('finish', () => { if (raw.writableEnded) end({ kind: 'sent', begun: true }) })
   // The calls of this event are those of Node.js and Hindsight: they have no reason for its errors.
-  raw.once('close', () => { if (!isOver) end(withStackLimit(0, () => endingOf(request, reply, sendError))) })
+  raw.once('close', () => { if (!isOver) end(withStackLimit(0, () => endingOf(request, reply, sendError, before))) })
   const noteError = (error: unknown): void => { sendError ??= error }
   raw.once(errorMonitor, noteError)
   // Before the headers, Fastify sends an error instead.
@@ -73,12 +75,15 @@ function sentStatus ({ raw, request }: FastifyReply): number {
   return Number(sent ?? ofMessage ?? statusCode)
 }
 
-function endingOf (request: FastifyRequest, reply: FastifyReply, sendError: unknown): Ending {
+/** `before`: the bytes that were written to the socket before the response. */
+function endingOf (request: FastifyRequest, reply: FastifyReply, sendError: unknown, before?: number): Ending {
   const { raw } = reply
   const socket = socketOf(request)
-  const begun = raw.headersSent
+  const bytes = socket === null || before === undefined ? undefined : socket.bytesWritten - before
+  // Node.js drops what it has not written when the connection is closed for an error.
+  const begun = raw.headersSent && bytes !== 0
   if (isUpgraded(request, reply)) return { kind: 'upgraded', begun: false }
-  const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error })
+  const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error, bytes })
   const cause = sendError ?? raw.errored ?? streamOf(request)?.errored
   if (cause != null && !isConnectionError(cause)) return failed(cause)
   if (socket !== null && connectionOf(socket).isTimedOut === true) {

@@ -98,6 +98,7 @@ export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply
   const pending: unknown[] = []
   const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
     const [payload] = args
+    if (isError(payload)) recordingOf(request).errorStatus = this.statusCode
     if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) {
       recordingOf(request).isRethrown = true
       servicesOf(request).recorder?.fail(request, reply, payload)

@@ -17,7 +17,7 @@ import { recordRequest, recordResponse } from '../parts/request/collector.js'
 import { recordRoute } from '../parts/router/index.js'
 import { waitingOf } from '../parts/waiting/collector.js'
 import { releaseWaits } from '../parts/waiting/trace.js'
-import { refusedResponse } from '../parts/wire/refused-response.js'
+import { refusedResponse, unserializedError } from '../parts/wire/refused-response.js'
 import { routeErrorOf } from '../routing/route-error.js'
 import { callsBefore } from '../stack-limit.js'
 import type { Profile } from '../store/profile.js'
@@ -140,6 +140,11 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): ProfileAddress | null {
     const recording = recordingOf(request)
     recording.routeError ??= routeErrorOf(request, reply)
+    const unserialized = unserializedError(recording, payload)
+    if (unserialized !== null) {
+      fail(request, reply, unserialized)
+      recording.defaultAnswers = [String(payload)]
+    }
     recording.watchBody?.(payload)
     if (profiles === null || !profiles.hasProfile(request, reply)) return null
     const isLate = !recording.isRecording

@@ -34,12 +34,12 @@ const NOT_BEGUN = {
  * - `sent`: it is complete, or an event stream that its client has closed.
  * - `upgraded`: the connection is used for another protocol (RFC 9110, section 7.8), and has been closed.
  * - `gone`: the client closed the connection before the response was complete.
- * - `failed`: the server closed it: `error` is why.
+ * - `failed`: the server closed it: `error` is why; `bytes` were sent with the headers, where that is known.
  */
 export type Ending =
   | { kind: 'sent', begun: true }
   | { kind: 'upgraded', begun: false }
-  | { kind: 'gone' | 'failed', begun: boolean, error: unknown }
+  | { kind: 'gone' | 'failed', begun: boolean, error: unknown, bytes?: number | undefined }
 
 /**
  * A response that could not be serialized or sent: why, which hook of the application has returned its payload or set
@@ -128,6 +128,8 @@ export class Recording {
   isAnswered?: boolean
   /** Whether an error handler has failed: the next one is that of an outer instance. Undefined: unknown. */
   isRethrown?: boolean
+  /** The status with which an error was sent last. */
+  errorStatus?: number
   /** How the response ended; absent before. */
   ending?: Ending
 

@@ -6,12 +6,12 @@ import { exceptionParts, mainSource, rejectedParts, sourceParts } from '../../er
 import { functionOf, type FlattenedException, type StackFrame } from '../../errors/exception.js'
 import type { FailureSummary } from '../../errors/report.js'
 import { mainCause } from '../../errors/root-cause.js'
-import { firstOwnFrame, placeOf, shortFile } from '../../errors/stack-frame.js'
+import { firstOwnFrame, placeOf } from '../../errors/stack-frame.js'
 import { read } from '../../errors/thrown-value.js'
 import { isFailure, type Profile } from '../../store/profile.js'
 import { note, place, section } from '../../view/components.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import { lineOf, listHint, listOf } from '../read.js'
+import { listHint, listOf } from '../read.js'
 import type { PanelView, Part } from '../part.js'
 import { plainCopy } from '../collect.js'
 
@@ -66,7 +66,6 @@ export const exceptions: Part<Partial<FailureSummary>> = {
   toolbarStyle: '.exception { --icon: "M7 0l7 13H0zM6 5v4h2V5zm0 5v2h2v-2z" }\n',
   markdown: (data, profile) =>
     profile.exceptions.length === 0 ? [] : [{ order: 10, title: 'Exceptions', blocks: chainBlocks(data, profile) }],
-  hints: (_, profile) => listHint('Two responses', repeatedResponse(profile as Profile), 5),
   comparison: [{
     order: 20,
     values: (_, { exceptions }) => Object.fromEntries((listOf(exceptions) as unknown as FlattenedException[])
@@ -136,18 +135,7 @@ export const otherErrors: Part = {
   search: { exception: (_, profile) => otherChains(profile).flat().map(nameAndMessage) }
 }
 
-/** Which lines sent two responses, as far as they are certain. */
-function repeatedResponse ({ status, exceptions, collectors: { response, otherErrors } }: Profile): string[] {
-  const all = [exceptions, ...otherChains({ collectors: { otherErrors } })].flatMap((chain) => listOf(chain))
-  const repeated = all.find(({ code }) => code === 'FST_ERR_REP_ALREADY_SENT')
-  const { sentBy } = Object(response) as { sentBy?: unknown }
-  if (repeated === undefined || typeof sentBy !== 'string') return []
-  const frame = (listOf(repeated.frames) as unknown as FlattenedException['frames']).find(({ own }) => own)
-  const second = frame === undefined ? '' : `, and not that of ${placeOf(frame)}`
-  return [`The client received ${status}, the response of ${shortFile(lineOf(sentBy))}${second}.`]
-}
-
-function otherChains ({ collectors: { otherErrors } }: Pick<Profile, 'collectors'>): FlattenedException[][] {
+export function otherChains ({ collectors: { otherErrors } }: Pick<Profile, 'collectors'>): FlattenedException[][] {
   const chains: unknown[] = Array.isArray(otherErrors) ? otherErrors.filter(Array.isArray) : []
   return chains.map(listOf) as unknown as FlattenedException[][]
 }

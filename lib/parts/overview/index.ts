@@ -1,6 +1,6 @@
 import type { FlattenedException } from '../../errors/exception.js'
 import { mainCause } from '../../errors/root-cause.js'
-import { firstOwnFrame } from '../../errors/stack-frame.js'
+import { firstOwnFrame, placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import { cut, escapeMarkdown, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
@@ -8,11 +8,14 @@ import {
   lead, milliseconds, note, pending, placeLink, section, statusBadge, withPlaces
 } from '../../view/components.js'
 import { eventName } from '../events/index.js'
+import { otherChains } from '../exceptions/index.js'
 import { hookTitle, type ListenerEvent } from '../../lifecycle/events.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
-import { dataOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
+import { dataOf, lineOf, listOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
 
+/** The code of the error of a second response. */
+const REPEATED = 'FST_ERR_REP_ALREADY_SENT'
 const MAX_MESSAGE = 500
 const MAX_SUMMARY = 2_000
 /** Of the duration of the request: where no part has it, the time went elsewhere. */
@@ -57,7 +60,9 @@ export function outcomeSentence (profile: Profile): string {
   if (status === 0) return `The response had not ended after ${milliseconds(duration)}.`
   const closer = { 499: 'client', 444: 'server' }[status]
   if (closer !== undefined) {
-    return `The ${closer} closed the connection after ${milliseconds(duration)}, before the response.`
+    const [own] = exceptions.filter(({ code }) => code?.startsWith('HINDSIGHT_') !== true)
+    const why = own === undefined || status === 499 ? '.' : `: ${errorText(own)}`
+    return `The ${closer} closed the connection after ${milliseconds(duration)}, before the response${why}`
   }
   const { summary } = dataOf(profile, 'exceptions')
   const ended = endingEvent(profile)
@@ -74,8 +79,28 @@ export function outcomeSentence (profile: Profile): string {
   const errors = root === last
     ? errorText({ ...last, message: cause.message })
     : `${errorText(last)} Its root cause is ${errorText(root)}`
+  const repeated = repeatedResponse(profile)
+  if (last.code === REPEATED) return `${outcome}.${repeated}${by}`
+  if (status >= 400) return errors + by + repeated
   // The error came after the response, or the application has handled it.
-  return `${status < 400 ? `${outcome}, and an error was recorded: ` : ''}${errors}${by}`
+  return (typeof summary === 'string'
+    ? `${outcome}.${by.slice(0, -1)}: ${errors}`
+    : `${outcome}, and an error was recorded: ${errors}${by}`) + repeated
+}
+
+/** Which lines sent two responses, as far as they are certain; empty where there was one. */
+function repeatedResponse (profile: Profile): string {
+  const all = [profile.exceptions, ...otherChains(profile)].flatMap((chain) => listOf(chain))
+  const repeated = all.find(({ code }) => code === REPEATED) as FlattenedException | undefined
+  if (repeated === undefined) return ''
+  const { sentBy } = dataOf(profile, 'response')
+  const frame = firstOwnFrame([repeated])
+  const isReturned = listOf(repeated.frames).some(({ file }) => /\bfastify\/lib\/wrap-thenable\.js$/.test(String(file)))
+  const returned = isReturned ? 'what an async function returned' : 'the second one'
+  const second = frame === undefined ? returned : `that of ${placeOf(frame)}`
+  return typeof sentBy === 'string'
+    ? ` The client received the response of ${shortFile(lineOf(sentBy))}, and not ${second}.`
+    : ` Of two responses, the client did not receive ${second}.`
 }
 
 /** The event that raised an error, or else the one that answered. */

@@ -126,9 +126,9 @@ function requestSchema (declared: Data, part: Part, request: FastifyRequest): De
   return contentSchema(declared[name], name, request.headers['content-type'])
 }
 
-export function responseSchema (request: FastifyRequest, reply: FastifyReply): Declared {
+export function responseSchema (request: FastifyRequest, reply: FastifyReply, code = reply.statusCode): Declared {
   const { response = {} } = (request.routeOptions.schema ?? {}) as { response?: Data }
-  const status = String(reply.statusCode)
+  const status = String(code)
   const key = [status, `${status.charAt(0)}xx`, 'default'].flatMap((wanted) =>
     Object.keys(response).filter((key) => key.toLowerCase() === wanted)).at(0)
   return contentSchema(response[key ?? ''], `response/${key}`, reply.getHeader('content-type'))

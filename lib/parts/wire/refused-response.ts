@@ -1,10 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { attempt } from '../../attempt.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
+import { httpError } from '../../http/http-errors.js'
 import { invalidHeaders } from '../../http/responses.js'
 import { HEAD_HOOK } from '../../lifecycle/hooks.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
-import type { RefusedResponse } from '../../recording/recording.js'
+import type { Recording, RefusedResponse } from '../../recording/recording.js'
+import { withStackLimit } from '../../stack-limit.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { isObject } from '../read.js'
 import { isUnserializable, pathTo } from './changes.js'
@@ -27,8 +30,24 @@ const UNSENDABLE: ReadonlyMap<string, string> = new Map([
   ['FST_ERR_REP_RESPONSE_BODY_CONSUMED', 'its body has been read'],
   ['FST_ERR_REP_READABLE_STREAM_LOCKED', 'its stream has another reader']
 ])
+/** The body of Fastify for an error whose own body could not be made: other bodies have an `error`. */
+const UNSERIALIZED =
+  /^\{"statusCode":500,"code":"FST_ERR_(?:FAILED_ERROR_SERIALIZATION|REP_INVALID_PAYLOAD_TYPE)","message"/
 /** The codes of Node.js. */
 const INVALID_HEADER = /^ERR_(?:INVALID_CHAR|INVALID_HTTP_TOKEN|HTTP_INVALID_HEADER_VALUE)$/
+
+const UNSERIALIZED_CODE = 'FST_ERR_FAILED_ERROR_SERIALIZATION'
+class UnserializedError extends httpError('FastifyError', UNSERIALIZED_CODE, 500) {}
+
+/**
+ * The error of a response whose payload says that an earlier error could not be serialized: Fastify calls no hook for
+ * it. Its cause is the earlier error. Null for any other payload.
+ */
+export function unserializedError ({ failure }: Recording, payload: unknown): Error | null {
+  if (failure === null || typeof payload !== 'string' || !UNSERIALIZED.test(payload)) return null
+  const { message } = attempt(() => JSON.parse(payload) as { message?: unknown }) ?? {}
+  return withStackLimit(0, () => new UnserializedError(String(message), { cause: failure.error }))
+}
 
 /** Why a response was refused; records which of its values could not be serialized. */
 export function refusedResponse (
@@ -49,6 +68,16 @@ export function refusedResponse (
     const withType = type === undefined ? '' : ` with the content type ${cut(visibleLine(String(type)), MAX_FIELD)}`
     return { why: `cannot be sent${withType}: ${unsendable}`, hook }
   }
+  if (code === UNSERIALIZED_CODE) {
+    const message = messageOf(error)
+    const [, reason = ''] = /^Failed to serialize an error\. Error: (.*)\. Original error: /s.exec(message) ?? []
+    const { schema, name } = responseSchema(request, reply, recording.errorStatus)
+    const needs = schema === undefined ? undefined : refusedBy(reason)
+    const what = needs === undefined
+      ? `could not be serialized (${cut(visibleLine(message), MAX_FIELD)})`
+      : `does not fit ${schemaName(name)}, which ${needs}`
+    return { why: `${what}; so 500 was sent` }
+  }
   const [[header] = []] = recording.wasSent === true && INVALID_HEADER.test(code) ? invalidHeaders(reply) : []
   if (header !== undefined) {
     const hook = recording.events?.events().findLast((event) =>
@@ -56,17 +85,16 @@ export function refusedResponse (
     return { why: `cannot be sent: its header ${cut(visibleLine(header), MAX_FIELD)} is not valid`, hook }
   }
   if (returned === undefined) return undefined
-  const [, required, invalid, why] = REFUSED.exec(messageOf(error)) ?? []
+  const needs = refusedBy(messageOf(error))
   const { schema, name } = responseSchema(request, reply)
   // A hook of the route may have given another payload.
   const isKnown = !hasHook(request, 'preSerialization')
-  if (schema !== undefined && (required ?? invalid) !== undefined && isKnown) {
+  if (schema !== undefined && needs !== undefined && isKnown) {
     recording.returned = undefined
-    const needs = required === undefined ? `refuses ${invalid}, which ${why}` : `requires "${required}"`
     const isChanged = recording.events?.events().some(({ stage }) => stage === 'preSerialization')
     const ofHook = hook === undefined ? 'the payload was' : `the ${hook.stage} hook returned`
     const what = `${isChanged === true ? ofHook : 'the handler returned'} ${shapeOf(returned.value)}`
-    const explanation = `response schema ${name.slice('response/'.length)} ${needs}; ${what}`
+    const explanation = `${schemaName(name)} ${needs}; ${what}`
     add(request, 'response', () => [{ part: 'response', text: maskOf(request).text(explanation) }])
     return { why: 'does not fit its schema', hook, explanation }
   }
@@ -82,6 +110,16 @@ export function refusedResponse (
     })
   }
   return { why: `cannot be serialized (${rule})`, hook }
+}
+
+function refusedBy (message: string): string | undefined {
+  const [, required, invalid, why] = REFUSED.exec(message) ?? []
+  if (required !== undefined) return `requires "${required}"`
+  return invalid === undefined ? undefined : `refuses ${invalid}, which ${why}`
+}
+
+function schemaName (name: string): string {
+  return `response schema ${name.slice('response/'.length)}`
 }
 
 /** The names of the fields of plain objects and of the first items of lists, as in `{items: [{name}]}`. */

@@ -56,7 +56,7 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       `GET ${origin}/stock/:id from ${at('failing call')}, `, at('failure of the call')
     ]],
     [{ url: '/twice' }, [
-      '## Hint: Two responses', `The client received 200, the response of ${at('first response')}, and not that of ${at('second response')}.`
+      `The client received the response of ${at('first response')}, and not that of ${at('second response')}.`
     ]],
     [{ url: '/missing-await' }, [
       "# Cannot read properties of undefined (reading 'toUpperCase')", at('missing await'), 'const user = loadUser()'
