@@ -619,6 +619,35 @@ inBothModes('an error that its response schema refuses is explained with the err
   }
 })
 
+inBothModes('what has begun or continued a request is no own code of its failure', async (t, build) => {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 100
+  t.teardown(() => { Error.stackTraceLimit = stackTraceLimit })
+  const app = await build((app) => {
+    app.addHook('onRequest', (_request, _reply, done) => { done() })
+    app.addHook('onSend', (_request, _reply, payload, done) => { done(null, payload) })
+    app.get('/required', { schema: { querystring: { type: 'object', required: ['q'] } } }, () => 'never')
+    app.get('/unsendable', (_request, reply) => { reply.type('text/plain').send(7) }) // unsendable
+    app.get('/declined', (_request, reply) => { reply.callNotFound() }) // declined
+    app.get('/thrown', () => { throw new Error('boom') }) // thrown
+    app.get('/returned', (_request, reply) => {
+      reply.code(409)
+      return { a: 1 }
+    })
+  })
+  await app.inject('/')
+  for (const path of ['/required', '/unsendable', '/declined', '/thrown', '/returned']) {
+    // The callback makes `inject` synchronous.
+    const response = await new Promise<{ headers: object }>((resolve) => {
+      app.inject(path, (_error, response) => resolve(response!))
+    })
+    const { exceptions, collectors } = await profileOf(app, response)
+    const own = exceptions.flatMap(({ frames }) => frames).filter((frame) => frame.own).map(({ line }) => line)
+    t.same(own.filter((line) => line !== lineOf(path.slice(1))), [], path)
+    t.equal((collectors.response as { sentBy?: string }).sentBy, undefined, path)
+  }
+})
+
 inBothModes('a response that an error has cut off is called so', async (t, build) => {
   const app = await build((app) => {
     const half = async function * () {

@@ -9,7 +9,7 @@ import { errorStatus } from '../http/http-errors.js'
 import { counted, cut, grouped, wordFor } from '../view/visible.js'
 import { inspected } from '../view/json.js'
 import { rejectedInput } from './rejected-input.js'
-import { excerptAt, isInternal, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
+import { excerptAt, isInternal, markCallers, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
 import { fieldsOf, isError, messageOf, nameOf, read } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
@@ -189,7 +189,9 @@ function addStack (exception: FlattenedException, stack: string, message: string
 // Functions of Hindsight that have called the application do not explain its error.
 function withoutInternals (lines: string): Array<{ line: string, frame: StackFrame | undefined }> {
   let isCaller = false
-  return lines.split('\n').map((line) => ({ line, frame: stackFrames(line)[0] })).filter(({ frame }) => {
+  const calls = lines.split('\n').map((line) => ({ line, frame: stackFrames(line)[0] }))
+  markCallers(calls.flatMap(({ frame }) => frame ?? []))
+  return calls.filter(({ frame }) => {
     isCaller ||= frame?.own === true
     return !isCaller || frame === undefined || !isInternal(frame.file)
   })

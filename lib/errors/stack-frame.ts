@@ -18,6 +18,8 @@ const FOLDERS = ['app', 'bin', 'cli', 'lib', 'plugins', ...OWN_SEGMENTS.map((seg
 const INTERNALS = (isBundled ? [] : FOLDERS)
   .map((folder) => `${toPath(new URL(`../${folder}`, modulePlace).href)}${sep}`)
 const MAX_PLACES = 1_000
+/** The file of Fastify with the function `next` that hooks call. */
+const NEXT = /[\\/]node_modules[\\/]fastify[\\/]lib[\\/]hooks\.js$/
 const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /** Splits a stack into its message and its frame lines. Lines of a message may look like frames and are none. */
@@ -37,7 +39,24 @@ function startOfFrames (stack: string): number {
 
 /** Parses the frame lines of a stack; `isMapped`: the runtime may have applied source maps to them. */
 export function stackFrames (frames: string, { isMapped = true } = {}): StackFrame[] {
-  return frames.split('\n').map((line) => frameOf(line, isMapped)).filter((frame) => frame !== null)
+  const all = frames.split('\n').map((line) => frameOf(line, isMapped)).filter((frame) => frame !== null)
+  markCallers(all)
+  return all
+}
+
+/**
+ * Calls of the application that have only begun or continued a request are not its own ones: those of `app.inject()`,
+ * which Fastify's router has returned to, and hooks that have called the next function.
+ */
+export function markCallers (frames: readonly StackFrame[]): void {
+  let called: StackFrame | undefined
+  let isRouted = false
+  for (const frame of frames) {
+    if (isInternal(frame.file)) continue
+    if (isRouted || (called?.function === 'next' && NEXT.test(called.file))) frame.own = false
+    isRouted ||= frame.function.endsWith('.lookup') && packageOf(frame.file) === 'find-my-way'
+    called = frame
+  }
 }
 
 /** The calls in the stack of an error that are neither those of Hindsight nor of Node.js. */
