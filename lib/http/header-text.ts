@@ -24,7 +24,7 @@ export function percentDecoded (text: string): string | null {
 }
 
 const OF_CLIENT = new RegExp('^(?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|dnt|pragma|' +
-  'priority|cache-control|connection|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$', 'i')
+  'priority|te|cache-control|connection|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$', 'i')
 
 /** Whether a header depends on the client and its network, and not on what was requested. */
 export function isClientHeader (name: string): boolean {

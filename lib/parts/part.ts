@@ -174,8 +174,8 @@ export interface DifferenceGroup<T = any> extends Ordered {
   absent?: string
   /** Whether the number 2 and the text "2" are written in different ways. */
   isExact?: boolean
-  /** Whether a value depends on the client and its network: these are last. */
-  isOfClient?: (name: string) => boolean
+  /** Whether a value depends on the client and not on the failure: it is shown only where a message names it. */
+  isOfClient?: (name: string, failure: Profile) => boolean
 }
 
 /** What a request spent time on: the name is the same in each request, without identifiers. */

@@ -18,6 +18,11 @@ const MAX_EXCERPT = 500
 const MAX_LINE = 300
 const MAX_BODY = 10_000
 const BODY = 'request body'
+/** The headers of each client that statuses are about: a refused origin or address, and formats (RFC 9110, 15.5). */
+const STATUSES_OF_CLIENT: Readonly<Record<number, RegExp>> = {
+  403: /^(?:origin|referer|sec-fetch-site|x-forwarded-for|x-real-ip|forwarded)$/,
+  406: /^accept/
+}
 /** The request and the response, in one panel. */
 export const request: Part<Data> = {
   name: 'request',
@@ -63,10 +68,13 @@ export const request: Part<Data> = {
     { order: 40, values: (_, { url }) => flattenPaths(splitUrl(url).query, 'query parameter') },
     {
       order: 60,
-      // Each client has other values of these.
+      // Each client has other values of these, so that they explain only what is about the client.
       values: ({ headers = {} }) => flattenPaths(
         { ...headers as object, ...presenceOf(headers as object, ['host', 'user-agent']) }, 'header'),
-      isOfClient: (name) => isClientHeader(name.replace(/^header /, ''))
+      isOfClient (name, { status }) {
+        const header = name.replace(/^header /, '')
+        return isClientHeader(header) && STATUSES_OF_CLIENT[status]?.test(header) !== true
+      }
     }
   ],
   search: {

@@ -63,7 +63,7 @@ async function lastFast (
   const summary = older.find((one) => one.duration <= median)
   const fast = summary && await source.get(summary.token)
   if (summary === undefined || fast === undefined) return null
-  const others = orderedDifferences(fast, profile, parts, false)
+  const others = orderedDifferences(fast, profile, parts)
   const differences = shortened([...slowerParts(fast, profile, parts), ...others])
   const times = Math.round(duration / median)
   const why = `It took ${milliseconds(duration)}: ${times} times the median of this route, ${milliseconds(median)}.`
@@ -142,29 +142,26 @@ export type ShownDifference = Record<'what' | 'before' | 'now', string>
 
 const ABSENT = 'absent'
 const NONE = 'none'
+/** The order of a query or call that the success has sent. */
+const NOT_SENT = 4
 
 /**
- * The differences without volatile ones: the first of each group before the second of any. Those of the
- * client are last, or left out.
+ * The differences without volatile ones: the first of each group before the second of any. What the failure has not
+ * sent any more follows from it, and is last.
  */
-function orderedDifferences (
-  success: Profile, failure: Profile, parts: readonly Part[], hasClient = true
-): ShownDifference[] {
+function orderedDifferences (success: Profile, failure: Profile, parts: readonly Part[]): ShownDifference[] {
   const groups = parts.flatMap((part) => (part.differences ?? []).map((group) => ({ part, group })))
     .sort((a, b) => byOrder(a.group, b.group))
     .map(({ part, group }) => differencesOf(part, group, success, failure))
-  const others = groups.map((group) => group.filter((one) => !one.isOfClient))
-  return [
-    ...others.flatMap((group) => group.slice(0, 1)),
-    ...others.flatMap((group) => group.slice(1)),
-    ...hasClient ? groups.flat().filter((one) => one.isOfClient) : []
-  ]
+  const all = [...groups.flatMap((group) => group.slice(0, 1)), ...groups.flatMap((group) => group.slice(1))]
+  return all.sort((a, b) => Number(a.order === NOT_SENT) - Number(b.order === NOT_SENT))
+    .map(({ order: _, ...difference }) => difference)
 }
 
 /** Values that the message of the failure names, then those that are missing, then those of another type. */
 function differencesOf (
   part: Part, { values, absent, isExact = false, isOfClient }: DifferenceGroup, success: Profile, failure: Profile
-): Array<ShownDifference & { isOfClient: boolean }> {
+): Array<ShownDifference & { order: number }> {
   const builder = new Section('', '', [success.token, failure.token])
   const valuesOf = (profile: Profile, other: Profile): Values =>
     resultsOf<Values>([part], profile, (_, data) => values(data, profile, other))[0] ?? {}
@@ -172,16 +169,16 @@ function differencesOf (
   const isNamed = namedBy(failure)
   const textIn = isExact ? jsonOf : textOf
   return builder.differences
+    .filter(({ what }) => isOfClient?.(what, failure) !== true || isNamed(what, null))
     .map(({ what, kind, a, b }) => {
       const isMissing = kind === 'only-a'
       const usual = isMissing && absent === undefined ? 1 : kind === 'changed' && typeof a !== typeof b ? 2 : 3
-      const order = isNamed(what, b) ? 0 : isMissing && absent !== undefined ? 4 : usual
+      const order = isNamed(what, b) ? 0 : isMissing && absent !== undefined ? NOT_SENT : usual
       const before = kind === 'only-b' ? absent ?? ABSENT : textIn(a)
       const now = isMissing ? absent ?? ABSENT : textIn(b)
-      return { order, difference: { what, before, now, isOfClient: isOfClient?.(what) === true } }
+      return { order, what, before, now }
     })
     .sort((one, other) => one.order - other.order)
-    .map(({ difference }) => difference)
 }
 
 /** Returns the function that tests whether the messages of a failure have a field's name or value as a word. */

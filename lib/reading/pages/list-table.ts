@@ -1,4 +1,4 @@
-import { visibleLine, counted } from '../../view/visible.js'
+import { counted, visibleLine } from '../../view/visible.js'
 import { html } from '../../view/html.js'
 import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
 import { groupedBy } from '../../parts/read.js'
@@ -130,8 +130,9 @@ function failureKey ({ token, error, method, status, route, values }: ProfileSum
 function row (
   profile: ProfileSummary, { columns, origin, longest }: View, details: string, toggle = '', className = ''
 ): string {
-  const { token, status, error, warnings, pinned, method, url, duration, time } = profile
-  const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
+  const { token, status, error, warnings, pinned, method, url, duration, time, values } = profile
+  const hasWarning = warnings > 0 || values?.issues !== undefined
+  const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : hasWarning ? 'has-warning' : ''
   const names = `${mark} ${className}`.trim()
   const target = originOf(url) === origin ? url.slice(origin.length) || '/' : url
   const star = '<span class="pin" title="pinned"><span aria-hidden="true">★</span>' +
@@ -163,12 +164,12 @@ function cut (text: string): string {
 }
 
 function remarks (profile: ProfileSummary): string {
-  const { exception, warnings, parent } = profile
+  const { exception, parent, values, method, url } = profile
   if (isNoise(profile)) return ''
-  const remark = exception !== null
-    ? html`<p>${cut(exception)}</p>`
-    : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
-  const facts = factsOf(profile).map((fact) => html`<div class="facts">${cut(fact)}</div>`)
+  // The row has the method and the URL.
+  const remark = exception === null ? '' : html`<p>${cut(exception.replace(` for "${method} ${url}"`, ''))}</p>`
+  const facts = factsOf(profile).map((fact) =>
+    html`<div class="${values?.issues?.includes(fact) ? 'warning-line' : 'facts'}">${cut(fact)}</div>`)
   const relation = isFollow(profile) ? 'redirected from' : 'sub-request of'
   const cause = parent == null ? '' : html`<div class="parent-line">${relation} <code>${parent}</code></div>`
   return remark + facts.join('') + cause
@@ -179,21 +180,26 @@ export function groupTable ({ groups, failures, all, isBounded }: FailureGroups,
   const shown = all > groups.length ? `, of which the ${groups.length} newest are shown` : ''
   const text = `${isBounded ? 'The newest ' : ''}${counted(failures, 'failure')} in ${counted(all, 'group')}${shown}`
   if (groups.length === 0) return html`<div class="empty">!${note('No failures match.')}</div>`
-  const rows = groups.map((group) => groupRow(group, base))
-  return note(`${text}. A group has one root cause and one line of the application.`) + table(
-    'Groups of failures', [['Count'], 'Failure', 'Routes', 'Revision', 'First seen', 'Last seen'], rows, 'rows groups')
+  const revision = groups.some(({ revisions }) => revisions.length > 0) ? ['Revision'] : []
+  const rows = groups.map((group) => groupRow(group, revision.length > 0, base))
+  const columns = [['Count'] as [string], 'Failure', 'Routes', ...revision, 'First seen', 'Last seen']
+  return note(`${text}. A group has one root cause and one line of the application.`) +
+    table('Groups of failures', columns, rows, 'rows groups')
 }
 
-function groupRow ({ count, failure, first, last, routes, revisions }: FailureGroup, base: string): string {
+function groupRow (
+  { count, failure, first, last, routes, revisions }: FailureGroup, hasRevision: boolean, base: string
+): string {
   const { status, exception, token } = last
   const title = cut(exception ?? `${status} without an error`)
   const link = failure === undefined
     ? html`<a href="${base}/${token}">${title}</a>`
     : html`<a href="${base}/search?q=failure:${failure}">${title}</a>`
   const line = last.values?.line === undefined ? '' : html` <small>${last.values.line}</small>`
+  const commits = revisions.map((one) => html`<div><code title="${one}">${one.slice(0, 7)}</code></div>`)
   const shown = routes.slice(0, MAX_ROUTES).map((route) => html`<div>${cut(route)}</div>`)
   return html`<tr><td class="number">${count}</td><td class="text">!${statusBadge(status)} !${link}!${line}</td>
 <td>!${shown}!${routes.length > MAX_ROUTES ? html`<div>${routes.length - MAX_ROUTES} more</div>` : ''}</td>
-<td>!${revisions.map((revision) => html`<div><code title="${revision}">${revision.slice(0, 7)}</code></div>`)}</td>
+!${hasRevision ? html`<td>!${commits}</td>` : ''}
 <td>!${age(first.time)}</td><td>!${age(last.time)} <a href="${base}/${token}">${token}</a></td></tr>`
 }

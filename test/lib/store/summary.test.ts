@@ -47,6 +47,8 @@ t.test('a list names what is wrong with a request', async (t) => {
   t.same(of({ 'http-client': { count: 2, calls: [{ ...call, status: 200 }, { ...call, status: 503 }] } }), ['Calls: GET http://h/stock: 503'])
   const failed = { system: 'sqlite', statement: 'select', shape: 'select', source: null, start: 1, duration: 1, error: { message: 'no such table' } }
   t.same(of({ queries: { count: 1, failed: 1, queries: [failed], groups: [], findings: [] } }), ['Queries: no such table'])
+  const loop = { kind: 'n+1', text: 'N+1: `select` 5 times', queries: [] }
+  t.same(of({ queries: { count: 5, failed: 0, queries: [], groups: [], findings: [loop] } }), ['Queries: N+1: `select` 5 times'], 'once')
   const cookie = { blocked: [{ kind: 'cookie', sentence: 'The browser drops the cookie "a".' }] }
   t.same(of(cookie), ['Blocked: The browser drops the cookie "a"'])
   t.same(of(cookie, { status: 401 }), [], 'the status says it')

@@ -276,6 +276,16 @@ inBothModes('sub-requests are below their parents, and what follows a redirect i
   t.same(await rows('sort=time'), ['/leaf', '/leaf', '/branch', '/leaf', '/tree', '/leaf'], 'another order is kept')
 })
 
+t.test('groups of failures have a column of revisions where one is known', async (t) => {
+  const { save, load } = await start(t)
+  const heads = async () => texts(await load('search?group=failures'), '.groups thead th')
+  save(thrown('000001', 'x'))
+  t.same(await heads(), ['Count', 'Failure', 'Routes', 'First seen', 'Last seen'])
+  save(thrown('000002', 'y', { collectors: { config: { revision: '0123456789ab' } } }))
+  t.same(await heads(), ['Count', 'Failure', 'Routes', 'Revision', 'First seen', 'Last seen'])
+  t.same(texts(await load('search?group=failures'), '.groups td:nth-child(4)'), ['0123456', ''])
+})
+
 inBothModes('failures of all pages are in groups of one root cause and line', async (t, build) => {
   const app = await build((app) => {
     const fail = (id: string): never => { throw new Error(`order ${id} is <b>locked</b>`) }

@@ -97,7 +97,8 @@ inBothModes('the toolbar and the list have the number of queries, and profiles a
   const list = JSDOM.fragment((await app.inject({ url: '/_profiler/', headers: html })).body)
   const column = texts(list, '.profiles thead th').indexOf('Queries')
   t.same([...list.querySelectorAll('.profiles tbody tr')].map(({ children }) => children[column]?.textContent), ['3', '26'])
-  t.equal(texts(list, '.profiles .facts')[0], 'n+1')
+  t.match(texts(list, '.profiles td.text > :not(:first-child)').filter((text) => /n\+1/i.test(text)), [/^Queries: N\+1: /], 'once')
+  t.ok(list.querySelector('.profiles tr.has-warning .warning-line'))
 })
 
 inBothModes('pages of profiles without queries are the same as before', async (t, build) => {

@@ -165,6 +165,34 @@ t.test('values that differ in every request are omitted', async (t) => {
   t.same((await differencesOf(order('000001'), failed({ headers: { cookie: undefined, accept: '*/*', 'user-agent': 'curl' } })))?.map(({ what }) => what), [])
 })
 
+t.test('headers in which each client differs are shown only where the failure is about them', async (t) => {
+  const headers = {
+    'x-tenant': 'two',
+    cookie: undefined,
+    ...Object.fromEntries([
+      'accept', 'accept-language', 'sec-fetch-site', 'sec-ch-ua', 'cache-control', 'pragma', 'priority', 'upgrade-insecure-requests', 'referer', 'origin',
+      'dnt', 'te', 'if-none-match'
+    ].map((name) => [name, 'none']))
+  }
+  const about = async (status: number, message: string): Promise<string[] | undefined> => {
+    const exceptions = [{ name: 'E', message, frames: [], stack: '' }]
+    return (await differencesOf(order('000001'), failed({ headers, profile: { status, exceptions } })))?.map(({ what }) => what.replace(/^header /, ''))
+  }
+  t.same(await about(500, 'it is empty, and was not sent to none'), ['x-tenant'], 'a value is no name')
+  t.same(await about(406, ''), ['accept', 'x-tenant', 'accept-language'])
+  t.same(await about(403, ''), ['x-tenant', 'sec-fetch-site', 'referer', 'origin'])
+  t.same(await about(400, 'The header Origin is wrong'), ['origin', 'x-tenant'])
+})
+
+t.test('queries and calls that were not sent follow from the failure', async (t) => {
+  const call = { count: 0, calls: [] }
+  const now = failed({ body: { item: 'tea', count: 'x', address: { city: 'Ulm' } }, headers: { 'x-tenant': 'two', cookie: undefined } })
+  now.collectors['http-client'] = call
+  const found = await differencesOf(order('000001'), now)
+  t.same(found?.map(({ what }) => what), ['request body count', 'header x-tenant', 'request body address.city', 'outgoing GET http://stock/items/:id'])
+  t.equal(found?.at(-1)?.now, 'not sent')
+})
+
 t.test('the last success is of the same route and method, before the failure, without an error', async (t) => {
   const store = new MemoryStorage()
   const at = (minute: number, changes: Partial<Profile> = {}): Changes => ({ profile: { time: `2026-01-02T03:0${minute}:00.000Z`, ...changes } })
