@@ -75,22 +75,23 @@ function form (view: ReplayView, { base }: PageOptions, sent?: SentFields): stri
     html`<input type="text" name="value.${name}" value="${String(sent?.values[`value.${name}`] ?? '')}" ` +
     html`spellcheck="false"!${required ? ' required' : ''}></label>`)
   const action = token === '' ? 'Send' : 'Replay'
-  const warning = html`<p class="warning">${method} may have side effects (RFC 9110, section 9.2.1).</p>
-<label class="confirm"><input type="checkbox" name="confirm" value="1" required> ${action} this ${method}</label>`
-  const cpu = '<label class="confirm"><input type="checkbox" name="cpu" value="1"> Record a CPU profile</label>'
+  const check = (name: string, text: string, attribute = ''): string =>
+    html`<label class="${name}"><input type="checkbox" name="${name}" value="1"!${attribute}> ${text}</label>`
+  const warning = `${action} this ${method}, which may have side effects (RFC 9110, section 9.2.1)`
   const missing = `The profile does not have the whole body: ${missingBody}. Paste the body that is to be sent.`
   const methods = METHODS.map((one) => html`<option value="${one}"></option>`)
+  // The button is on the first screen, whatever the request has.
   return postForm(token === '' ? `${base}/routes/try` : `${base}/${token}/replay`, formToken, html`
 <div class="request-line"><label><span>Method</span> ` +
     html`<input type="text" name="method" value="${method}" list="methods" size="8" required></label>
 <datalist id="methods">!${methods}</datalist><label><span>URL</span> ` +
-    html`<input type="text" name="url" value="${url}" spellcheck="false" required></label></div>
-!${area('Headers', 'headers', headers)}
+    html`<input type="text" name="url" value="${url}" spellcheck="false" required></label>
+<button type="submit">${action}</button></div>
+!${isSafe ? '' : check('confirm', warning, ' required')}!${token === '' ? '' : check('cpu', 'Record a CPU profile')}
+!${masked.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
 !${missingBody === undefined ? '' : html`<p class="warning">${missing}</p>`}
 !${area('Body', 'body', body, missingBody === undefined ? '' : ' required')}
-!${masked.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
-!${isSafe ? '' : warning}!${token === '' ? '' : cpu}
-<button type="submit">${action}</button>`)
+!${area('Headers', 'headers', headers)}`)
 }
 
 // A parser of HTML leaves out the line break at the beginning.

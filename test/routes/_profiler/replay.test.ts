@@ -117,7 +117,7 @@ inBothModes('an unsafe method needs a confirmation', async (t, build) => {
   const { body } = await app.inject({ url: `/_profiler/${first.token}/replay`, headers: html })
   const page = parseHtml(body)
   t.match(page.querySelector('.sent')?.textContent, /^POST \/orders\n[^]*\n\n\{"amount":2,"password":"\*{6}"\}$/)
-  t.match(page.querySelector('.warning')?.textContent, 'POST may have side effects (RFC 9110, section 9.2.1)')
+  t.match(page.querySelector('.confirm')?.textContent, 'Replay this POST, which may have side effects (RFC 9110, section 9.2.1)')
   t.same(
     [...page.querySelectorAll('.masked-value input')].map((input) => input.getAttribute('name')),
     ['value.cookie.sid', 'value.cookie.theme', 'value.body.password']
