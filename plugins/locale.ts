@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { attempt } from '../lib/attempt.js'
 import { afterBody, listener, Skip, notConfigured } from '../lib/full/listener.js'
 import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { notFound } from '../lib/routing/route-error.js'
+import { notFound } from '../lib/routing/no-match.js'
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {

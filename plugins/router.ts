@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Answer, listener, Skip } from '../lib/full/listener.js'
 import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/lifecycle/request-state.js'
 import type {} from '../lib/logs/log-record.js'
-import { explainInsecure, explainNoMatch, notFound, type NoMatch } from '../lib/routing/route-error.js'
+import { explainInsecure, explainNoMatch, notFound, type NoMatch } from '../lib/routing/no-match.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
 import { redirectPage } from '../lib/view/html.js'
 

@@ -14,16 +14,17 @@ interface MessageState {
   method?: string
 }
 
-const states = new WeakMap<IncomingMessage, MessageState>()
+const kState = Symbol('hindsight.message')
+type Message = IncomingMessage & { [kState]?: MessageState }
 
 /** The state of a raw message; empty for most messages. */
-export function messageState (message: IncomingMessage): Readonly<MessageState> {
-  return states.get(message) ?? {}
+export function messageState (message: Message): Readonly<MessageState> {
+  return message[kState] ?? {}
 }
 
 /** Adds fields to the state of a raw message. */
-export function setMessageState (message: IncomingMessage, state: MessageState): void {
-  states.set(message, { ...messageState(message), ...state })
+export function setMessageState (message: Message, state: MessageState): void {
+  message[kState] = { ...messageState(message), ...state }
 }
 
 interface Connection {

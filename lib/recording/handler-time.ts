@@ -6,7 +6,7 @@ import { isError } from '../errors/thrown-value.js'
 import { LastHook, ownHook } from '../lifecycle/hooks.js'
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { explainNoMatch } from '../routing/route-error.js'
+import { explainNoMatch } from '../routing/no-match.js'
 import type {} from '../routing/route-table.js'
 import { callsBefore, withStackLimit } from '../stack-limit.js'
 

@@ -1,7 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../../attempt.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
+import { LastHook, ownHook } from '../../lifecycle/hooks.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
@@ -39,12 +40,35 @@ const MAX_TEXT = 64 * 1024
 /** Characters. */
 const MAX_VALUE = 100
 export const MAX_FIELD = 200
-/** What is done before and after validation, and before and after serialization. */
-export const COMPARE = {
-  preValidation: rememberSent,
-  preHandler: compareReceived,
-  preSerialization: rememberReturned,
-  onSend: compareSerialized
+
+type IsLast = (request: FastifyRequest) => boolean
+
+/**
+ * Compares messages before and after validation and serialization. Returns the hooks that have to run after those of
+ * the application.
+ */
+export function compareMessages (app: FastifyInstance): Record<'preValidation' | 'preSerialization', LastHook> {
+  const failed = (error: unknown): void => app.hindsight.warn('A message was not compared', error)
+  const requestHook = (compare: (request: FastifyRequest) => void, isLast: IsLast) =>
+    function hindsightReceived (request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+      if (isLast(request)) attempt(() => compare(request), failed)
+      done()
+    }
+  const payloadHook = (compare: typeof compareSerialized, isLast: IsLast) => function hindsightSent (
+    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
+  ): void {
+    if (isLast(request)) attempt(() => compare(request, reply, payload), failed)
+    done(null, payload)
+  }
+  const last = {
+    preValidation: new LastHook('preValidation', (isLast) => requestHook(rememberSent, isLast)),
+    preSerialization: new LastHook('preSerialization', (isLast) => payloadHook(rememberReturned, isLast))
+  }
+  last.preValidation.addTo(app)
+  app.addHook('preHandler', ownHook(requestHook(compareReceived, () => true)))
+  last.preSerialization.addTo(app)
+  app.addHook('onSend', ownHook(payloadHook(compareSerialized, () => true)))
+  return last
 }
 
 function rememberSent (request: FastifyRequest): void {

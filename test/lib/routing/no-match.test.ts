@@ -3,7 +3,7 @@ import FindMyWay from 'find-my-way'
 import t from 'tap'
 import type { DeclaredRoute } from '../../../lib/routing/route-table.js'
 import { patternSegments, RouteTree } from '../../../lib/routing/route-pattern.js'
-import { compareRoutes } from '../../../lib/routing/tried-routes.js'
+import { compareRoutes } from '../../../lib/routing/no-match.js'
 import { profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
