@@ -5,7 +5,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { renderShortError } from '../lib/error-page/plain-pages.js'
 import { representation } from '../lib/http/header-text.js'
 import { recordRefused } from '../lib/http/refused-message.js'
-import { OWN_SEGMENTS, pathnameOf, pathOf } from '../lib/http/request-target.js'
+import { isRetrieval, OWN_SEGMENTS, pathnameOf, pathOf } from '../lib/http/request-target.js'
 
 let isOpening = false
 
@@ -114,8 +114,7 @@ async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstan
   })
   pages.setNotFoundHandler((request, reply) => {
     const list = `${hindsight.base}/_profiler`
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
-    if (!isRead || request.url.split('?')[0] !== list) return answer(404, request, reply)
+    if (!isRetrieval(request) || request.url.split('?')[0] !== list) return answer(404, request, reply)
     return reply.redirect(`${list}/${request.url.slice(list.length)}`, 301)
   })
   await registerPages(pages, hindsight.base)

@@ -41,7 +41,6 @@ type Schemas = Record<'plugin' | 'server' | 'process' | 'route', { readonly prop
 const { plugin, server, process: ofProcess, route, removed } =
   JSON.parse(readText(import.meta.url, './options.schema.json')) as Schemas
 
-/** The options of the plugin. */
 export const OPTIONS: OptionSchemas = plugin.properties
 /** The options of the server that are limits, and how it reads messages. */
 export const SERVER_OPTIONS: OptionSchemas = server.properties

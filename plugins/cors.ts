@@ -7,7 +7,7 @@ import { Answer, listenerPair, Skip, type HookResult } from '../lib/full/listene
 import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { CorsRule } from '../lib/options.js'
-import { corsVerdict, originsText } from '../lib/parts/cors/verdict.js'
+import { corsVerdict, isPreflight, originsText } from '../lib/parts/cors/verdict.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -92,7 +92,6 @@ function isProfiler (request: FastifyRequest): boolean {
   return routeConfigOf(request)?.ownOriginOnly === true || (request.is404 && isOwnPath(pathnameOf(request)))
 }
 
-/** The options of @fastify/cors for a request. */
 function packageOptions (rule: CorsRule, preflight: boolean): FastifyCorsOptions {
   const { path, origin = false, methods = DEFAULT_METHODS, ...rest } = rule
   // @fastify/cors compares a list, but sends a single string to every origin.
@@ -122,11 +121,6 @@ function collectVerdict (
     wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(headers) } : null,
     reason: reason === null ? null : mask.text(reason)
   }, state.recording.sentHeaders ?? reply.getHeaders(), mask))
-}
-
-// Fetch, section 3.3.2.
-function isPreflight ({ method, headers }: FastifyRequest): boolean {
-  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 }
 
 /** Why a rule does not allow what a preflight requests; null where it does. */

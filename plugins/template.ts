@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { listener, notConfigured, ofDiagnosticHandler } from '../lib/full/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
+import { round } from '../lib/parts/collect.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 type Render = (template: string, data: object) => Promise<unknown>
@@ -40,7 +41,7 @@ export const template = listener('kernel.controller', 'template', (
     if (name === undefined || failed || !isPlain(payload)) return payload
     const startedAt = performance.now()
     const markup = await (reply as unknown as Record<string, Render>)[decorator]?.(name, payload)
-    const duration = Math.round((performance.now() - startedAt) * 1000) / 1000
+    const duration = round(performance.now() - startedAt)
     recording.collect('template', { name, duration, variables: Object.keys(payload) })
     // Fastify has set the type of the object, JSON.
     reply.type('text/html; charset=utf-8').serializer(String)

@@ -41,7 +41,6 @@ export function preferredType<T extends string> (accept: string, offers: readonl
   return new Negotiator({ headers: { accept: shortened } }).mediaType(offers as T[]) as T | undefined
 }
 
-/** Whether an `Accept` header names HTML. */
 export function namesHtml (accept: string): boolean {
   return /\btext\/html\b/i.test(accept.slice(0, MAX_LENGTH))
 }

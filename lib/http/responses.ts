@@ -67,7 +67,6 @@ export function isResponse (payload: unknown): payload is Response {
   return Object.prototype.toString.call(payload) === '[object Response]'
 }
 
-/** Whether a payload is a stream. */
 export function isStream (payload: unknown): boolean {
   if (typeof payload !== 'object' || payload === null || Buffer.isBuffer(payload)) return false
   const { pipe, getReader } = payload as { pipe?: unknown, getReader?: unknown }

@@ -217,7 +217,6 @@ export class RequestLog {
     return records
   }
 
-  /** A line, masked. */
   masked ({ context, message, ...rest }: LogRecord, mask: LineMask): LogRecord {
     if (this.#masked?.mask !== mask) this.#masked = { mask, contexts: new Map() }
     const { contexts } = this.#masked

@@ -2,7 +2,7 @@ import createError from '@fastify/error'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { representation } from '../../lib/http/header-text.js'
 import { noncesOf, type Nonces } from '../../lib/http/content-policy.js'
-import { pathnameOf } from '../../lib/http/request-target.js'
+import { isRetrieval, pathnameOf } from '../../lib/http/request-target.js'
 import { preventCaching } from '../../lib/http/responses.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../lib/reading/pages/layout.js'
@@ -51,10 +51,10 @@ export function isolate (app: FastifyInstance): void {
 }
 
 // Fetch Metadata, section 2. A link of another site may lead here: it cannot read the page, and GET changes nothing.
-function isForeign ({ method, headers }: FastifyRequest): boolean {
-  const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = headers
+function isForeign (request: FastifyRequest): boolean {
+  const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = request.headers
   if (site === undefined || site === 'same-origin' || site === 'none') return false
-  return !(mode === 'navigate' && destination === 'document' && (method === 'GET' || method === 'HEAD'))
+  return !(mode === 'navigate' && destination === 'document' && isRetrieval(request))
 }
 
 /** The suffix of the path, `.json` or `.md`, which names a format; without one, `Accept` decides. */

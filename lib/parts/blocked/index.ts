@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { parseSetCookie, type Cookie } from 'set-cookie-parser'
 import { refusalOf, type Refusal } from '../../errors/refusal.js'
+import { isOwnOrigin } from '../../http/origin.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Profile } from '../../store/profile.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import type { CorsVerdict } from '../cors/verdict.js'
+import { isPreflight, type CorsVerdict } from '../cors/verdict.js'
 import type { Part } from '../part.js'
 import { listHint, listOf } from '../read.js'
 
@@ -50,17 +51,16 @@ function corsBlock (request: FastifyRequest, sent: Sent, verdict: CorsVerdict | 
   const { mask, originOf } = servicesOf(request)
   // Browsers show the response of a navigation, whatever its origin.
   if (origin === undefined || (mode !== undefined && mode !== 'cors')) return null
-  const { scheme, authority } = originOf(request)
-  if (origin === `${scheme}://${authority}` || site === 'same-origin') return null
+  if (isOwnOrigin(origin, originOf(request)) || site === 'same-origin') return null
   if (verdict !== null) {
     const hasCredentials = cookie !== undefined && mode === 'cors'
     return verdictBlock(verdict, hasCredentials && sent['access-control-allow-credentials'] !== 'true')
   }
   // The option cors is not set.
-  const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
-  if (sent['access-control-allow-origin'] !== undefined || !(isPreflight || mode === 'cors')) return null
+  const isRefusedPreflight = isPreflight(request)
+  if (sent['access-control-allow-origin'] !== undefined || !(isRefusedPreflight || mode === 'cors')) return null
   const page = visibleLine(cut(mask.header('origin', origin), MAX_TEXT))
-  return corsRefusal(page, isPreflight, 'no rule is configured', 'cors')
+  return corsRefusal(page, isRefusedPreflight, 'no rule is configured', 'cors')
 }
 
 function verdictBlock (verdict: CorsVerdict, needsCredentials: boolean): Refusal | null {
@@ -75,8 +75,8 @@ function verdictBlock (verdict: CorsVerdict, needsCredentials: boolean): Refusal
   return corsRefusal(origin, preflight, `${reason} (rule ${rule.index} of cors, path ${rule.path})`, option)
 }
 
-function corsRefusal (origin: string, isPreflight: boolean, reason: string, option: string): Refusal {
-  const what = isPreflight
+function corsRefusal (origin: string, ofPreflight: boolean, reason: string, option: string): Refusal {
+  const what = ofPreflight
     ? `The preflight of ${origin} was refused`
     : `The page of ${origin} may not read the response`
   return { kind: 'cors', sentence: `${what}: ${reason}; the option ${option} decides.`, option }

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import type { Mask } from '../../mask/mask.js'
 
 /** The facts that decide whether a page of another origin may read a response (Fetch, section 3.3). */
@@ -16,6 +17,11 @@ export interface CorsVerdict extends CorsDecision {
   /** Whether the browser lets the page read the response; null: not a cross-origin request. */
   allowed: boolean | null
   why: string
+}
+
+/** Whether a browser asks whether a page of another origin may send a request (Fetch, section 3.3.2). */
+export function isPreflight ({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 }
 
 /** The verdict according to the headers that were sent. */

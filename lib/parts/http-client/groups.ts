@@ -54,7 +54,6 @@ export function problemOf (group: CallGroup): string | null {
   return isSame ? `The same call several times: ${sentenceOf(group)}` : sentenceOf(group)
 }
 
-/** A group in one sentence. */
 export function sentenceOf ({ shape, source, count, duration, longest, isSerial, isUnclear }: CallGroup): string {
   const from = source === null ? '' : ` from ${shortFile(lineOf(source))}`
   if (count === 1) return `${shape}${from}, ${milliseconds(duration)}`

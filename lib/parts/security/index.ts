@@ -46,7 +46,6 @@ function userFields ({ identifier, attributes }: Data, { authenticatedBy, roles,
   return { identifier, 'authenticated by': authenticatedBy, roles, 'inherited roles': inheritedRoles, attributes }
 }
 
-/** A decision with each of its votes. */
 function votesOf ({ votes, ...decision }: Data): Data[] {
   const all = listOf(votes)
   return all.length === 0 ? [decision] : all.map((vote) => ({ ...decision, ...vote }))
