@@ -1,7 +1,7 @@
-import { excerptAt } from '../../errors/stack-frame.js'
 import { milliseconds } from '../../view/components.js'
 import { counted } from '../../view/visible.js'
 import { groupedBy } from '../read.js'
+import { isStraight } from './code.js'
 import { loopsOf, type FurtherLike } from './loops.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
@@ -111,25 +111,6 @@ function follows (run: readonly Traced[], query: Traced): boolean {
   const before = run.at(-1)
   if (before?.index !== query.index - 1 || run.some(({ shape }) => shape === query.shape)) return false
   return query.start >= endOf(before) && isStraight(callOf(before, [query]), callOf(query, [before]))
-}
-
-/** What follows a call, such as `).rows` or `as Row[]`, and what may be before the next one. */
-const END = String.raw`(?:[\s)"]|\.\w+|\[\d+\]|\bas [\w.]+(?:\[\])?)*;?\s*`
-const BEGINNING = String.raw`(?:(?:const|let|var)\b[^=()]*=|[\w.$]+\s*=|return\b)?\s*\(*(?:await\s+)?[\w.$]*`
-const NEXT_STATEMENT = new RegExp(`^(?:await\\s+)?[\\w.$]+${END}${BEGINNING}$`)
-
-/** Whether the source has no decision between two calls: the first result may decide whether the second one is sent. */
-function isStraight ({ file, line, column }: OwnFrame, to: OwnFrame): boolean {
-  const { lines = [] } = excerptAt(file, line, 0, to.line - line) ?? {}
-  if (file !== to.file || lines.length !== to.line - line + 1) return false
-  const last = lines.length - 1
-  // The second statement may be made of the first result.
-  if (lines[last]?.includes('${') === true) return false
-  const text = lines.map((line, i) => line.slice(i === 0 ? column - 1 : 0, i === last ? to.column - 1 : undefined))
-  let code = text.join('\n').replace(/'[^'\\\n]*'|"[^"\\\n]*"|`[^`$\\]*`/g, '""').replace(/\/\/.*|\/\*[^]*?\*\//g, ' ')
-    .replace(/<[^<>()]*>(?=\()/g, '')
-  for (let shorter = ''; shorter !== code; code = shorter.replace(/\([^()]*\)/g, '')) shorter = code
-  return NEXT_STATEMENT.test(code)
 }
 
 /** The innermost call that other queries do not share: the rest are helpers. */

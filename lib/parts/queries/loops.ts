@@ -1,8 +1,8 @@
 import { attempt } from '../../attempt.js'
-import { cached } from '../../cache.js'
-import { excerptAt } from '../../errors/stack-frame.js'
+import { cached, cachedByObject } from '../../cache.js'
 import { groupedBy, isObject, timeOf } from '../read.js'
 import { milliseconds } from '../../view/components.js'
+import { hasLoop, isCallback } from './code.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { selectionOf, isPage, isRange } from './statement.js'
@@ -16,8 +16,6 @@ const MIN_LOOP = 5
 const MAX_LIST = 12
 /** Calls of functions by themselves that are counted: of more, the outermost ones may be missing in the stack. */
 const MAX_DEPTH = 20
-/** Lines that a loop may begin before a call in it. */
-const MAX_BEFORE = 20
 
 /** How many queries with the shape and the line of a query are only counted. */
 export type FurtherLike = (query: Traced) => number
@@ -62,8 +60,9 @@ interface Round { query: Traced, calls: readonly OwnFrame[], depth: number }
  */
 function byPath (group: readonly Traced[]): Round[][] {
   const recursive = new Set([...new Set(group.map(({ caller }) => caller))].flatMap(recursiveCalls))
+  const framesOf = cachedByObject(framesToCallback)
   const rounds = group.map((query): Round => {
-    const { frames } = query.caller
+    const frames = framesOf(query.caller)
     const calls = frames.filter(({ source }) => !recursive.has(source))
     return { query, calls, depth: Math.min(frames.length - calls.length, MAX_DEPTH) }
   })
@@ -86,6 +85,12 @@ function recursiveCalls ({ frames }: Caller): string[] {
     inner.add(key)
     return isRecursive ? [source] : []
   })
+}
+
+/** The frames of a caller up to a function that was called back: what has sent the first query is in none of these. */
+function framesToCallback ({ frames }: Caller): readonly OwnFrame[] {
+  const end = frames.findIndex((frame, i) => i > 0 && isCallback(frame, frames[i - 1] as OwnFrame))
+  return end === -1 ? frames : frames.slice(0, end)
 }
 
 /** Lines between an `await` and the call after it. */
@@ -137,11 +142,7 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
 function mayBeCalls (group: readonly Traced[]): boolean {
   const isTogether = group.every((query, i) => i === 0 || query.start < endOf(group[i - 1] as Traced))
   const frame = group.find(({ caller }) => caller.isResumed)?.caller.frames.at(-1)
-  if (!isTogether || frame === undefined) return false
-  const { lines = [] } = excerptAt(frame.file, frame.line, MAX_BEFORE, 0) ?? {}
-  const name = frame.function.split(/[ .]/).at(-1) ?? ''
-  const body = lines.slice(Math.max(0, lines.findLastIndex((text) => text.includes(name)))).join('\n')
-  return body !== '' && !/\b(?:for|while|do|forEach)\b|map/i.test(body)
+  return isTogether && frame !== undefined && hasLoop(frame) === false
 }
 
 function distinctOf (group: readonly Traced[]): number {

@@ -699,6 +699,18 @@ async function findLater (id: number): Promise<void> {
   await send(item, [id])
 }
 
+/** Sends a query and passes its rows to a callback, as drivers do. */
+function sendBack (sql: string, parameters: unknown[], rows: Row[], callback: (rows: Row[]) => void): void {
+  send(sql, parameters, { rows: rows.length, result: rows }).then(() => callback(rows), () => {})
+}
+
+interface Row { id: number, next_id?: number | null }
+
+/** Rows of which each has the number of the next one. */
+function linked (id: number): Row[] {
+  return [{ id, next_id: id < 6 ? id + 1 : null }]
+}
+
 /** Runs queries between two of its own; the call and its `await` have different places. */
 async function transaction (run: () => Promise<string>): Promise<string> {
   const result =
@@ -772,6 +784,27 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
       await next([1, 2, 3, 4, 5, 6])
       return 'x'
     })
+    app.get('/called-back', (_request, reply) => {
+      sendBack('select * from orders', [], times(6, (i) => linked(i + 1)), (rows) => {
+        const next = (i: number): unknown => i === rows.length
+          ? reply.send('x')
+          : sendBack(item, [rows[i]?.id], linked(i + 1), () => next(i + 1))
+        next(0)
+      })
+    })
+    app.get('/called-by-name', (_request, reply) => {
+      const left = [1, 2, 3, 4, 5, 6]
+      const next = (): unknown => left.length === 0 ? reply.send('x') : sendBack(item, [left.shift()], [{ id: 1 }], added)
+      const added = (): void => { next() }
+      next()
+    })
+    app.get('/walked-back', (_request, reply) => {
+      const walk = (id: number): void => sendBack(item, [id], linked(id), ([row]) => {
+        if (row?.next_id == null) reply.send('x')
+        else walk(row.next_id)
+      })
+      walk(1)
+    })
     app.get('/in-transaction', async () => await transaction(async () => {
       for (let i = 0; i < 5; i++) await findItem(i)
       return 'x'
@@ -842,6 +875,9 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   t.match(await findingsAt('/mapped'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
   t.match(await findingsAt('/reduced'), [{ kind: 'n+1', text: / 5 times from / }])
   t.match(await findingsAt('/rest'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
+  t.match(await findingsAt('/called-back'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
+  t.match(await findingsAt('/called-by-name'), [{ kind: 'n+1', text: / 6 times from / }])
+  t.same(await findingsAt('/walked-back'), [])
   t.match(await findingsAt('/in-transaction'), [{ kind: 'n+1', text: / 5 times from / }])
   t.same(await findingsAt('/staff'), [])
   t.same(await findingsAt('/schemas'), [])
