@@ -193,7 +193,8 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
       error: error === undefined ? undefined : errorOf(error, mask, query, texts),
       index,
       identity: `${client} ${place} ${values}`,
-      isComplete: isPartial !== true && isHidden !== true,
+      isComplete: isPartial !== true && isHidden !== true &&
+        (query.parameters !== undefined || !words.some(({ kind }) => kind === 'placeholder')),
       caller,
       result,
       connection,

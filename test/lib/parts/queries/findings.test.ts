@@ -798,6 +798,11 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
       const added = (): void => { next() }
       next()
     })
+    app.get('/without-parameters', async () => {
+      await send(item)
+      await send(item)
+      return 'x'
+    })
     app.get('/walked-back', (_request, reply) => {
       const walk = (id: number): void => sendBack(item, [id], linked(id), ([row]) => {
         if (row?.next_id == null) reply.send('x')
@@ -878,6 +883,7 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   t.match(await findingsAt('/called-back'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
   t.match(await findingsAt('/called-by-name'), [{ kind: 'n+1', text: / 6 times from / }])
   t.same(await findingsAt('/walked-back'), [])
+  t.same(await findingsAt('/without-parameters'), [], 'whether they are the same is unknown')
   t.match(await findingsAt('/in-transaction'), [{ kind: 'n+1', text: / 5 times from / }])
   t.same(await findingsAt('/staff'), [])
   t.same(await findingsAt('/schemas'), [])
