@@ -10,10 +10,14 @@ import { typeormKind } from './clients/typeorm.js'
 import { queries } from './channel.js'
 import { beginQuery, endQuery, type QueryEnd, type QueryStart } from './query.js'
 import type { Kind } from './run.js'
+import { framesHere } from './stack.js'
 
 const KINDS: readonly Kind[] = [
   pgKind, postgresJsKind, sqliteKind, mysql2Kind, knexKind, prismaKind, typeormKind, sequelizeKind, mongoKind
 ]
+
+/** Frames that are searched for the code that has sent a query of which a client reports the end only. */
+const LOGGER_FRAMES = [60]
 
 const kClients = Symbol.for('fastify-hindsight.clients')
 
@@ -65,5 +69,9 @@ export function recordQuery ({ system, statement, parameters }: QueryStart): (en
     throw new TypeError('recordQuery() needs `system` and `statement`, two texts')
   }
   const query = beginQuery({ system, statement, parameters })
-  return (end) => endQuery(query, end)
+  return function ended (end) {
+    // A logger, which the client calls in the end: the code that has sent the query is farther.
+    if (query !== null && end?.duration !== undefined) query.frames = framesHere(ended, LOGGER_FRAMES) ?? null
+    endQuery(query, end)
+  }
 }

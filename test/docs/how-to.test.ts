@@ -1,9 +1,12 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import type { NestFastifyApplication } from '@nestjs/platform-fastify'
 import t from 'tap'
 import ts from 'typescript'
 import { testdir } from '../support/folder.js'
-import { profileOf } from '../support/app.js'
+import { build, profileOf } from '../support/app.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
 const folder = testdir(t)
@@ -48,6 +51,59 @@ t.test('nestjs.md', async (t) => {
   t.equal(missed.statusCode, 404)
   t.match(missed.body, /^<!DOCTYPE html>/)
   t.match((await profileOf(fastify, missed)).exceptions.at(-1)?.message, 'No route found for "GET http://localhost/nowhere"')
+})
+
+/** What MikroORM 7 has of a connection and its logger: it reports a query that has ended, a long way below the call. */
+const MIKRO_ORM = `
+export class DefaultLogger {
+  constructor (options) { this.options = options }
+  isEnabled () { return false }
+  logQuery (context) { if (this.isEnabled('query', context)) this.options.writer(context.query) }
+}
+export class Connection {
+  constructor ({ loggerFactory }) { this.logger = loggerFactory({ writer: console.log, usesReplicas: false }) }
+  async execute (query, params, depth = 12) {
+    if (depth > 0) return await this.execute(query, params, depth - 1)
+    const now = Date.now()
+    const context = { connection: { type: 'write', name: ':memory:' }, params }
+    try {
+      await new Promise((resolve) => setTimeout(resolve, 1))
+      if (query.includes('nowhere')) throw new Error('no such table: nowhere')
+      const rows = /^update/.test(query) ? [] : Array.from({ length: params.length === 0 ? 6 : 1 }, (_, i) => ({ id: i + 1 }))
+      const counts = /^update/.test(query) ? { affected: 1 } : { results: rows.length }
+      this.logger.logQuery({ level: 'info', ...context, took: Date.now() - now, ...counts, query })
+      return rows
+    } catch (error) {
+      this.logger.logQuery({ level: 'error', ...context, took: Date.now() - now, query })
+      throw error
+    }
+  }
+}
+`
+
+interface Connection { execute: (query: string, params: unknown[]) => Promise<Array<{ id: number }>> }
+
+t.test('queries.md: a logger of MikroORM', async (t) => {
+  const core = join(folder, 'node_modules/@mikro-orm/core')
+  mkdirSync(core, { recursive: true })
+  writeFileSync(join(core, 'package.json'), '{ "type": "module", "exports": "./index.js" }')
+  writeFileSync(join(core, 'index.js'), MIKRO_ORM)
+  const { Connection } = await import(pathToFileURL(join(core, 'index.js')).href) as { Connection: new (options: object) => Connection }
+  const connection = new Connection(await runSnippet(marked('queries', 'run: MikroORM'), folder))
+  const app = await build(t, {}, (app) => app.get('/', async () => {
+    const books = await connection.execute('select b0.* from book as b0', [])
+    for (const { id } of books) await connection.execute('select a0.* from author as a0 where a0.id = ? limit ?', [id, 1])
+    await connection.execute('update author set name = ?, password = ? where id = ?', ['ann', 'Hidd3n', 3])
+    await connection.execute('select * from nowhere', []).catch(() => {})
+  }))
+  const profile = await profileOf(app, await app.inject('/'))
+  const { queries, findings } = profile.collectors.queries as { queries: object[], findings: object[] }
+  const line = String.raw`docs/how-to\.test\.ts:\d+`
+  t.match(findings, [{ kind: 'n+1', text: new RegExp(`6 times from .*${line}, .* the loop runs over the 6 rows of .*${line}$`) }])
+  t.match([queries[0], ...queries.slice(7)], [
+    { system: 'sqlite', statement: 'select b0.* from book as b0', rows: 6, duration: Number },
+    { parameters: ['ann', '******', 3], rows: 1 }, { error: { message: 'The query failed' } }
+  ])
 })
 
 t.test('opentelemetry.md: profiles as spans', async (t) => {

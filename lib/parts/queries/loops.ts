@@ -240,8 +240,10 @@ function valuesIn (container: unknown): string[] {
 function rowsOfLoop (all: readonly Traced[], group: readonly Traced[], count = group.length): Traced | null {
   const [first] = group as [Traced]
   const rounds = [count, distinctOf(group)]
+  // Clients that report their times count whole milliseconds.
+  const latest = first.start + (Number.isInteger(first.duration) ? 1 : 0)
   return all.slice(0, first.index).findLast((query) => {
-    if (!rounds.includes(query.rows ?? 0) || query.source === null || endOf(query) > first.start) return false
+    if (!rounds.includes(query.rows ?? 0) || query.source === null || endOf(query) > latest) return false
     const found = new Set(rowsOf(query).flatMap(valuesIn))
     return found.size === 0 || group.every(({ parameters }) => {
       const given = valuesIn(parameters)
