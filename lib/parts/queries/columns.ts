@@ -13,7 +13,7 @@ const MAX_NAME = 256
 export function columnName ({ kind, text }: Token): string {
   if (kind === 'placeholder') return text.slice(1)
   if (text.length > MAX_NAME) return ''
-  if (kind !== 'string') return text.replace(/^(?:U&)?["`[]|["`\]]$/gi, '')
+  if (kind !== 'string' && !text.startsWith('"$')) return text.replace(/^(?:U&)?["`[]|["`\]]$/gi, '')
   return segmentsOf(text).at(-1) ?? ''
 }
 
@@ -63,6 +63,7 @@ export function namedValues (
   tokens: readonly Token[], hides: (name: string) => boolean, system: string
 ): { values: NamedValue[], isCommand: boolean } {
   const words = significant(tokens)
+  for (const token of quotedTexts(words, hides, system)) token.kind = 'string'
   // `data ->> 'key'`
   const keys = new Set(words.filter(({ kind }, i) =>
     kind === 'string' && /^(?:[->#] ?>|(?!array).* \[)$/i.test(`${words[i - 2]?.text} ${words[i - 1]?.text}`)))
@@ -81,9 +82,7 @@ export function namedValues (
   }
   const columns = new Map<Token, string>()
   const add = (token: Token, column: string): void => {
-    // Texts of the others have quotes of their own.
-    const isText = token.text.startsWith('"') && !/^(?:postgresql|cockroachdb|mysql|mariadb)$/.test(system)
-    if (isText && hides(column)) token.kind = 'string'
+    if (mayBeText(token, system) && hides(column)) token.kind = 'string'
     if (isValue(token)) columns.set(token, column)
   }
 
@@ -111,6 +110,51 @@ export function namedValues (
   }
   const values = words.filter(isPlaced).map((token) => ({ token, column: columns.get(token) }))
   return { values, isCommand: SECRET_COMMAND.test(text) }
+}
+
+/** Whether double quotes may be those of a text, as in SQLite, where a name that does not exist is one. */
+export function mayBeText ({ text }: Token, system: string): boolean {
+  return text.startsWith('"') && !/^(?:postgresql|cockroachdb|oracle|microsoft\.sql_server|snowflake)$/.test(system)
+}
+
+/** Words before a name. */
+const BEFORE_NAME = new RegExp('^(?:\\.|from|join|into|update|table|index|view|trigger|column|as|by|set|using|' +
+  'collate|exists|references|to|add|constraint|with|recursive)$')
+const COMPARED_WITH = new RegExp(`^(?:${OPERATOR} (?<operand>.*?)(?= (?:and|or|then|else|when|end|where|group|order|` +
+  'having|limit|union|on|join|left|inner|returning|from) | [,;)]|$)|(?: not)? in \\( (?<list>[^)]*))', 'u')
+
+/**
+ * The double quoted texts of a statement of SQLite with a secret name: those that are compared with it, and where that
+ * has no quotes, all that are not certainly names.
+ */
+function quotedTexts (words: readonly Token[], hides: (name: string) => boolean, system: string): Token[] {
+  if (!words.some((token) => mayBeText(token, system))) return []
+  const parts = words.map((token) => token.kind === 'word' ? token.text.toLowerCase() : token.text)
+  const text = parts.join(' ')
+  const hasBareName = SECRET_COMMAND.test(text) ||
+    words.some((token) => (token.kind === 'word' || /^['"]\$/.test(token.text)) && hides(columnName(token)))
+  const isPlainSelect = /^select (?!.*\bselect )/.test(text)
+  const isInsert = /^(?:insert|replace) /.test(text)
+  const rows = isInsert ? parts.findIndex((part) => /^(?:values?|select)$/.test(part)) : 0
+  let depth = 0
+  return words.filter((token, i) => {
+    const [before = '', after = ''] = [parts[i - 1], parts[i + 1]]
+    depth += Number(token.text === '(') - Number(token.text === ')')
+    if (!mayBeText(token, system) || /^[.(]$/.test(after) || BEFORE_NAME.test(before) || i < rows) return false
+    // `data ->> "$.password"`
+    if (before === '>' || token.text.startsWith('"$')) return true
+    const { operand, list } = COMPARED_WITH.exec(` ${parts.slice(i + 1, i + 20).join(' ')}`)?.groups ?? {}
+    const other = operand ?? list
+    if (other !== undefined && !/^[=<|]$/.test(before)) {
+      return other.split(' ').some((word) => hides(columnName({ kind: 'word', text: word }))) ||
+        (hasBareName && /^[\p{L}_]\w*(?: \. \w+)?$/u.test(other) && !/^(?:null|true|false)$/.test(other))
+    }
+    // `users "u"`
+    const isAlias = /^(?:[\p{L}_)"]|$)/u.test(before) && !KEYWORDS.has(before)
+    const isListed = isPlainSelect && depth === 0 && /^(?:select|distinct|,)$/.test(before) &&
+      /^(?:,|\w*)$/.test(after)
+    return hasBareName && !isAlias && !isListed && !KEYWORDS.has(columnName(token).toLowerCase())
+  })
 }
 
 /** The places of the values of rows after `insert into t (a, b) values`, with their columns. */

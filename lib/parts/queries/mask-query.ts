@@ -1,7 +1,7 @@
 import { cached } from '../../cache.js'
 import { isHarmless, valueFieldTest } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
-import { columnName, namedValues, unquoted } from './columns.js'
+import { columnName, mayBeText, namedValues, unquoted } from './columns.js'
 import { maskCommand, type Shown } from './mask-command.js'
 import { isPlain, masked, withoutComparands } from './mask-document.js'
 import { shapeOf, shapeOfTokens } from './sql.js'
@@ -55,7 +55,7 @@ function readStatement (mask: Mask, system: string, statement: string) {
     // Of a placeholder with a name, also its own.
     names: [value.column ?? '', ...isNamed(value.token) ? [value.token.text.slice(1)] : []]
   }))
-  const shown = tokens.map((token): Token => token.kind === 'string' || token.kind === 'comment'
+  const shown = tokens.map((token): Token => /^(?:string|comment)$/.test(token.kind) || mayBeText(token, system)
     ? { kind: token.kind, text: maskedLiteral(mask, token.text) }
     : token)
   const texts = shown.map(({ text }) => text)
