@@ -23,8 +23,8 @@ export function percentDecoded (text: string): string | null {
   return attempt(() => decodeURIComponent(text)) ?? null
 }
 
-const OF_CLIENT = new RegExp('^(?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|dnt|pragma|' +
-  'priority|te|cache-control|connection|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$', 'i')
+const OF_CLIENT = new RegExp('^(?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|dnt|pragma|te|' +
+  'priority|cache-control|connection|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$', 'i')
 
 /** Whether a header depends on the client and its network, and not on what was requested. */
 export function isClientHeader (name: string): boolean {
