@@ -182,7 +182,9 @@ function failureSentence (
     return `The answer to an earlier failure of ${route}${why} failed with ${failure}.`
   }
   if (raisedBy !== null && raisedBy.stage !== 'handler') {
-    return `The ${hookText(raisedBy)} raised ${failure}${notRun}.`
+    // Fastify makes an error for a promise that was rejected without one.
+    const isUndefined = exceptions.at(-1)?.code === 'FST_ERR_SEND_UNDEFINED_ERR'
+    return `The ${hookText(raisedBy)} ${isUndefined ? 'rejected without an error' : `raised ${failure}`}${notRun}.`
   }
   if (failed?.after === 'handler') {
     const before = `After the handler of ${route}${place} had returned or sent its response`

@@ -73,7 +73,8 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
       args[args.length - 1] = function hindsightDone (this: unknown, ...results: unknown[]) {
         if (run !== null && isCalled) addRepeated(request, callee)
         isCalled = true
-        end(results[0], results[1])
+        // Fastify takes a falsy error for none.
+        end(results[0] || undefined, results[1])
         const current = requestContext.getStore()
         requestContext.enterWith(outer)
         try {

@@ -144,6 +144,10 @@ const outcomes: Array<[name: string, declare: (app: FastifyInstance) => void, st
     500
   ],
   [
+    'one that calls back with a value that Fastify takes for no error',
+    (app) => app.addHook('preValidation', (_request, _reply, done) => done(0 as never)), 'preValidation', 'ran', 200
+  ],
+  [
     'one that answers and calls nobody back', (app) => app.addHook('onRequest', (_request, reply, _done) => { reply.code(202).send('early') }), 'onRequest',
     'answered', 202
   ],
