@@ -8,7 +8,7 @@ import { factsOf } from '../../lib/store/search-query.js'
 import { recordOf } from '../../lib/store/summary.js'
 import { CRITERIA, FOUND, NOTHING_FOUND, SEARCH, searchOf, type Command } from '../command.js'
 import { counted } from '../../lib/view/visible.js'
-import { requestLines, shorten, type Formatter } from '../terminal.js'
+import { requestLines, sentenceLines, type Formatter } from '../terminal.js'
 
 export const list: Command = {
   args: '',
@@ -58,7 +58,7 @@ function listedLines (summary: ProfileSummary, format: Formatter): string[] {
   if (isNoise(summary)) return requestLines(star, { ...summary, exception: null }, format)
   return [
     ...requestLines(error ? '●' : warnings > 0 || values?.issues ? '▲' : star, summary, format),
-    ...factsOf(summary).map((fact) => `  ${format.style('yellow', shorten(fact, format.columns - 2))}`)
+    ...factsOf(summary).flatMap((fact) => sentenceLines(fact, format))
   ]
 }
 
@@ -83,14 +83,13 @@ export const queries: Command = {
   options: CRITERIA,
   run: async ({ args: [token], terminal, print, find }) => {
     const profile = await find(token)
-    const { columns, style } = terminal
     const { errors, warnings } = problemsOf(queriesPart, profile)
     const mark = errors > 0 ? '●' : warnings > 0 ? '▲' : ' '
     const sections = resultsOf([queriesPart], profile, (part, data) => part.markdown?.(data, profile))
     const lines = sections.flatMap(({ text = '' }) => text.split('\n'))
     await print({ token: profile.token, count: 0, findings: [], queries: [], ...dataOf(profile, 'queries') }, () => [
       ...requestLines(mark, recordOf(profile).summary, terminal),
-      ...lines.map((line) => style(line.startsWith('- ') ? 'yellow' : 'reset', shorten(line, columns))),
+      ...lines.flatMap((line) => sentenceLines(line, terminal, line.startsWith('- ') ? 'yellow' : 'reset')),
       ...lines.length === 0 ? ['No query was recorded.'] : []
     ])
     return mark === ' ' ? undefined : FOUND

@@ -1,6 +1,6 @@
 import type { WaitingView } from '../../routes/_profiler/list.js'
 import { FOUND, type Command } from '../command.js'
-import { requestLines, shorten } from '../terminal.js'
+import { requestLines, sentenceLines } from '../terminal.js'
 import { fetchJson, serviceOf, URL_OPTION } from './compare.js'
 
 export const waiting: Command = {
@@ -22,7 +22,7 @@ export const waiting: Command = {
       ? [`No request of ${url} has lasted for more than a second.`]
       : shown.waiting.flatMap((request) => [
         ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
-        ...request.sentences.map((sentence) => `  ${terminal.style('yellow', shorten(sentence, terminal.columns - 2))}`)
+        ...request.sentences.flatMap((sentence) => sentenceLines(sentence, terminal))
       ]))
     return shown.waiting.length > 0 ? FOUND : undefined
   }

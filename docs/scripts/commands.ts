@@ -37,8 +37,9 @@ criteria](search.md) describes the criteria.
 | \`purge\` | \`{ "purged" }\` |
 
 Control characters of requests are not printed. JSON and exports escape them, and characters that
-reorder text. Only a terminal receives colors, and lines that are shortened to its width; \`show\`
-prints Markdown, whose lines are as long as they are.
+reorder text. Only a terminal receives colors, and lines of its width: sentences are continued on
+the next line, and other texts are shortened. \`show\` prints Markdown, whose lines are as long as
+they are.
 
 \`\`\`text
 ${await printed(['help'])}

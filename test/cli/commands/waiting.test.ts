@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { execute } from '../../../cli/run.js'
-import { requestLines } from '../../../cli/terminal.js'
+import { requestLines, sentenceLines } from '../../../cli/terminal.js'
 import type { WaitingView } from '../../../routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
@@ -69,4 +69,15 @@ t.test('a request without a status is not shown as a success', async (t) => {
   const request = { token: '000001', time: '2026-01-02T03:04:05.678Z', method: 'GET', url: 'http://h/', status: 0, duration: 1, exception: null }
   const style = (color: unknown, text: string): string => `<${String(color)}>${text}`
   t.match(requestLines('▲', request, { columns: 80, style }), ['▲ <bold>000001  <dim>···  <dim>'])
+})
+
+t.test('a sentence is continued on the next line of a terminal, and whole elsewhere', (t) => {
+  const style = (_color: unknown, text: string): string => text
+  const text = `In the handler, a.ts:1, since 2,000 ms, ${'x'.repeat(30)} and \u202e\u001b[31m`
+  t.same(sentenceLines(text, { columns: 24, style }), [
+    '  In the handler,', '  a.ts:1, since 2,000', '  ms,', '  xxxxxxxxxx…xxxxxxxxxx', '  and ⟨U+202E⟩␛[31m'
+  ])
+  t.same(sentenceLines(text, { columns: Infinity, style }), [`  In the handler, a.ts:1, since 2,000 ms, ${'x'.repeat(30)} and ⟨U+202E⟩␛[31m`])
+  t.same(sentenceLines('', { columns: 24, style }), ['  '])
+  t.end()
 })
