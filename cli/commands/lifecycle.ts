@@ -29,22 +29,18 @@ export const lifecycle: Command = {
   },
   run: async ({ args: [file = ''], flags, print }) => {
     const { route } = flags as { route?: string }
-    const order = await orderOf(file)
+    const { stdout, stderr } = process
+    const { write } = stdout
+    let order: HookOrder
+    // The output of the command may be redirected to a file: what the application prints must not be part of it.
+    stdout.write = stderr.write.bind(stderr) as typeof write
+    try {
+      order = await loadApplication(file)
+      await settlesWithin(order.app.close().catch(() => {}), CLOSE_TIMEOUT)
+    } finally {
+      stdout.write = write
+    }
     await print(order.data(route), () => order.lines(route))
-  }
-}
-
-// The output of the command may be redirected to a file: what the application prints must not be part of it.
-async function orderOf (file: string): Promise<HookOrder> {
-  const { stdout, stderr } = process
-  const { write } = stdout
-  stdout.write = stderr.write.bind(stderr) as typeof write
-  try {
-    const order = await loadApplication(file)
-    await settlesWithin(order.app.close().catch(() => {}), CLOSE_TIMEOUT)
-    return order
-  } finally {
-    stdout.write = write
   }
 }
 

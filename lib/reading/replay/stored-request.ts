@@ -159,13 +159,12 @@ function headerProblem (name: string, value: unknown): string | undefined {
   return isValid ? undefined : 'cannot be sent'
 }
 
-function readBody (recorded: Data, values: MaskedValues): Pick<StoredRequest, 'body' | 'bodyKind' | 'bodyProblem'> {
+function readBody (data: Data, values: MaskedValues): Pick<StoredRequest, 'body' | 'bodyKind' | 'bodyProblem'> {
   // Validation and hooks may have changed what the handler received.
-  const body = recorded.sentBody ?? recorded.body
-  const data: Data = { ...recorded, body }
+  const body = data.sentBody ?? data.body
   const headers = isObject(data.headers) ? data.headers : {}
   const type = String(headers['content-type'] ?? '').split(';', 1).join().trim().toLowerCase()
-  const bodyProblem = bodyProblemOf(data)
+  const bodyProblem = typeof data.bodyNote === 'string' ? `it was ${data.bodyNote}` : changeOf(body)
   if (bodyProblem !== undefined) return { bodyProblem }
   if (body === null || body === undefined) {
     const wasSent = Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
@@ -175,7 +174,8 @@ function readBody (recorded: Data, values: MaskedValues): Pick<StoredRequest, 'b
     return { body: JSON.stringify(values.replaceInBody(body)), bodyKind: 'json' }
   }
   if (typeof body === 'string') return { body: values.replace(body, 'body'), bodyKind: 'text' }
-  if (type === 'application/x-www-form-urlencoded' && isForm(body)) {
+  const isForm = isObject(body) && Object.values(body).every((item) => [item].flat().every((one) => !isObject(one)))
+  if (type === 'application/x-www-form-urlencoded' && isForm) {
     // The parser returns a list for a repeated field.
     const fields = Object.entries(body).flatMap(([name, all]) => [all].flat().flatMap((one) => {
       const value = values.replace(String(one ?? ''), `body.${name}`)
@@ -187,8 +187,7 @@ function readBody (recorded: Data, values: MaskedValues): Pick<StoredRequest, 'b
 }
 
 /** Why a stored body is not the one that was received. */
-function bodyProblemOf ({ body, bodyNote }: Data): string | undefined {
-  if (typeof bodyNote === 'string') return `it was ${bodyNote}`
+function changeOf (body: unknown): string | undefined {
   let problem: string | undefined
   JSON.stringify(body, (name, value: unknown) => {
     if (name === '…' || (typeof value === 'string' && TRUNCATED.test(value))) problem ??= 'it was truncated'
@@ -198,10 +197,6 @@ function bodyProblemOf ({ body, bodyNote }: Data): string | undefined {
     return value
   })
   return problem
-}
-
-function isForm (value: unknown): value is Data {
-  return isObject(value) && Object.values(value).every((item) => [item].flat().every((one) => !isObject(one)))
 }
 
 // Encodes white space, the quotes of shells, and the braces of templates.
