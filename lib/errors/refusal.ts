@@ -68,7 +68,8 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     const type = maskedLine(request, request.headers['content-type'] ?? '')
-    const sentence = `No parser accepts a body of the type "${type}" here: addContentTypeParser() of Fastify adds one.`
+    const ofType = type === '' ? 'without a Content-Type' : `of the type "${type}"`
+    const sentence = `No parser accepts a body ${ofType} here: addContentTypeParser() of Fastify adds one.`
     return { kind: 'type', sentence, option: 'addContentTypeParser of Fastify' }
   }
   if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(request, reply?.getHeader('allow'))

@@ -70,7 +70,9 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     collectors.exceptions = { summary, ...firstOwnFrame(exceptions) === undefined && { handler } }
   }
   const cut = cutSentence(recording.ending, sentHeaders)
-  if (cut !== null && collectors.exceptions === undefined) collectors.exceptions = { summary: cut }
+  const { exceptions: failure = null } = collectors as { exceptions?: { summary: string } }
+  if (cut !== null && failure !== null) failure.summary += ` ${cut}`
+  else if (cut !== null && !hasFailed) collectors.exceptions = { summary: cut }
   if (recording.events !== null) collectors.headers = unrecordedChanges(recording.events, mask)
   if (blocked.length > 0) collectors.blocked = blocked
   if (otherErrors.length > 0) collectors.otherErrors = otherErrors.map(masked)

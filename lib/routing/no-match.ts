@@ -219,7 +219,7 @@ function hasWildcard (declared: readonly string[]): boolean {
 
 function pathFor ({ segments }: DeclaredRoute, sent: readonly string[]): string | null {
   const filled = segments.map((segment, i) =>
-    isParameter(segment) ? sent[i] || undefined : segment.replaceAll('::', ':'))
-  if (filled.includes(undefined)) return null
+    isParameter(segment) ? segmentMatches(segment, sent[i] ?? '') && sent[i] : segment.replaceAll('::', ':'))
+  if (filled.some((segment) => !segment)) return null
   return `/${filled.map((segment) => encodeURIComponent(segment as string)).join('/')}`
 }

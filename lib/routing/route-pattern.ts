@@ -5,6 +5,8 @@ import { editDistance } from '../similar-name.js'
 
 /** The cost of a route that is not similar to a path. */
 const FAR = 1_000
+/** That of a parameter whose expression does not match: all other segments have to. */
+const MISMATCH = FAR / 2
 
 /** A segment of patterns, the segments after it, and the routes that end at it. */
 interface Node<T> {
@@ -82,7 +84,7 @@ function costOf (last: string, missing: number, sum: number, hasStatic: boolean,
     if (isOther) return 2
   }
   const more = isOpen ? Math.max(0, missing) : Math.abs(missing)
-  return more > 1 || !hasStatic ? FAR : 3 + sum + 4 * more
+  return more > 1 || !hasStatic || sum > MISMATCH ? FAR : 3 + sum + 4 * more
 }
 
 /** Twice the differing characters of a static segment, 1 where only the case differs; `FAR` where it is not similar. */
@@ -90,6 +92,8 @@ function differenceOf (segment: string, value: string): number {
   if (segment === value) return 0
   const isPlain = !segment.includes(':') && !segment.includes('*')
   if (!isPlain && segmentMatches(segment, value)) return 0
+  // An expression of a parameter refuses the value.
+  if (segment.includes('(') && value !== '') return MISMATCH
   const most = Math.max(1, Math.floor(segment.length / 3))
   if (Math.abs(segment.length - value.length) > most || (!isPlain && isParameter(segment))) return FAR
   const characters = editDistance(segment.toLowerCase(), value.toLowerCase(), most)

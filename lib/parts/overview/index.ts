@@ -61,7 +61,7 @@ export function outcomeSentence (profile: Profile): string {
   const closer = { 499: 'client', 444: 'server' }[status]
   if (closer !== undefined) {
     const [own] = exceptions.filter(({ code }) => code?.startsWith('HINDSIGHT_') !== true)
-    const why = own === undefined || status === 499 ? '.' : `: ${errorText(own)}`
+    const why = own === undefined ? '.' : `${status === 444 ? '' : '. An error was recorded'}: ${errorText(own)}`
     return `The ${closer} closed the connection after ${milliseconds(duration)}, before the response${why}`
   }
   const { summary } = dataOf(profile, 'exceptions')

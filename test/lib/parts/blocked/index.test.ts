@@ -186,6 +186,10 @@ inBothModes('the profile of a request that Fastify or the application refused ha
       /^addContentTypeParser of Fastify$/
     ],
     [
+      'no type', { method: 'POST', url: '/any', headers: { accept: 'application/json' }, payload: Buffer.from('x') }, 'type',
+      /^No parser accepts a body without a Content-Type here: addContentTypeParser/, /addContentTypeParser/
+    ],
+    [
       'the type, without any parser', { method: 'POST', url: '/none', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type',
       /^No parser accepts a body of the type "application\/xml" here: addContentTypeParser/, /addContentTypeParser/
     ],

@@ -48,6 +48,10 @@ t.test('one sentence summarizes the request', async t => {
     [{ status: 204, events: [event('cors', 'answered')] }, 'GET returned 204 No Content in 1.25 ms. The listener "cors" sent the response.'],
     [{ status: 401, events: [event('auth', 'raised', 'onRequest')] }, 'GET returned 401 Unauthorized in 1.25 ms. The onRequest hook "auth" raised an error.'],
     [{ status: 499 }, 'The client closed the connection after 1.25 ms, before the response.'],
+    [
+      { status: 499, exceptions: [{ name: 'Error', message: 'boom', frames: [], stack: '' }] },
+      'The client closed the connection after 1.25 ms, before the response. An error was recorded: Error: boom.'
+    ],
     [{ status: 799 }, 'GET returned 799 in 1.25 ms.'],
     [
       { exceptions: [{ name: 'Error', message: 'Sent twice?', frames: [], stack: '' }] },
