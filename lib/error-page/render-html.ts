@@ -57,8 +57,8 @@ export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLi
 </div>
 <div class="side">
 !${hasSource ? hints : ''}
-!${differences(report)}
 !${renderRequest(report)}
+!${differences(report)}
 </div>
 <div class="rest">
 !${isBare(report) ? '' : renderExceptions(report.exceptions, { editor, shown })}

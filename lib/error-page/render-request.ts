@@ -11,7 +11,7 @@ import { bodyText, fieldText } from './render-text.js'
 /** Characters. */
 const MAX_TEXT = 2_000
 
-/** The section Request: what was requested, then the headers; those that each browser sends are folded. */
+/** The section Request: what was requested, then the headers; the client and what each browser sends are folded. */
 export function renderRequest ({ request, sentences = [] }: ErrorReport): string {
   const { method, url, ip, route, params, query, body, headers } = request
   const rows = (entries: ReadonlyArray<readonly [string, string]>): string[] => entries.map(([name, value]) =>
@@ -23,14 +23,11 @@ export function renderRequest ({ request, sentences = [] }: ErrorReport): string
   return html`<section id="request" class="request" aria-labelledby="request-title">
 <h2 id="request-title">Request</h2>!${sentences.map((text) => html`<p>${text}</p>`)}
 <div class="card"><dl>
-!${rows([['Method', method], ['URL', url], ...route === undefined ? [] : [['Route', route] as const],
+!${rows([[method, url], ...route === undefined ? [] : [['Route', route] as const],
   ...fields(params, 'Parameter'), ...fields(query, 'Query')])}
 </dl>!${body === undefined ? '' : html`<h3>Body</h3><pre tabindex="0">${bodyText(body)}</pre>`}
-<dl>!${rows([['Client', ip], ...headers.filter((header) => !ofClient.includes(header))])}</dl>
-!${ofClient.length === 0
-? ''
-: html`<details><summary>${counted(ofClient.length, 'header')} of the client</summary>
-<dl>!${rows(ofClient)}</dl></details>`}
+<dl>!${rows(headers.filter((header) => !ofClient.includes(header)))}</dl>
+<details><summary>Client ${ip}, ${counted(ofClient.length, 'header')}</summary><dl>!${rows(ofClient)}</dl></details>
 </div>
 </section>`
 }

@@ -153,6 +153,11 @@ export function statusClass (status: unknown): string {
   return first >= 1 && first <= 5 ? String(first) : '0'
 }
 
+/** The path and query of a URL of the application. */
+export function pathOf (url: string): string {
+  return url.replace(/^https?:\/\/[^/]*(?=\/)/, '')
+}
+
 /** A time (ISO 8601). */
 export function moment (time: string): string {
   return html`<time datetime="${time}">${String(time).replace('T', ' ').replace('Z', ' UTC')}</time>`

@@ -6,10 +6,10 @@ import { exceptionParts, mainSource, rejectedParts, sourceParts } from '../../er
 import { functionOf, type FlattenedException, type StackFrame } from '../../errors/exception.js'
 import type { FailureSummary } from '../../errors/report.js'
 import { mainCause } from '../../errors/root-cause.js'
-import { firstOwnFrame, placeOf } from '../../errors/stack-frame.js'
+import { placeOf } from '../../errors/stack-frame.js'
 import { read } from '../../errors/thrown-value.js'
 import { isFailure, type Profile } from '../../store/profile.js'
-import { note, place, section } from '../../view/components.js'
+import { note, section } from '../../view/components.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { listHint, listOf } from '../read.js'
 import type { PanelView, Part } from '../part.js'
@@ -33,21 +33,16 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     render: (_, { exceptions }, view) =>
       exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
   },
-  overview (data, profile, { editor }) {
-    const { exceptions } = profile
+  overview (data, profile) {
     const handler = handlerIn(data)
-    const thrown = firstOwnFrame(exceptions)
-    const thrownAt = thrown === undefined ? '' : place(`${thrown.file}:${thrown.line}`, editor)
     const source = mainSource(profile, handler)
-    const cause = mainCause(profile)
-    const title = source?.frame === handler ? source?.title : cause === null ? '' : nameAndMessage(cause)
-    // A route is longer than what fails in it.
+    // The sentence above has the error. A route is longer than what fails in it.
+    const title = source === null ? '' : `${source.title}: ${placeOf(source.frame)}`
     const excerpt = source === null ? '' : renderExcerpt(source.frame, source.frame === handler ? AROUND * 2 : AROUND)
-    const rejected = exceptions.at(-1)?.rejected
+    const rejected = profile.exceptions.at(-1)?.rejected
     return [
       { order: 9, title: 'Rejected', column: 'main', value: rejected === undefined ? '' : rejectedTable(rejected) },
-      { order: 60, title: 'Thrown at', value: thrownAt },
-      { order: 10, title: visibleLine(cut(title ?? '', MAX_SHOWN)), column: 'main', value: excerpt }
+      { order: 10, title: visibleLine(cut(title, MAX_SHOWN)), column: 'main', value: excerpt }
     ]
   },
   toolbar (_, profile) {

@@ -1,6 +1,6 @@
 import { html } from '../../view/html.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import { milliseconds, moment, note, statusBadge, table } from '../../view/components.js'
+import { age, milliseconds, note, pathOf, statusBadge, table } from '../../view/components.js'
 import { byOrder, listOf, resultsOf, splitUrl } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { DifferenceGroup, Part, PartTime } from '../../parts/part.js'
@@ -126,10 +126,10 @@ export function renderDifferences (found: LastSuccess | null, base: string, isRe
   const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>` +
     html`<td class="text" data-label="Before">${before}</td><td class="text" data-label="Now">${now}</td></tr>`)
   const list = rows.length === 0 ? note(NO_DIFFERENCE) : table(title, ['What', 'Before', 'Now'], rows, 'sides')
-  return html`<section class="differences"><h2>${title} ` +
-    html`<a href="${base}/${summary.token}"><code>${summary.token}</code></a></h2>` +
-    html`<p class="facts">!${statusBadge(summary.status)} ${summary.method} ${shown(summary.url)}, ` +
-    html`!${moment(summary.time)}</p>!${why === undefined ? '' : html`<p>${why}</p>`}!${list}` +
+  const { status, method, url, time } = summary
+  return html`<section class="differences"><h2>${title}</h2><p class="facts">` +
+    html`<a href="${base}/${summary.token}">${summary.token}</a> !${statusBadge(status)} ${method} ` +
+    html`${shown(pathOf(url))}, !${age(time)}</p>!${why === undefined ? '' : html`<p>${why}</p>`}!${list}` +
     html`<p class="pages"><a href="${base}/${summary.token}/compare/${token}">All differences</a>` +
     html`!${isReplayable ? html` <a href="${base}/${token}/replay">Replay…</a>` : ''}</p></section>`
 }

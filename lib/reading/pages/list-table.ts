@@ -4,7 +4,7 @@ import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
 import { groupedBy } from '../../parts/read.js'
 import { isFollow, isNoise, type ProfileSummary } from '../../store/profile.js'
 import { DEFAULT_LIMIT, factsOf, PART_CRITERIA } from '../../store/search-query.js'
-import { age, bytes, milliseconds, note, scrollable, statusBadge, table } from '../../view/components.js'
+import { age, bytes, milliseconds, note, pathOf, scrollable, statusBadge, table } from '../../view/components.js'
 import type { WaitingRequest } from '../../recording/waiting.js'
 import type { PageOptions } from './layout.js'
 
@@ -191,7 +191,7 @@ function groupRow (
   { count, failure, first, last, routes, revisions }: FailureGroup, hasRevision: boolean, base: string
 ): string {
   const { status, exception, token } = last
-  const title = cut(exception ?? `${status} without an error`)
+  const title = cut(exception?.replace(last.url, pathOf(last.url)) ?? `${status} without an error`)
   const link = failure === undefined
     ? html`<a href="${base}/${token}">${title}</a>`
     : html`<a href="${base}/search?q=failure:${failure}">${title}</a>`

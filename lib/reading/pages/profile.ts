@@ -4,7 +4,7 @@ import { html } from '../../view/html.js'
 import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
 import type { Profile } from '../../store/profile.js'
-import { milliseconds, moment, postForm, statusClass, withPlaces } from '../../view/components.js'
+import { milliseconds, moment, pathOf, postForm, statusClass, withPlaces } from '../../view/components.js'
 import { layout, type PageOptions } from './layout.js'
 
 interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debug'> {
@@ -92,11 +92,6 @@ function summary (profile: Profile, { name, panel }: Part, options: ProfilePageO
 !${formats(path)}</dl></div></details>
 !${neighbor(newer, 'prev', 'Newer profile (K)', '↑')}!${neighbor(older, 'next', 'Older profile (J)', '↓')}</div>
 </section>`
-}
-
-/** The path and query of a URL of the application. */
-function pathOf (url: string): string {
-  return url.replace(/^https?:\/\/[^/]*(?=\/)/, '')
 }
 
 function notices (profile: Profile, { parts, editor }: ProfilePageOptions): string[] {

@@ -225,7 +225,8 @@ t.test('the fragment has the differences and their links, and text of requests i
     const now = { ...sample(text), route: sample().route, time: '2026-03-01T00:00:00.000Z' }
     const found = await lastSuccess(store, now)
     const document = parseHtml(renderDifferences(found, '/_profiler'))
-    t.match(document.querySelector('h2')?.textContent, /^Differences from the last success 000001$/)
+    t.equal(document.querySelector('h2')?.textContent, 'Differences from the last success')
+    t.match(document.querySelector('.facts')?.textContent, /^000001 200 GET \/orders\?sort=up, \d+ d ago$/)
     t.same([...document.querySelectorAll('thead th')].map((head) => head.textContent), ['What', 'Before', 'Now'])
     t.equal(document.querySelectorAll('tbody tr').length, 5)
     t.same(
