@@ -51,3 +51,12 @@ function run (options: string): string {
 export async function overflow (page: Page): Promise<number> {
   return await page.evaluate('Math.max(0, document.documentElement.scrollWidth - innerWidth)')
 }
+
+/** Lists the layout shifts that no input has caused, with the text of what has moved. */
+export const OBSERVE_SHIFTS = `window.shifts = []
+new PerformanceObserver((list) => {
+  for (const { hadRecentInput, value, sources } of list.getEntries()) {
+    const moved = sources.map(({ node, previousRect, currentRect }) => [node?.textContent.slice(0, 80), previousRect, currentRect])
+    if (!hadRecentInput) window.shifts.push(JSON.stringify([value, moved]))
+  }
+}).observe({ type: 'layout-shift', buffered: true })`

@@ -5,17 +5,8 @@ import type { Profile } from '../../../../../lib/store/profile.js'
 import { build, listen } from '../../../../support/app.js'
 import { chromium, CLOSING } from '../../../../support/browser.js'
 import { inBothModes } from '../../../../support/modes.js'
-import { axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
+import { axeViolationsOfThemes, OBSERVE_SHIFTS, overflow, watchedPage } from '../../../../support/page.js'
 import { failure, profile, tokens } from '../../../../lib/parts/fixture.js'
-
-/** Lists the layout shifts that no input has caused, with the text of what has moved. */
-const OBSERVE_SHIFTS = `window.shifts = []
-new PerformanceObserver((list) => {
-  for (const { hadRecentInput, value, sources } of list.getEntries()) {
-    const moved = sources.map(({ node, previousRect, currentRect }) => [node?.textContent.slice(0, 80), previousRect, currentRect])
-    if (!hadRecentInput) window.shifts.push(JSON.stringify([value, moved]))
-  }
-}).observe({ type: 'layout-shift', buffered: true })`
 
 const browser = await chromium(t)
 
