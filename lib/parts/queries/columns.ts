@@ -32,12 +32,12 @@ const PATH = String.raw`(?:${NAME} \. )*${NAME}`
 // Quoted names may be texts in SQLite.
 const VALUE = String.raw`(?:\0\d+|\x01\d+(?! [.(]))`
 const OPERATOR = '(?:(?: [=<>!~@]){1,3}(?: \\*)?| (?:not )?(?:[ri]?like|regexp|glob)| is(?: not)?(?: distinct from)?)'
-const COMPARED = new RegExp(String.raw`(?:^|(?<= )(?:where|and|or|not|on|when|having|set|update)|[(,;{]) ` +
+const COMPARED = new RegExp(String.raw`(?:^|(?<= )(?:where|and|or|not|on|when|having|set|update|to|with)|[(,;{]) ` +
   // Functions of one column, and of one value.
   String.raw`(?:(?:lower|upper|trim|date) \( |binary )?(?<column>${PATH}(?: [-#] > (?:> )?\x02\d+)*)` +
   // Not the end of a row: `(password, id) in (?)`.
   String.raw`(?: (?<=\b(?:lower|upper|trim|date) \( [^(),]*)\))?` +
-  String.raw`(?: : : \w+)?(?<values>(?:${OPERATOR}| :) ` +
+  String.raw`(?: : : \w+)?(?<values>(?:${OPERATOR}| :(?: =)?) ` +
   String.raw`(?:(?:any|all|some|lower|upper|trim|date|cast) \( |binary |- )*${VALUE}|` +
   String.raw`(?: not)? in \( ${VALUE}(?: , ${VALUE})* \)|(?: not)? between ${VALUE} and ${VALUE})`, 'gu')
 /** Values that belong to no column. */
@@ -46,14 +46,20 @@ const OTHERS = new RegExp(String.raw`(?:\b(?:limit|offset|fetch (?:first|next)|i
 /** What a statement selects that is made of columns and values. */
 const SELECTED = new RegExp(String.raw`(?<=\bselect |, )(?:case (?:(?!end\b)[^()]){0,500}end|coalesce \( [^()]* \))` +
   `(?: as)? ${NAME}(?= ,| from)`, 'gu')
+/** `json_build_object('id', 1, …)` */
+const MEMBER = String.raw`\0\d+ , (?:\0\d+|${PATH})`
+const MEMBERS =
+  new RegExp(String.raw`\b(?:jsonb?_(?:build_)?object|object_construct) \( ${MEMBER}(?: , ${MEMBER})*`, 'gu')
 /** Names of columns that others have: `) v (id, p)`, `v (id, p) as (`; and those that a function returns. */
 const RENAMED = new RegExp(String.raw`\) (?:as )?(?!over|filter)${NAME} \( (?<given>[^()]*)\)|` +
   String.raw`\b(?:with|recursive|,) ${NAME} \( (?<own>[^()]*)\) as \(`, 'gu')
 
 /** Commands and functions with a secret. */
 const SECRET_COMMAND = new RegExp('\\b(?:identified|pragma (?:hex|text)?(?:re)?key|attach|(?:[bs]?crypt|argon2\\w*|' +
-  '(?:pgp_\\w+_|aes_|des_)?(?:en|de)crypt(?:_iv|_raw)?|md5|sha\\d*|digest|hashbytes|\\w*_hash|hmac\\w*) \\()', 'u')
-const PASSWORD = /\b(?:identified by|pragma \w*key =) [^\0\s]\S*/g
+  '(?:pgp_\\w+_|aes_|des_)?(?:en|de)crypt(?:_iv|_raw)?|md5|sha\\d*|digest|hashbytes|\\w*_hash|hmac\\w*|' +
+  // Of ClickHouse and SQL Server: tables of other servers.
+  'remote(?:secure)?|(?:s3|gcs)(?:cluster)?|azureblobstorage|postgresql|mysql|mongodb|redis|opendatasource) \\()', 'u')
+const PASSWORD = /(?:\bidentified by|(?<=\bidentified by \S+ )replace|\bpragma \w*key =) [^\0\s]\S*/g
 
 /**
  * The values of a statement in their order, and whether it has a command with a secret; `hides`: whether a name is
@@ -93,7 +99,16 @@ export function namedValues (
   for (const [part] of text.matchAll(OTHERS)) for (const token of tokensOf(part)) add(token, '')
   // Of another one the result may be written or compared elsewhere.
   for (const [part] of /^select (?!.*\bselect )/.test(text) ? text.matchAll(SELECTED) : []) {
-    if (!part.split(' ').some((word) => hides(nameOf(word)))) for (const token of tokensOf(part)) add(token, '')
+    const compared = part.replace(/\S+ is (?:not )?null/g, '')
+    if (!compared.split(' ').some((word) => hides(nameOf(word)))) for (const token of tokensOf(part)) add(token, '')
+  }
+  for (const [members] of text.matchAll(MEMBERS)) {
+    for (const [member] of members.matchAll(new RegExp(MEMBER, 'gu'))) {
+      const [key, value] = tokensOf(member) as [Token, Token?]
+      if (key.kind !== 'string') continue
+      add(key, '')
+      if (value !== undefined) add(value, columnName(key))
+    }
   }
   const aliases = aliasesOf(parts, text, nameOf, hides)
   for (const { groups: { column = '', values = '' } = {} } of text.matchAll(COMPARED)) {

@@ -16,6 +16,8 @@ const PATH = /^(?:path|fields?|defaultPath)$/i
  */
 export function withoutComparands (mask: Mask, root: unknown): unknown {
   const isNamed = some(root, (item, name) => NAME_FIELD.test(name) && typeof item === 'string' && mask.hides(item))
+  // `{ update: 'set password = :p', values: { ':p': '…' } }`
+  const isExpressed = some(root, (_, name) => name.startsWith(':')) && some(root, isName)
   /** Fields and variables that have the value of a secret field. */
   const aliases = new Set<string>()
   some(root, (item, name) => {
@@ -40,7 +42,8 @@ export function withoutComparands (mask: Mask, root: unknown): unknown {
     return Object.fromEntries(entries.map(([name, item]) => {
       if (isHidden && name === '$literal') return [name, MASKED]
       const isOperand = name.startsWith('$') && !SEPARATE.test(name) && refersToSecret(item, HAS_NAMES.test(name))
-      const isValue = (hasPath && !PATH.test(name)) || (isNamed && VALUE_FIELD.test(name) && !isPlain(item))
+      const isValue = (hasPath && !PATH.test(name)) || (isExpressed && name.startsWith(':')) ||
+        (isNamed && VALUE_FIELD.test(name) && !isPlain(item))
       return [name, copy(item, depth + 1, isHidden || isOperand || isValue || aliases.has(name))]
     }))
   }

@@ -132,8 +132,11 @@ function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
     }
     // An object that is no certain secret has names of its own.
     if (i !== undefined && sure.has(i) && !hasNames) return masked(value)
+    const isHidden = (name: unknown): boolean => hiddenNames.has(String(name).replace(/^[:@$]/, ''))
+    // `{ name: '@token', value: '…' }`
+    const isSecret = isHidden(value.name)
     return maskedFields(mask, Object.fromEntries(Object.entries(value).map(([name, item]) =>
-      [name, hiddenNames.has(name.replace(/^[:@$]/, '')) ? masked(item) : item])))
+      [name, isHidden(name) || (isSecret && name !== 'name') ? masked(item) : item])))
   }
   const texts = read.texts.map((text, i) => {
     const token = tokens[i] as Token

@@ -37,6 +37,7 @@ const commands: readonly Row[] = [
   ['redis', 'LINSERT', ['tokens', 'BEFORE', S, S], [S], []],
   ['redis', 'CONFIG', ['SET', 'masteruser', 'ann', 'masterauth', S], [S], ['ann']],
   ['redis', 'ACL', ['SETUSER', 'ann', '>' + S], [S], ['ann']],
+  ['redis', 'ACL', ['DRYRUN', 'ann', 'AUTH', S], [S], ['ann']],
   ['redis', 'PUBLISH', ['password-reset', S], [S], []],
   ['redis', 'BF.ADD', ['used_tokens', S], [S], []],
   ['redis', 'XADD', ['events', '*', 'type', 'login', 'user', 'ann'], [], ['login', 'ann']]

@@ -17,6 +17,7 @@ const documents: readonly Row[] = [
   ['mongodb', 'u.aggregate', [[{ $project: { ok: { $cond: [{ $in: ['$pin', [S]] }, 'x', 'y'] }, name: '$name' } }]], [S], ['$name']],
   ['mongodb', 'u.aggregate',
     [[{ $match: { status: 'active' } }, { $group: { _id: '$token', n: { $sum: 1 } } }, { $sort: { n: -1 } }, { $limit: 100 }]], [], ['active', '100']],
+  ['dynamodb', 'u.update', { Key: { id: 7700 }, UpdateExpression: 'set #p = :p', Names: { '#p': 'password' }, Values: { ':p': { S } } }, [S], ['7700']],
   ['mongodb', 'u.updateOne', [{ key: 'smtp_password' }, { $set: { value: S, by: 'ann' } }], [S], ['ann']],
   ['mongodb', 'u.find', [{ type: { $in: ['login', 'logout'] }, token: S }], [S], ['login']],
   ['mongodb', 'u.aggregate', [[{ $set: { password: { $concat: [S, '$salt'] }, name: { $concat: ['$a', 'ann'] } } }]], [S], ['ann']]
