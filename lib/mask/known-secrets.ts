@@ -24,9 +24,10 @@ export function maskedTexts (given: unknown, shown: unknown, depth = 0): string[
   // The bytes of a buffer are no texts.
   if (ArrayBuffer.isView(given)) return []
   if (typeof given === 'object') {
-    const isMasked = shown === MASKED
-    return Object.entries(given).flatMap(([name, value]) =>
-      maskedTexts(value, isMasked ? MASKED : Object(shown)[name], depth + 1))
+    // Names may be masked, too.
+    const parts = Object.values(Object(shown) as object)
+    return Object.entries(given).flatMap(([name, value], i) =>
+      maskedTexts(value, shown === MASKED ? MASKED : Object(shown)[name] ?? parts[i], depth + 1))
   }
   if (typeof given !== 'string') return shown === MASKED && typeof given !== 'boolean' ? [String(given)] : []
   if (given === shown || typeof shown !== 'string') return []

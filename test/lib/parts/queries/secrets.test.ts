@@ -27,6 +27,7 @@ const errors: ReadonlyArray<readonly [system: string, statement: string, paramet
   ['microsoft.sql_server', "update users set password = N'S' where id = 7700", undefined, { message: 'Violation of a constraint, the value is (S).' }],
   ['postgresql', "select * from users where password like 'S%'", undefined, { message: 'invalid pattern "S"' }],
   ['redis', 'HGET', ['tokens', 'S'], { message: 'WRONGTYPE', command: { name: 'hget', args: ['tokens', 'S'] } }],
+  ['redis', 'MSET', [{ 'token:1': 'S' }], { message: 'ERR no such entry "S"' }],
   ['mongodb', 'users.find', [{ $expr: { $eq: ['$password', 'S'] } }], { message: 'cannot compare "S" with $password' }],
   ['prisma', 'User.create', { data: { id: 7700, password: 'S' } },
     { message: 'Invalid `prisma.user.create()` invocation:\n{\n  data: {\n    id: 7700,\n    password: "S"\n  }\n}' }]
