@@ -697,7 +697,7 @@ inBothModes('a failure without a frame of the application is shown with the hand
   const sheet = profileMarkdown(profile)
   t.match(sheet, /Route: `test\/failures\.test\.ts:\d+`[^]*\n> \d+ \| .*async \(\) => \(\{ name: 'x' \}\)/)
   const { body } = await app.inject(`/_profiler/${profile.token}`)
-  t.match(body, /<h3>Route<\/h3><pre class="excerpt">/)
+  t.match(body, /<h3>Route: test\/failures\.test\.ts:\d+<\/h3><pre class="excerpt">/)
 })
 
 inBothModes('the failure of a not-found handler is not called a missing route', async (t, build) => {
@@ -861,6 +861,25 @@ inBothModes('a hook that raises a value without a stack is shown with its source
     t.match(profileMarkdown(profile), `Hook: \`test/failures.test.ts:${lineOf('hook of a text')}\``, url)
     const what = url === '/text' ? 'raised a value that is no Error \\(string\\)' : 'rejected without an error'
     t.match(profile.collectors.exceptions, { summary: new RegExp(`^The preHandler hook "check" \\(.*\\) ${what};`) }, url)
+  }
+})
+
+inBothModes('the values that a schema allows for a secret field are masked', async (t, build) => {
+  const app = await build((app) => app.get('/', {
+    schema: {
+      headers: { type: 'object', properties: { 'x-admin-token': { const: 'planted-one' }, 'x-plan': { const: 'free' } } },
+      querystring: { type: 'object', properties: { password: { type: 'string', enum: ['planted-two', 'planted-three'] } } }
+    }
+  }, async () => 'never'))
+  for (const [query, headers, expected] of [
+    ['', { 'x-admin-token': 'guess' }, '"******"'], ['', { 'x-plan': 'gold' }, '"free"'], ['?password=guess', {}, 'one of "******"']
+  ] as const) {
+    const profile = await profileOf(app, await app.inject({ url: `/${query}`, headers }))
+    const { rejected } = profile.exceptions.at(-1) ?? {}
+    t.match(rejected, { fields: [{ expected }] })
+    // The excerpt of the source has what the code has.
+    const [title = ''] = profileMarkdown(profile).split('\n')
+    t.notMatch(JSON.stringify([title, rejected, (profile.collectors.exceptions as { summary: string }).summary]), 'planted')
   }
 })
 

@@ -47,7 +47,7 @@ const KINDS: Readonly<Record<number, Refusal['kind']>> = {
 }
 /** The votes about roles and authentication. */
 const BUILT_IN: ReadonlySet<string> = new Set(['role', 'authenticated'])
-const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request', '@fastify/error'])
+const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'find-my-way', 'light-my-request', '@fastify/error'])
 
 /** Why a request was refused; null where it was not, or where the response is about another failure. */
 export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number): Refusal | null {

@@ -78,9 +78,11 @@ function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
   if (typeof inner === 'string') path.push(inner)
   const rule = text(read(error, 'keyword'))
-  const received = receivedAt(path, root, mask)
   const value = valueAt(path, root)
-  const shown = wordsFor(rule, (name) => mask.value(read(params, name)))
+  const received = value === undefined ? undefined : cut(safeJson(maskedAt(path, value, mask)), MAX_VALUE)
+  // The values that a schema allows are secret where the field is.
+  const isOfField = rule === 'enum' || rule === 'const'
+  const shown = wordsFor(rule, (name) => maskedAt(isOfField ? path : [], read(params, name), mask))
   // The length of a secret is not shown.
   const got = received?.includes(MASKED) === true ? null : sizeIn(rule, value)
   return {
@@ -128,14 +130,10 @@ function valueAt (path: readonly string[], root: unknown): unknown {
   return path.reduce((value, key) => Object.hasOwn(Object(value) as object, key) ? read(value, key) : undefined, root)
 }
 
-// Only the values along the path are masked: by the names of all fields on it.
-function receivedAt (path: readonly string[], root: unknown, mask: Mask): string | undefined {
-  const value = valueAt(path, root)
-  if (value === undefined) return undefined
-  const nested = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
-  let shown = mask.value(nested)
-  for (const key of path) if (typeof shown === 'object') shown = read(shown, key)
-  return cut(safeJson(shown), MAX_VALUE)
+/** A value at a path, masked by the names of all fields on it. */
+function maskedAt (path: readonly string[], value: unknown, mask: Mask): unknown {
+  const shown = mask.value(path.reduceRight((inner, key) => ({ [key]: inner }), value))
+  return path.reduce((inner, key) => typeof inner === 'object' ? read(inner, key) : inner, shown)
 }
 
 function malformedJson (text: string, mask: Mask): MalformedPlace | null {
