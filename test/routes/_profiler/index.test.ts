@@ -324,7 +324,7 @@ t.test('a search has matching profiles with their problems, and keeps its criter
   t.same([...rest.querySelectorAll('tbody th a')].map(link => link.textContent), ['000001'])
   const all = page((await app.inject({ url: '/_profiler/', headers: html })).body)
   t.equal(all.querySelectorAll('tr.has-warning').length, 5)
-  t.equal(all.querySelector('tr.has-warning .warning-line')?.textContent, '1 warning logged')
+  t.equal(all.querySelector('tr.has-warning .warning-line')?.textContent, 'Logs: careful')
   t.match(page((await app.inject({ url: '/_profiler/search?url=nowhere', headers: html })).body).querySelector('main')?.textContent, /No profiles match\./)
 })
 
