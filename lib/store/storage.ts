@@ -25,6 +25,7 @@ export const SORTS = ['-time', 'time', '-duration', 'duration', '-status', 'stat
 /** The order of a search; `-` is descending. */
 export type Sort = (typeof SORTS)[number]
 
+/** A page of profiles. */
 export interface ProfilePage {
   /** In the order of the search. */
   profiles: ProfileSummary[]
