@@ -84,8 +84,13 @@ export class LogCapture {
     const log = recording.log = new RequestLog(recording, this.#onLateError)
     const logger = request.log
     const isShared = Object.hasOwn(logger, kOwner)
-    if (this.hasPinoLogger && logger !== this.#app.log) setOwner(logger, isShared ? null : contextOf(request))
-    const isOwn = this.hasPinoLogger && logger !== this.#app.log && !isShared
+    const isOfRequest = this.hasPinoLogger && logger !== this.#app.log
+    if (isOfRequest) {
+      const value: Owner = isShared ? null : contextOf(request)
+      // Not enumerable, and without an error for a frozen logger.
+      Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
+    }
+    const isOwn = isOfRequest && !isShared
     // A line of the logger that has the request as a field is in both.
     const lines = new Set([...(isOwn && firstLines.get(logger)) || [], ...firstLines.get(request) ?? []])
     for (const { kept, log: other } of [...lines].sort((a, b) => a.kept.at - b.kept.at)) {
@@ -138,11 +143,6 @@ function noteError (owner: Owner, fields: object): void {
   if (log === undefined) return
   const { recording } = log
   if (recording.isLate || recording.reply?.sent === true) log.onLateError?.(recording, fields.err)
-}
-
-// Not enumerable, and without an error for a frozen logger.
-function setOwner (logger: object, value: Owner): void {
-  Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
 }
 
 /** The log of the asynchronous context, if its request is recorded: for lines of no request's own logger. */

@@ -160,11 +160,6 @@ export function compareRoutes (
   }
 }
 
-/** The path with a trailing slash instead of without one, or the reverse. */
-function otherForm (sent: readonly string[]): string[] {
-  return sent.at(-1) === '' ? sent.slice(0, -1) : [...sent, '']
-}
-
 /** Why a route did not match. */
 function reasonFor (
   { methods, pattern, segments: declared, constraints }: DeclaredRoute, method: string, sent: readonly string[]
@@ -176,7 +171,7 @@ function reasonFor (
     const needed = Object.entries(constraints).map(([name, value]) => `${name} ${String(value)}`)
     return needed.length === 0 ? 'it matches' : `it is only for ${needed.join(', ')}`
   }
-  if (firstDifference(declared, otherForm(sent)) === null) {
+  if (firstDifference(declared, sent.at(-1) === '' ? sent.slice(0, -1) : [...sent, '']) === null) {
     return `the trailing slash: it is declared ${pattern.endsWith('/') ? 'with' : 'without'} one`
   }
   const prefix = prefixBefore(declared, sent)
@@ -198,7 +193,8 @@ function prefixBefore (declared: readonly string[], sent: readonly string[]): re
 /** The index of the first segment that does not match; null where all do. */
 function firstDifference (declared: readonly string[], sent: readonly string[]): number | null {
   for (const [i, segment] of declared.entries()) {
-    const isRest = i === declared.length - 1 && hasWildcard(declared)
+    // A wildcard, which is last, matches any number of segments.
+    const isRest = i === declared.length - 1 && segment.endsWith('*')
     const value = isRest && sent.length > i ? sent.slice(i).join('/') : sent[i]
     if (value === undefined && segment.endsWith('?')) return null
     if (value === undefined || !segmentMatches(segment, value)) return i
@@ -210,11 +206,6 @@ function firstDifference (declared: readonly string[], sent: readonly string[]):
 /** The segments of a path, of at most 300 characters, percent-decoded where that is possible. */
 function segmentsOf (path: string): string[] {
   return path.slice(1, MAX_PATH).split('/').map((segment) => percentDecoded(segment) ?? segment)
-}
-
-/** Whether the last segment matches any number of segments. */
-function hasWildcard (declared: readonly string[]): boolean {
-  return declared.at(-1)?.endsWith('*') === true
 }
 
 function pathFor ({ segments }: DeclaredRoute, sent: readonly string[]): string | null {

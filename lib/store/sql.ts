@@ -193,7 +193,7 @@ export class SqlStorage implements ProfileStorage {
       values.push(...compared)
     }
     for (const [column, operator, value, number] of conditionsOf(criteria)) {
-      const text = escapeLike(String(value))
+      const text = String(value).replace(/[!%_]/g, '!$&')
       const isLike = `${column} ${like} ? escape '!'`
       if (number !== undefined) add(`${numberIn(column, `\n${number}=`)} ${operator} ?`, value)
       else if (operator === 'contains') add(isLike, `%${text}%`)
@@ -223,11 +223,6 @@ function totalsOf (rows: readonly Row[]): Totals {
     amount.bytes += Number(bytes)
   }
   return totals
-}
-
-/** Escapes text for `like … escape '!'`. */
-function escapeLike (text: string): string {
-  return text.replace(/[!%_]/g, '!$&')
 }
 
 function listOf (items: readonly unknown[], each: string): string {

@@ -125,7 +125,7 @@ export function shareTime (
     const idleHere = Math.min(Math.max(0, sample.idle - idle), sample.at - at)
     const middle = (at + sample.at) / 2
     while (startOf(awaited[position]?.work) <= middle) pending.push(awaited[position++] as typeof awaited[number])
-    if (pending.length > 0) pending = withoutEnded(pending, middle)
+    pending = pending.filter(({ work: { endedAt = Infinity } }) => middle <= endedAt)
     const [first] = pending
     javascript += sample.at - at - idleHere
     if (first !== undefined) add(first.kind, idleHere)
@@ -152,10 +152,6 @@ export function shareTime (
     sending: round(sending),
     waiting: round(waiting)
   }
-}
-
-function withoutEnded<T extends { work: Work }> (works: readonly T[], at: number): T[] {
-  return works.filter(({ work: { endedAt = Infinity } }) => at <= endedAt)
 }
 
 function startOf ({ startedAt, wait = 0 }: Work = { startedAt: Infinity }): number {
