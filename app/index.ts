@@ -6,7 +6,7 @@ export { AccessDeniedError, AuthenticationError } from '../lib/full/security/err
 export { checkCsrfToken, csrfToken } from '../lib/full/security/login-session.js'
 export { hashPassword, type StoredUser, type User } from '../lib/full/security/users.js'
 export { hindsightSpanProcessor, type HindsightSpanProcessor } from '../lib/parts/spans/span-processor.js'
-export { html } from '../lib/view/html.js'
+export { html } from '../lib/view/text.js'
 export type { Authenticator } from '../lib/full/security/authenticators.js'
 export type { Voter } from '../lib/full/security/voters.js'
 export type { ConvertedParams } from '../lib/full/attributes.js'

@@ -11,8 +11,7 @@ import { contextOf, recordingOf, requestContext, stateOf } from '../lib/lifecycl
 import { servicesOf } from '../lib/lifecycle/services.js'
 import { currentLog } from '../lib/logs/log-capture.js'
 import type { LogLevel as RecordLevel } from '../lib/logs/log-record.js'
-import { inspected } from '../lib/view/json.js'
-import { cut } from '../lib/view/visible.js'
+import { cut, inspected } from '../lib/view/text.js'
 import type {} from './begin.js'
 
 const MAX_TEXT = 32_000

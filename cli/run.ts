@@ -7,7 +7,7 @@ import {
 } from '../lib/store/open.js'
 import { findLibrary } from '../lib/store/sqlite/availability.js'
 import type { ProfileStorage } from '../lib/store/storage.js'
-import { visibleLine } from '../lib/view/visible.js'
+import { visibleLine } from '../lib/view/text.js'
 import {
   findProfile, hintFor, searchOf, type Command, type CommandContext, type CommandOptions, type Flags
 } from './command.js'

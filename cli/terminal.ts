@@ -2,8 +2,7 @@ import { once } from 'node:events'
 import { styleText } from 'node:util'
 import { milliseconds } from '../lib/view/components.js'
 import type { ProfileSummary } from '../lib/store/profile.js'
-import { visibleJson } from '../lib/view/json.js'
-import { visibleLine } from '../lib/view/visible.js'
+import { visibleJson, visibleLine } from '../lib/view/text.js'
 
 export type Style = Parameters<typeof styleText>[0]
 

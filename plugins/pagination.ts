@@ -8,7 +8,7 @@ import { servicesOf } from '../lib/lifecycle/services.js'
 import type { PaginationSettings, RoutePagination } from '../lib/options.js'
 import { checkAttributes } from '../lib/check-options.js'
 import { routeName } from '../lib/routing/route-table.js'
-import { html } from '../lib/view/html.js'
+import { html } from '../lib/view/text.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

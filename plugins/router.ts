@@ -4,7 +4,7 @@ import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/li
 import type {} from '../lib/logs/log-record.js'
 import { explainInsecure, explainNoMatch, notFound, type NoMatch } from '../lib/routing/no-match.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
-import { redirectPage } from '../lib/view/html.js'
+import { redirectPage } from '../lib/view/text.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -3,7 +3,7 @@ import type { Difference } from '../../lib/parts/section.js'
 import { lastSuccess } from '../../lib/reading/compare/last-success.js'
 import { FORMATS, writeAs } from '../../lib/reading/formats/formats.js'
 import type { ReplayView } from '../../lib/reading/pages/replay.js'
-import { counted } from '../../lib/view/visible.js'
+import { counted } from '../../lib/view/text.js'
 import { CRITERIA, FOUND, type Command, type CommandContext, type CommandOptions } from '../command.js'
 import { requestLines, shorten, type Formatter } from '../terminal.js'
 

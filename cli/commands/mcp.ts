@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { ownVersion } from '../../lib/parts/config/index.js'
-import { visibleLine } from '../../lib/view/visible.js'
+import { visibleLine } from '../../lib/view/text.js'
 import { hintFor, type Command } from '../command.js'
 import { URL_OPTION } from './compare.js'
 import { TOOLS } from './mcp-tools.js'

@@ -7,7 +7,7 @@ import type { ProfilePage } from '../../lib/store/storage.js'
 import { factsOf } from '../../lib/store/search-query.js'
 import { recordOf } from '../../lib/store/summary.js'
 import { CRITERIA, FOUND, NOTHING_FOUND, SEARCH, searchOf, type Command } from '../command.js'
-import { counted } from '../../lib/view/visible.js'
+import { counted } from '../../lib/view/text.js'
 import { requestLines, sentenceLines, type Formatter } from '../terminal.js'
 
 export const list: Command = {

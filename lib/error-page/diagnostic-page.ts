@@ -10,7 +10,7 @@ import { addVary, dropReplaced, invalidHeaders, preventCaching } from '../http/r
 import { recordingOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { EditorLink } from '../view/editor.js'
-import { safeJson } from '../view/json.js'
+import { safeJson } from '../view/text.js'
 import { renderHtml } from './render-html.js'
 import { detail, renderText } from './render-text.js'
 

@@ -2,10 +2,9 @@ import jsTokens, { type JSXToken, type Token } from 'js-tokens'
 import { attempt } from '../attempt.js'
 import { functionOf, type CodeExcerpt, type FlattenedException, type StackFrame } from '../errors/exception.js'
 import { placeOf, shortFile, sourceCache } from '../errors/stack-frame.js'
-import { counted, cut, visibleLine } from '../view/visible.js'
+import { counted, cut, html, text, visibleLine } from '../view/text.js'
 import { readAsset } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
-import { html, text } from '../view/html.js'
 import { everyException, fieldText } from './render-text.js'
 
 export const style = readAsset(import.meta.url, './exceptions.css')

@@ -2,9 +2,7 @@ import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../l
 import { readAsset } from '../view/asset.js'
 import { fold, milliseconds, place, table } from '../view/components.js'
 import type { EditorLink } from '../view/editor.js'
-import { html } from '../view/html.js'
-import { safeJson } from '../view/json.js'
-import { cut, timeOfDay } from '../view/visible.js'
+import { cut, html, safeJson, timeOfDay } from '../view/text.js'
 
 export const style = readAsset(import.meta.url, './logs.css')
 

@@ -1,8 +1,7 @@
 import { attempt } from '../attempt.js'
 import type { Representation } from '../http/header-text.js'
 import { STATUS_CODES } from '../http/node-http.js'
-import { html, htmlPage } from '../view/html.js'
-import { cut } from '../view/visible.js'
+import { cut, html, htmlPage } from '../view/text.js'
 
 const SERVER_ERROR =
   'Something is broken. Please try again later, and let us know what you were doing when this happened.'

@@ -4,9 +4,8 @@ import type { ErrorReport } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
 import type { Nonces } from '../http/content-policy.js'
 import { readAsset } from '../view/asset.js'
-import { counted, cut, grouped, visibleLine } from '../view/visible.js'
+import { counted, cut, grouped, html, htmlPage, visibleLine } from '../view/text.js'
 import type { EditorLink } from '../view/editor.js'
-import { html, htmlPage } from '../view/html.js'
 import {
   fileLink, renderExceptions, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
 } from './exceptions.js'

@@ -5,8 +5,7 @@ import { mainCause, rejectionText } from '../errors/root-cause.js'
 import type { ErrorReport } from '../errors/report.js'
 import { firstOwnFrame, frameAt, numbered, placeOf } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
-import { safeJson } from '../view/json.js'
-import { code, counted, cut, escapeMarkdown, fence, timeOfDay, visibleLine } from '../view/visible.js'
+import { code, counted, cut, escapeMarkdown, fence, safeJson, timeOfDay, visibleLine } from '../view/text.js'
 
 const MAX_FRAMES = 8
 /** Where no frame is of the application. */

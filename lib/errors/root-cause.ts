@@ -1,4 +1,4 @@
-import { counted, grouped } from '../view/visible.js'
+import { counted, grouped } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
 import { firstOwnFrame } from './stack-frame.js'
 

@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import { attempt } from '../attempt.js'
-import { inspected } from '../view/json.js'
+import { inspected } from '../view/text.js'
 
 const BASES = new Set([Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]
   .map(({ name }) => name))

@@ -1,5 +1,5 @@
 import { attempt } from '../attempt.js'
-import { inspected } from '../view/json.js'
+import { inspected } from '../view/text.js'
 
 /** Characters of one line. Of a longer one only the message is kept. */
 export const MAX_LINE = 32 * 1024

@@ -5,7 +5,7 @@ import { attempt } from '../attempt.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { isStream } from '../http/responses.js'
 import type { Recording } from '../recording/recording.js'
-import { cut } from '../view/visible.js'
+import { cut } from '../view/text.js'
 import type { Collector } from './part.js'
 
 const MAX_BYTES = 64 * 1024

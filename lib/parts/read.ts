@@ -3,8 +3,7 @@ import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
 import type { Profile } from '../store/profile.js'
 import { failed, fields, json } from '../view/components.js'
-import { isObject, type Data } from '../view/json.js'
-import { cut, visibleLine } from '../view/visible.js'
+import { cut, isObject, visibleLine, type Data } from '../view/text.js'
 import type { CollectorPanel, GROUPS, PanelView, Part, TimelineEntry, UnfinishedProfile } from './part.js'
 
 export { isObject, type Data }

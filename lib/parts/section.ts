@@ -1,5 +1,5 @@
 import { diffArrays } from 'diff/lib/diff/array.js'
-import { isObject, type Data } from '../view/json.js'
+import { isObject, type Data } from '../view/text.js'
 
 /** A value or an item that is not the same in both profiles. */
 export interface Difference {

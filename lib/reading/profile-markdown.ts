@@ -9,8 +9,7 @@ import { parts as ownParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import type { Profile } from '../store/profile.js'
 import { milliseconds } from '../view/components.js'
-import { visibleJson } from '../view/json.js'
-import { code, cut, escapeMarkdown, fence } from '../view/visible.js'
+import { code, cut, escapeMarkdown, fence, visibleJson } from '../view/text.js'
 import { NO_DIFFERENCE, successOf, type LastSuccess, type ProfileSource } from './compare/last-success.js'
 
 /** Bytes of the whole text: with the marks around it that models receive, it has 6,000. Bytes of one part. */

@@ -6,7 +6,7 @@ import { recordingOf, requestContext } from '../lifecycle/request-state.js'
 import { servicesOf, type Mode } from '../lifecycle/services.js'
 import { currentLog, LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
-import { inspected } from '../view/json.js'
+import { inspected } from '../view/text.js'
 import { traceOf } from '../parts/trace/index.js'
 import type { Recording } from './recording.js'
 

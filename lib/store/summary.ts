@@ -8,7 +8,7 @@ import { plainCopy } from '../parts/collect.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
 import { labelOf, problemsOf, valuesOf } from '../parts/read.js'
-import { counted, cut } from '../view/visible.js'
+import { counted, cut } from '../view/text.js'
 import { isFailure, ISSUE_SEPARATOR, type Profile, type ProfileSummary } from './profile.js'
 
 /** The indexed data of a profile: its summary, and text that is searched but not shown. */

@@ -1,6 +1,6 @@
 import { setImmediate, setTimeout } from 'node:timers'
 import { messageOf } from '../errors/thrown-value.js'
-import { counted } from '../view/visible.js'
+import { counted } from '../view/text.js'
 import type { ProfileRecord } from './summary.js'
 
 export interface WriteCounters {

@@ -1,8 +1,6 @@
 import { isAbsolute, relative, resolve } from 'node:path'
-import { counted, grouped, rounded, visibleLine, wordFor } from './visible.js'
+import { counted, grouped, html, rounded, safeJson, visibleLine, wordFor } from './text.js'
 import type { EditorLink } from './editor.js'
-import { html } from './html.js'
-import { safeJson } from './json.js'
 
 /** A titled part of a panel; `level` is the level of its heading: 3 below a panel's title, 2 below a page's. */
 export function section (title: string, content: string, id = '', level: 2 | 3 = 3): string {

@@ -4,7 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { prefersHtml } from '../../lib/http/header-text.js'
 import { isRetrieval } from '../../lib/http/request-target.js'
 import { assets, noticePage } from '../../lib/reading/pages/layout.js'
-import { visibleJson } from '../../lib/view/json.js'
+import { visibleJson } from '../../lib/view/text.js'
 import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'

@@ -6,7 +6,7 @@ import { failureGroups, type FailureGroups } from '../../lib/store/failure-group
 import { follow, type FollowOptions } from '../../lib/store/follow.js'
 import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../lib/store/search-query.js'
 import type { ProfilePage } from '../../lib/store/storage.js'
-import { visibleJson } from '../../lib/view/json.js'
+import { visibleJson } from '../../lib/view/text.js'
 import { traceForm } from '../../lib/parts/waiting/index.js'
 import { isTracing, traceWaits } from '../../lib/parts/waiting/trace.js'
 import {

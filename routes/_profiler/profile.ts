@@ -7,7 +7,7 @@ import { layout } from '../../lib/reading/pages/layout.js'
 import type { Criteria } from '../../lib/store/criteria.js'
 import type { Profile, ProfileSummary } from '../../lib/store/profile.js'
 import type { Profiler } from '../../lib/store/profiler.js'
-import { html } from '../../lib/view/html.js'
+import { html } from '../../lib/view/text.js'
 import { withCalled } from './called.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
@@ -134,7 +134,7 @@ async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<Fa
 
 async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { cpuProfileOf, readCpuRecord, cpuRefusal } = await import('../../lib/parts/cpu/record.js')
-  const { visibleJson } = await import('../../lib/view/json.js')
+  const { visibleJson } = await import('../../lib/view/text.js')
   const { token, collectors: { cpu } } = await profileOf(request)
   const record = readCpuRecord(cpu)
   if (record === null) {

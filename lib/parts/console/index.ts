@@ -1,7 +1,7 @@
 import { format } from 'node:util'
 import { recordingIn } from '../../lifecycle/services.js'
 import type { LogLevel } from '../../logs/log-record.js'
-import { cut } from '../../view/visible.js'
+import { cut } from '../../view/text.js'
 import { watchChannels } from '../collect.js'
 import type { Part } from '../part.js'
 

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { rounded } from '../../view/visible.js'
+import { rounded } from '../../view/text.js'
 
 /** The request header that starts a CPU profile, with the value 1. The query parameter `_cpu` does the same. */
 export const CPU_HEADER = 'x-hindsight-cpu'

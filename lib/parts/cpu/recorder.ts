@@ -8,7 +8,7 @@ import { stateOf } from '../../lifecycle/request-state.js'
 import { inspect, post, toPath } from '../../errors/scripts.js'
 import { isInternal, isOwn, sourcePlace } from '../../errors/stack-frame.js'
 import type { WorkKind } from '../performance/budget.js'
-import { cut } from '../../view/visible.js'
+import { cut } from '../../view/text.js'
 import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './record.js'
 
 /** Microseconds between two samples. */

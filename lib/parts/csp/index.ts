@@ -1,6 +1,6 @@
 import type { Refusal } from '../../errors/refusal.js'
 import type { Mask } from '../../mask/mask.js'
-import { cut, visibleLine } from '../../view/visible.js'
+import { cut, visibleLine } from '../../view/text.js'
 import { pairsSection, rowsSection } from '../../view/components.js'
 import { dataOf, isObject, listOf, type Data } from '../read.js'
 import type { Part } from '../part.js'

@@ -2,9 +2,8 @@ import type { Profile } from '../../store/profile.js'
 import {
   countedLabel, entryRow, entryTable, fold, json, milliseconds, pending, place, statusBadge, table, withPlaces
 } from '../../view/components.js'
-import { counted, cut, visibleLine } from '../../view/visible.js'
+import { counted, cut, html, visibleLine } from '../../view/text.js'
 import type { EditorLink } from '../../view/editor.js'
-import { html } from '../../view/html.js'
 import { addressOf, groupedBy, lineOf, listOf, numberOf, withLate, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'

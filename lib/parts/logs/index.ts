@@ -1,13 +1,11 @@
 import {
   isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, mostSevere, offsetOf, type LogRecord
 } from '../../logs/log-record.js'
-import { counted, cut, visibleLine } from '../../view/visible.js'
-import { html } from '../../view/html.js'
+import { counted, cut, html, visibleJson, visibleLine } from '../../view/text.js'
 import { countedLabel, milliseconds, note, place, select } from '../../view/components.js'
 import { logTable, style } from '../../error-page/logs.js'
 import { logLine } from '../../error-page/render-text.js'
 import type { Profile } from '../../store/profile.js'
-import { visibleJson } from '../../view/json.js'
 import { isObject, lineOf, listOf, queryField } from '../read.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
 import { align, flattenPaths, type Section, type Values } from '../section.js'

@@ -2,8 +2,7 @@ import type { FlattenedException } from '../../errors/exception.js'
 import { mainCause } from '../../errors/root-cause.js'
 import { firstOwnFrame, placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
-import { cut, escapeMarkdown, visibleLine } from '../../view/visible.js'
-import { html } from '../../view/html.js'
+import { cut, escapeMarkdown, html, visibleLine } from '../../view/text.js'
 import {
   lead, milliseconds, note, pending, placeLink, section, statusBadge, withPlaces
 } from '../../view/components.js'

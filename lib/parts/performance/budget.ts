@@ -1,6 +1,6 @@
 import { performance } from '../../clock.js'
 import { round } from '../collect.js'
-import { counted } from '../../view/visible.js'
+import { counted } from '../../view/text.js'
 import { milliseconds } from '../../view/components.js'
 import { blocksIn, collectionsIn, idleTime, watchLoop, type Interval } from '../../lifecycle/event-loop.js'
 

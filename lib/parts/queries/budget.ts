@@ -5,7 +5,7 @@ import { ownHook } from '../../lifecycle/hooks.js'
 import { recordingOf } from '../../lifecycle/request-state.js'
 import type { HindsightOptions, QuerySettings } from '../../options.js'
 import { routeName } from '../../routing/route-table.js'
-import { counted } from '../../view/visible.js'
+import { counted } from '../../view/text.js'
 import type { QueryGroup } from './groups.js'
 import type { Finding } from './recorded-query.js'
 

@@ -1,5 +1,5 @@
 import { milliseconds } from '../../view/components.js'
-import { counted } from '../../view/visible.js'
+import { counted } from '../../view/text.js'
 import { groupedBy } from '../read.js'
 import { isStraight } from './code.js'
 import { loopsOf, type FurtherLike } from './loops.js'

@@ -1,7 +1,6 @@
 import { milliseconds, note, pairs, pending, place, section, table, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { html } from '../../view/html.js'
-import { counted, wordFor } from '../../view/visible.js'
+import { counted, html, wordFor } from '../../view/text.js'
 import type { PanelView } from '../part.js'
 import { lineOf } from '../read.js'
 import type { QueryGroup } from './groups.js'

@@ -2,7 +2,7 @@ import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Query } from '../../queries/query.js'
-import { cut } from '../../view/visible.js'
+import { cut } from '../../view/text.js'
 import { shownPosition } from './mask-query.js'
 import { MAX_STATEMENT, type QueryError } from './recorded-query.js'
 

@@ -1,4 +1,4 @@
-import { html } from '../../view/html.js'
+import { html } from '../../view/text.js'
 import { isSql, KEYWORDS, parameterOf, placeIn, placeOf, tokensOf, type Token } from './tokens.js'
 
 export interface Written { system: string, statement: string, parameters?: unknown }

@@ -13,7 +13,7 @@ import { attributesOf, recordingOf, stateOf } from '../../lifecycle/request-stat
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Recording } from '../../recording/recording.js'
 import type { Mask } from '../../mask/mask.js'
-import { grouped } from '../../view/visible.js'
+import { grouped } from '../../view/text.js'
 import { binaryText, snapshot } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
 

@@ -1,7 +1,6 @@
 import type { Profile } from '../../store/profile.js'
 import { entryRow, entryTable, fold, json, note, pairs } from '../../view/components.js'
-import { html } from '../../view/html.js'
-import { counted } from '../../view/visible.js'
+import { counted, html } from '../../view/text.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { addressOf, dataOf, listOf, numberOf, type Data } from '../read.js'
 

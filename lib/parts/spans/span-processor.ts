@@ -3,7 +3,7 @@ import type { HookRun } from '../../lifecycle/event-recorder.js'
 import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
-import { cut } from '../../view/visible.js'
+import { cut } from '../../view/text.js'
 import { plainCopy, round } from '../collect.js'
 import type { Data } from '../read.js'
 

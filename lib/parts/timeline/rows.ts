@@ -1,4 +1,4 @@
-import { counted } from '../../view/visible.js'
+import { counted } from '../../view/text.js'
 import type { Span } from '../read.js'
 
 /** A row of the timeline: one entry, or several that are equal. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Profile } from '../../store/profile.js'
 import { postForm } from '../../view/components.js'
-import { html } from '../../view/html.js'
+import { html } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import type { Data } from '../read.js'
 import { waitingSentences, type Waiting } from './collector.js'

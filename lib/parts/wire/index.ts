@@ -1,6 +1,5 @@
-import { html } from '../../view/html.js'
+import { counted, html } from '../../view/text.js'
 import { note, section, table } from '../../view/components.js'
-import { counted } from '../../view/visible.js'
 import type { Part } from '../part.js'
 import { addressOf, listOf, type Data } from '../read.js'
 

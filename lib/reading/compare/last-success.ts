@@ -1,5 +1,4 @@
-import { html } from '../../view/html.js'
-import { cut, visibleLine } from '../../view/visible.js'
+import { cut, html, visibleLine } from '../../view/text.js'
 import { age, milliseconds, note, pathOf, statusBadge, table } from '../../view/components.js'
 import { byOrder, listOf, resultsOf, splitUrl } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'

@@ -9,7 +9,7 @@ import type { Part } from '../../parts/part.js'
 import { outermostSpan } from '../../parts/spans/index.js'
 import type { Profile } from '../../store/profile.js'
 import { require } from '../../require.js'
-import { cut } from '../../view/visible.js'
+import { cut } from '../../view/text.js'
 
 const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags } =
   require('@opentelemetry/api') as typeof import('@opentelemetry/api')

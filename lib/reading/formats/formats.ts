@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import createError from '@fastify/error'
 import { isFailure, type Profile } from '../../store/profile.js'
-import { INVISIBLE, visibleJson } from '../../view/json.js'
-import { visible } from '../../view/visible.js'
+import { INVISIBLE, visible, visibleJson } from '../../view/text.js'
 import { headerPairs, storedRequest, type MaskedValue, type StoredRequest } from '../replay/stored-request.js'
 
 /** Begins each placeholder. It is random, so that no request can contain it. */

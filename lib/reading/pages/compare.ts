@@ -1,5 +1,4 @@
-import { counted, visibleLine } from '../../view/visible.js'
-import { html } from '../../view/html.js'
+import { counted, html, visibleLine } from '../../view/text.js'
 import type { Compared, Comparison } from '../compare/compare.js'
 import type { Difference } from '../../parts/section.js'
 import { bytes, fold, lead, milliseconds, moment, note, section, statusBadge, table } from '../../view/components.js'

@@ -3,8 +3,7 @@ import * as exceptions from '../../error-page/exceptions.js'
 import { parts } from '../../parts/index.js'
 import { readAsset } from '../../view/asset.js'
 import { statusClass } from '../../view/components.js'
-import { html, htmlPage } from '../../view/html.js'
-import { visibleLine } from '../../view/visible.js'
+import { html, htmlPage, visibleLine } from '../../view/text.js'
 
 /** A file whose name contains a hash of its content, so that browsers may cache it forever. */
 interface Asset {

@@ -1,5 +1,4 @@
-import { counted, visibleLine } from '../../view/visible.js'
-import { html } from '../../view/html.js'
+import { counted, html, visibleLine } from '../../view/text.js'
 import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
 import { groupedBy } from '../../parts/read.js'
 import { isFollow, isNoise, type ProfileSummary } from '../../store/profile.js'

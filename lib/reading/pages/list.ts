@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { counted, grouped } from '../../view/visible.js'
-import { html } from '../../view/html.js'
+import { counted, grouped, html } from '../../view/text.js'
 import type { Criteria } from '../../store/criteria.js'
 import { readSearch } from '../../store/search-query.js'
 import type { ProfilePage, StorageStats } from '../../store/storage.js'

@@ -1,6 +1,5 @@
 import { STATUS_CODES } from '../../http/node-http.js'
-import { timeOfDay, visibleLine, wordFor } from '../../view/visible.js'
-import { html } from '../../view/html.js'
+import { html, timeOfDay, visibleLine, wordFor } from '../../view/text.js'
 import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
 import type { Profile } from '../../store/profile.js'

@@ -1,5 +1,4 @@
-import { html } from '../../view/html.js'
-import { visibleLine } from '../../view/visible.js'
+import { html, visibleLine } from '../../view/text.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { textOf, type RequestText } from '../replay/edited.js'

@@ -5,8 +5,7 @@ import { hookOrigin } from '../../recording/application-hooks.js'
 import { groupedBy } from '../../parts/read.js'
 import { fold, milliseconds, note, place, statusBadge, table } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { html } from '../../view/html.js'
-import { counted, visibleLine } from '../../view/visible.js'
+import { counted, html, visibleLine } from '../../view/text.js'
 import { layout, type PageOptions } from './layout.js'
 
 /** The newest profiles whose durations and statuses are shown. */

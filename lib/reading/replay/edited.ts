@@ -2,7 +2,7 @@ import { parse } from 'node:querystring'
 import { attempt } from '../../attempt.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
-import { visible, visibleLine } from '../../view/visible.js'
+import { visible, visibleLine } from '../../view/text.js'
 import { NotSendableError, storedRequest, type StoredRequest, type ValueOf } from './stored-request.js'
 
 /** A request as the fields of a form have it. */

@@ -1,4 +1,4 @@
-import { isObject, type Data } from '../../view/json.js'
+import { isObject, type Data } from '../../view/text.js'
 
 const MAX_DEPTH = 8
 const TEXTS: Readonly<Record<string, string>> = {

@@ -14,7 +14,7 @@ import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../lib/parts/fixture.js'
 import { HOSTILE } from '../../lib/parts/hostile.js'
 import { inBothModes } from '../../support/modes.js'
-import { visible } from '../../../lib/view/visible.js'
+import { visible } from '../../../lib/view/text.js'
 import { sample } from '../../lib/parts/sample.js'
 import { parseHtml } from '../../support/parse-html.js'
 

@@ -4,8 +4,7 @@ import { byOrder, resultsOf } from '../../../parts/read.js'
 import type { Profile } from '../../../store/profile.js'
 import { statusClass } from '../../../view/components.js'
 import type { EditorLink } from '../../../view/editor.js'
-import { html } from '../../../view/html.js'
-import { visibleLine } from '../../../view/visible.js'
+import { html, visibleLine } from '../../../view/text.js'
 import { addressesOf, toolbarAssets } from '../layout.js'
 
 /** The toolbar of a profile. */

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { visible } from '../../../../../lib/view/visible.js'
+import { visible } from '../../../../../lib/view/text.js'
 import { storedRequest } from '../../../../../lib/reading/replay/stored-request.js'
 import { hostileProfile, requested, written } from '../../../../lib/reading/formats/stored.js'
 import { testdir } from '../../../../support/folder.js'

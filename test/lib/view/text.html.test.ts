@@ -1,5 +1,5 @@
 import t from 'tap'
-import { html } from '../../../lib/view/html.js'
+import { html } from '../../../lib/view/text.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 t.test('html escapes in text and in attributes', async (t) => {

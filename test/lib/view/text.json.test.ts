@@ -1,5 +1,5 @@
 import t from 'tap'
-import { safeJson } from '../../../lib/view/json.js'
+import { safeJson } from '../../../lib/view/text.js'
 
 t.test('safeJson serializes any value', async (t) => {
   const circle: Record<string, unknown> = {}

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { counted, cut, escapeMarkdown, grouped, visible, visibleLine, wordFor } from '../../../lib/view/visible.js'
+import { counted, cut, escapeMarkdown, grouped, visible, visibleLine, wordFor } from '../../../lib/view/text.js'
 import { build } from '../../support/app.js'
 
 t.test('visible replaces control characters', async (t) => {

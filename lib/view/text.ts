@@ -1,0 +1,173 @@
+import { inspect } from 'node:util'
+import { attempt } from '../attempt.js'
+
+// Controls except line feed and tab, bidirectional marks, zero-width spaces, and noncharacters.
+const HIDDEN = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff]/gu
+const LONE_SURROGATE = /\p{Surrogate}/gu
+const ONLY_ASCII = /^[\n\t -~]*$/
+/** Characters of a code span. */
+const MAX_CODE = 1_000
+
+/** Replaces invisible characters, and those that reorder text, by visible ones; line feeds and tabs stay. */
+export function visible (text: string): string {
+  return ONLY_ASCII.test(text) ? text : text.replace(LONE_SURROGATE, '\ufffd').replace(HIDDEN, symbol)
+}
+
+/** The same for text that has to stay on one line: a header, a path, a heading. */
+export function visibleLine (text: string): string {
+  return visible(text).replaceAll('\n', '␊').replaceAll('\t', ' ')
+}
+
+/** Truncates text to `limit` characters and appends how many are left out. */
+export function cut (text: string, limit: number): string {
+  return text.length <= limit ? text : `${text.slice(0, limit)}… (${grouped(text.length - limit)} more characters)`
+}
+
+function symbol (character: string): string {
+  const code = character.charCodeAt(0)
+  if (code < 0x20) return String.fromCharCode(0x2400 + code)
+  if (code === 0x7f) return '␡'
+  return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`
+}
+
+/** The time of day of an ISO 8601 time; other text is truncated. */
+export function timeOfDay (time: string): string {
+  return /T(\d\d:\d\d:\d\d\.\d{3})/.exec(time)?.[1] ?? visibleLine(time.slice(0, 40))
+}
+
+/** The singular for 1, otherwise the plural: by default the singular with an s. */
+export function wordFor (number: number, one: string, many = `${one}s`): string {
+  return number === 1 ? one : many
+}
+
+/** A number with its word, as in `1 failure` and `1,200 failures`. */
+export function counted (number: number, one: string, many?: string): string {
+  return `${grouped(number)} ${wordFor(number, one, many)}`
+}
+
+/** An integer with separators, as in `1,200`. */
+export function grouped (integer: number): string {
+  // Most have none.
+  return integer >= 0 && integer < 1_000 ? String(integer) : rounded(integer, 0)
+}
+
+const FORMATS: Intl.NumberFormat[] = []
+
+/** A number with separators and at most so many digits of its fraction. To make a format takes 50 µs. */
+export function rounded (value: number, digits: number): string {
+  FORMATS[digits] ??= new Intl.NumberFormat('en', { maximumFractionDigits: digits })
+  return FORMATS[digits].format(value)
+}
+
+/** Escapes text for one line of Markdown. */
+export function escapeMarkdown (text: string): string {
+  return visibleLine(text).replace(/[\\`*_[\]<>&|~#$]/g, '\\$&')
+}
+
+/** A fenced code block. The fence is longer than any run of backticks in the text, so that no text can close it. */
+export function fence (text: string, language: string): string {
+  const content = visible(text)
+  const marks = '`'.repeat(Math.max(3, longestRun(content) + 1))
+  return `${marks}${language}\n${content}\n${marks}`
+}
+
+/** A code span. */
+export function code (text: string): string {
+  const content = visibleLine(cut(text, MAX_CODE))
+  const marks = '`'.repeat(longestRun(content) + 1)
+  const padding = /^[` ]|[` ]$/.test(content) ? ' ' : ''
+  return `${marks}${padding}${content}${padding}${marks}`
+}
+
+function longestRun (text: string): number {
+  return (text.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0)
+}
+
+/** A value in a template: text, a number, nothing, or, after a `!`, markup. */
+type Fragment = string | number | null | undefined | readonly string[]
+
+/**
+ * Escapes a text for HTML and replaces its control and bidirectional characters by visible ones. The non-ASCII signs of
+ * Hindsight's own texts are escaped, too: to send a page that is only ASCII costs a tenth less.
+ */
+export function text (value: string): string {
+  return visible(value).replace(/["&'<>·…’]/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+/**
+ * The template tag for HTML: escapes each value as `text` does. A value after an exclamation mark, `!${markup}`,
+ * is markup and is inserted as it is; an array of markup is joined. Attributes must be in double quotes.
+ */
+export function html ({ raw }: TemplateStringsArray, ...values: Fragment[]): string {
+  let markup = ''
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]
+    const literal = raw[i] as string
+    const isMarkup = literal.endsWith('!')
+    markup += isMarkup ? literal.slice(0, -1) : literal
+    markup += !isMarkup ? text(String(value ?? '')) : Array.isArray(value) ? value.join('') : value ?? ''
+  }
+  return markup + (raw[values.length] as string)
+}
+
+/** A page; `head` is markup after its title, `body` markup too. */
+export function htmlPage (title: string, head: string, body: string): string {
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+!${head}
+</head>
+<body>
+!${body}
+</body>
+</html>
+`
+}
+
+/** The body of a redirect, for clients that do not follow it (RFC 9110, section 15.4). */
+export function redirectPage (location: string): string {
+  return htmlPage(`Redirecting to ${location}`, '', html`<p>Redirecting to <a href="${location}">${location}</a>.</p>`)
+}
+
+/** Characters that end a line, or that hide or reorder the text around them. */
+export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu
+
+/** An object of JSON. */
+export type Data = Record<string, unknown>
+
+export function isObject (value: unknown): value is Data {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** JSON of data in which invisible characters are escapes. */
+export function visibleJson (value: unknown, indent = 0): string {
+  // Line feeds stay: only the indentation has them.
+  return JSON.stringify(value, null, indent).replace(INVISIBLE, (character) => character === '\n'
+    ? character
+    : character.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''))
+}
+
+/** JSON of any value. Values without a form in JSON become text; a value that cannot be serialized is inspected. */
+export function safeJson (value: unknown, indent = 0): string {
+  return attempt(() => JSON.stringify(value, replacer, indent) ?? inspected(value), () =>
+    JSON.stringify(inspected(value)))
+}
+
+function replacer (_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'symbol' || typeof value === 'function') return inspected(value)
+  if (value instanceof Error) return { ...value, name: value.name, message: value.message }
+  if (value instanceof Map || value instanceof Set) return [...value]
+  return value
+}
+
+/** Any value as bounded text. Strings stay as they are. */
+export function inspected (value: unknown): string {
+  if (typeof value === 'string') return value
+  const limits = { depth: 3, maxArrayLength: 20, maxStringLength: 2_000, breakLength: 100 }
+  return attempt(() => inspect(value, limits), () => '[a value that cannot be read]')
+}
