@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { checkOptions } from '../lib/check-options.js'
-import { contextOf } from '../lib/lifecycle/request-state.js'
-import { servicesOf, warnOnce, type Services } from '../lib/lifecycle/services.js'
+import { contextOf, servicesOf, warnOnce, type Services } from '../lib/lifecycle/state.js'
 import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
 import type {} from '../lib/recording/recorder.js'
 import type { ResolvedOptions } from './prepare.js'

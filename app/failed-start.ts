@@ -7,7 +7,7 @@ import { FAILED_START } from '../lib/error-page/render-html.js'
 import { declaredPlace } from '../lib/errors/declared-place.js'
 import { firstDeclaration, placeOfFailedStart, sourceOfFailedStart } from '../lib/errors/failed-start.js'
 import { messageOf, read } from '../lib/errors/thrown-value.js'
-import { recordingOf, requestContext } from '../lib/lifecycle/request-state.js'
+import { recordingOf, requestContext } from '../lib/lifecycle/state.js'
 import { LINES, type PublishedLine } from '../lib/logs/log-capture.js'
 import type { RouteTable } from '../lib/routing/route-table.js'
 

@@ -14,5 +14,5 @@ export type { Collector, CollectorPanel } from '../lib/parts/part.js'
 export type { Profile } from '../lib/store/profile.js'
 
 // The types of `app.hindsight`.
-export type {} from '../lib/lifecycle/services.js'
+export type {} from '../lib/lifecycle/state.js'
 export type {} from '../lib/store/profiler.js'

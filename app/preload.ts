@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { preload } from './observe.js'
 import { isPageServer } from './page-server.js'
 import { preloadOptions } from './environment.js'
-import { warnOnce } from '../lib/lifecycle/services.js'
+import { warnOnce } from '../lib/lifecycle/state.js'
 import { withStackLimit } from '../lib/stack-limit.js'
 
 /** The options of the preload. A variable that is not valid has no place in code. */

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { readEnvironment, type Environment } from './environment.js'
 import { printFailure } from './failed-start.js'
 import { attempt } from '../lib/attempt.js'
-import { requestContext } from '../lib/lifecycle/request-state.js'
+import { requestContext } from '../lib/lifecycle/state.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
 const MAX_WAITING = 1024 * 1024

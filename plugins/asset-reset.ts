@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip, afterBody } from '../lib/full/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { servicesOf } from '../lib/lifecycle/services.js'
+import { servicesOf, stateOf } from '../lib/lifecycle/state.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -10,7 +9,7 @@ declare module 'fastify' {
   }
 }
 
-declare module '../lib/lifecycle/request-state.js' {
+declare module '../lib/lifecycle/state.js' {
   interface RequestState {
     /** The files of the front end that the response uses. */
     assets?: Set<string> | undefined

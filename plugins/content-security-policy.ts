@@ -4,8 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
 import { isRedirect } from '../lib/http/responses.js'
 import { listener, Skip, notOnRedirect } from '../lib/full/listener.js'
-import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
-import type { Services } from '../lib/lifecycle/services.js'
+import { stateOf, type RequestState, type Services } from '../lib/lifecycle/state.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
 type CspDirectives = Record<string, readonly string[] | string | null>

@@ -1,6 +1,6 @@
 import { checkAttributes, ROUTE_ATTRIBUTES } from '../lib/check-options.js'
 import { listener, notConfigured, ofDiagnosticHandler } from '../lib/full/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
 import { routeName } from '../lib/routing/route-table.js'
 import type { RouteAttributes } from '../lib/options.js'
 
@@ -8,7 +8,7 @@ declare module 'fastify' {
   interface FastifyContextConfig extends RouteAttributes {}
 }
 
-declare module '../lib/lifecycle/request-state.js' {
+declare module '../lib/lifecycle/state.js' {
   interface RequestState {
     /** The attributes of the route, after this listener. */
     attributes?: RouteAttributes

@@ -1,5 +1,5 @@
 import { listener, Skip } from '../lib/full/listener.js'
-import { contextOf, requestContext } from '../lib/lifecycle/request-state.js'
+import { contextOf, requestContext } from '../lib/lifecycle/state.js'
 
 const notRecorded = new Skip('the request is recorded only if it fails')
 

@@ -1,5 +1,5 @@
 import { listener, Skip } from '../lib/full/listener.js'
-import { recordingOf } from '../lib/lifecycle/request-state.js'
+import { recordingOf } from '../lib/lifecycle/state.js'
 
 const noProfile = new Skip('the request has no profile, or its client may not see it')
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listener } from '../lib/full/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { stateOf } from '../lib/lifecycle/state.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

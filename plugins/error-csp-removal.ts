@@ -1,5 +1,5 @@
 import { listener, Skip } from '../lib/full/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { stateOf } from '../lib/lifecycle/state.js'
 
 const notOurs = new Skip('the response is not a diagnostic page')
 

@@ -13,11 +13,10 @@ import { runSlots } from '../lib/full/listener.js'
 import type { Slot } from '../lib/lifecycle/events.js'
 import { after, ownHook } from '../lib/lifecycle/hooks.js'
 import { logError } from '../lib/full/log-error.js'
-import { recordingOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { servicesOf } from '../lib/lifecycle/services.js'
+import { recordingOf, servicesOf, stateOf } from '../lib/lifecycle/state.js'
 import { alreadySent, watchErrorHandlers } from '../lib/recording/handler-time.js'
 
-declare module '../lib/lifecycle/request-state.js' {
+declare module '../lib/lifecycle/state.js' {
   interface RequestState {
     /** Whether the error handler has answered. */
     errorAnswered?: true

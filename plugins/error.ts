@@ -1,5 +1,5 @@
 import { listener, Skip } from '../lib/full/listener.js'
-import { recordingOf } from '../lib/lifecycle/request-state.js'
+import { recordingOf } from '../lib/lifecycle/state.js'
 
 const nothingRaised = new Skip('nothing was raised')
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/full/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
 import { securityContextOf, userOf } from '../lib/full/security/context.js'
 import type { SessionLogin } from '../lib/full/security/login-session.js'
 import type { LoginForm } from '../lib/full/security/login.js'

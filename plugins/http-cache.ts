@@ -7,8 +7,7 @@ import { isRetrieval } from '../lib/http/request-target.js'
 import { addVary, isPrivate } from '../lib/http/responses.js'
 import { Answer, listener, notConfigured, ofDiagnosticHandler, setIfAbsent, Skip } from '../lib/full/listener.js'
 import { hasSession } from '../lib/full/security/login-session.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { servicesOf } from '../lib/lifecycle/services.js'
+import { servicesOf, stateOf } from '../lib/lifecycle/state.js'
 import type { CacheAttribute } from '../lib/options.js'
 
 /** How the preconditions of a request were evaluated; the profile shows it. */
@@ -21,7 +20,7 @@ interface CacheRecord {
   private: string | null
 }
 
-declare module '../lib/lifecycle/request-state.js' {
+declare module '../lib/lifecycle/state.js' {
   interface RequestState {
     /** How the preconditions of the request were evaluated. */
     cache?: CacheRecord

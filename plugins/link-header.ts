@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { addLink, serializeLink, type LinkAttributes } from '../lib/full/link.js'
 import { listener, Skip, notConfigured } from '../lib/full/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
 import { headerValues } from '../lib/http/responses.js'
 import { routeName } from '../lib/routing/route-table.js'
 

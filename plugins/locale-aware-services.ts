@@ -1,6 +1,6 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
 import { listenerPair, Skip, afterBody } from '../lib/full/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { stateOf } from '../lib/lifecycle/state.js'
 
 declare module 'fastify' {
   /** The application's locale-aware services: it merges its own names and types into this interface. */
@@ -11,7 +11,7 @@ declare module 'fastify' {
   }
 }
 
-declare module '../lib/lifecycle/request-state.js' {
+declare module '../lib/lifecycle/state.js' {
   interface RequestState {
     /** The services for a locale that is not among the enabled ones. */
     localeServices?: object | undefined

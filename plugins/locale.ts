@@ -2,10 +2,10 @@ import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
 import { attempt } from '../lib/attempt.js'
 import { afterBody, listener, Skip, notConfigured } from '../lib/full/listener.js'
-import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
 import { notFound } from '../lib/routing/no-match.js'
 
-declare module '../lib/lifecycle/request-state.js' {
+declare module '../lib/lifecycle/state.js' {
   interface RequestState {
     /** The locale, as a BCP 47 tag. */
     locale?: string

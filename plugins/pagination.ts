@@ -3,8 +3,7 @@ import { badRequest } from '../lib/http/http-errors.js'
 import { addLink } from '../lib/full/link.js'
 import { pathnameOf, targetOf } from '../lib/http/request-target.js'
 import { listener, notConfigured } from '../lib/full/listener.js'
-import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { servicesOf } from '../lib/lifecycle/services.js'
+import { recordingOf, routeConfigOf, servicesOf, stateOf } from '../lib/lifecycle/state.js'
 import type { PaginationSettings, RoutePagination } from '../lib/options.js'
 import { checkAttributes } from '../lib/check-options.js'
 import { routeName } from '../lib/routing/route-table.js'
@@ -19,7 +18,7 @@ declare module 'fastify' {
   }
 }
 
-declare module '../lib/lifecycle/request-state.js' {
+declare module '../lib/lifecycle/state.js' {
   interface RequestState {
     /** The page that the query names. */
     pagination?: Pagination | null

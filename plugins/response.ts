@@ -2,9 +2,9 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addVary, isRedirect } from '../lib/http/responses.js'
 import { listener } from '../lib/full/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
 
-declare module '../lib/lifecycle/request-state.js' {
+declare module '../lib/lifecycle/state.js' {
   interface RequestState {
     /** Whether `Cache-Control` has the default for responses without one. */
     defaultCacheControl?: boolean

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Answer, listener, Skip } from '../lib/full/listener.js'
-import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/lifecycle/request-state.js'
+import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/lifecycle/state.js'
 import type {} from '../lib/logs/log-record.js'
 import { explainInsecure, explainNoMatch, notFound, type NoMatch } from '../lib/routing/no-match.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'

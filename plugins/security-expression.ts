@@ -1,5 +1,5 @@
 import { listener } from '../lib/full/listener.js'
-import { servicesOf } from '../lib/lifecycle/services.js'
+import { servicesOf } from '../lib/lifecycle/state.js'
 import { userOf } from '../lib/full/security/context.js'
 import { routeCheck, type Check } from '../lib/full/security/route-check.js'
 

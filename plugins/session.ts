@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isPrivate } from '../lib/http/responses.js'
 import { listenerPair, Skip, type HookResult } from '../lib/full/listener.js'
 import { hasSession } from '../lib/full/security/login-session.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { stateOf } from '../lib/lifecycle/state.js'
 import { openSessions } from '../lib/full/session/sessions.js'
 
 const PRIVATE = 'max-age=0, must-revalidate, private'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { listener, notConfigured, ofDiagnosticHandler } from '../lib/full/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { stateOf } from '../lib/lifecycle/state.js'
 import { round } from '../lib/parts/collect.js'
 import { routeName } from '../lib/routing/route-table.js'
 

@@ -216,7 +216,7 @@ t.test('each rule can fail', async (t) => {
       ['app/app.ts', 'lib/lifecycle/events.ts'],
       ['routes/_profiler/index.ts', 'lib/store/profiler.ts']
     ], []],
-    ['within one part', [['lib/lifecycle/services.ts', 'lib/lifecycle/events.ts']], []],
+    ['within one part', [['lib/lifecycle/state.ts', 'lib/lifecycle/events.ts']], []],
     ['upward', [['lib/lifecycle/events.ts', 'lib/routing/table.ts']],
       ['not downward: lib/lifecycle/events.ts (1) > lib/routing/table.ts (4)']],
     ['upward, a type only', [['lib/store/profile.ts', 'app/hindsight.ts', 'type']],

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { recordingOf, stateOf } from '../lifecycle/request-state.js'
+import { recordingOf, stateOf } from '../lifecycle/state.js'
 import { cut, grouped, visibleLine } from '../view/text.js'
 import { handlerFrame, hookText } from './declared-place.js'
 import { maskOf } from './masked-exceptions.js'
@@ -35,7 +35,7 @@ interface Decision {
   votes: ReadonlyArray<{ voter: string, vote: 'granted' | 'denied', reason: string }>
 }
 
-declare module '../lifecycle/request-state.js' {
+declare module '../lifecycle/state.js' {
   interface RequestState {
     /** With its secrets masked; absent without the option `security`, and without debug mode. */
     accessRecord?: () => AccessRecord

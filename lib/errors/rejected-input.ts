@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { attempt } from '../attempt.js'
-import { recordingOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services.js'
+import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import { MASKED, type Mask } from '../mask/mask.js'
 import { counted, cut, grouped, safeJson } from '../view/text.js'
 import type { MalformedPlace, RejectedField, RejectedInput } from './exception.js'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { stateOf } from '../lifecycle/request-state.js'
+import { stateOf } from '../lifecycle/state.js'
 import { percentEncoded } from '../http/header-text.js'
 
 /** The target attributes of a link (RFC 8288, section 3.4): true writes the bare name, false and null omit it. */
@@ -14,7 +14,7 @@ export interface Link {
   attributes?: LinkAttributes
 }
 
-declare module '../lifecycle/request-state.js' {
+declare module '../lifecycle/state.js' {
   interface RequestState {
     /** The links of the response besides those of the route. */
     links?: Link[]

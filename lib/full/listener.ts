@@ -6,7 +6,7 @@ import type { HookRun } from '../lifecycle/event-recorder.js'
 import { HOOK_OF_STAGE, type PassName, type Slot, type Stage } from '../lifecycle/events.js'
 import { after, ownHook } from '../lifecycle/hooks.js'
 import { logError } from './log-error.js'
-import { stateOf, type RequestState } from '../lifecycle/request-state.js'
+import { stateOf, type RequestState } from '../lifecycle/state.js'
 import type { HindsightOptions } from '../options.js'
 
 /** Returned by a listener that answers the request itself, after it has set status and headers. */

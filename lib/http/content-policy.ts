@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import type { RequestState } from '../lifecycle/request-state.js'
+import type { RequestState } from '../lifecycle/state.js'
 
-declare module '../lifecycle/request-state.js' {
+declare module '../lifecycle/state.js' {
   interface RequestState {
     scriptNonce?: string
     styleNonce?: string

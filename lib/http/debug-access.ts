@@ -3,18 +3,15 @@ import { isIP, type AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { cached } from '../cache.js'
-import { replayContext, requestContext, stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services.js'
+import { replayContext, requestContext, servicesOf, stateOf } from '../lifecycle/state.js'
 import type { HindsightOptions } from '../options.js'
 import { addressRanges, isImpossibleHost, nodeAddress, withoutPort, type Origin } from './origin.js'
 
-declare module '../lifecycle/request-state.js' {
+declare module '../lifecycle/state.js' {
   interface RequestState {
     isDebugClient?: boolean
   }
-}
 
-declare module '../lifecycle/services.js' {
   interface Services extends ReturnType<typeof debugAccess> {}
 }
 

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import proxyAddr from '@fastify/proxy-addr'
 import parseForwarded from 'forwarded-parse'
 import { cached } from '../cache.js'
-import { stateOf } from '../lifecycle/request-state.js'
+import { stateOf } from '../lifecycle/state.js'
 import { headerText, joinedHeader } from './header-text.js'
 import { badRequest } from './http-errors.js'
 
@@ -28,13 +28,11 @@ export interface Origin {
   problem: Error | null
 }
 
-declare module '../lifecycle/request-state.js' {
+declare module '../lifecycle/state.js' {
   interface RequestState {
     origin?: Origin
   }
-}
 
-declare module '../lifecycle/services.js' {
   interface Services {
     readonly originOf: (request: FastifyRequest) => Origin
   }

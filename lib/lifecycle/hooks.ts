@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Slot } from './events.js'
-import { stateOf } from './request-state.js'
+import { stateOf } from './state.js'
 
 /** The name of the hook that Fastify adds to a HEAD route of its own. */
 export const HEAD_HOOK = 'headRouteOnSendHandler'

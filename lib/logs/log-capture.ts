@@ -4,9 +4,8 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest }
 import { attempt } from '../attempt.js'
 import { performance } from '../clock.js'
 import {
-  contextOf, knownStateOf, recordingOf, requestContext, type RequestContext
-} from '../lifecycle/request-state.js'
-import { recordingIn } from '../lifecycle/services.js'
+  contextOf, knownStateOf, recordingIn, recordingOf, requestContext, type RequestContext
+} from '../lifecycle/state.js'
 import { addCalls, levelName, RequestLog, type KeptLine, type LateErrorListener } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */

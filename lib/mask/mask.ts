@@ -11,7 +11,7 @@ import { maskValue } from './value.js'
 
 export { MASKED }
 
-declare module '../lifecycle/services.js' {
+declare module '../lifecycle/state.js' {
   interface Services {
     readonly mask: Mask
   }

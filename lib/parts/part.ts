@@ -5,7 +5,7 @@ import type { EditorLink } from '../view/editor.js'
 import type { Profile, ProfileSummary } from '../store/profile.js'
 import type { Section, Values } from './section.js'
 
-declare module '../lifecycle/services.js' {
+declare module '../lifecycle/state.js' {
   interface Services {
     /** The parts of Hindsight, and those of the application. */
     readonly parts: readonly Part[]

@@ -3,8 +3,7 @@ import { declaredPlace, hookText } from '../errors/declared-place.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
 import { interceptHooks, isOwnHook, isPromise, ownHook, type LastHook } from '../lifecycle/hooks.js'
-import { contextOf, recordingOf, RequestContext, requestContext, stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services.js'
+import { contextOf, recordingOf, requestContext, RequestContext, servicesOf, stateOf } from '../lifecycle/state.js'
 import type {} from '../routing/route-table.js'
 
 type Callable = (this: unknown, ...args: unknown[]) => unknown

@@ -8,7 +8,7 @@ import { read } from '../errors/thrown-value.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { connectionOf } from '../http/request-target.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
-import { recordingOf } from '../lifecycle/request-state.js'
+import { recordingOf } from '../lifecycle/state.js'
 import { withStackLimit } from '../stack-limit.js'
 import type { Ending } from './recording.js'
 

@@ -8,8 +8,7 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/request-target.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { read } from '../errors/thrown-value.js'
-import { recordingOf, replayContext, requestContext } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services.js'
+import { recordingOf, replayContext, requestContext, servicesOf } from '../lifecycle/state.js'
 import type { ProfilerSettings } from '../options.js'
 import { WorkLog } from '../parts/performance/budget.js'
 import { performanceRecord } from '../parts/performance/index.js'
@@ -28,7 +27,7 @@ import { openProfiles, release, type ProfileAddress } from './profiles.js'
 import type { Ending, Recording } from './recording.js'
 import { MIN_AGE, oldRequests, waitingRequest, type WaitingRequest } from './waiting.js'
 
-declare module '../lifecycle/services.js' {
+declare module '../lifecycle/state.js' {
   interface Services {
     /** Records requests; absent where none is recorded. */
     readonly recorder?: Recorder

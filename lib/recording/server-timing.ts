@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { headerValues } from '../http/responses.js'
-import { recordingOf } from '../lifecycle/request-state.js'
+import { recordingOf } from '../lifecycle/state.js'
 
 /**
  * Adds `Server-Timing` (section 3): the times of the request until now, of the diagnostic page, of the handler, and of

@@ -3,11 +3,10 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { attempt } from '../attempt.js'
 import { pathnameOf, pathOf } from '../http/request-target.js'
 import { appliesIn } from '../lifecycle/hooks.js'
-import { stateOf, type RouteMatch } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services.js'
+import { servicesOf, stateOf, type RouteMatch } from '../lifecycle/state.js'
 import { patternSegments } from './route-pattern.js'
 
-declare module '../lifecycle/services.js' {
+declare module '../lifecycle/state.js' {
   interface Services {
     readonly routeTable: RouteTable
   }

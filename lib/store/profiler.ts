@@ -12,7 +12,7 @@ import type { Criteria } from './criteria.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage.js'
 import { settlesWithin, WriteQueue, type Warn } from './write-queue.js'
 
-declare module '../lifecycle/services.js' {
+declare module '../lifecycle/state.js' {
   interface Services {
     /** The stored profiles; absent where no request is profiled. */
     readonly profiler: Profiler

@@ -1,4 +1,4 @@
-declare module '../lifecycle/services.js' {
+declare module '../lifecycle/state.js' {
   interface Services {
     /** Makes links that open source in the editor; null if none is configured. */
     readonly editor: EditorLink | null

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Services } from '../../lib/lifecycle/services.js'
+import type { Services } from '../../lib/lifecycle/state.js'
 import { failureGroups, type FailureGroups } from '../../lib/store/failure-groups.js'
 import { follow, type FollowOptions } from '../../lib/store/follow.js'
 import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../lib/store/search-query.js'

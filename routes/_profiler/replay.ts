@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { replayContext } from '../../lib/lifecycle/request-state.js'
+import { replayContext } from '../../lib/lifecycle/state.js'
 import { CPU_HEADER } from '../../lib/parts/cpu/record.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields

@@ -4,7 +4,7 @@ import { representation } from '../../lib/http/header-text.js'
 import { noncesOf, type Nonces } from '../../lib/http/content-policy.js'
 import { isRetrieval, pathnameOf } from '../../lib/http/request-target.js'
 import { preventCaching } from '../../lib/http/responses.js'
-import { stateOf } from '../../lib/lifecycle/request-state.js'
+import { stateOf } from '../../lib/lifecycle/state.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../lib/reading/pages/layout.js'
 import type { Profile } from '../../lib/store/profile.js'
 

@@ -202,7 +202,7 @@ t.test('the 304 of a private response is private', async (t) => {
 })
 
 t.test('a request with other credentials has a private response, too', async (t) => {
-  const { stateOf } = await import('../../lib/lifecycle/request-state.js')
+  const { stateOf } = await import('../../lib/lifecycle/state.js')
   const app = await start(t, {
     declare (app) {
       app.addHook('preHandler', async (request) => { stateOf(request).credentialsUsed = request.headers['x-api-key'] !== undefined })

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { stateOf } from '../../lifecycle/request-state.js'
+import { stateOf } from '../../lifecycle/state.js'
 import type { SecuritySettings } from '../../options.js'
 import { SecurityContext, type SecurityRecord } from './context.js'
 import { checkFirewalls, compileFirewall, compileRule, type CompiledRule, type Firewall } from './firewall.js'
@@ -9,7 +9,7 @@ import { argon2, compileProvider, roleResolver } from './users.js'
 /** The security of an application, which its listeners share. */
 export type Security = Awaited<ReturnType<typeof compileSecurity>>
 
-declare module '../../lifecycle/services.js' {
+declare module '../../lifecycle/state.js' {
   interface Services {
     /** Undefined without the option `security`. */
     readonly security?: Security

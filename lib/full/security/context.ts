@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import { stateOf } from '../../lifecycle/request-state.js'
+import { stateOf } from '../../lifecycle/state.js'
 import type { CompiledRule, Firewall } from './firewall.js'
 import { userFrom, type StoredUser, type User } from './users.js'
 import { decide, type Decision, type Voter } from './voters.js'
 
-declare module '../../lifecycle/request-state.js' {
+declare module '../../lifecycle/state.js' {
   interface RequestState {
     /** The user of the request and how it was recognized; undefined before the firewall and after the response. */
     security?: SecurityContext | undefined

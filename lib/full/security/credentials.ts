@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
-import { servicesOf } from '../../lifecycle/services.js'
+import { servicesOf } from '../../lifecycle/state.js'
 import type { ThrottlingSettings } from '../../options.js'
 import type { VerifyCredentials } from './authenticators.js'
 import { AuthenticationError, TooManyLoginAttemptsError } from './errors.js'

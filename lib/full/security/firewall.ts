@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { addressRanges } from '../../http/origin.js'
-import { servicesOf } from '../../lifecycle/services.js'
+import { servicesOf } from '../../lifecycle/state.js'
 import type { AccessRule, FirewallSettings, LoginSettings, LogoutSettings } from '../../options.js'
 import { basicAuthenticator, bearerAuthenticator } from './authenticators.js'
 import { credentialsCheck } from './credentials.js'

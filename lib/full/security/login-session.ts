@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import type { FastifyRequest } from 'fastify'
-import { stateOf } from '../../lifecycle/request-state.js'
-import { servicesOf } from '../../lifecycle/services.js'
+import { servicesOf, stateOf } from '../../lifecycle/state.js'
 import type { Firewall } from './firewall.js'
 import { InvalidCsrfTokenError } from './errors.js'
 import type { StoredUser } from './users.js'
@@ -17,7 +16,7 @@ export interface SessionLogin {
   failure?: string
 }
 
-declare module '../../lifecycle/services.js' {
+declare module '../../lifecycle/state.js' {
   interface Services {
     /** The name of the cookie of the session; undefined without the option `session`. */
     readonly sessionCookie?: string

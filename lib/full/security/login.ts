@@ -1,7 +1,7 @@
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ownHook } from '../../lifecycle/hooks.js'
-import { servicesOf } from '../../lifecycle/services.js'
+import { servicesOf } from '../../lifecycle/state.js'
 import type { Firewall } from './firewall.js'
 import { securityContextOf } from './context.js'
 import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { Skip, type Answer, type RequestHook, notConfigured } from '../listener.js'
-import { routeConfigOf, stateOf, type RouteConfig } from '../../lifecycle/request-state.js'
+import { routeConfigOf, stateOf, type RouteConfig } from '../../lifecycle/state.js'
 import type { SecurityContext } from './context.js'
 
 /** The compiled check of a route: whether a request may reach the handler. */

@@ -3,12 +3,12 @@ import fastifyCookie from '@fastify/cookie'
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { collectHooks, runHooks } from '../hosting.js'
-import { stateOf } from '../../lifecycle/request-state.js'
+import { stateOf } from '../../lifecycle/state.js'
 import type { SessionSettings } from '../../options.js'
 import { cookiesOf } from '../security/login-session.js'
 import { guardedStore, MemorySessionStore } from './session-store.js'
 
-declare module '../../lifecycle/request-state.js' {
+declare module '../../lifecycle/state.js' {
   interface RequestState {
     /** The session; null after it was destroyed. */
     session?: object | null | undefined

@@ -1,5 +1,5 @@
 import { format } from 'node:util'
-import { recordingIn } from '../../lifecycle/services.js'
+import { recordingIn } from '../../lifecycle/state.js'
 import type { LogLevel } from '../../logs/log-record.js'
 import { cut } from '../../view/text.js'
 import { watchChannels } from '../collect.js'

@@ -4,8 +4,7 @@ import { performance } from '../../clock.js'
 import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import type { HookRun } from '../../lifecycle/event-recorder.js'
-import { requestContext } from '../../lifecycle/request-state.js'
-import { onWorkEnd, recordingIn, type Services, type ContextRecording } from '../../lifecycle/services.js'
+import { onWorkEnd, recordingIn, requestContext, type ContextRecording, type Services } from '../../lifecycle/state.js'
 import { round, watchChannels } from '../collect.js'
 import { framesHere } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
@@ -19,7 +18,7 @@ declare module '../../recording/recording.js' {
   }
 }
 
-declare module '../../lifecycle/services.js' {
+declare module '../../lifecycle/state.js' {
   interface Services {
     /** Hosts besides this machine whose profiles are linked. */
     readonly calledHosts: readonly string[]

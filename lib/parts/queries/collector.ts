@@ -1,7 +1,6 @@
 import { performance } from '../../clock.js'
 import { positionOf, stackFrames } from '../../errors/stack-frame.js'
-import { requestContext } from '../../lifecycle/request-state.js'
-import { onWorkEnd, recordingIn, type ContextRecording } from '../../lifecycle/services.js'
+import { onWorkEnd, recordingIn, requestContext, type ContextRecording } from '../../lifecycle/state.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
 import type { Mask } from '../../mask/mask.js'
 import { cached, cachedByObject } from '../../cache.js'
@@ -29,7 +28,7 @@ declare module '../../recording/recording.js' {
   }
 }
 
-declare module '../../lifecycle/services.js' {
+declare module '../../lifecycle/state.js' {
   interface Services {
     /** Milliseconds from which a query is slow. */
     readonly slowQuery: number

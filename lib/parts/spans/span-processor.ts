@@ -1,7 +1,6 @@
 import { performance } from '../../clock.js'
 import type { HookRun } from '../../lifecycle/event-recorder.js'
-import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
-import { servicesOf } from '../../lifecycle/services.js'
+import { recordingOf, requestContext, servicesOf } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut } from '../../view/text.js'
 import { plainCopy, round } from '../collect.js'

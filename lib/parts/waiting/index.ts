@@ -7,7 +7,7 @@ import type { Data } from '../read.js'
 import { waitingSentences, type Waiting } from './collector.js'
 import { isTracing, traceWaits } from './trace.js'
 
-declare module '../../lifecycle/services.js' {
+declare module '../../lifecycle/state.js' {
   interface Services {
     /** Whether timers and promises are traced from the start. */
     readonly traceWaits: boolean

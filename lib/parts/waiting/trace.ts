@@ -2,7 +2,7 @@ import { createHook, executionAsyncId } from 'node:async_hooks'
 import { performance } from '../../clock.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { packageOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
-import { recordingOf, requestContext } from '../../lifecycle/request-state.js'
+import { recordingOf, requestContext } from '../../lifecycle/state.js'
 import type { Recording } from '../../recording/recording.js'
 import { withStackLimit } from '../../stack-limit.js'
 

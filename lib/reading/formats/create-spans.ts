@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { Attributes, Context, Span, SpanOptions } from '@opentelemetry/api'
-import { requestContext } from '../../lifecycle/request-state.js'
+import { requestContext } from '../../lifecycle/state.js'
 import { ownVersion } from '../../parts/config/index.js'
 import { dataOf, isObject, timelineOf, type Span as Entry } from '../../parts/read.js'
 import { serverOf } from '../../parts/http-client/index.js'

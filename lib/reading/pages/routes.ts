@@ -1,6 +1,6 @@
 import { declaredPlace } from '../../errors/declared-place.js'
 import { packageOf } from '../../errors/stack-frame.js'
-import type { Services } from '../../lifecycle/services.js'
+import type { Services } from '../../lifecycle/state.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
 import { groupedBy } from '../../parts/read.js'
 import { fold, milliseconds, note, place, statusBadge, table } from '../../view/components.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { generateNonce, noncesOf, withNonce } from '../../../lib/http/content-policy.js'
-import { RequestState } from '../../../lib/lifecycle/request-state.js'
+import { RequestState } from '../../../lib/lifecycle/state.js'
 
 t.test('a nonce is added to one directive, and the others are unchanged', async t => {
   for (const [name, policy, expected] of [

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Test } from 'tap'
 import type { EventRecorder } from '../../../lib/lifecycle/event-recorder.js'
-import { contextOf, recordingOf, requestContext } from '../../../lib/lifecycle/request-state.js'
+import { contextOf, recordingOf, requestContext } from '../../../lib/lifecycle/state.js'
 import { LogCapture } from '../../../lib/logs/log-capture.js'
 import type { LogRecord, RequestLog } from '../../../lib/logs/log-record.js'
 

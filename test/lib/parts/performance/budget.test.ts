@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { budgetSentence, shareTime, type TimeBudget, type Work } from '../../../../lib/parts/performance/budget.js'
-import { recordingOf } from '../../../../lib/lifecycle/request-state.js'
+import { recordingOf } from '../../../../lib/lifecycle/state.js'
 import { unfinishedProfile } from '../../../../lib/parts/unfinished.js'
 import { recordQuery } from '../../../../lib/queries/observe.js'
 import { inBothModes } from '../../../support/modes.js'

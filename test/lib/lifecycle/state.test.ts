@@ -6,7 +6,7 @@ import Oldest from 'fastify-5.0'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
-import { contextOf, requestContext } from '../../../lib/lifecycle/request-state.js'
+import { contextOf, requestContext } from '../../../lib/lifecycle/state.js'
 import { SECRET } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
 
