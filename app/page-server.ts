@@ -3,9 +3,8 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderShortError } from '../lib/error-page/plain-pages.js'
-import { representation } from '../lib/http/header-text.js'
+import { isRetrieval, OWN_SEGMENTS, pathnameOf, pathOf, representation } from '../lib/http/requests.js'
 import { recordRefused } from '../lib/http/refused-message.js'
-import { isRetrieval, OWN_SEGMENTS, pathnameOf, pathOf } from '../lib/http/request-target.js'
 
 let isOpening = false
 

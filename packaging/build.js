@@ -8,7 +8,7 @@ import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { rollup } from 'rollup'
 import eraseTypes from 'ts-blank-space'
-import { OWN_SEGMENTS } from '../lib/http/request-target.js'
+import { OWN_SEGMENTS } from '../lib/http/requests.js'
 import { readText } from '../lib/require.js'
 import { readAsset } from '../lib/view/asset.js'
 

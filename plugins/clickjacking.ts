@@ -1,4 +1,4 @@
-import { ruleFinder } from '../lib/http/request-target.js'
+import { ruleFinder } from '../lib/http/requests.js'
 import { listener, Skip, setOnDocument } from '../lib/full/listener.js'
 
 const allowed = new Skip('framing is allowed for this path')

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
-import { isRedirect } from '../lib/http/responses.js'
+import { isRedirect, noncesOf, withNonce, withReportUri } from '../lib/http/responses.js'
 import { listener, Skip, notOnRedirect } from '../lib/full/listener.js'
 import { stateOf, type RequestState, type Services } from '../lib/lifecycle/state.js'
 

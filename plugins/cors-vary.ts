@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { ruleFinder } from '../lib/http/request-target.js'
+import { ruleFinder } from '../lib/http/requests.js'
 import { addVary } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/full/listener.js'
 

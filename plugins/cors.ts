@@ -1,7 +1,7 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isOwnOrigin } from '../lib/http/origin.js'
-import { isOwnPath, pathnameOf, ruleFinder } from '../lib/http/request-target.js'
+import { isOwnPath, pathnameOf, ruleFinder } from '../lib/http/requests.js'
 import { collectHooks, runHooks } from '../lib/full/hosting.js'
 import { Answer, listenerPair, Skip, type HookResult } from '../lib/full/listener.js'
 import { recordingOf, routeConfigOf, servicesOf, stateOf } from '../lib/lifecycle/state.js'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '../lib/http/http-errors.js'
 import { addLink } from '../lib/full/link.js'
-import { pathnameOf, targetOf } from '../lib/http/request-target.js'
+import { pathnameOf, targetOf } from '../lib/http/requests.js'
 import { listener, notConfigured } from '../lib/full/listener.js'
 import { recordingOf, routeConfigOf, servicesOf, stateOf } from '../lib/lifecycle/state.js'
 import type { PaginationSettings, RoutePagination } from '../lib/options.js'

@@ -1,5 +1,5 @@
 import { framingProblem, isLast } from '../lib/full/malformed.js'
-import { messageState } from '../lib/http/request-target.js'
+import { messageState } from '../lib/http/requests.js'
 import { listener } from '../lib/full/listener.js'
 
 /** Rejects messages that are malformed: host, forwarding headers, version, end, method override or URL. */

@@ -1,5 +1,5 @@
 import { attempt } from '../attempt.js'
-import type { Representation } from '../http/header-text.js'
+import type { Representation } from '../http/requests.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { cut, html, htmlPage } from '../view/text.js'
 

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { percentDecoded } from '../http/header-text.js'
+import { pathnameOf, percentDecoded } from '../http/requests.js'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { pathnameOf } from '../http/request-target.js'
 import { servicesOf, stateOf } from '../lifecycle/state.js'
 import { extension } from '../require.js'
 import { patternMatches } from '../routing/route-pattern.js'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { attempt } from '../attempt.js'
-import { targetOf } from '../http/request-target.js'
+import { targetOf } from '../http/requests.js'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
-import { pathnameOf, targetOf } from '../http/request-target.js'
+import { pathnameOf, targetOf } from '../http/requests.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
 import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'

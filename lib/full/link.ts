@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/state.js'
-import { percentEncoded } from '../http/header-text.js'
+import { percentEncoded } from '../http/requests.js'
 
 /** The target attributes of a link (RFC 8288, section 3.4): true writes the bare name, false and null omit it. */
 export type LinkAttributes = Record<string, string | number | boolean | null | undefined>

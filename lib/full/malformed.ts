@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify'
-import { headerText, percentDecoded } from '../http/header-text.js'
+import { connectionOf, headerText, messageState, pathOf, percentDecoded, setMessageState } from '../http/requests.js'
 import {
   badRequest, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError
 } from '../http/http-errors.js'
@@ -9,7 +9,6 @@ import { METHODS } from '../http/node-http.js'
 import { isOwnOrigin } from '../http/origin.js'
 import { MAX_PACKET, refuseMessage, trackResponses, type RefusedRequest } from '../http/refused-message.js'
 import type { ServerSettings } from '../options.js'
-import { connectionOf, messageState, pathOf, setMessageState } from '../http/request-target.js'
 
 /** An error of the HTTP parser of Node.js. */
 interface ParserError extends Error {

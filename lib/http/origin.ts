@@ -6,7 +6,7 @@ import proxyAddr from '@fastify/proxy-addr'
 import parseForwarded from 'forwarded-parse'
 import { cached } from '../cache.js'
 import { stateOf } from '../lifecycle/state.js'
-import { headerText, joinedHeader } from './header-text.js'
+import { headerText, joinedHeader } from './requests.js'
 import { badRequest } from './http-errors.js'
 
 /** Where a request was sent to and where it came from, as far as trusted parties report it. */

@@ -6,10 +6,9 @@ import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
 import { attempt } from '../attempt.js'
 import { withStackLimit } from '../stack-limit.js'
 import { html, htmlPage } from '../view/text.js'
-import { percentDecoded } from './header-text.js'
+import { connectionOf, pathOf, percentDecoded } from './requests.js'
 import { STATUS_CODES } from './node-http.js'
 import { absoluteUrl } from './origin.js'
-import { connectionOf, pathOf } from './request-target.js'
 
 /** A message that never became a request, or whose body was refused; it is answered on its socket. */
 export interface MalformedMessage {

@@ -1,5 +1,5 @@
 import { cached, cachedByObject } from '../cache.js'
-import { percentDecoded } from '../http/header-text.js'
+import { percentDecoded } from '../http/requests.js'
 import { maskAssignments } from './assignments.js'
 import {
   isAuthorizationCode, isHarmless, MASKED, nameTest, valueFieldTest, type MaskPattern

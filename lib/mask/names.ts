@@ -1,5 +1,5 @@
 import { cached } from '../cache.js'
-import { percentDecoded } from '../http/header-text.js'
+import { percentDecoded } from '../http/requests.js'
 
 export const MASKED = '******'
 

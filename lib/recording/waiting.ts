@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { absoluteUrl } from '../http/origin.js'
-import { targetOf } from '../http/request-target.js'
+import { targetOf } from '../http/requests.js'
 import { isEndless, isUpgraded } from '../http/responses.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
 import { waitingSentences, waitingOf, type Waiting } from '../parts/waiting/collector.js'

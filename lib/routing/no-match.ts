@@ -1,11 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { cachedByObject } from '../cache.js'
-import { joinedHeader, percentDecoded } from '../http/header-text.js'
+import { isRetrieval, joinedHeader, pathnameOf, percentDecoded, targetOf } from '../http/requests.js'
 import {
   MAX_OWN_CALLS, MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError
 } from '../http/http-errors.js'
 import { absoluteUrl, type Origin } from '../http/origin.js'
-import { isRetrieval, pathnameOf, targetOf } from '../http/request-target.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
 import { withStackLimit } from '../stack-limit.js'
 import type { DeclaredRoute, RouteTable } from './route-table.js'

@@ -1,7 +1,7 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { attempt } from '../attempt.js'
-import { pathnameOf, pathOf } from '../http/request-target.js'
+import { pathnameOf, pathOf } from '../http/requests.js'
 import { appliesIn } from '../lifecycle/hooks.js'
 import { servicesOf, stateOf, type RouteMatch } from '../lifecycle/state.js'
 import { patternSegments } from './route-pattern.js'

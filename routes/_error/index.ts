@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { representation } from '../../lib/http/header-text.js'
+import { representation } from '../../lib/http/requests.js'
 import { renderShortError } from '../../lib/error-page/plain-pages.js'
 
 const ACCEPT_OF: ReadonlyMap<string | undefined, string> = new Map([

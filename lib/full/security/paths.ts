@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { percentDecoded } from '../../http/header-text.js'
+import { percentDecoded } from '../../http/requests.js'
 import { routerOptionsOf } from '../../routing/route-table.js'
 
 /** A path and all below it (`/admin` is not `/administration`), or an expression that the path must match. */

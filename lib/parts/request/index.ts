@@ -1,5 +1,5 @@
 import { shortFile } from '../../errors/stack-frame.js'
-import { isClientHeader, prefersHtml } from '../../http/header-text.js'
+import { isClientHeader, prefersHtml } from '../../http/requests.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import type { Profile } from '../../store/profile.js'
 import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'

@@ -3,7 +3,7 @@ import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import createError from '@fastify/error'
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import { isOwnPath } from '../../http/request-target.js'
+import { isOwnPath } from '../../http/requests.js'
 import type { Profile } from '../../store/profile.js'
 import { NotSendableError, type StoredRequest } from './stored-request.js'
 

@@ -1,5 +1,5 @@
 import createError from '@fastify/error'
-import { percentDecoded } from '../../http/header-text.js'
+import { percentDecoded } from '../../http/requests.js'
 import { MASKED } from '../../mask/mask.js'
 import { dataOf, isObject, type Data } from '../../parts/read.js'
 import type { Profile } from '../../store/profile.js'

@@ -1,4 +1,4 @@
-import { withNonce, type Nonces } from '../../../http/content-policy.js'
+import { withNonce, type Nonces } from '../../../http/responses.js'
 import type { Origin } from '../../../http/origin.js'
 
 /** The origin of a page, from which the files of the toolbar are loaded. */

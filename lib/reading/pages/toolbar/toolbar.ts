@@ -1,4 +1,4 @@
-import type { Nonces } from '../../../http/content-policy.js'
+import type { Nonces } from '../../../http/responses.js'
 import type { Part, ToolbarItem, UnfinishedProfile } from '../../../parts/part.js'
 import { byOrder, resultsOf } from '../../../parts/read.js'
 import type { Profile } from '../../../store/profile.js'

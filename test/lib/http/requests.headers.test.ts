@@ -1,5 +1,5 @@
 import t from 'tap'
-import { headerText, joinedHeader, percentEncoded, prefersHtml, representation } from '../../../lib/http/header-text.js'
+import { headerText, joinedHeader, percentEncoded, prefersHtml, representation } from '../../../lib/http/requests.js'
 
 t.test('the octets of a header are decoded as UTF-8', async t => {
   for (const [value, expected] of [

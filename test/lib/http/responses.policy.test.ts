@@ -1,5 +1,5 @@
 import t from 'tap'
-import { generateNonce, noncesOf, withNonce } from '../../../lib/http/content-policy.js'
+import { generateNonce, noncesOf, withNonce } from '../../../lib/http/responses.js'
 import { RequestState } from '../../../lib/lifecycle/state.js'
 
 t.test('a nonce is added to one directive, and the others are unchanged', async t => {

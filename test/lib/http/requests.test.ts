@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isOwnPath, isProfilePath } from '../../../lib/http/request-target.js'
+import { isOwnPath, isProfilePath } from '../../../lib/http/requests.js'
 import { inBothModes } from '../../support/modes.js'
 
 t.test('the paths of the profiler, in each spelling that a router may accept', async (t) => {
