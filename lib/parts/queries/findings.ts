@@ -1,12 +1,12 @@
 import { milliseconds } from '../../view/components.js'
 import { counted } from '../../view/text.js'
 import { groupedBy } from '../read.js'
-import { isStraight } from './code.js'
+import { callPlace, isStraight } from './code.js'
 import { loopsOf, type FurtherLike } from './loops.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import {
-  callPlace, endOf, MIN_PAUSE, pauseBetween, queryPlace, totalDuration, type OwnFrame, type Traced
+  endOf, isSameCall, MIN_PAUSE, pauseBetween, queryPlace, totalDuration, type OwnFrame, type Traced
 } from './trace.js'
 
 /** Milliseconds of each pause between queries that wait for a change. */
@@ -48,7 +48,10 @@ function duplicatesOf (queries: readonly Traced[], all: readonly Traced[], furth
     const isPolled = pauses.some((pause) => pause >= MIN_PAUSE) ||
       (pauses.length > 1 && pauses.every((pause) => pause >= MIN_REGULAR_PAUSE))
     if (group.length < 2 || isPolled) return []
-    const places = [...new Set(group.map((query) => callPlace(query, all)))]
+    const places = [...new Set(group.map((query) => {
+      const call = callOf(query, group, (a, b) => b === undefined || isSameCall(a, b))
+      return call === undefined ? callPlace(query, all) : queryPlace(call)
+    }))]
     // The parameters of further ones are unknown.
     const least = group.some((query) => furtherLike(query) > 0) ? 'at least ' : ''
     return [{
@@ -67,7 +70,7 @@ function serialOf (all: readonly Traced[], inLoop: ReadonlySet<number>): Finding
   const end = (): void => {
     if (run.length >= MIN_SERIAL && totalDuration(run) >= MIN_SERIAL_TIME) {
       const longest = Math.max(...run.map(({ duration }) => duration ?? 0))
-      const places = [...new Set(run.map((query) => queryPlace(callOf(query, run))))]
+      const places = [...new Set(run.map((query) => queryPlace(callOf(query, run) ?? query)))]
       findings.push({
         kind: 'serial',
         text: `${counted(run.length, 'independent query', 'independent queries')} ran one after another, from ` +
@@ -110,14 +113,16 @@ function valuesOf ({ parameters, statement, shape }: Traced): string {
 function follows (run: readonly Traced[], query: Traced): boolean {
   const before = run.at(-1)
   if (before?.index !== query.index - 1 || run.some(({ shape }) => shape === query.shape)) return false
-  return query.start >= endOf(before) && isStraight(callOf(before, [query]), callOf(query, [before]))
+  const [from, to] = [callOf(before, [query]), callOf(query, [before])]
+  return query.start >= endOf(before) && from !== undefined && to !== undefined && isStraight(from, to)
 }
 
 /** The innermost call that other queries do not share: the rest are helpers. */
-function callOf ({ caller: { frames } }: Traced, others: readonly Traced[]): OwnFrame {
-  const isShared = ({ source }: OwnFrame, i: number): boolean =>
-    others.every((other) => other.caller.frames[i]?.source === source)
-  return frames.find((frame, i) => !isShared(frame, i)) ?? frames[0] as OwnFrame
+function callOf (
+  { caller: { frames } }: Traced, others: readonly Traced[],
+  isShared = (a: OwnFrame, b: OwnFrame | undefined): boolean => a.source === b?.source
+): OwnFrame | undefined {
+  return frames.find((frame, i) => others.some(({ caller }) => !isShared(frame, caller.frames[i])))
 }
 
 function slowOf (all: readonly Traced[], slow: number): Finding[] {

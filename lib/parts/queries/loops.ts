@@ -2,12 +2,12 @@ import { attempt } from '../../attempt.js'
 import { cached, cachedByObject } from '../../cache.js'
 import { groupedBy, isObject, timeOf } from '../read.js'
 import { milliseconds } from '../../view/components.js'
-import { hasLoop, isCallback } from './code.js'
+import { callPlace, hasLoop, isCallback } from './code.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { selectionOf, isPage, isRange } from './statement.js'
 import {
-  callPlace, endOf, identityOf, MIN_PAUSE, pauseBetween, type Caller, type OwnFrame, type Traced
+  endOf, identityOf, isSameCall, MIN_PAUSE, nameOf, pauseBetween, type Caller, type OwnFrame, type Traced
 } from './trace.js'
 
 /** Queries of one shape and line from which a loop is certain. */
@@ -67,7 +67,9 @@ function byPath (group: readonly Traced[]): Round[][] {
     return { query, calls, depth: Math.min(frames.length - calls.length, MAX_DEPTH) }
   })
   const parts: Round[][] = []
-  for (const round of rounds.toSorted((a, b) => a.calls.length - b.calls.length)) {
+  const resumed = ({ calls }: Round): number => calls.filter(({ function: name }) => name.startsWith('async ')).length
+  // Functions that are called one by one, `Promise.all([run(), run()])`, are resumed from one place.
+  for (const round of rounds.toSorted((a, b) => a.calls.length - b.calls.length || resumed(b) - resumed(a))) {
     const part = parts.find(([first]) => first?.calls.every((call, i) => isSameCall(call, round.calls[i])))
     if (part === undefined) parts.push([round])
     else part.push(round)
@@ -91,20 +93,6 @@ function recursiveCalls ({ frames }: Caller): string[] {
 function framesToCallback ({ frames }: Caller): readonly OwnFrame[] {
   const end = frames.findIndex((frame, i) => i > 0 && isCallback(frame, frames[i - 1] as OwnFrame))
   return end === -1 ? frames : frames.slice(0, end)
-}
-
-/** Lines between an `await` and the call after it. */
-const MAX_AWAIT = 2
-
-/** Whether two frames are of the same call: that of a function that was resumed has the place of its `await`. */
-function isSameCall (a: OwnFrame, b: OwnFrame | undefined): boolean {
-  if (a.source === b?.source) return true
-  return a.file === b?.file && a.function !== b.function && nameOf(a) === nameOf(b) &&
-    Math.abs(a.line - b.line) <= MAX_AWAIT
-}
-
-function nameOf (frame: OwnFrame): string {
-  return frame.function.replace(/^async /, '')
 }
 
 function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {

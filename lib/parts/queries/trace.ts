@@ -116,12 +116,18 @@ export function endOf ({ start, duration }: RecordedQuery): number {
   return start + (duration ?? 0)
 }
 
-/** The line of the innermost call that no other statement has: helpers that send any statement say nothing. */
-export function callPlace (query: Traced, all: readonly Traced[]): string {
-  const others = all.filter(({ shape, source }) => shape !== query.shape && source === query.source)
-  const isHelper = ({ source }: OwnFrame, i: number): boolean =>
-    others.some(({ caller: { frames } }) => frames[i]?.source === source)
-  return queryPlace(query.caller.frames.find((frame, i) => !isHelper(frame, i)) ?? query)
+/** Lines between an `await` and the call after it. */
+const MAX_AWAIT = 2
+
+/** Whether two frames are of the same call: that of a function that was resumed has the place of its `await`. */
+export function isSameCall (a: OwnFrame, b: OwnFrame | undefined): boolean {
+  if (a.source === b?.source) return true
+  return a.file === b?.file && a.function !== b.function && nameOf(a) === nameOf(b) &&
+    Math.abs(a.line - b.line) <= MAX_AWAIT
+}
+
+export function nameOf (frame: OwnFrame): string {
+  return frame.function.replace(/^async /, '')
 }
 
 /** `file:line` of the code that sent a query. */

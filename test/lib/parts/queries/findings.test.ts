@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -693,6 +693,18 @@ async function findItem (id: number): Promise<void> {
   await send(item, [id])
 }
 
+/** Sends any statement. */
+async function anything (sql: string, ...parameters: unknown[]): Promise<void> {
+  await send(sql, parameters)
+}
+
+const source = readFileSync(import.meta.filename, 'utf8').split('\n')
+
+/** The first line of this file with a text. */
+function lineWith (text: string): string {
+  return `findings\\.test\\.ts:${source.findIndex((line) => line.includes(text)) + 1}`
+}
+
 /** Sends a query when it was resumed. */
 async function findLater (id: number): Promise<void> {
   await sleep(1)
@@ -782,6 +794,32 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
         await next(rest)
       }
       await next([1, 2, 3, 4, 5, 6])
+      return 'x'
+    })
+    app.get('/by-helper', async () => {
+      for (const id of [1, 2, 3, 4, 5]) await anything('select name from users where id = $1', id)
+      return 'x'
+    })
+    app.get('/written-above', async () => {
+      await transaction(async () => {
+        const sql = 'select mail from users where id = $1'
+        for (const id of [1, 2, 3, 4, 5]) await anything(sql, id)
+        return 'x'
+      })
+      return 'x'
+    })
+    app.get('/workers', async () => {
+      const left = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+      const work = async (): Promise<void> => {
+        while (left.length > 0) await findItem(Number(left.shift()))
+      }
+      await Promise.all([work(), work(), work()])
+      return 'x'
+    })
+    app.get('/hook-and-handler', {
+      preHandler: async () => { await anything('select role from users where id = $1', 7) }
+    }, async () => {
+      await anything('select role from users where id = $1', 7) // again
       return 'x'
     })
     app.get('/called-back', (_request, reply) => {
@@ -880,6 +918,12 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   t.match(await findingsAt('/mapped'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
   t.match(await findingsAt('/reduced'), [{ kind: 'n+1', text: / 5 times from / }])
   t.match(await findingsAt('/rest'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
+  const [helper] = await findingsAt('/by-helper')
+  t.match(helper?.text, new RegExp(` 5 times from .*${lineWith('for (const id of [1, 2, 3, 4, 5]) await anything')}, `))
+  t.match(await findingsAt('/written-above'), [{ kind: 'n+1', text: new RegExp(` 5 times from .*${lineWith('const end = recordQuery({ system, statement: sql')}, `) }])
+  t.match(await findingsAt('/workers'), [{ kind: 'n+1', text: / 9 times from / }])
+  const [again] = await findingsAt('/hook-and-handler')
+  t.match(again?.text, new RegExp(`from .*${lineWith('preHandler: async () => { await anything')} and .*${lineWith('// again')}$`))
   t.match(await findingsAt('/called-back'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
   t.match(await findingsAt('/called-by-name'), [{ kind: 'n+1', text: / 6 times from / }])
   t.same(await findingsAt('/walked-back'), [])
