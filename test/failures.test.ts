@@ -883,6 +883,28 @@ inBothModes('the values that a schema allows for a secret field are masked', asy
   }
 })
 
+inBothModes('the sentence of a rejected header is whole, also where the header has credentials', async (t, build) => {
+  const headers = { type: 'object', properties: { cookie: { type: 'string', minLength: 9 }, authorization: { pattern: '^Bearer ' } } }
+  const app = await build((app) => app.get('/', { schema: { headers } }, async () => 'never'))
+  for (const [sent, why] of [
+    [{ cookie: 'a=b' }, 'cookie: at least 9 characters'], [{ authorization: 'Basic eDp5' }, 'authorization: a match of ^Bearer ']
+  ] as const) {
+    const profile = await profileOf(app, await app.inject({ url: '/', headers: sent }))
+    const { summary } = profile.collectors.exceptions as { summary: string }
+    t.match(summary, `rejected the headers (${why}); the handler did not run.`)
+    t.notMatch(summary, /a=b|eDp5/)
+  }
+})
+
+inBothModes('an answer to a declined request that cannot be sent is not called the missing route only', async (t, build) => {
+  const app = await build((app) => app.register(async (api) => {
+    api.setNotFoundHandler((_request, reply) => reply.type('text/html').send({ not: 'a text' }))
+    api.get('/item', (_request, reply) => { reply.callNotFound() })
+  }, { prefix: '/api' }))
+  const profile = await profileOf(app, await app.inject('/api/item'))
+  t.match(profile.collectors.exceptions, { summary: /^GET \/api\/item matched, and reply\.callNotFound\(\) was called; .* failed with FastifyError\.$/ })
+})
+
 inBothModes('valid JSON with a field that Fastify forbids is not called invalid', async (t, build) => {
   const app = await build((app) => app.post('/', async () => 'never'))
   for (const [payload, fields] of [

@@ -123,8 +123,10 @@ export function failureSummary (request: FastifyRequest, exceptions: readonly Fl
   const isDeclaration = input !== null || recordingOf(request).timing.handlerStart === 0
   const handler = servicesOf(request).debug ? handlerFrame(request, isDeclaration) : null
   const shown = hookFrame(request) ?? handler
+  const sentence = failureSentence(request, exceptions, handler, input)
   return {
-    summary: mask.text(failureSentence(request, exceptions, handler, input)),
+    // What was rejected is masked: a text such as `cookie: …` would be masked as a whole.
+    summary: input?.fields === undefined ? mask.text(sentence) : sentence,
     ...(shown !== null && { handler: maskFrame(shown, mask) })
   }
 }
@@ -223,7 +225,11 @@ function unroutedSentence (request: FastifyRequest): string | null {
   if (isUnrouted && error instanceof MethodNotAllowedError) {
     return `The path has routes for ${String(error.headers.allow)}, and none for ${method}.`
   }
-  if (request.is404 && route !== null) return `${route.name} matched, and reply.callNotFound() was called${then}.`
+  if (request.is404 && route !== null) {
+    const isLater = failed && raised !== declined && then === ''
+    const later = isLater ? `; then the request failed with ${thrownAs(nameOf(raised))}` : then
+    return `${route.name} matched, and reply.callNotFound() was called${later}.`
+  }
   if (!isUnrouted && !isOfNotFound) return null
   const routes = counted(servicesOf(request).routeTable.routes.length, 'route is', 'routes are')
   return `No route matches ${method} ${pathnameOf(request)}; ${routes} declared${then}.`

@@ -114,10 +114,12 @@ function endingName (event: ListenerEvent): string {
 }
 
 function errorText (exception: FlattenedException): string {
-  const { name, message } = exception
+  const { name, code, message } = exception
   const frame = firstOwnFrame([exception])
   const where = frame === undefined ? '' : ` (${placeLink(`${frame.file}:${frame.line}`, null).shown})`
-  const text = visibleLine(`${name}: ${message}`).slice(0, MAX_MESSAGE).replace(/\.$/, '') + where
+  const detail = message.trim() === '' ? code : message
+  const title = detail === undefined ? name : `${name}: ${detail}`
+  const text = visibleLine(title).slice(0, MAX_MESSAGE).replace(/\.$/, '') + where
   return /[!?]$/.test(text) ? text : `${text}.`
 }
 

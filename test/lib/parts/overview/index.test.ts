@@ -51,6 +51,10 @@ t.test('one sentence summarizes the request', async t => {
       { status: 499, exceptions: [{ name: 'Error', message: 'boom', frames: [], stack: '' }] },
       'The client closed the connection after 1.25 ms, before the response. An error was recorded: Error: boom.'
     ],
+    [
+      { status: 444, exceptions: [{ name: 'Error', message: '', code: 'ERR_STREAM_PREMATURE_CLOSE', frames: [], stack: '' }] },
+      'The server closed the connection after 1.25 ms, before the response: Error: ERR_STREAM_PREMATURE_CLOSE.'
+    ],
     [{ status: 799 }, 'GET returned 799 in 1.25 ms.'],
     [
       { exceptions: [{ name: 'Error', message: 'Sent twice?', frames: [], stack: '' }] },
