@@ -173,6 +173,6 @@ function chainBlocks (data: Partial<FailureSummary>, profile: Profile): string[]
 function exceptionText ({ code, frames: all, ...one }: FlattenedException): string {
   const frames = listOf(all) as unknown as FlattenedException['frames']
   const frame = frames.find(({ own }) => own) ?? frames[0]
-  const place = frame === undefined ? '' : ` at ${`${functionOf(frame)} ${frame.file}:${frame.line}`.trim()}`
+  const place = frame === undefined ? '' : ` at ${`${functionOf(frame)} ${placeOf(frame)}`.trim()}`
   return `${nameAndMessage(one)}${code === undefined ? '' : ` (${code})`}${place}`
 }

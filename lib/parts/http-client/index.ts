@@ -92,6 +92,7 @@ export const httpClient: Part<Data> = {
     })
     return steps.length === 0 ? [] : [{ title: 'Failed calls to other servers', text: '', order: 30, steps }]
   },
+  comparison: [{ values: resultsOfCalls }],
   times: timesOfCalls,
   differences: [{ order: 20, absent: 'not sent', values: resultsOfCalls }],
   style: '.bar-call { fill: light-dark(#b0467a, #f098c2) }\n'

@@ -65,7 +65,7 @@ export const router: Part<Data> = {
       status,
       route: route?.name ?? 'none',
       pattern: route?.pattern,
-      handler: route?.handler,
+      handler: route?.handler && placeLink(String(route.handler), null).shown,
       client: ip,
       ...flattenPaths(route?.params, 'parameter')
     })

@@ -12,6 +12,9 @@ const line = (message: string, level: 'info' | 'warn' = 'info', context: Record<
 const event = (listener: string, changes: object = {}) =>
   ({ stage: 'kernel.request', listener, pass: 'main', outcome: 'ran', start: 1, duration: 0.1, ...changes }) as Profile['events'][number]
 const request = (changes: object) => ({ collectors: { request: { method: 'GET', headers: {}, ...changes } } })
+const calls = (status: number, date = '') => ({
+  collectors: { 'http-client': { count: 1, calls: [{ method: 'GET', url: 'http://stock/items/17', status, start: 1, responseHeaders: { date } }] } }
+})
 
 /** The differences as lines: section, what, and both sides. */
 function told ({ sections }: Comparison, which: 'differences' | 'always' = 'differences'): string[] {
@@ -70,6 +73,11 @@ const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Parti
     'the session', { collectors: { session: { used: true, cookie: true } } }, { collectors: { session: { used: false, cookie: false } } },
     ['session | used | true | false', 'session | cookie | true | false']
   ],
+  ['the headers of a call', calls(200, 'Fri, 27 Nov 2026 11:40:56 GMT'), calls(200, 'Fri, 27 Nov 2026 11:40:58 GMT'), []],
+  ['the status of a call', calls(200), calls(503), ['http-client | outgoing GET http://stock/items/:id | "200" | "503"']],
+  ['a handler below the working directory', {}, {
+    route: { name: 'none', pattern: '/', params: {}, methods: ['GET'], handler: `${process.cwd()}/routes/a.ts:3` }
+  }, ['outcome | pattern |  | "/"', 'outcome | handler |  | "routes/a.ts:3"']],
   [
     'a collector of the application', { collectors: { statements: [{ sql: 'select 1', duration: 2 }] } },
     { collectors: { statements: [{ sql: 'select 2', duration: 9 }] } }, ['statements | [0].sql | "select 1" | "select 2"']
