@@ -20,10 +20,13 @@ export const waiting: Command = {
     const { formToken: _, ...shown } = view
     await print(shown, () => shown.waiting.length === 0
       ? [`No request of ${url} has lasted for more than a second.`]
-      : shown.waiting.flatMap((request) => [
-        ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
-        ...request.sentences.flatMap((sentence) => sentenceLines(sentence, terminal))
-      ]))
+      : [
+          ...shown.waiting.flatMap((request) => [
+            ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
+            ...request.sentences.flatMap((sentence) => sentenceLines(sentence, terminal))
+          ]),
+          ...shown.tracing ? [] : sentenceLines('For the line at which it waits: --trace, and send it again.', terminal)
+        ])
     return shown.waiting.length > 0 ? FOUND : undefined
   }
 }

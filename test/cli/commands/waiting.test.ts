@@ -1,4 +1,5 @@
 import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
@@ -7,6 +8,8 @@ import { requestLines, sentenceLines } from '../../../cli/terminal.js'
 import type { WaitingView } from '../../../routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
 import { inBothModes } from '../../support/modes.js'
+
+const REQUEST = { token: '000001', time: '2026-01-02T03:04:05.678Z', method: 'GET', url: 'http://h/', duration: 1 }
 
 async function run (...args: string[]): Promise<{ code: number, out: string, err: string }> {
   return await runAt(undefined, ...args)
@@ -39,8 +42,8 @@ inBothModes('waiting lists what has not ended, with an exit code for scripts', a
   t.equal(shown.code, 2)
   t.match(shown.out.split('\n'), [
     /^▲ [\da-f]{6} {2}··· {2}[-\d]+ [:\d]+Z +\d,\d{3} ms {2}GET \/hang\?note=%0A&token=\*{6}$/,
-    /^ {2}In the handler, test\/cli\/commands\/waiting\.test\.ts:27, since [\d,]+ ms\.$/,
-    /^ {2}Not ended: await, test\/cli\/commands\/waiting\.test\.ts:28, since [\d,]+ ms\.$/,
+    /^ {2}In the handler, test\/cli\/commands\/waiting\.test\.ts:30, since [\d,]+ ms\.$/,
+    /^ {2}Not ended: await, test\/cli\/commands\/waiting\.test\.ts:31, since [\d,]+ ms\.$/,
     ''
   ])
   const long = http.get(`${url}/hang?${'filter[city]=Amsterdam&'.repeat(20)}page=7`).on('error', () => {})
@@ -59,6 +62,15 @@ inBothModes('waiting lists what has not ended, with an exit code for scripts', a
   t.same(Object.keys(request ?? {}).sort(), ['duration', 'for', 'in', 'method', 'route', 'sentences', 'time', 'token', 'traced', 'url'])
 })
 
+t.test('without a trace, the command says how to find the line', async (t) => {
+  const view = { waiting: [{ ...REQUEST, sentences: ['In the handler, a.ts:1, since 2,000 ms.'] }], tracing: false, formToken: '' }
+  const server = http.createServer((_request, response) => { response.end(JSON.stringify(view)) })
+  const address = await new Promise<AddressInfo>((resolve) => server.listen(0, '127.0.0.1', () => { resolve(server.address() as AddressInfo) }))
+  t.teardown(() => server.close())
+  const { out } = await run('--url', `http://127.0.0.1:${address.port}`)
+  t.match(out, '\n  In the handler, a.ts:1, since 2,000 ms.\n  For the line at which it waits: --trace, and send it again.\n')
+})
+
 t.test('a service that cannot be reached is a failure', async (t) => {
   const { code, err } = await run('--url', 'http://127.0.0.1:1')
   t.equal(code, 1)
@@ -66,7 +78,7 @@ t.test('a service that cannot be reached is a failure', async (t) => {
 })
 
 t.test('a request without a status is not shown as a success', async (t) => {
-  const request = { token: '000001', time: '2026-01-02T03:04:05.678Z', method: 'GET', url: 'http://h/', status: 0, duration: 1, exception: null }
+  const request = { ...REQUEST, status: 0, exception: null }
   const style = (color: unknown, text: string): string => `<${String(color)}>${text}`
   t.match(requestLines('▲', request, { columns: 80, style }), ['▲ <bold>000001  <dim>···  <dim>'])
 })
