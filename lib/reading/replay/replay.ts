@@ -36,9 +36,14 @@ export async function replay (
     ...(body !== undefined && { payload: body }),
     ...(isIP(request.ip ?? '') !== 0 && { remoteAddress: request.ip })
   }, timeout)
-  const profile = typeof token === 'string' ? await writtenProfile(app, token) : undefined
-  if (profile === undefined) throw new ReplayFailedError('It was answered, but has no profile.')
-  return profile
+  // The profile is written after the response.
+  const deadline = typeof token === 'string' ? performance.now() + PROFILE_TIMEOUT : 0
+  while (performance.now() < deadline) {
+    const profile = await app.hindsight.profiler.find(String(token))
+    if (profile !== undefined) return profile
+    await sleep(POLL_INTERVAL)
+  }
+  throw new ReplayFailedError('It was answered, but has no profile.')
 }
 
 /** Sends a request; returns the token that the response names. */
@@ -57,14 +62,4 @@ async function send (app: FastifyInstance, options: InjectOptions, timeout: numb
     }
   }
   return token
-}
-
-// The profile is written after the response.
-async function writtenProfile (app: FastifyInstance, token: string): Promise<Profile | undefined> {
-  const deadline = performance.now() + PROFILE_TIMEOUT
-  for (;;) {
-    const profile = await app.hindsight.profiler.find(token)
-    if (profile !== undefined || performance.now() > deadline) return profile
-    await sleep(POLL_INTERVAL)
-  }
 }
