@@ -706,6 +706,7 @@ inBothModes('the failure of a not-found handler is not called a missing route', 
       scope.setNotFoundHandler(() => { throw new TypeError('not rendered') })
       scope.get('/gone', (_request, reply) => reply.callNotFound())
     }, { prefix: '/handler' })
+    app.register(async (scope) => { scope.setNotFoundHandler((_request, reply) => reply.code(410).send('gone')) }, { prefix: '/moved' })
     app.register(async (scope) => {
       scope.setNotFoundHandler(() => 'nothing here')
       scope.addHook('onRequest', async function limit () { throw new Error('slow down') })
@@ -721,6 +722,8 @@ inBothModes('the failure of a not-found handler is not called a missing route', 
     const text = JSDOM.fragment(body).textContent ?? ''
     t.ok(text.includes(summary), `${url}: ${/(?:No route matches|GET \S+ matched|The hook)[^.]*\./.exec(text)?.[0]}`)
   }
+  const moved = outcomeSentence(await profileOf(app, await app.inject('/moved/unknown')))
+  t.match(moved, /^NotFoundError: .* No route matches GET \/moved\/unknown; 1 route is declared\.$/)
 })
 
 inBothModes('a handler that has exceeded its time is shown with the code that it waits for', async (t, build) => {

@@ -45,6 +45,9 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const mask = maskOf(request, sentHeaders.location)
   const origin = originOf(request)
   const isOver = timing.endedAt !== 0
+  const end = timing.endedAt || performance.now()
+  // The page of an error that came later has taken no time of the request.
+  const own = timing.ownStart < end ? timing.own : 0
   if (isOver) {
     recording.events?.leaveAll(reply)
     recording.events?.finish(sentHeaders)
@@ -79,7 +82,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     version: PROFILE_VERSION,
     token,
     time: new Date(timing.startedTime).toISOString(),
-    duration: Math.round(((timing.endedAt || performance.now()) - timing.startedAt - timing.own) * 1000) / 1000,
+    duration: Math.round((end - timing.startedAt - own) * 1000) / 1000,
     method: request.method,
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
@@ -101,12 +104,13 @@ function errorsOf (
 ): { exceptions: FlattenedException[], otherErrors: unknown[] } {
   const { ending, failure, raised, routeError, otherErrors } = recordingOf(request)
   // An upload that its client breaks off is an error of the parser, too.
-  if (failure !== null && ending?.kind === 'gone' && isConnectionError(raised)) {
+  if (failure !== null && ending !== undefined && 'error' in ending && isConnectionError(raised)) {
     return { exceptions: masked(ending.error), otherErrors: [raised, ...otherErrors] }
   }
   const ended = ending !== undefined && 'error' in ending ? [ending.error] : []
   // Where the application has raised an error before, its connection was closed for that one.
-  const follows = ended.some((error) => error instanceof NoResponseError || isHeadersSent(error))
+  const follows = ended.some((error) => error instanceof NoResponseError || isHeadersSent(error)) &&
+    !isConnectionError(otherErrors[0])
   const others = [...new Set(follows ? [...otherErrors, ...ended] : [...ended, ...otherErrors])]
   if (failure !== null) {
     const listed = causesOf(raised)

@@ -31,6 +31,8 @@ export function watchEnding (
   /** The error of the body, where it is a stream that failed, or of the response itself. */
   let sendError: unknown
   let isOver = false
+  /** Whether the connection was closed before the response, as by the parser for what the client sent next. */
+  let wasClosed = false
   const end = (ending: Ending): void => {
     if (isOver) return
     isOver = true
@@ -49,11 +51,13 @@ export function watchEnding (
   // With HTTP/2, `finish` is also emitted for a response that was cut off.
   raw.once('finish', () => { if (raw.writableEnded) end({ kind: 'sent', begun: true }) })
   // The calls of this event are those of Node.js and Hindsight: they have no reason for its errors.
-  raw.once('close', () => { if (!isOver) end(withStackLimit(0, () => endingOf(request, reply, sendError, before))) })
+  raw.once('close', () => { if (!isOver) end(withStackLimit(0, ending)) })
+  const ending = (): Ending => endingOf(request, reply, sendError, wasClosed ? socket?.bytesWritten : before)
   const noteError = (error: unknown): void => { sendError ??= error }
   raw.once(errorMonitor, noteError)
   // Before the headers, Fastify sends an error instead.
   return (payload) => {
+    wasClosed ||= socket?.destroyed === true
     recordingOf(request).streamed = isStream(payload) ? String(read(read(payload, 'constructor'), 'name')) : undefined
     watchBody(payload, (error) => { if (raw.headersSent) noteError(error) })
   }
@@ -86,12 +90,23 @@ function endingOf (request: FastifyRequest, reply: FastifyReply, sendError: unkn
   const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error, bytes })
   const cause = sendError ?? raw.errored ?? streamOf(request)?.errored
   if (cause != null && !isConnectionError(cause)) return failed(cause)
+  const refusal = refusalBy(socket?.errored)
+  if (refusal !== null) return failed(new NoResponseError(`The server closed the connection: ${refusal}`))
   if (socket !== null && connectionOf(socket).isTimedOut === true) {
     return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))
   }
   if (!isClosedByClient(request)) return failed(new NoResponseError(`The server closed the connection ${when(begun)}`))
   if (isEndless(reply)) return { kind: 'sent', begun: true }
   return { kind: 'gone', begun, error: new ClientGoneError(`The client closed the connection ${when(begun)}`) }
+}
+
+/** Why Node.js has refused what was received on a connection; null where it has not. */
+function refusalBy (error: unknown): string | null {
+  const code = String(read(error, 'code'))
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'the request was not complete in time (requestTimeout)'
+  // The client has closed the connection within a message.
+  const isRefusal = code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE'
+  return isRefusal ? `the client sent what is not HTTP (${code})` : null
 }
 
 function when (begun: boolean): string {

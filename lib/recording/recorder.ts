@@ -8,7 +8,7 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { read } from '../errors/thrown-value.js'
-import { recordingOf, replayContext, requestContext, servicesOf } from '../lifecycle/state.js'
+import { contextOf, recordingOf, replayContext, requestContext, servicesOf } from '../lifecycle/state.js'
 import type { ProfilerSettings } from '../options.js'
 import { WorkLog } from '../parts/performance/budget.js'
 import { performanceRecord } from '../parts/performance/index.js'
@@ -90,6 +90,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const recording = recordingOf(request)
     const { failure: earlier } = recording
     if (earlier !== null && earlier.error === error) return
+    // The connection is closed: nothing is sent for this error.
+    if (recording.ending !== undefined && 'error' in recording.ending) return addError(request, error)
     if (reply.sent || reply.raw.headersSent) {
       // Another response was sent: this error is not what it is about.
       const isLogged = read(error, 'code') === 'FST_ERR_REP_ALREADY_SENT'
@@ -192,6 +194,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function addError (request: FastifyRequest, error: unknown): void {
     const recording = recordingOf(request)
     const { ending, reply } = recording
+    const { late } = contextOf(request)
+    if (late !== undefined) return late.addError(error)
     // It is written again as a whole: a process that ends writes what is queued.
     if (recording.addError(error) && ending !== undefined && reply !== null) profiles?.queue(request, reply)
   }

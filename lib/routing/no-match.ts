@@ -50,7 +50,9 @@ export function explainNoMatch (request: FastifyRequest): NoMatch {
 
 /** The error of a request that is answered like one that is not found; null for other requests. */
 export function routeErrorOf (request: FastifyRequest, reply: FastifyReply): Error | null {
-  if (reply.statusCode !== 404 || stateOf(request).failed || !request.is404) return null
+  const { failed, recording: { events } } = stateOf(request)
+  const isOfNotFound = reply.statusCode >= 400 && events?.currentCode === 'not-found handler'
+  if ((reply.statusCode !== 404 && !isOfNotFound) || failed || !request.is404) return null
   const why = explainNoMatch(request)
   return 'error' in why ? why.error : notFound(request)
 }

@@ -156,6 +156,7 @@ function missingBody (request: FastifyRequest, { statusCode }: FastifyReply, pay
     return { bodyNote: 'not sent: a response with the status 204 has none' }
   }
   const mayBeReturned = payload === undefined && statusCode === 200 && servicesOf(request).debug
+  if (mayBeReturned && serializeStart !== 0) return { bodyNote: 'not sent: JSON has no form of its payload' }
   const isReturned = mayBeReturned && sentFrom !== undefined && isSentByFastify(sentFrom)
   const handler = failure !== null ? 'error handler' : request.is404 ? 'not-found handler' : 'handler'
   return isReturned ? { bodyNote: `not sent: the ${handler} returned undefined` } : {}

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import http from 'node:http'
 import http2 from 'node:http2'
 import net from 'node:net'
 import { Readable } from 'node:stream'
@@ -6,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import type { Profile } from '../../../lib/store/profile.js'
-import { listen } from '../../support/app.js'
+import { listen, rawText, statusOf } from '../../support/app.js'
 import { certificate } from '../../support/certificate.js'
 import { inBothModes } from '../../support/modes.js'
 
@@ -166,6 +167,44 @@ inBothModes('an upload that its client breaks off', async (t, build) => {
     const { status, exceptions } = await profileFor(app, url)
     t.same([status, textsOf(exceptions)], [GONE.status, GONE.exceptions], leaving)
   }
+})
+
+inBothModes('the server refuses what it receives during a request', async (t, build) => {
+  const app = await build(declare, {}, {
+    serverFactory: (listener: http.RequestListener) =>
+      http.createServer({ requestTimeout: 200, headersTimeout: 100, connectionsCheckingInterval: 50 }, listener)
+  })
+  const port = await listen(app)
+  const json = 'Content-Type: application/json\r\n'
+  for (const [url, rest, why, answer] of [
+    ['/upload?chunk', `${json}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`, 'the client sent what is not HTTP (HPE_INVALID_CHUNK_SIZE)', 400],
+    // Its response is written to a connection that is closed.
+    ['/upload?more', `${json}Content-Length: 2\r\n\r\n{}more`, 'the client sent what is not HTTP (HPE_INVALID_METHOD)', 400],
+    ['/upload?slow', `${json}Content-Length: 20\r\n\r\n{`, 'the request was not complete in time (requestTimeout)', 408]
+  ] as const) {
+    t.equal(statusOf(await rawText(port, `POST ${url} HTTP/1.1\r\nHost: localhost\r\n${rest}`)), answer, url)
+    const { status, exceptions, duration } = await profileFor(app, url)
+    t.same([status, textsOf(exceptions)], [444, [`NoResponseError: The server closed the connection: ${why}`]], url)
+    t.ok(duration > 0, `${url}: ${duration} ms`)
+  }
+})
+
+inBothModes('an error after the client has left is added to the profile', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/late', async (request) => {
+      await once(request.raw.socket, 'close')
+      await sleep(100)
+      throw new Error('nobody waits')
+    })
+  })
+  await sendByHttp1((port) => net.connect(port, '127.0.0.1'))(await listen(app), '/late', 'close')
+  let profile = await profileFor(app, '/late')
+  for (let tries = 0; profile.collectors.otherErrors === undefined && tries < 100; tries++) {
+    await sleep(20)
+    profile = await profileFor(app, '/late')
+  }
+  t.same([profile.status, textsOf(profile.exceptions)], [GONE.status, GONE.exceptions])
+  t.same((profile.collectors.otherErrors as Array<Profile['exceptions']>).map(textsOf), [['Error: nobody waits']])
 })
 
 inBothModes('the server closes an idle connection', async (t, build) => {

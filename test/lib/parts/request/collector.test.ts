@@ -73,6 +73,8 @@ inBothModes('a profile says why a response has no body where the application may
   const app = await build((app) => {
     app.get('/undefined', async () => {})
     app.get('/hooked', { onSend: async (_request, _reply, payload) => payload }, async () => {})
+    app.get('/function', async () => () => 1)
+    app.get('/symbol', (_request, reply) => { reply.send(Symbol('x')) })
     app.get('/dropped', async (_request, reply) => { reply.code(204); return { id: 1 } })
     app.get('/empty', async (_request, reply) => { reply.code(204) })
     app.get('/sent', async (_request, reply) => reply.send())
@@ -87,6 +89,8 @@ inBothModes('a profile says why a response has no body where the application may
   for (const [url, why] of [
     ['/undefined', 'the handler returned undefined'],
     ['/hooked', 'the handler returned undefined'],
+    ['/function', 'JSON has no form of its payload'],
+    ['/symbol', 'JSON has no form of its payload'],
     ['/failed', 'the error handler returned undefined'],
     ['/dropped', 'a response with the status 204 has none'],
     ['/empty'], ['/sent'], ['/sent/in-a-callback'], ['/redirect'], ['/text'], ['/null'], ['/hook']
