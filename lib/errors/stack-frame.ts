@@ -45,15 +45,17 @@ export function stackFrames (frames: string, { isMapped = true } = {}): StackFra
 }
 
 /**
- * Calls of the application that have only begun or continued a request are not its own ones: those of `app.inject()`,
- * which Fastify's router has returned to, and hooks that have called the next function.
+ * Calls of the application that have only begun or continued a request are not its own ones: what has called
+ * `app.inject()`, and, unless own code has run since, a hook that has called the next function.
  */
 export function markCallers (frames: readonly StackFrame[]): void {
   let called: StackFrame | undefined
+  let hasOwn = false
   let isRouted = false
   for (const frame of frames) {
     if (isInternal(frame.file)) continue
-    if (isRouted || (called?.function === 'next' && NEXT.test(called.file))) frame.own = false
+    if (isRouted || (!hasOwn && called?.function === 'next' && NEXT.test(called.file))) frame.own = false
+    hasOwn ||= frame.own
     isRouted ||= frame.function.endsWith('.lookup') && packageOf(frame.file) === 'find-my-way'
     called = frame
   }
