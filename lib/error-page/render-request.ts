@@ -31,22 +31,22 @@ export function renderRequest ({ request, sentences = [] }: ErrorReport): string
 </section>`
 }
 
-/** What a schema rejected, as a table; empty for a body that is no JSON. */
-export function rejectedTable ({ fields = [] }: RejectedInput): string {
+/** What a schema rejected, as a table, or the place at which a body is no JSON. */
+export function rejectedMarkup ({ fields = [], malformed }: RejectedInput): string {
+  if (malformed?.excerpt !== undefined) {
+    const { line, excerpt } = malformed
+    return renderExcerpt({ file: 'body.json', line, column: excerpt.column, function: '', own: false, excerpt })
+  }
   const rows = fields.map(({ field, received, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
 <td>!${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td>${expected}</td></tr>`)
   return rows.length === 0 ? '' : table('Rejected fields', ['Field', 'Received', 'Expected'], rows, 'rejected')
 }
 
-/** The same as a card, or the place at which a body is no JSON, with its text. */
+/** The same as a card. */
 export function rejectedCard (input: RejectedInput): string {
-  const { part, malformed } = input
-  if (malformed === undefined) {
-    return html`<div class="hints"><div class="hint wide card"><h2>Validation failed: ${part}</h2>
-!${rejectedTable(input)}</div></div>`
-  }
-  const { line, excerpt: lines } = malformed
-  const frame = { file: 'body.json', line, column: lines?.column ?? 0, function: '', own: false }
-  return html`<div class="where card"><h2>${rejectionText(input)}</h2>
-!${lines === undefined ? '' : renderExcerpt({ ...frame, excerpt: lines })}</div>`
+  const [className, title] = input.malformed === undefined
+    ? ['hint', `Validation failed: ${input.part}`]
+    : ['where', rejectionText(input)]
+  return html`<div class="${className} card"><h2>${title}</h2>
+!${rejectedMarkup(input)}</div>`
 }

@@ -1,4 +1,4 @@
-import { performance as thread, PerformanceObserver } from 'node:perf_hooks'
+import { performance as thread, PerformanceObserver, type PerformanceEntry } from 'node:perf_hooks'
 import { performance } from '../clock.js'
 
 /** Milliseconds on the clock of `performance.now()`. */
@@ -69,8 +69,9 @@ export function doOwnWork<T> (work: () => T): T {
   }
 }
 
-/** Garbage collections of a time. They are published a turn of the event loop later. */
+/** Garbage collections of a time. They are known a turn of the event loop later, and published after another one. */
 export function collectionsIn (time: Interval): Interval[] {
+  addCollections(observer?.takeRecords() ?? [])
   return within(collections, time)
 }
 
@@ -89,13 +90,13 @@ function check (): void {
 }
 
 function observeCollections (): PerformanceObserver {
-  const observer = new PerformanceObserver((list) => {
-    for (const { startTime, duration } of list.getEntries()) {
-      add(collections, { start: startTime, end: startTime + duration })
-    }
-  })
+  const observer = new PerformanceObserver((list) => addCollections(list.getEntries()))
   observer.observe({ entryTypes: ['gc'] })
   return observer
+}
+
+function addCollections (entries: readonly PerformanceEntry[]): void {
+  for (const { startTime, duration } of entries) add(collections, { start: startTime, end: startTime + duration })
 }
 
 function add (intervals: Interval[], interval: Interval): void {

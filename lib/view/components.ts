@@ -59,10 +59,15 @@ export function rowsSection (
   data: ReadonlyArray<Readonly<Record<string, unknown>>>,
   empty = 'None.'
 ): string {
-  if (data.length === 0) return section(title, note(empty))
-  const rows = data.map((row) => html`<tr>!${Object.keys(columns).map((name) =>
-    html`<td>!${row[name] === null || row[name] === undefined ? '' : cell(row[name])}</td>`)}</tr>`)
-  return section(title, table(title, Object.values(columns), rows))
+  return section(title, data.length === 0 ? note(empty) : rows(title, columns, data))
+}
+
+/** A table with a row for each object; `columns` are titles by field. */
+export function rows (
+  label: string, columns: Readonly<Record<string, string>>, data: ReadonlyArray<Readonly<Record<string, unknown>>>
+): string {
+  return table(label, Object.values(columns), data.map((row) => html`<tr>!${Object.keys(columns).map((name) =>
+    html`<td>!${row[name] === null || row[name] === undefined ? '' : cell(row[name])}</td>`)}</tr>`))
 }
 
 /** A table of rows that are markup; a column in brackets is numeric. */

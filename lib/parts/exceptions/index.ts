@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { attempt } from '../../attempt.js'
 import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
-import { rejectedCard, rejectedTable } from '../../error-page/render-request.js'
+import { rejectedCard, rejectedMarkup } from '../../error-page/render-request.js'
 import { exceptionParts, mainSource, rejectedParts, sourceParts } from '../../error-page/render-text.js'
 import { functionOf, type FlattenedException, type StackFrame } from '../../errors/exception.js'
 import type { FailureSummary } from '../../errors/report.js'
@@ -41,7 +41,7 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     const excerpt = source === null ? '' : renderExcerpt(source.frame, source.frame === handler ? AROUND * 2 : AROUND)
     const rejected = profile.exceptions.at(-1)?.rejected
     return [
-      { order: 9, title: 'Rejected', column: 'main', value: rejected === undefined ? '' : rejectedTable(rejected) },
+      { order: 9, title: 'Rejected', column: 'main', value: rejected === undefined ? '' : rejectedMarkup(rejected) },
       { order: 10, title: visibleLine(cut(title, MAX_SHOWN)), column: 'main', value: excerpt }
     ]
   },

@@ -173,7 +173,7 @@ function longestBlock (data: Data): TimeBudget['blocks'][number] | undefined {
 function budgetBar ({ budget }: Data): string {
   const { work = [], javascript = 0, sending = 0, waiting = 0 } = (budget ?? {}) as Partial<TimeBudget>
   const shares = [
-    ...work.map(({ many, duration }, i) => ({ name: many, time: duration, color: ['query', 'call'][i] ?? 'span' })),
+    ...work.map(({ one, many, duration }) => ({ name: many, time: duration, color: one })),
     { name: 'JavaScript', time: javascript, color: 'handler' },
     { name: 'sending', time: sending, color: 'serialization' },
     { name: 'not recorded', time: waiting, color: 'collection' }
@@ -187,7 +187,7 @@ function budgetBar ({ budget }: Data): string {
   })
   const names = shares.map(({ name, color, time }) => html`<span><svg class="bar-${color}" viewBox="0 0 10 10">` +
     html`<rect width="10" height="10"/></svg> ${name} ${milliseconds(time)}</span>`)
-  if (total === 0) return ''
+  if (shares.length < 2) return ''
   return html`<svg class="budget" aria-hidden="true">!${bars}</svg><div class="legend">!${names}</div>`
 }
 

@@ -17,6 +17,8 @@ import { binaryText, snapshot } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
 
 const MAX_USER_FIELDS = 50
+/** In place of a body. */
+export const DIAGNOSTIC_PAGE = '[the diagnostic page]'
 
 /** Records a request: method, URL, headers, query, cookies, body, attributes, user. */
 export function recordRequest (request: FastifyRequest): void {
@@ -135,7 +137,7 @@ export function recordResponse (
     if (stream !== null) body = stream
     else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
     else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
-    else if (stateOf(request).ownPolicy !== undefined) body = '[the diagnostic page]'
+    else if (stateOf(request).ownPolicy !== undefined) body = DIAGNOSTIC_PAGE
     else if (hasBody && reply.statusCode !== 204 && isText && text) body = shownText(text, length, mask)
     return {
       status: reply.statusCode,

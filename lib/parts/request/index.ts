@@ -7,6 +7,7 @@ import { cut, html, visibleJson, visibleLine } from '../../view/text.js'
 import { dataOf, failureOf, isObject, lineOf, splitUrl, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part } from '../part.js'
 import { flattenPaths, type Values } from '../section.js'
+import { DIAGNOSTIC_PAGE } from './collector.js'
 
 /** Characters of the markup of a body that is not folded. */
 const MAX_OPEN = 8_000
@@ -178,7 +179,7 @@ function bodyOf ({ body, bodyNote }: Data): string {
 
 function bodyExcerpt ({ body: received, sentBody: body = received, bodyNote }: Data): string {
   if (typeof bodyNote === 'string') return note(`The body was ${bodyNote}.`)
-  if (body === undefined || body === null || body === '') return ''
+  if (body === undefined || body === null || body === '' || body === DIAGNOSTIC_PAGE) return ''
   const text = typeof body === 'string' ? body : visibleJson(body, 1).replace(/\n */g, ' ')
   return html`<pre class="data">${cut(text, MAX_EXCERPT)}</pre>`
 }

@@ -5,7 +5,7 @@ import { servicesOf, stateOf, type RequestState } from '../../lifecycle/state.js
 import { routeMatchOf } from '../../routing/route-table.js'
 import { triedRoutes } from '../../routing/no-match.js'
 import type { Profile, ProfiledRoute } from '../../store/profile.js'
-import { note, pairs, pairsSection, place, placeLink, rowsSection, section } from '../../view/components.js'
+import { note, pairs, pairsSection, place, placeLink, rows, rowsSection, section } from '../../view/components.js'
 import { counted, cut, html, visibleLine } from '../../view/text.js'
 import { collectedBy } from '../collect.js'
 import type { PanelView, Part } from '../part.js'
@@ -27,8 +27,18 @@ export const router: Part<Data> = {
     problem: (_, { route, status }) => !route && (status === 404 || status === 405),
     render: (data, profile, view) => matchedRoute(profile, view) + nearRoutes(data)
   },
-  overview: (_, { route }, { editor }) =>
-    [{ order: 50, title: 'Handler', value: route?.handler === undefined ? '' : place(route.handler, editor) }],
+  overview (data, { route }, { editor }) {
+    const near = route === null ? nearest(data) : []
+    return [
+      { order: 50, title: 'Handler', value: route?.handler === undefined ? '' : place(route.handler, editor) },
+      {
+        order: 8,
+        title: 'Similar routes',
+        column: 'main',
+        value: near.length === 0 ? '' : rows('Similar routes', { name: 'Route', why: 'Mismatch' }, near)
+      }
+    ]
+  },
   toolbar (_, { method, route }, editor) {
     const { name = null, pattern = null, handler = null } = route ?? {}
     const { shown, href } = placeLink(handler ?? '–', editor)
@@ -46,15 +56,14 @@ export const router: Part<Data> = {
     }
   },
   toolbarStyle: '.route { --icon: "M0 6h9L6 3l1-2 6 6-6 6-1-2 3-3H0z" }\n',
-  hints ({ tried }, { route, status }) {
+  hints (data, { route, status }) {
     if (route !== null || (status !== 404 && status !== 405)) return []
-    const routes = listOf(tried).filter(({ isNear }) => isNear === true).slice(0, MAX_ROUTES)
-      .map(({ methods, pattern, why, source }) => ({
-        methods: [methods].flat().map(String),
-        pattern: String(pattern),
-        why: cut(String(why), MAX_TEXT),
-        ...typeof source === 'string' && { source }
-      }))
+    const routes = nearest(data).map(({ methods, pattern, why, source }) => ({
+      methods: [methods].flat().map(String),
+      pattern: String(pattern),
+      why: cut(String(why), MAX_TEXT),
+      ...typeof source === 'string' && { source }
+    }))
     return routes.length === 0 ? [] : [{ ...similarRoutes(routes), order: 10 }]
   },
   comparison: [{
@@ -82,6 +91,10 @@ function matchedRoute ({ route }: Profile, { editor }: PanelView): string {
   const source = typeof handler === 'string' ? html`<p>Handler: !${place(handler, editor)}</p>` : ''
   return section('Matched route', pairs('Matched route', facts) + source) +
     pairsSection('Path parameters', params, 'The route has no parameters.')
+}
+
+function nearest ({ tried }: Data): Data[] {
+  return listOf(tried).filter(({ isNear }) => isNear === true).slice(0, MAX_ROUTES)
 }
 
 function nearRoutes ({ tried, more }: Data): string {

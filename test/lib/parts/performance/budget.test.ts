@@ -124,3 +124,15 @@ inBothModes('requests for pages of the profiler are no other requests', async (t
   t.equal(await isShared(), true)
   await other
 })
+
+inBothModes('garbage collections are known of a request that does not wait for anything', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', () => Array.from({ length: 300_000 }, (_, i) => ({ i, text: `${i}`.repeat(3) })).length)
+  })
+  const response = await app.inject('/')
+  // Reading a profile at once makes it before the collections are known.
+  await sleep(20)
+  const { collectors } = await profileOf(app, response)
+  const { budget: { collection, collections } } = collectors.performance as { budget: TimeBudget }
+  t.ok(collection > 0 && collections.length > 0, `${collection}`)
+})
