@@ -91,7 +91,7 @@ function recursiveCalls ({ frames }: Caller): string[] {
 
 /** The frames of a caller up to a function that was called back: what has sent the first query is in none of these. */
 function framesToCallback ({ frames }: Caller): readonly OwnFrame[] {
-  const end = frames.findIndex((frame, i) => i > 0 && isCallback(frame, frames[i - 1] as OwnFrame))
+  const end = frames.findIndex((frame, i) => frames.slice(0, i).some((call) => isCallback(frame, call)))
   return end === -1 ? frames : frames.slice(0, end)
 }
 

@@ -816,6 +816,16 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
       await Promise.all([work(), work(), work()])
       return 'x'
     })
+    app.get('/limited', async () => {
+      const waiting: Array<() => void> = []
+      const next = (): void => waiting.shift()?.()
+      const run = async (id: number): Promise<void> => await new Promise((resolve) => {
+        waiting.push(() => { findItem(id).then(resolve, () => {}).finally(() => next()) })
+        if (id < 4) next()
+      })
+      await Promise.all([1, 2, 3, 4, 5, 6, 7].map((id) => run(id)))
+      return 'x'
+    })
     app.get('/hook-and-handler', {
       preHandler: async () => { await anything('select role from users where id = $1', 7) }
     }, async () => {
@@ -923,6 +933,7 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   const [above] = await findingsAt('/written-above')
   t.match(above, { kind: 'n+1', text: new RegExp(` 5 times from .*${lineWith('const end = recordQuery({ system, statement: sql')}, `) })
   t.match(await findingsAt('/workers'), [{ kind: 'n+1', text: / 9 times from / }])
+  t.match(await findingsAt('/limited'), [{ kind: 'n+1', text: / 7 times from / }])
   const [again] = await findingsAt('/hook-and-handler')
   t.match(again?.text, new RegExp(`from .*${lineWith('preHandler: async () => { await anything')} and .*${lineWith('// again')}$`))
   t.match(await findingsAt('/called-back'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
