@@ -139,23 +139,17 @@ const COMPARED_WITH = new RegExp(`^(?:${OPERATOR} (?<operand>.*?)(?= (?:and|or|t
   'having|limit|union|on|join|left|inner|returning|from) | [,;)]|$)|(?: not)? in \\( (?<list>[^)]*))', 'u')
 
 /**
- * The double quoted texts of a statement of SQLite with a secret name: those that are compared with it, and where that
- * has no quotes, all that are not certainly names.
+ * The double quoted texts of a statement of SQLite: those that are compared with a secret name, and where that has no
+ * quotes, all that are not certainly names.
  */
 function quotedTexts (words: readonly Token[], hides: (name: string) => boolean, system: string): Token[] {
   if (!words.some((token) => mayBeText(token, system))) return []
   const parts = words.map((token) => token.kind === 'word' ? token.text.toLowerCase() : token.text)
-  const text = parts.join(' ')
-  const hasBareName = SECRET_COMMAND.test(text) ||
+  const hasBareName = SECRET_COMMAND.test(parts.join(' ')) ||
     words.some((token) => (token.kind === 'word' || /^['"]\$/.test(token.text)) && hides(columnName(token)))
-  const isPlainSelect = /^select (?!.*\bselect )/.test(text)
-  const isInsert = /^(?:insert|replace) /.test(text)
-  const rows = isInsert ? parts.findIndex((part) => /^(?:values?|select)$/.test(part)) : 0
-  let depth = 0
   return words.filter((token, i) => {
     const [before = '', after = ''] = [parts[i - 1], parts[i + 1]]
-    depth += Number(token.text === '(') - Number(token.text === ')')
-    if (!mayBeText(token, system) || /^[.(]$/.test(after) || BEFORE_NAME.test(before) || i < rows) return false
+    if (!mayBeText(token, system) || /^[.(]$/.test(after) || BEFORE_NAME.test(before)) return false
     // `data ->> "$.password"`
     if (before === '>' || token.text.startsWith('"$')) return true
     const { operand, list } = COMPARED_WITH.exec(` ${parts.slice(i + 1, i + 20).join(' ')}`)?.groups ?? {}
@@ -164,11 +158,8 @@ function quotedTexts (words: readonly Token[], hides: (name: string) => boolean,
       return other.split(' ').some((word) => hides(columnName({ kind: 'word', text: word }))) ||
         (hasBareName && /^[\p{L}_]\w*(?: \. \w+)?$/u.test(other) && !/^(?:null|true|false)$/.test(other))
     }
-    // `users "u"`
-    const isAlias = /^(?:[\p{L}_)"]|$)/u.test(before) && !KEYWORDS.has(before)
-    const isListed = isPlainSelect && depth === 0 && /^(?:select|distinct|,)$/.test(before) &&
-      /^(?:,|\w*)$/.test(after)
-    return hasBareName && !isAlias && !isListed && !KEYWORDS.has(columnName(token).toLowerCase())
+    // Names without need of quotes are rarely mixed with those that have some.
+    return hasBareName && !KEYWORDS.has(columnName(token).toLowerCase())
   })
 }
 

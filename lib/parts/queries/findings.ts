@@ -30,8 +30,7 @@ function duplicatesOf (queries: readonly Traced[], all: readonly Traced[], furth
   // What is read again after a write, in another transaction or when something failed, may differ.
   const changes = new Map<string, number>()
   const steps = all.map((query) => {
-    const isFailure = query.error !== undefined || query.effect.command === 'rollback'
-    if (isFailure) changes.set('', (changes.get('') ?? 0) + 1)
+    if (query.error !== undefined) changes.set('', (changes.get('') ?? 0) + 1)
     else if (query.effect.isWrite || query.effect.command !== null) {
       changes.set(query.system, (changes.get(query.system) ?? 0) + 1)
     }
