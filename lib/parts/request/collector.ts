@@ -144,7 +144,7 @@ export function recordResponse (
       headers: shownHeaders(headers, mask),
       contentType: headers['content-type'] ?? null,
       size: hasBody ? size : null,
-      ...(recording.sentAgain !== undefined || isOwnRefusal(recording, reply)) && senderOf(recording),
+      ...(recording.sentAgain !== undefined || isUnlikely(recording, reply)) && senderOf(recording),
       ...(body === undefined ? missingBody(request, reply, payload) : { body })
     }
   })
@@ -164,9 +164,9 @@ function missingBody (request: FastifyRequest, { statusCode }: FastifyReply, pay
   return isReturned ? { bodyNote: `not sent: the ${handler} returned undefined` } : {}
 }
 
-/** Whether the application has sent a failure without raising an error. */
-function isOwnRefusal ({ failure, routeError }: Recording, { statusCode }: FastifyReply): boolean {
-  return statusCode >= 400 && failure === null && routeError === null
+/** Whether the application has sent a failure without raising an error, or a success in spite of one. */
+function isUnlikely ({ failure, routeError }: Recording, { statusCode }: FastifyReply): boolean {
+  return (statusCode >= 400) === (failure === null && routeError === null)
 }
 
 /** The line that sent the response: of two the first one. */

@@ -80,7 +80,8 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
     [{ url: '/environment' }, ['- input: `undefined/items`', at('missing variable'), '> ']],
     [{ url: '/nullable' }, [
       'response.id: null became 0 (type: integer)', 'response.name: null became "" (type: string)', at('nullable')
-    ]]
+    ]],
+    [{ url: '/hidden' }, ['and an error was recorded: Error: no price (', `200 OK, sent by ${at('hidden error')}\n`]]
   ]
   for (const [request, facts] of cases) {
     const sheet = await sheetOf(app, request)
