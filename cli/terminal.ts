@@ -64,7 +64,7 @@ export function requestLines (mark: string, request: ShownRequest, { columns, st
 
 /** A sentence on as many indented lines as it needs. A word that is longer than a line is shortened. */
 export function sentenceLines (text: string, { columns, style }: Formatter, color: Style = 'yellow'): string[] {
-  const [line, width] = [visibleLine(text), columns - 2]
+  const [line, width] = [visibleLine(text), Math.max(1, columns - 2)]
   const parts = line.length <= width ? null : line.match(new RegExp(`.{1,${width}}(?: |$)|\\S+ ?`, 'g'))
   return (parts ?? [line]).map((part) => `  ${style(color, shorten(part.trimEnd(), width))}`)
 }

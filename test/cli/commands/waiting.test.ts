@@ -91,5 +91,6 @@ t.test('a sentence is continued on the next line of a terminal, and whole elsewh
   ])
   t.same(sentenceLines(text, { columns: Infinity, style }), [`  In the handler, a.ts:1, since 2,000 ms, ${'x'.repeat(30)} and ⟨U+202E⟩␛[31m`])
   t.same(sentenceLines('', { columns: 24, style }), ['  '])
+  t.same(sentenceLines('a b', { columns: 1, style }), ['  a', '  b'])
   t.end()
 })
