@@ -127,15 +127,14 @@ function compareForm ({ base }: PageOptions): string {
 function searchForm ({ fields = {}, own = [] }: SearchResult, current: string, { base }: PageOptions): string {
   const textFields: typeof TEXT_FIELDS = { ...TEXT_FIELDS, ...Object.fromEntries(own.map((name) => [name, [name]])) }
   const { q = '', error = '', limit = DEFAULTS.limit } = fields
-  const isOpen = current === '' &&
-    Object.keys({ ...textFields, error }).some((name) => (fields[name] ?? '') !== '')
+  const isOpen = current === '' && criteriaOf(fields).some(([name]) => name !== 'q')
   const texts = Object.entries(textFields).map(([name, [label, placeholder = '']]) =>
     html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" ` +
-    html`placeholder="${placeholder}" autocomplete="off" spellcheck="false"></label>`)
+    html`placeholder="${placeholder}"></label>`)
   const presets = Object.entries(PRESETS).filter(([name]) => !['Profiles', 'Failures'].includes(name))
-  return html`<form method="get" action="${base}/search" role="search" class="search">
+  return html`<form action="${base}/search" role="search" class="search" autocomplete="off" spellcheck="false">
 <div class="query"><input type="search" name="q" value="${q}" aria-label="Search profiles" ` +
-    html`placeholder="status:5xx -kind:asset /orders slow:>200ms" autocomplete="off" spellcheck="false">
+    html`placeholder="status:5xx -kind:asset /orders slow:>200ms">
 <button type="submit">Search</button></div>
 <nav class="presets" aria-label="Presets">
 !${presets.map(([text, preset]) => pageLink(presetLink(preset, base), text, current))}

@@ -85,3 +85,25 @@ t.test('the slowest part has a share of the time, before the response had ended'
   t.same(part(hook(1, 4, 'onRequest')), [], 'the time went elsewhere')
   t.same(part(hook(99, 40, 'onResponse')), [], 'after the response')
 })
+
+t.test('what is near a request without a route, and what is wrong with a body, is in the overview', async t => {
+  const tried = [{ name: 'GET /orders', methods: ['GET'], pattern: '/orders', why: 'segment 1 differs', isNear: true }, { name: 'GET /', isNear: false }]
+  const router = { tried }
+  const sectionsOf = (changes: object) => texts(JSDOM.fragment(markup(overviewPanel, profile('000001', changes))), '.part')
+    .filter((text) => /^(?:Similar|Rejected)/.test(text))
+  t.same(sectionsOf({ status: 404, route: null, collectors: { router } }), ['Similar routesRouteMismatchGET /orderssegment 1 differs'])
+  t.same(sectionsOf({ status: 404, route: whole.route, collectors: { router } }), [])
+  const malformed = { line: 2, column: 3, excerpt: { start: 1, lines: ['{', '  x'], column: 3 } }
+  const exceptions = [{ name: 'E', message: 'm', frames: [], stack: '', rejected: { part: 'body', malformed } }]
+  t.same(sectionsOf({ status: 400, exceptions }), ['Rejected1{ → 2 x'])
+})
+
+t.test('a bar has the colors of the timeline, and more than one share', async t => {
+  const bar = (work: object[]) => {
+    const budget = { work, javascript: 2, sending: 0, waiting: 0, collection: 0, isShared: false, blocks: [], collections: [] }
+    const root = JSDOM.fragment(markup(overviewPanel, profile('000001', { collectors: { performance: { budget } } })))
+    return [...root.querySelectorAll('.budget rect')].map(({ classList }) => classList.value)
+  }
+  t.same(bar([{ one: 'call', many: 'calls', count: 1, duration: 3 }]), ['bar-call', 'bar-handler'])
+  t.same(bar([]), [])
+})
