@@ -210,15 +210,13 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
     count: log.count,
     duration: round(timeOf(all)),
     failed: further.reduce((sum, group) => sum + group.failed, all.filter(({ error }) => error !== undefined).length),
-    queries: all.map(recordedQuery),
+    queries: all.map((query): RecordedQuery => {
+      const { system, statement, parameters = [], start, duration, rows, source, shape, wait, hook, error } = query
+      return { system, statement, parameters, start, duration, rows, source, shape, wait, hook, error }
+    }),
     groups: queryGroups(all, further, findings),
     findings
   }
-}
-
-function recordedQuery (query: Traced): RecordedQuery {
-  const { system, statement, parameters = [], start, duration, rows, source, shape, wait, hook, error } = query
-  return { system, statement, parameters, start, duration, rows, source, shape, wait, hook, error }
 }
 
 /** The frames of the same line are the same in later requests: to read them took a third of the time of a query. */

@@ -1,4 +1,4 @@
-import { isValue, KEYWORDS, significant, type Token } from './tokens.js'
+import { isValue, jsonKeys, KEYWORDS, significant, type Token } from './tokens.js'
 
 /** A value of a statement: a literal or a placeholder. */
 export interface NamedValue {
@@ -70,9 +70,7 @@ export function namedValues (
 ): { values: NamedValue[], isCommand: boolean } {
   const words = significant(tokens)
   for (const token of quotedTexts(words, hides, system)) token.kind = 'string'
-  // `data ->> 'key'`
-  const keys = new Set(words.filter(({ kind }, i) =>
-    kind === 'string' && /^(?:[->#] ?>|(?!array).* \[)$/i.test(`${words[i - 2]?.text} ${words[i - 1]?.text}`)))
+  const keys = jsonKeys(words)
   const isPlaced = (token: Token): boolean => isValue(token) && !keys.has(token)
   const parts = words.map((token, i) => isPlaced(token)
     ? `\0${i}`

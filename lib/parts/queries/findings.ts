@@ -23,7 +23,9 @@ export function findingsOf (
   const inLoop = new Set(loops.flatMap(({ queries }) => queries))
   const others = all.filter(({ index }) => !inLoop.has(index))
   const duplicates = duplicatesOf(others, all, furtherLike)
-  return [...loops, ...duplicates, ...serialOf(all, inLoop), ...rolledBackOf(all), ...slowOf(all, slow)]
+  const connections = groupedBy(all.filter(({ connection }) => connection !== undefined), (query) => query.connection)
+  const rolledBack = [...connections.values()].flatMap(rolledBackOf)
+  return [...loops, ...duplicates, ...serialOf(all, inLoop), ...rolledBack, ...slowOf(all, slow)]
 }
 
 function duplicatesOf (queries: readonly Traced[], all: readonly Traced[], furtherLike: FurtherLike): Finding[] {
@@ -132,13 +134,8 @@ function slowOf (all: readonly Traced[], slow: number): Finding[] {
   }))
 }
 
-/** The failed queries of transactions that were rolled back, where their connection is known. */
-function rolledBackOf (all: readonly Traced[]): Finding[] {
-  const known = all.filter(({ connection }) => connection !== undefined)
-  return [...groupedBy(known, ({ connection }) => connection).values()].flatMap(rolledBackOn)
-}
-
-function rolledBackOn (queries: readonly Traced[]): Finding[] {
+/** The failed queries of transactions of one connection that were rolled back. */
+function rolledBackOf (queries: readonly Traced[]): Finding[] {
   const findings: Finding[] = []
   let [failed, count, isOpen]: [Traced[], number, boolean] = [[], 0, false]
   for (const query of queries) {

@@ -51,19 +51,15 @@ function groupRow (group: QueryGroup, editor: EditorLink | null): string {
   const mark = kind === null ? '' : html` <span class="count warn">${kind}</span>`
   return html`<tr!${kind === null ? '' : ' class="has-warning"'}>
 <td class="text"><code class="sql">!${highlighted({ system, statement: shape })}</code>!${mark}` +
-    html`<div class="places">!${sources.map((source) => html`<div>!${sourcePlace(source, editor)}</div>`)}</div></td>
+    html`<div class="places">!${sources.map((source) => html`<div>!${place(lineOf(source), editor)}</div>`)}</div></td>
 <td class="number" data-unit="${wordFor(count, 'time')}">${count}</td>
 <td class="number" data-unit="different">${distinct}</td><td class="number">${milliseconds(duration)}</td></tr>`
-}
-
-function sourcePlace (source: string, editor: EditorLink | null): string {
-  return place(lineOf(source), editor)
 }
 
 function queryRow (query: RecordedQuery, i: number, editor: EditorLink | null, button: string): string {
   const { start, duration, wait = 0, rows, source, error } = query
   const { message, ...facts } = error ?? {}
-  const from = source === null ? '' : sourcePlace(source, editor)
+  const from = source === null ? '' : place(lineOf(source), editor)
   const isFailed = error !== undefined
   const failure = isFailed ? html`<div class="failure">${message}</div>!${pairs('Error', facts, '')}` : ''
   const waited = wait < 1 ? '' : html`<div class="note">waited ${milliseconds(wait)} for a connection</div>`

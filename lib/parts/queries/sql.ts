@@ -1,6 +1,6 @@
 import { CONNECTION_FIELDS } from '../../queries/clients/mongodb.js'
 import { isPlain } from './mask-document.js'
-import { isSql, isValue, KEYWORDS, significant, tokensOf, type Token } from './tokens.js'
+import { isSql, isValue, jsonKeys, KEYWORDS, significant, tokensOf, type Token } from './tokens.js'
 
 const MAX_SHAPE = 1_000
 /** Items of lists, and depth of documents, that are part of a shape. */
@@ -25,10 +25,8 @@ function short (text: string, limit: number): string {
 const SIGN = new RegExp(`[-+](?<=(?:^|[^\\w)\\]?"'\`\\s]|\\b(?:${[...KEYWORDS].join('|')})) ?.) ?(?=\\?)`, 'gi')
 
 export function shapeOfTokens (tokens: readonly Token[]): string {
-  const words = significant(tokens)
   // The key of `data ->> 'key'` is a part of the statement.
-  const keys = new Set(words.filter(({ kind }, i) =>
-    kind === 'string' && words[i - 1]?.text === '>' && /^[->]$/.test(words[i - 2]?.text ?? '')))
+  const keys = jsonKeys(significant(tokens))
   const text = tokens.map((token) => {
     if (token.kind === 'space' || token.kind === 'comment') return ' '
     return isValue(token) && !keys.has(token) ? '?' : token.text

@@ -94,7 +94,7 @@ export function isRange ({ shape }: Pick<RecordedQuery, 'shape'>): boolean {
   return /\bbetween \? and \?|[<>]=? ?\(?\?|\$[gl]te?\b/i.test(shape)
 }
 
-interface Words { words: readonly Token[] }
+interface Selecting extends Pick<RecordedQuery, 'system' | 'statement' | 'parameters'> { words: readonly Token[] }
 
 /** The values by which a query selects one thing, several, or the next part of one list. */
 interface Selection {
@@ -104,9 +104,7 @@ interface Selection {
   lists: string
 }
 
-export function selectionOf (
-  { system, statement, parameters, words }: Pick<RecordedQuery, 'system' | 'statement' | 'parameters'> & Words
-): Selection {
+export function selectionOf ({ system, statement, parameters, words }: Selecting): Selection {
   const list = Array.isArray(parameters) ? parameters as unknown[] : []
   if (system === 'redis') {
     const command = commandOf(statement)

@@ -156,6 +156,12 @@ export function isValue (token: Token | undefined): boolean {
   return token !== undefined && (token.kind === 'string' || token.kind === 'number' || token.kind === 'placeholder')
 }
 
+/** Texts that are keys of JSON: `data ->> 'key'`, `data['key']`. */
+export function jsonKeys (words: readonly Token[]): Set<Token> {
+  return new Set(words.filter(({ kind }, i) =>
+    kind === 'string' && /^(?:[->#] ?>|(?!array).* \[)$/i.test(`${words[i - 2]?.text} ${words[i - 1]?.text}`)))
+}
+
 const OTHER_SYSTEMS = new Set(['redis', 'mongodb', 'prisma'])
 
 export function isSql (system: string): boolean {
