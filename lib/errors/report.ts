@@ -226,7 +226,7 @@ function unroutedSentence (request: FastifyRequest): string | null {
     return `The path has routes for ${String(error.headers.allow)}, and none for ${method}.`
   }
   if (request.is404 && route !== null) {
-    const isLater = failed && raised !== declined && then === ''
+    const isLater = failure?.refused !== undefined && then === ''
     const later = isLater ? `; then the request failed with ${thrownAs(nameOf(raised))}` : then
     return `${route.name} matched, and reply.callNotFound() was called${later}.`
   }
