@@ -43,7 +43,9 @@ t.test('the page has a headline, sections and counts', async (t) => {
   }
   t.same(texts(document, 'nav.sections a'), ['Exceptions 2', 'Logs 2', 'Stack Traces 2', 'Request'])
   t.equal(document.querySelector('a[href$="/_profiler/3fa94c"]')?.textContent, '3fa94c')
-  t.match(texts(document, '#request dd'), ['GET', 'http://127.0.0.1:3000/robots.txt?page=2', '127.0.0.1'])
+  t.same(['dt', 'dd', 'summary'].map((name) => texts(document, `#request ${name}`)[0]), [
+    'GET', 'http://127.0.0.1:3000/robots.txt?page=2', 'Client 127.0.0.1, 2 headers'
+  ])
 })
 
 t.test('the chain begins with the root cause', async (t) => {
