@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { styleText } from 'node:util'
 import { milliseconds } from '../lib/view/components.js'
-import type { ProfileSummary } from '../lib/store/profile.js'
+import { listedException, type ProfileSummary } from '../lib/store/profile.js'
 import { visibleJson, visibleLine } from '../lib/view/text.js'
 
 export type Style = Parameters<typeof styleText>[0]
@@ -50,7 +50,8 @@ type ShownRequest = Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | '
 
 /** A request as a line after a mark of one character, and a second line for its exception. */
 export function requestLines (mark: string, request: ShownRequest, { columns, style }: Formatter): string[] {
-  const { token, status, time, duration, method, url, exception } = request
+  const { token, status, time, duration, method, url } = request
+  const exception = listedException(request)
   const color = status >= 500 ? 'red' : status >= 400 ? 'yellow' : status >= 300 ? 'cyan' : status > 0 ? 'green' : 'dim'
   const facts = `${time.slice(5, 19).replace('T', ' ')}Z ${milliseconds(duration).padStart(9)}`
   const path = url.replace(/^https?:\/\/[^/?#]*(?=\/)/, '')

@@ -104,6 +104,13 @@ export function isNoise ({ values }: ProfileSummary): boolean {
   return values?.isNoise !== undefined
 }
 
+/** The exception of a profile for a list, which has the method and the URL beside it. */
+export function listedException (
+  { exception, method, url }: Pick<ProfileSummary, 'exception' | 'method' | 'url'>
+): string | null {
+  return exception?.replace(` for "${method} ${url}"`, '') ?? null
+}
+
 /** A random token. With 10,000 stored profiles, about one request in 1,700 replaces an older profile. */
 export function newToken (): string {
   return randomInt(0x1000000).toString(16).padStart(6, '0')

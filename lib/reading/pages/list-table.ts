@@ -1,7 +1,7 @@
 import { counted, html, visibleLine } from '../../view/text.js'
 import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
 import { groupedBy } from '../../parts/read.js'
-import { isFollow, isNoise, type ProfileSummary } from '../../store/profile.js'
+import { isFollow, isNoise, listedException, type ProfileSummary } from '../../store/profile.js'
 import { DEFAULT_LIMIT, factsOf, PART_CRITERIA } from '../../store/search-query.js'
 import { age, bytes, milliseconds, note, pathOf, scrollable, statusBadge, table } from '../../view/components.js'
 import type { WaitingRequest } from '../../recording/waiting.js'
@@ -163,10 +163,10 @@ function cut (text: string): string {
 }
 
 function remarks (profile: ProfileSummary): string {
-  const { exception, parent, values, method, url } = profile
+  const { parent, values } = profile
   if (isNoise(profile)) return ''
-  // The row has the method and the URL.
-  const remark = exception === null ? '' : html`<p>${cut(exception.replace(` for "${method} ${url}"`, ''))}</p>`
+  const exception = listedException(profile)
+  const remark = exception === null ? '' : html`<p>${cut(exception)}</p>`
   const facts = factsOf(profile).map((fact) =>
     html`<div class="${values?.issues?.includes(fact) ? 'warning-line' : 'facts'}">${cut(fact)}</div>`)
   const relation = isFollow(profile) ? 'redirected from' : 'sub-request of'
