@@ -47,7 +47,10 @@ export function bufferBody (request: FastifyRequest): void {
 export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInput | null {
   const { events, raised, receivedBody } = recordingOf(request)
   try {
-    const validation = read(raised, 'validation')
+    // Fastify answers 500 where a validator throws. Those of Standard Schema, zod and valibot have issues, Joi details.
+    const isThrown = read(raised, 'statusCode') === 500
+    const others = isThrown ? undefined : read(raised, 'issues') ?? read(raised, 'details')
+    const validation = read(raised, 'validation') ?? others
     const part = PARTS.get(String(read(raised, 'validationContext')))
     if (Array.isArray(validation) && part !== undefined) {
       const fields = validation.slice(0, MAX_FIELDS).map((error) => fieldOf(error, request[part], mask))
@@ -72,10 +75,13 @@ function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
   const params = read(error, 'params')
   const text = (value: unknown): string => cut(mask.text(String(value ?? '')), MAX_VALUE)
   const inner = read(params, 'missingProperty') ?? read(params, 'additionalProperty')
-  const path = String(read(error, 'instancePath') ?? '').split('/').slice(1)
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const keys = read(error, 'path')
+  const path = Array.isArray(keys)
+    ? keys.map((key: unknown) => String(read(key, 'key') ?? key))
+    : String(read(error, 'instancePath') ?? '').split('/').slice(1)
+      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
   if (typeof inner === 'string') path.push(inner)
-  const rule = text(read(error, 'keyword'))
+  const rule = text(read(error, 'keyword') ?? read(error, 'code') ?? read(error, 'type'))
   const value = valueAt(path, root)
   const received = value === undefined ? undefined : cut(safeJson(maskedAt(path, value, mask)), MAX_VALUE)
   // The values that a schema allows are secret where the field is.

@@ -70,11 +70,11 @@ export function refusedResponse (
   }
   if (code === UNSERIALIZED_CODE) {
     const message = messageOf(error)
-    const [, reason = ''] = /^Failed to serialize an error\. Error: (.*)\. Original error: /s.exec(message) ?? []
+    const [, reason = message] = /^Failed to serialize an error\. Error: (.*)\. Original error: /s.exec(message) ?? []
     const { schema, name } = responseSchema(request, reply, recording.errorStatus)
     const needs = schema === undefined ? undefined : refusedBy(reason)
     const what = needs === undefined
-      ? `could not be serialized (${cut(visibleLine(message), MAX_FIELD)})`
+      ? `could not be serialized (${cut(visibleLine(reason), MAX_FIELD)})`
       : `does not fit ${schemaName(name)}, which ${needs}`
     return { why: `${what}; so 500 was sent` }
   }
@@ -93,7 +93,8 @@ export function refusedResponse (
     recording.returned = undefined
     const isChanged = recording.events?.events().some(({ stage }) => stage === 'preSerialization')
     const ofHook = hook === undefined ? 'the payload was' : `the ${hook.stage} hook returned`
-    const what = `${isChanged === true ? ofHook : 'the handler returned'} ${shapeOf(returned.value)}`
+    const handler = recording.failure !== null ? 'error handler' : request.is404 ? 'not-found handler' : 'handler'
+    const what = `${isChanged === true ? ofHook : `the ${handler} returned`} ${shapeOf(returned.value)}`
     const explanation = `${schemaName(name)} ${needs}; ${what}`
     add(request, 'response', () => [{ part: 'response', text: maskOf(request).text(explanation) }])
     return { why: 'does not fit its schema', hook, explanation }
