@@ -7,30 +7,47 @@ const MAX_BEFORE = 20
 const MAX_CALL = 40
 
 const TEXT = /'[^'\\\n]*'|"[^"\\\n]*"|`[^`$\\]*`|\/\/.*|\/\*[^]*?\*\//g
+const NAMED_ARGUMENT = /[(,]\s*(?:[\w$]+\.)*([\w$]+)(?!\s*[\w$(])/g
 
-/**
- * The code from a call on to the line of another one in the same file and `more` lines, with blanks in place of texts
- * and comments; `end`: where the other one is in it, -1 if it is not.
- */
-function codeBetween ({ file, line, column }: OwnFrame, to: OwnFrame, more = 0) {
-  const count = file === to.file ? Math.max(0, to.line - line) : 0
-  const lines = excerptAt(file, line, 0, count + more)?.lines ?? []
-  const text = lines.join('\n')
-  const code = text.replace(TEXT, (part) => ' '.repeat(part.length)).slice(column - 1)
-  const end = [...lines.slice(0, count), ''].join('\n').length + to.column - column
-  const isFound = file === to.file && to.line >= line && count < lines.length
-  return { text, code, end: isFound ? Math.max(-1, end) : -1 }
+/** The lines from that of a call on, and the code from the call on with blanks in place of texts and comments. */
+function codeFrom ({ file, line, column }: OwnFrame, count: number): { text: string, code: string } {
+  const text = excerptAt(file, line, 0, count)?.lines.join('\n') ?? ''
+  return { text, code: text.replace(TEXT, (part) => ' '.repeat(part.length)).slice(column - 1) }
 }
 
-/** A call with its arguments and what is chained to it, as far as it is in the next lines. */
-function expressionOf (code: string): string {
+/** A call with its arguments and what is chained to it, as its source has it. */
+interface WrittenCall {
+  /** From the beginning of its line. */
+  text: string
+  /** The names that are arguments. */
+  names: ReadonlySet<string | undefined>
+  /** Whether another call is in it. */
+  contains: (other: OwnFrame) => boolean
+}
+
+export function writtenCall (call: OwnFrame): WrittenCall {
+  const { text, code } = codeFrom(call, MAX_CALL)
   let depth = 0
-  const end = code.split('').findIndex((char, i) => {
+  const length = code.split('').findIndex((char, i) => {
     if (/[([{]/.test(char)) depth++
     if (/[)\]}]/.test(char)) depth--
     return depth < 0 || (depth === 0 && /^(?:[;,]|\n\s*(?![\s.?]))/.test(code.slice(i, i + 80)))
   })
-  return end === -1 ? code : code.slice(0, end)
+  const expression = length === -1 ? code : code.slice(0, length)
+  const lines = expression.split('\n')
+  const [line, column] = [call.line + lines.length - 1, lines.length === 1 ? call.column : 1]
+  const placeOf = (at: { line: number, column: number }): number => at.line + at.column / 1e9
+  const end = placeOf({ line, column: column + String(lines.at(-1)).length })
+  return {
+    text: text.slice(0, call.column - 1 + expression.length),
+    names: new Set([...expression.matchAll(NAMED_ARGUMENT)].map(([, name]) => name)),
+    contains: (other) => other.file === call.file && placeOf(other) > placeOf(call) && placeOf(other) < end
+  }
+}
+
+/** Whether a frame is in a function that is an argument of a call: `query(sql, (error, rows) => …)`, `.then(next)`. */
+export function isCallback (frame: OwnFrame, { contains, names }: WrittenCall): boolean {
+  return contains(frame) || names.has(frame.function.split(/[ .]/).at(-1))
 }
 
 /** The line of the innermost call that no other statement has: helpers that send any statement say nothing. */
@@ -40,34 +57,17 @@ export function callPlace (query: Traced, all: readonly Traced[]): string {
   const isHelper = ({ source }: OwnFrame, i: number): boolean =>
     others.some(({ caller: { frames } }) => frames[i]?.source === source)
   const calls = frames.slice(Math.max(0, frames.findIndex((frame, i) => !isHelper(frame, i))))
-  const writer = calls.find((frame, i) => hasText(frame, statement, calls.slice(0, i)))
+  const plain = (text: string): string => text.replace(/\s+/g, ' ').trim()
+  const writer = calls.find((frame, i) => {
+    const { text, contains } = writtenCall(frame)
+    // Not in a function there that has made an inner call.
+    return plain(text).includes(plain(statement).slice(0, MAX_TEXT)) && !calls.slice(0, i).some(contains)
+  })
   return queryPlace(writer ?? calls[0] ?? query)
 }
 
 /** Characters of a statement that are written in one text: names of tables may be inserted into it. */
 const MAX_TEXT = 10
-
-/** Whether a statement is written in the lines of a call, and not in a function there that has made an inner call. */
-function hasText (frame: OwnFrame, statement: string, inner: readonly OwnFrame[]): boolean {
-  const { text, code } = codeBetween(frame, frame, MAX_CALL)
-  const { length } = expressionOf(code)
-  const plain = (part: string): string => part.replace(/\s+/g, ' ').trim()
-  if (!plain(text.slice(0, frame.column - 1 + length)).includes(plain(statement).slice(0, MAX_TEXT))) return false
-  return inner.every((call) => {
-    const { end } = codeBetween(frame, call, MAX_CALL)
-    return end === -1 || end > length
-  })
-}
-
-const NAMED_ARGUMENT = /[(,]\s*(?:[\w$]+\.)*([\w$]+)(?!\s*[\w$(])/g
-
-/** Whether a frame is in a function that is an argument of a call: `query(sql, (error, rows) => …)`, `.then(next)`. */
-export function isCallback (frame: OwnFrame, call: OwnFrame): boolean {
-  const { code, end } = codeBetween(call, frame, MAX_CALL)
-  const expression = expressionOf(code)
-  return (end > 0 && end < expression.length) ||
-    [...expression.matchAll(NAMED_ARGUMENT)].some(([, name]) => name === frame.function.split(/[ .]/).at(-1))
-}
 
 /** What follows a call, such as `).rows` or `as Row[]`, and what may be before the next one. */
 const END = String.raw`(?:[\s)]|\.\w+|\[\d+\]|\bas [\w.]+(?:\[\])?)*;?\s*`
@@ -76,10 +76,14 @@ const NEXT_STATEMENT = new RegExp(`^(?:await\\s+)?[\\w.$]+${END}${BEGINNING}$`)
 
 /** Whether the source has no decision between two calls: the first result may decide whether the second one is sent. */
 export function isStraight (from: OwnFrame, to: OwnFrame): boolean {
-  const { code: all, end } = codeBetween(from, to)
+  const count = to.line - from.line
+  const length = to.column - (count === 0 ? from.column : 1)
+  if (from.file !== to.file || count < 0 || length < 0) return false
+  const lines = codeFrom(from, count).code.split('\n')
   // The second statement may be made of the first result.
-  if (end === -1 || all.slice(all.lastIndexOf('\n') + 1).includes('${')) return false
-  let code = all.slice(0, end).replace(/<[^<>()]*>(?=\()/g, '')
+  if (lines.length !== count + 1 || lines.at(-1)?.includes('${') === true) return false
+  lines.push(String(lines.pop()).slice(0, length))
+  let code = lines.join('\n').replace(/<[^<>()]*>(?=\()/g, '')
   for (let shorter = ''; shorter !== code; code = shorter.replace(/\([^()]*\)/g, '')) shorter = code
   return NEXT_STATEMENT.test(code)
 }

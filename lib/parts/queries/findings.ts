@@ -49,8 +49,9 @@ function duplicatesOf (queries: readonly Traced[], all: readonly Traced[], furth
     const isPolled = pauses.some((pause) => pause >= MIN_PAUSE) ||
       (pauses.length > 1 && pauses.every((pause) => pause >= MIN_REGULAR_PAUSE))
     if (group.length < 2 || isPolled) return []
-    const places = [...new Set(group.map((query) => {
-      const call = callOf(query, group, (a, b) => b === undefined || isSameCall(a, b))
+    const callers = [...groupedBy(group, ({ caller }) => caller).values()].map(([query]) => query as Traced)
+    const places = [...new Set(callers.map((query) => {
+      const call = callOf(query, callers, (a, b) => b === undefined || isSameCall(a, b))
       return call === undefined ? callPlace(query, all) : queryPlace(call)
     }))]
     // The parameters of further ones are unknown.

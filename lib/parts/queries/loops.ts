@@ -2,7 +2,7 @@ import { attempt } from '../../attempt.js'
 import { cached, cachedByObject } from '../../cache.js'
 import { groupedBy, isObject, timeOf } from '../read.js'
 import { milliseconds } from '../../view/components.js'
-import { callPlace, hasLoop, isCallback } from './code.js'
+import { callPlace, hasLoop, isCallback, writtenCall } from './code.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { selectionOf, isPage, isRange } from './statement.js'
@@ -60,7 +60,12 @@ interface Round { query: Traced, calls: readonly OwnFrame[], depth: number }
  */
 function byPath (group: readonly Traced[]): Round[][] {
   const recursive = new Set([...new Set(group.map(({ caller }) => caller))].flatMap(recursiveCalls))
-  const framesOf = cachedByObject(framesToCallback)
+  const callOf = cachedByObject(writtenCall)
+  // Up to a function that was called back: what has sent the first query is in none of the others.
+  const framesOf = cachedByObject(({ frames }: Caller) => {
+    const end = frames.findIndex((frame, i) => frames.slice(0, i).some((call) => isCallback(frame, callOf(call))))
+    return end === -1 ? frames : frames.slice(0, end)
+  })
   const rounds = group.map((query): Round => {
     const frames = framesOf(query.caller)
     const calls = frames.filter(({ source }) => !recursive.has(source))
@@ -87,12 +92,6 @@ function recursiveCalls ({ frames }: Caller): string[] {
     inner.add(key)
     return isRecursive ? [source] : []
   })
-}
-
-/** The frames of a caller up to a function that was called back: what has sent the first query is in none of these. */
-function framesToCallback ({ frames }: Caller): readonly OwnFrame[] {
-  const end = frames.findIndex((frame, i) => frames.slice(0, i).some((call) => isCallback(frame, call)))
-  return end === -1 ? frames : frames.slice(0, end)
 }
 
 function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
