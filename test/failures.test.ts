@@ -927,6 +927,18 @@ inBothModes('the values that a schema allows for a secret field are masked', asy
   }
 })
 
+inBothModes('where a hook fails for the answer to a failure, the sentence names the failure', async (t, build, mode) => {
+  const app = await build((app) => {
+    app.addHook('onSend', async (_request, reply) => { if (reply.statusCode >= 500) throw new TypeError('no answer') })
+    app.get('/', async () => { throw new RangeError('the first') })
+  })
+  await app.inject('/')
+  const { collectors } = await newest(app)
+  // In `full` mode the page about the first failure is sent without hooks.
+  const answer = /^The answer to an earlier failure of GET \/ \(RangeError: the first\) failed with TypeError\.$/
+  t.match(collectors.exceptions, { summary: mode === 'observe' ? answer : /^The handler of GET \/ .* failed with RangeError\.$/ })
+})
+
 inBothModes('the sentence of a rejected header is whole, also where the header has credentials', async (t, build) => {
   const headers = { type: 'object', properties: { cookie: { type: 'string', minLength: 9 }, authorization: { pattern: '^Bearer ' } } }
   const app = await build((app) => app.get('/', { schema: { headers } }, async () => 'never'))

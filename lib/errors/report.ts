@@ -178,7 +178,7 @@ function failureSentence (
     return `The ${what} of ${route}${place}${hook === undefined ? '' : `, changed by the ${hookText(hook)},`} ${why}.`
   }
   if (failed?.after === 'failure') {
-    const [earlier] = otherErrors
+    const earlier = otherErrors.find((error) => error !== failed.error)
     const why = earlier === undefined ? '' : ` (${maskedLine(request, `${nameOf(earlier)}: ${messageOf(earlier)}`)})`
     return `The answer to an earlier failure of ${route}${why} failed with ${failure}.`
   }
