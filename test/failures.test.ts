@@ -501,6 +501,12 @@ inBothModes('a second response is explained, beside the one that was sent', asyn
       reply.send('first')
       return 'second'
     })
+    app.get('/early', async (_request, reply) => { setTimeout(() => { reply.send('late') }, 20) })
+    app.addHook('onRequest', function repeated (request, _reply, done) {
+      done()
+      if (request.url === '/repeated') done()
+    })
+    app.get('/repeated', async () => 'x')
   })
   const port = await listen(app)
   for (const path of ['/text', '/object', '/later', '/returned']) {
@@ -527,6 +533,19 @@ inBothModes('a second response is explained, beside the one that was sent', asyn
       : /GET returned \d+ .* The client received the response of \S*failures\\?\.test\.ts:\d+, and not that of \S*failures\\?\.test\.ts:\d+\./, path)
     const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
     t.match(profiles.filter(({ token }) => token === profile.token), [{ status: response.status, error: true, exception: `FastifyError: ${message}` }], path)
+  }
+  for (const [path, expected] of [
+    ['/early', /received an empty response, as the handler returned undefined, and not that of test\/failures\.test\.ts:\d+\.$/],
+    // The hook of the other response has not sent this one.
+    ['/repeated', /has called done twice \(test\/failures\.test\.ts:\d+\)\.(?: Of two responses, .*)?$/]
+  ] as const) {
+    const response = await app.inject(path)
+    let profile = await profileOf(app, response)
+    for (let tries = 0; profile.exceptions.length === 0 && tries < 100; tries++) {
+      await later()
+      profile = await profileOf(app, response)
+    }
+    t.match(outcomeSentence(profile), expected, path)
   }
 })
 

@@ -134,7 +134,9 @@ export class EventRecorder {
   leaveAll (reply: FastifyReply): void {
     const answered = reply.sent ? 'answered' : 'running'
     while (this.#running !== null) {
-      this.leave(this.#running, this.#running.callee.stage === 'onResponse' ? 'ran' : answered, reply)
+      // A hook of a second response may still run.
+      const isAfter = /^on(?:Response|Send)$/.test(this.#running.callee.stage)
+      this.leave(this.#running, isAfter ? 'ran' : answered, reply)
     }
   }
 

@@ -59,7 +59,9 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
     const end = (raised: unknown, payload?: unknown): void => {
       if (run?.isOver === true) return
       const failed = raised !== undefined && raised !== null
-      if (run !== null) events.leave(run, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
+      // Of two responses at the same time, the other one may have been sent.
+      const isAnswer = reply.sent && !sentBefore && recordingOf(request).sentAgain === undefined
+      if (run !== null) events.leave(run, failed ? 'raised' : isAnswer ? 'answered' : 'ran', reply)
       if (failed) recordRaised(request, callee, raised)
       // A hook may return the payload that it has received.
       else if (OF_PAYLOAD.has(name) && payload !== undefined && payload !== given) {

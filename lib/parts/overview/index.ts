@@ -92,14 +92,16 @@ function repeatedResponse (profile: Profile): string {
   const all = [profile.exceptions, ...otherChains(profile)].flatMap((chain) => listOf(chain))
   const repeated = all.find(({ code }) => code === REPEATED) as FlattenedException | undefined
   if (repeated === undefined) return ''
-  const { sentBy } = dataOf(profile, 'response')
+  const { sentBy, bodyNote = '' } = dataOf(profile, 'response')
   const frame = firstOwnFrame([repeated])
   const isReturned = listOf(repeated.frames).some(({ file }) => /\bfastify\/lib\/wrap-thenable\.js$/.test(String(file)))
   const returned = isReturned ? 'what an async function returned' : 'the second one'
   const second = frame === undefined ? returned : `that of ${placeOf(frame)}`
-  return typeof sentBy === 'string'
-    ? ` The client received the response of ${shortFile(lineOf(sentBy))}, and not ${second}.`
-    : ` Of two responses, the client did not receive ${second}.`
+  const [, why] = /^not sent: (.* returned undefined)$/.exec(String(bodyNote)) ?? []
+  const sent = typeof sentBy === 'string' ? `the response of ${shortFile(lineOf(sentBy))}` : why
+  return sent === undefined
+    ? ` Of two responses, the client did not receive ${second}.`
+    : ` The client received ${sent === why ? `an empty response, as ${why}` : sent}, and not ${second}.`
 }
 
 /** The event that raised an error, or else the one that answered. */
