@@ -197,8 +197,10 @@ function groupRow (
   const line = last.values?.line === undefined ? '' : html` <small>${last.values.line}</small>`
   const commits = revisions.map((one) => html`<div><code title="${one}">${one.slice(0, 7)}</code></div>`)
   const shown = routes.slice(0, MAX_ROUTES).map((route) => html`<div>${cut(route)}</div>`)
-  return html`<tr><td class="number">${count}</td><td class="text">!${statusBadge(status)} !${link}!${line}</td>
+  return html`<tr><td class="number" data-label="count">${count}</td>
+<td class="text">!${statusBadge(status)} !${link}!${line}</td>
 <td>!${shown}!${routes.length > MAX_ROUTES ? html`<div>${routes.length - MAX_ROUTES} more</div>` : ''}</td>
 !${hasRevision ? html`<td>!${commits}</td>` : ''}
-<td>!${age(first.time)}</td><td>!${age(last.time)} <a href="${base}/${token}">${token}</a></td></tr>`
+<td data-label="first">!${age(first.time)}</td>
+<td data-label="last">!${age(last.time)} <a href="${base}/${token}">${token}</a></td></tr>`
 }
