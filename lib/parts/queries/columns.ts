@@ -46,10 +46,6 @@ const OTHERS = new RegExp(String.raw`(?:\b(?:limit|offset|fetch (?:first|next)|i
 /** What a statement selects that is made of columns and values. */
 const SELECTED = new RegExp(String.raw`(?<=\bselect |, )(?:case (?:(?!end\b)[^()]){0,500}end|coalesce \( [^()]* \))` +
   `(?: as)? ${NAME}(?= ,| from)`, 'gu')
-/** `json_build_object('id', 1, …)` */
-const MEMBER = String.raw`\0\d+ , (?:\0\d+|${PATH})`
-const MEMBERS =
-  new RegExp(String.raw`\b(?:jsonb?_(?:build_)?object|object_construct) \( ${MEMBER}(?: , ${MEMBER})*`, 'gu')
 /** Names of columns that others have: `) v (id, p)`, `v (id, p) as (`; and those that a function returns. */
 const RENAMED = new RegExp(String.raw`\) (?:as )?(?!over|filter)${NAME} \( (?<given>[^()]*)\)|` +
   String.raw`\b(?:with|recursive|,) ${NAME} \( (?<own>[^()]*)\) as \(`, 'gu')
@@ -99,14 +95,6 @@ export function namedValues (
   for (const [part] of /^select (?!.*\bselect )/.test(text) ? text.matchAll(SELECTED) : []) {
     const compared = part.replace(/\S+ is (?:not )?null/g, '')
     if (!compared.split(' ').some((word) => hides(nameOf(word)))) for (const token of tokensOf(part)) add(token, '')
-  }
-  for (const [members] of text.matchAll(MEMBERS)) {
-    for (const [member] of members.matchAll(new RegExp(MEMBER, 'gu'))) {
-      const [key, value] = tokensOf(member) as [Token, Token?]
-      if (key.kind !== 'string') continue
-      add(key, '')
-      if (value !== undefined) add(value, columnName(key))
-    }
   }
   const aliases = aliasesOf(parts, text, nameOf, hides)
   for (const { groups: { column = '', values = '' } = {} } of text.matchAll(COMPARED)) {
