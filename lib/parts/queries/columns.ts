@@ -137,7 +137,7 @@ function quotedTexts (words: readonly Token[], hides: (name: string) => boolean,
     const [before = '', after = ''] = [parts[i - 1], parts[i + 1]]
     if (!mayBeText(token, system) || /^[.(]$/.test(after) || BEFORE_NAME.test(before)) return false
     // `data ->> "$.password"`
-    if (before === '>' || token.text.startsWith('"$')) return true
+    if ((before === '>' && /^[->]$/.test(parts[i - 2] ?? '')) || token.text.startsWith('"$')) return true
     const { operand, list } = COMPARED_WITH.exec(` ${parts.slice(i + 1, i + 20).join(' ')}`)?.groups ?? {}
     const other = operand ?? list
     if (other !== undefined && !/^[=<|]$/.test(before)) {

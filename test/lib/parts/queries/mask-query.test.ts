@@ -57,6 +57,7 @@ const statements: readonly Row[] = [
   ['sqlite', 'select * from u where json_extract(data, "$.password") = "Hidd3n"', undefined, [S], []],
   ['sqlite', 'select * from u where data ->> "password" = "Hidd3n" and id = 7700', undefined, [S], ['"password"', '7700']],
   ['sqlite', 'attach database "a.db" as enc key "Hidd3n"', undefined, [S], []],
+  ['sqlite', 'select * from "u" where "seen" > "changed" and "password" = ?', [S], [S], ['"seen" > "changed"']],
   ['sqlite', 'select * from u where id = "ghp_Hidd3nabcdefghijklmnop"', undefined, [S], []],
   ['sqlite', 'select "order", password from "u" as "v" where "v"."id" = 7700 and "from" = 7701 order by "group", "desc"', undefined, [],
     ['"order"', '"v"."id"', '"from"', '"group", "desc"']],
