@@ -132,11 +132,11 @@ export class EventRecorder {
 
   /** Ends the hooks that did not call back: they have answered, continue after the response, or have not ended. */
   leaveAll (reply: FastifyReply): void {
-    const answered = reply.sent ? 'answered' : 'running'
     while (this.#running !== null) {
+      const { callee: { stage } } = this.#running
       // A hook of a second response may still run.
-      const isAfter = /^on(?:Response|Send)$/.test(this.#running.callee.stage)
-      this.leave(this.#running, isAfter ? 'ran' : answered, reply)
+      const sent = stage === 'onSend' ? 'ran' : 'answered'
+      this.leave(this.#running, stage === 'onResponse' ? 'ran' : reply.sent ? sent : 'running', reply)
     }
   }
 

@@ -17,7 +17,7 @@ export function callGroups (calls: readonly Data[], route: Profile['route']): Ca
   return [...groups.values()].map((all) => groupOf(all, route)).sort((a, b) => b.duration - a.duration)
 }
 
-/** Times are milliseconds. `source`: `file:line:column`; null: unknown. */
+/** Times are milliseconds. `source`: `file:line:column`; null: unknown. `open`: calls that had not ended. */
 function groupOf (calls: readonly Data[], route: Profile['route']) {
   const [first] = calls as [Data]
   const times = calls.map(({ duration }) => Number(duration))
@@ -29,6 +29,7 @@ function groupOf (calls: readonly Data[], route: Profile['route']) {
     shape: callShape(first, route),
     source: typeof first.source === 'string' ? first.source : null,
     count: calls.length,
+    open: calls.filter(({ duration }) => duration === null).length,
     duration: times.reduce((sum, time) => sum + time, 0),
     longest: Math.max(...times),
     isSerial: pauses.every((pause) => pause >= 0),
@@ -54,14 +55,15 @@ export function problemOf (group: CallGroup): string | null {
   return isSame ? `The same call several times: ${sentenceOf(group)}` : sentenceOf(group)
 }
 
-export function sentenceOf ({ shape, source, count, duration, longest, isSerial, isUnclear }: CallGroup): string {
+export function sentenceOf (group: CallGroup): string {
+  const { shape, source, count, open, duration, longest, isSerial, isUnclear } = group
   const from = source === null ? '' : ` from ${shortFile(lineOf(source))}`
-  if (count === 1) return `${shape}${from}, ${milliseconds(duration)}`
+  if (count === 1) return `${shape}${from}, ${open === 1 ? 'which had not ended' : milliseconds(duration)}`
   const how = isSerial
     ? `one after another, ${milliseconds(duration)}` +
       (isUnclear ? '' : `; at the same time about ${milliseconds(longest)}`)
     : `at the same time, ${milliseconds(longest)} the longest`
-  return `${count} × ${shape}${from}, ${how}`
+  return `${count} × ${shape}${from}, ${how}${open === 0 ? '' : `; ${open} had not ended`}`
 }
 
 /**

@@ -25,6 +25,7 @@ t.test('calls are grouped by their shape and line', async t => {
     'GET http://stock/users/:id/v2'
   ])
   t.equal(callGroups([call('/a', 0, null), call('/a', 5)], null)[0]?.isSerial, false, 'one has not ended')
+  t.same(sentences(call('/a', 0, null)), ['GET http://stock/a from /app/src/cart.js:20, which had not ended'])
 })
 
 t.test('many calls one after another, and equal ones, are problems', async t => {
