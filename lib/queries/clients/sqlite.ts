@@ -1,4 +1,4 @@
-import { beginQuery, callSync, endQuery, type RowsOf } from '../query.js'
+import { beginQuery, callSync, endQuery, within, type Query, type RowsOf } from '../query.js'
 import type { Kind, Run } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
@@ -33,29 +33,48 @@ function observeSqlite (client: Record<string, unknown>): void {
       endQuery(begin(text), { error })
       throw error
     }
-    for (const [method, rowsOf] of METHODS) {
-      wrapMethod(statement, method, (self, args, original) => {
-        return callSync(begin(text, parametersOf(args)), () => original.apply(self, args) as unknown, rowsOf)
-      })
-    }
-    wrapMethod(statement, 'iterate', (self, args, original) => {
-      const query = begin(text, parametersOf(args))
-      const rows = original.apply(self, args) as Iterator<unknown>
-      if (query === null) return rows
-      let count = 0
-      wrapMethod(rows, 'next', (self, args, next) => {
-        const step = next.apply(self, args) as IteratorResult<unknown>
-        if (step.done === true) endQuery(query, { rows: count })
-        else count++
-        return step
-      })
-      wrapMethod(rows, 'return', (self, args, end) => {
-        endQuery(query, { rows: count })
-        return end.apply(self, args) as unknown
-      })
-      return rows
-    })
+    observeMethods(statement, (args) => begin(text, parametersOf(args)))
     return statement
+  })
+  // A store that is written in JavaScript calls `prepare`.
+  if (!String(client.createTagStore).includes('[native code]')) return
+  // Its methods are the tags of templates.
+  wrapMethod(client, 'createTagStore', (self, args, original) => {
+    const store = original.apply(self, args) as object
+    observeMethods(store, ([texts, ...values]) => begin(Array.isArray(texts) ? texts.join('?') : texts, values))
+    return store
+  })
+}
+
+/** Replaces the methods that execute a statement. */
+function observeMethods (object: object, begin: (args: unknown[]) => Query | null): void {
+  for (const [method, rowsOf] of METHODS) {
+    wrapMethod(object, method, (self, args, original) => {
+      return callSync(begin(args), () => original.apply(self, args) as unknown, rowsOf)
+    })
+  }
+  wrapMethod(object, 'iterate', (self, args, original) => {
+    const query = begin(args)
+    let rows: Iterator<unknown>
+    try {
+      rows = within(query, () => original.apply(self, args) as Iterator<unknown>)
+    } catch (error) {
+      endQuery(query, { error })
+      throw error
+    }
+    if (query === null) return rows
+    let count = 0
+    wrapMethod(rows, 'next', (self, args, next) => {
+      const step = next.apply(self, args) as IteratorResult<unknown>
+      if (step.done === true) endQuery(query, { rows: count })
+      else count++
+      return step
+    })
+    wrapMethod(rows, 'return', (self, args, end) => {
+      endQuery(query, { rows: count })
+      return end.apply(self, args) as unknown
+    })
+    return rows
   })
 }
 

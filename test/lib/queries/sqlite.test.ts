@@ -1,6 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
-import { compare } from './compare.js'
+import { compare, type Program } from './compare.js'
 
 function open (): InstanceType<typeof DatabaseSync> {
   const database = new DatabaseSync(':memory:')
@@ -10,6 +10,25 @@ function open (): InstanceType<typeof DatabaseSync> {
 }
 
 const system = 'sqlite'
+
+const STORE: Program<Pick<InstanceType<typeof DatabaseSync>, 'createTagStore'>> = {
+  name: 'a store of statements for templates',
+  run (database, note) {
+    const store = database.createTagStore()
+    note(store.all`select id from item where id < ${3}`, store.get`select name from item where id = ${2}`)
+    note(store.run`update item set name = ${'x'} where id = ${2}`, [...store.iterate`select name from item where id > ${1}`])
+    for (const fail of [() => store.get`select a from nowhere`, () => store.iterate`select b from nowhere`]) {
+      try {
+        fail()
+      } catch (error) { note(String(error)) }
+    }
+  },
+  queries: [
+    { statement: 'select id from item where id < ?', parameters: [3], rows: 2 }, { parameters: [2], rows: 1 },
+    { statement: 'update item set name = ? where id = ?', parameters: ['x', 2], rows: 1 }, { parameters: [1], rows: 2 },
+    { statement: 'select a from nowhere', error: { message: /no such table/ } }, { statement: 'select b from nowhere', error: { message: /no such table/ } }
+  ]
+}
 
 t.test('node:sqlite and @photostructure/sqlite', async (t) => await compare(t, open, (database) => database.close(), [
   {
@@ -38,6 +57,7 @@ t.test('node:sqlite and @photostructure/sqlite', async (t) => await compare(t, o
     },
     queries: [{ rows: 3 }, { rows: 1 }]
   },
+  STORE,
   {
     name: 'wrong statements, and values that are refused',
     run (database, note) {
@@ -100,3 +120,12 @@ t.test('node:sqlite and @photostructure/sqlite', async (t) => await compare(t, o
     queries: [{ statement: 'select 1', error: Error }]
   }
 ]))
+
+/** The database as node:sqlite has it: its store prepares statements without a method of the database. */
+function native () {
+  const database = open()
+  const { prepare, exec, function: define } = database
+  return { prepare, exec, function: define, createTagStore: database.createTagStore.bind(database) }
+}
+
+t.test('the store of node:sqlite', async (t) => await compare(t, native, () => {}, [STORE]))
