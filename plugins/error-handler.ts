@@ -4,7 +4,7 @@ import { attempt } from '../lib/attempt.js'
 import { plainStack, renderShortError } from '../lib/error-page/plain-pages.js'
 import { ownFrame } from '../lib/errors/declared-place.js'
 import { maskOf } from '../lib/errors/masked-exceptions.js'
-import { messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
+import { isError, messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
 import { percentEncoded, representation } from '../lib/http/requests.js'
 import { statusOf } from '../lib/http/http-errors.js'
 import { STATUS_CODES } from '../lib/http/node-http.js'
@@ -85,7 +85,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     if (reply.raw.headersSent) {
       // Another response was sent. Fastify, too, ends one that is not complete.
       logUncaught(raised, request, 500)
-      if (!reply.sent) reply.raw.destroy()
+      if (!reply.sent) reply.raw.destroy(isError(raised) ? raised as Error : undefined)
       return
     }
     if (state.failed && state.recording.raised === raised) return answer(raised, request, reply)
