@@ -42,11 +42,12 @@ export function rejectedMarkup ({ fields = [], malformed }: RejectedInput): stri
   return rows.length === 0 ? '' : table('Rejected fields', ['Field', 'Received', 'Expected'], rows, 'rejected')
 }
 
-/** The same as a card. */
+/** What was rejected, in words. */
+export function rejectedTitle (input: RejectedInput): string {
+  return input.malformed === undefined ? `Validation failed: ${input.part}` : rejectionText(input) ?? ''
+}
+
 export function rejectedCard (input: RejectedInput): string {
-  const [className, title] = input.malformed === undefined
-    ? ['hint', `Validation failed: ${input.part}`]
-    : ['where', rejectionText(input)]
-  return html`<div class="${className} card"><h2>${title}</h2>
+  return html`<div class="${input.malformed === undefined ? 'hint' : 'where'} card"><h2>${rejectedTitle(input)}</h2>
 !${rejectedMarkup(input)}</div>`
 }

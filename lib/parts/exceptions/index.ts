@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { attempt } from '../../attempt.js'
 import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
-import { rejectedCard, rejectedMarkup } from '../../error-page/render-request.js'
+import { rejectedMarkup, rejectedTitle } from '../../error-page/render-request.js'
 import { exceptionParts, mainSource, rejectedParts, sourceParts } from '../../error-page/render-text.js'
 import { functionOf, type FlattenedException, type StackFrame } from '../../errors/exception.js'
 import type { FailureSummary } from '../../errors/report.js'
@@ -142,7 +142,7 @@ function nameAndMessage ({ name, message }: Pick<FlattenedException, 'name' | 'm
 /** A chain of exceptions, root cause first, with their stack traces; `level` is the level of the headings. */
 function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): string {
   const rejected = chain.at(-1)?.rejected
-  return (rejected === undefined ? '' : rejectedCard(rejected)) +
+  return (rejected === undefined ? '' : section(rejectedTitle(rejected), rejectedMarkup(rejected))) +
     renderChain(chain, { editor, shown: new Set() }, level) + section('Stack traces', renderTraces(chain))
 }
 

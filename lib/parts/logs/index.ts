@@ -42,7 +42,7 @@ export const logs: Part = {
     warnings: (_, { logs }) => logs.filter(isWarning).length,
     render: (_, profile, view) =>
       (profile.logs.length === 0 ? note('No log messages.') : filteredTable(profile, filterOf(view), view)) +
-      (hasConsole ? '' : html`<p class="console-note">Lines of console.log and its like need Node.js 22 or later.</p>`)
+      (hasConsole ? '' : html`<p class="note">Lines of console.log and its like need Node.js 22 or later.</p>`)
   },
   issue: (_, { logs }) => (logs.find(isErrorOrWorse) ?? logs.find(isWarning))?.message,
   toolbar (_, { logs: lines }) {
