@@ -71,12 +71,14 @@ export function statusOfEnding (ending: Ending | undefined, reply: FastifyReply)
 
 /** The status that was sent: a second response changes the status of the raw response, but not its message. */
 function sentStatus ({ raw, request }: FastifyReply): number {
+  // With HTTP/2, Node.js warns when a message is read.
+  const sent = streamOf(request)?.sentHeaders?.[':status']
+  if (sent !== undefined) return Number(sent)
   const { statusCode, statusMessage } = raw
   // A failed `writeHead` has set the message of another status.
   if (recordingOf(request).failure !== null || STATUS_CODES[statusCode] === statusMessage) return statusCode
-  const sent = streamOf(request)?.sentHeaders?.[':status']
   const [ofMessage] = Object.entries(STATUS_CODES).find(([, message]) => message === statusMessage) ?? []
-  return Number(sent ?? ofMessage ?? statusCode)
+  return Number(ofMessage ?? statusCode)
 }
 
 /** `before`: the bytes that were written to the socket before the response. */

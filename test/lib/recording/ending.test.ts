@@ -132,6 +132,9 @@ async function profileFor (app: FastifyInstance, url: string): Promise<Profile> 
 
 const textsOf = (exceptions: Profile['exceptions']): string[] => exceptions.map(({ name, message }) => `${name}: ${message}`)
 
+const warnings: string[] = []
+process.on('warning', ({ name }) => warnings.push(name))
+
 for (const [name, server, send] of TRANSPORTS) {
   inBothModes(`the end of a response over ${name}`, async (t, build) => {
     const app = await build(declare, {}, server)
@@ -145,6 +148,7 @@ for (const [name, server, send] of TRANSPORTS) {
       t.equal(profile.exceptions.length, exceptions.length, `${url}, ${leaving}: exceptions`)
       t.notOk(profile.collectors.otherErrors, `${url}, ${leaving}: no further error`)
     }
+    t.notOk(warnings.includes('UnsupportedWarning'), 'nothing is read that HTTP/2 does not have')
   })
 }
 
