@@ -46,18 +46,22 @@ export function stackFrames (frames: string, { isMapped = true } = {}): StackFra
 
 /**
  * Calls of the application that have only begun or continued a request are not its own ones: what has called
- * `app.inject()`, and, unless own code has run since, a hook that has called the next function.
+ * `app.inject()`, and, unless own code has run since, a hook that has called the next function: by itself, or by a
+ * function such as `storage.run(store, done)`.
  */
 export function markCallers (frames: readonly StackFrame[]): void {
-  let called: StackFrame | undefined
+  let called: string | null = null
   let hasOwn = false
   let isRouted = false
+  let continues = false
   for (const frame of frames) {
     if (isInternal(frame.file)) continue
-    if (isRouted || (!hasOwn && called?.function === 'next' && NEXT.test(called.file))) frame.own = false
+    const name = packageOf(frame.file)
+    isRouted ||= name === 'find-my-way' && called === 'fastify'
+    if (name === 'fastify') continues = !hasOwn && frame.function === 'next' && NEXT.test(frame.file)
+    if (isRouted || continues) frame.own = false
     hasOwn ||= frame.own
-    isRouted ||= frame.function.endsWith('.lookup') && packageOf(frame.file) === 'find-my-way'
-    called = frame
+    called = name
   }
 }
 
