@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
@@ -645,8 +646,11 @@ inBothModes('what has begun or continued a request is not the first own code of 
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 100
   t.teardown(() => { Error.stackTraceLimit = stackTraceLimit })
+  const storage = new AsyncLocalStorage()
   const app = await build((app) => {
     app.addHook('onRequest', (_request, _reply, done) => { done() })
+    app.addHook('preValidation', (_request, _reply, done) => { storage.run({}, done) })
+    app.addHook('preValidation', (_request, _reply, done) => { [1].forEach(() => done()) })
     app.addHook('onSend', (_request, _reply, payload, done) => { done(null, payload) })
     app.get('/required', { schema: { querystring: { type: 'object', required: ['q'] } } }, () => 'never')
     app.get('/unsendable', (_request, reply) => { reply.type('text/plain').send(7) }) // unsendable
@@ -668,6 +672,32 @@ inBothModes('what has begun or continued a request is not the first own code of 
     t.ok([undefined, lineOf(path.slice(1))].includes(own[0]), `${path}: ${own.join()}`)
     t.notOk(own.includes(lineOf('injector')), path)
     t.equal((collectors.response as { sentBy?: string }).sentBy, undefined, path)
+  }
+})
+
+inBothModes('names and allowed values of rejected fields are masked like values', async (t, build) => {
+  const allowed = 'planted'.concat('-one')
+  const issues = [
+    { code: 'invalid_value', path: ['password'], message: `Invalid option: expected one of "${allowed}"|"free"` },
+    { type: 'any.only', path: ['user', 'token'], message: `"user.token" must be [${allowed}]` },
+    { code: 'invalid_value', path: ['plan'], message: 'expected "free"' }
+  ]
+  const app = await build((app) => {
+    app.post('/issues', { schema: { body: {} }, validatorCompiler: () => () => ({ error: Object.assign(new Error('refused'), { issues }) }) }, () => 'never')
+    app.post('/names', { schema: { body: { type: 'object', additionalProperties: { type: 'number' } } } }, () => 'never')
+  })
+  for (const [url, payload, fields] of [
+    ['/issues', { plan: 'gold' }, [
+      { field: 'password', expected: 'Invalid option: expected one of ******|******' },
+      { field: 'user.token', expected: '"user.token" must be ******' }, { field: 'plan', received: '"gold"', expected: 'expected "free"' }
+    ]],
+    ['/names', { 'password=planted-two': 'x' }, [{ field: 'password=******', received: '"******"', expected: 'number' }]]
+  ] as const) {
+    const response = await app.inject({ method: 'POST', url, payload, headers: { accept: 'text/html' } })
+    const { exceptions, collectors } = await profileOf(app, response)
+    t.match(exceptions.at(-1)?.rejected?.fields, fields, url)
+    const { summary } = collectors.exceptions as { summary: string }
+    t.notMatch(summary + JSDOM.fragment(response.body).querySelector('h1')?.textContent, 'planted', url)
   }
 })
 

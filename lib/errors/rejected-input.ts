@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { attempt } from '../attempt.js'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import { MASKED, type Mask } from '../mask/mask.js'
-import { counted, cut, grouped, safeJson } from '../view/text.js'
+import { counted, cut, grouped, isObject, safeJson } from '../view/text.js'
 import type { MalformedPlace, RejectedField, RejectedInput } from './exception.js'
 import { messageOf, read } from './thrown-value.js'
 
@@ -18,6 +18,8 @@ const MAX_FIELDS = 20
 /** Characters of a name or value, and before and after a place. */
 const MAX_VALUE = 200
 const AROUND = 60
+/** A value in a message, which may be cut. */
+const QUOTED = /"[^"]*"?|\[[^\]]*\]?/g
 /** Parts of the request by the names that Fastify gives them in `validationContext`. */
 const PARTS = new Map<string, 'body' | 'query' | 'params' | 'headers'>([
   ['body', 'body'], ['querystring', 'query'], ['query', 'query'], ['params', 'params'], ['headers', 'headers']
@@ -87,13 +89,16 @@ function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
   // The values that a schema allows are secret where the field is.
   const isOfField = rule === 'enum' || rule === 'const'
   const shown = wordsFor(rule, (name) => maskedAt(isOfField ? path : [], read(params, name), mask))
+  // Messages of zod and Joi have them, too, and the name of the field.
+  const message = text(messageOf(error).replace(/^must (?:be )?/, '')).replace(QUOTED, (part) =>
+    maskedAt(path, part, mask) === MASKED && !path.join('.').endsWith(part.slice(1, -1)) ? MASKED : part)
   // The length of a secret is not shown.
   const got = received?.includes(MASKED) === true ? null : sizeIn(rule, value)
   return {
-    field: cut(path.join('.'), MAX_VALUE) || '(all of it)',
+    field: text(path.join('.')) || '(all of it)',
     ...(received !== undefined && { received }),
     rule,
-    expected: cut(shown ?? text(messageOf(error).replace(/^must (?:be )?/, '')), MAX_VALUE) +
+    expected: cut(shown ?? message, MAX_VALUE) +
       (got === null ? '' : `, got ${got}`)
   }
 }
@@ -137,7 +142,8 @@ function valueAt (path: readonly string[], root: unknown): unknown {
 /** A value at a path, masked by the names of all fields on it. */
 function maskedAt (path: readonly string[], value: unknown, mask: Mask): unknown {
   const shown = mask.value(path.reduceRight((inner, key) => ({ [key]: inner }), value))
-  return path.reduce((inner, key) => typeof inner === 'object' ? read(inner, key) : inner, shown)
+  // The names may be masked, too.
+  return path.reduce((inner) => isObject(inner) ? Object.values(inner)[0] : inner, shown)
 }
 
 function malformedJson (text: string, mask: Mask): MalformedPlace | null {
