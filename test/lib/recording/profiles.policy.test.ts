@@ -1,4 +1,4 @@
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, InjectOptions } from 'fastify'
@@ -86,13 +86,13 @@ for (const [settings, text] of [[{ onlyExceptions: true }, 'only failures'], [{ 
           throw new Error('broken')
         })())))
         app.get('/slow', async () => {
+          socket.destroy()
           await sleep(100)
           return 'x'
         })
       }, { debug: false, profiler: { production: true, ...settings } })
-      const socket = connect(await listen(app), '127.0.0.1').on('error', () => {})
+      const socket: Socket = connect(await listen(app), '127.0.0.1').on('error', () => {})
       socket.resume().write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
-      if (path === '/slow') setTimeout(() => socket.destroy(), 50)
       let token: string | undefined
       while (token === undefined) {
         await sleep(10)
