@@ -16,7 +16,8 @@ const POLICY = "default-src 'none'; style-src 'nonce-st'; script-src 'nonce-sc';
 export const HOSTILE = '"\'><script nonce="sc">alert(1)</script><img src="http://127.0.0.1:9/x" onerror=alert(2)></style><style nonce="st">@import ' +
   '"http://127.0.0.1:9/y";</style>javascript:alert(3)\u202e'
 
-const DIFFERENCES = '<section><h2>Differences</h2><table><tbody><tr><th scope="row">status</th><td>200</td><td>500</td></tr></tbody></table>' +
+const DIFFERENCES = '<section><h2>Differences</h2><table><tbody><tr>' +
+  `<th scope="row">GET http://h/${'a'.repeat(50)}</th><td>200</td><td>not sent</td></tr></tbody></table>` +
   '<script>window.hacked = true</script></section>'
 
 /** Serves pages by their path under the policy that the application gives them, and says where. */

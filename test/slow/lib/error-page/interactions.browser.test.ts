@@ -51,6 +51,7 @@ t.test('the page works in a browser', async (t) => {
     const { page, heard } = await open(browser, `${origin}/failed`)
     await page.locator('[data-fragment] table').waitFor()
     t.equal(await page.locator('[data-fragment] > a').count(), 0)
+    t.ok(await page.evaluate("(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)(document.querySelector('[data-fragment]'))"), 'a long name')
     t.equal(await page.evaluate('window.hacked'), undefined, 'a script in it does not run')
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: { async writeText (text) { window.copied = text } } })")
     await page.getByRole('button', { name: 'Copy for an AI assistant' }).click()
