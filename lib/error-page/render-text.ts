@@ -3,7 +3,8 @@ import { functionOf, type FlattenedException, type RejectedInput, type StackFram
 import type { Hint } from '../errors/hints.js'
 import { mainCause, rejectionText } from '../errors/root-cause.js'
 import type { ErrorReport } from '../errors/report.js'
-import { firstOwnFrame, frameAt, numbered, placeOf } from '../errors/stack-frame.js'
+import { numbered } from '../errors/source-file.js'
+import { firstOwnFrame, frameAt, placeOf } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { code, counted, cut, escapeMarkdown, fence, safeJson, timeOfDay, visibleLine } from '../view/text.js'
 

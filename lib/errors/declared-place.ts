@@ -6,8 +6,9 @@ import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import { withStackLimit } from '../stack-limit.js'
 import type { StackFrame } from './exception.js'
 import { inspect, post } from './scripts.js'
+import { excerptAt } from './source-file.js'
 import {
-  excerptAt, firstOwnFrame, frameAt, outsideCalls, packageOf, placeOf, sourcePlace, splitStack, stackFrames
+  firstOwnFrame, frameAt, outsideCalls, packageOf, placeOf, sourcePlace, splitStack, stackFrames
 } from './stack-frame.js'
 import { textOfStack } from './thrown-value.js'
 

@@ -8,7 +8,8 @@ import { visible } from '../view/text.js'
 import { declaredPlace, functionPlace, placeOfObject } from './declared-place.js'
 import { flattenError } from './masked-exceptions.js'
 import { inspect, post, toPath } from './scripts.js'
-import { excerptAt, firstOwnFrame, frameAt, isOwn, numbered, placeOf, stackFrames } from './stack-frame.js'
+import { excerptAt, numbered } from './source-file.js'
+import { firstOwnFrame, frameAt, isOwn, placeOf, stackFrames } from './stack-frame.js'
 import { messageOf, read, textOfStack } from './thrown-value.js'
 
 /**

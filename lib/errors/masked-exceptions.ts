@@ -7,7 +7,8 @@ import type { FlattenedException, StackFrame } from './exception.js'
 import { errorStatus } from '../http/http-errors.js'
 import { counted, cut, grouped, inspected, wordFor } from '../view/text.js'
 import { rejectedInput } from './rejected-input.js'
-import { excerptAt, isInternal, markCallers, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
+import { excerptAt } from './source-file.js'
+import { isInternal, markCallers, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
 import { fieldsOf, isError, messageOf, nameOf, read } from './thrown-value.js'
 
 declare module '../recording/recording.js' {

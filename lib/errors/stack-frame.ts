@@ -1,12 +1,11 @@
-import { readFileSync, statSync } from 'node:fs'
 import type { Debugger } from 'node:inspector'
-import { extname, isAbsolute, sep } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { isAbsolute, sep } from 'node:path'
 import { OWN_SEGMENTS } from '../http/requests.js'
 import { isBundled, modulePlace } from '../require.js'
 import { visibleLine } from '../view/text.js'
-import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
-import { mappedSource, originalPlace, sourceOf, sourceOfCall, toPath, type Place } from './scripts.js'
+import type { FlattenedException, StackFrame } from './exception.js'
+import { originalPlace, sourceOf, sourceOfCall, toPath, type Place } from './scripts.js'
+import { fileOf, isSource, sourceCache } from './source-file.js'
 import { textOfStack } from './thrown-value.js'
 
 // The patterns of this file take quadratic time on a long line.
@@ -185,98 +184,4 @@ export function syntaxFrame (stack: string, message: string): StackFrame | null 
   // Columns of esbuild begin with 0.
   const first = ofEsbuild === null ? 0 : 1
   return { file, line: Number(line), column: Number(column) + first, function: '(syntax)', own: isOwn(file) }
-}
-
-const MAX_EXCERPTS = 500
-const MAX_FILE_BYTES = 2_000_000
-const MAX_SOURCE_LINE = 500
-// A stack is text and can be forged: only source files are read.
-const SOURCE = new Set([
-  '.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx', '.vue', '.svelte', '.astro', '.civet', '.coffee'
-])
-
-/**
- * A cache of values that depend on source code alone; it is cleared when it has `max` of them. The page of a repeated
- * failure takes 3.1 ms of CPU with it, and 4.6 ms without.
- */
-export function sourceCache<T> (max: number): (key: string, make: () => T) => T {
-  const values = new Map<string, T>()
-  return (key, make) => {
-    const known = values.get(key)
-    if (known !== undefined) return known
-    if (values.size >= max) values.clear()
-    const value = make()
-    values.set(key, value)
-    return value
-  }
-}
-
-const cachedExcerpt = sourceCache<CodeExcerpt>(MAX_EXCERPTS)
-/** The frames of an error are often in one file. */
-const cachedLines = sourceCache<readonly string[]>(1)
-
-const cachedSource = sourceCache<{ source: ReturnType<typeof mappedSource> }>(MAX_EXCERPTS)
-
-/** A source whose file is missing, or that a bundler has named: from a source map. */
-function mapped (name: string): ReturnType<typeof mappedSource> {
-  if (!/^(?!node:|wasm:)[\w-]+:\/\//.test(name)) return null
-  return cachedSource(name, () => ({ source: mappedSource(name) })).source
-}
-
-/** The file of a source that a bundler has named, such as `webpack://shop/src/a.ts`, if it is found; else its name. */
-function fileOf (name: string): string {
-  return mapped(name)?.file ?? name
-}
-
-/** Whether a name is a file, or that of a source in a source map. */
-export function isSource (name: string): boolean {
-  return isAbsolute(name) || (SOURCE.has(extensionOf(name)) && mapped(name) !== null)
-}
-
-// webpack may add a version to the name: `webpack://shop/src/a.ts?96bb`.
-function extensionOf (file: string): string {
-  return extname(file).toLowerCase().replace(/\?\w*$/, '')
-}
-
-/**
- * Reads the lines of a file before and after a 1-based line; undefined where the file is no readable source or has no
- * such line. A changed file is read again. Of a file that is missing, the text in a source map is read.
- */
-export function excerptAt (file: string, line: number, before = 5, after = before): CodeExcerpt | undefined {
-  if (line < 1 || !SOURCE.has(extensionOf(file))) return undefined
-  try {
-    const stat = isAbsolute(file) ? statSync(file, { throwIfNoEntry: false }) : undefined
-    const text = stat === undefined ? mapped(isAbsolute(file) ? pathToFileURL(file).href : file)?.text : undefined
-    if (stat === undefined ? text === undefined : !stat.isFile() || stat.size > MAX_FILE_BYTES) return undefined
-    const version = `${file}:${stat?.mtimeMs}:${stat?.size}`
-    const excerpt = cachedExcerpt(`${version}:${line}:${before}:${after}`, () => {
-      const lines = cachedLines(version, () => linesOf(text ?? readFileSync(file, 'utf8')))
-      const start = Math.max(1, line - before)
-      const shown = line > lines.length ? [] : lines.slice(start - 1, line + after).map(cutLine)
-      // A copy: parts of the text of a file would keep all of it in memory.
-      return { start, lines: structuredClone(shown) }
-    })
-    return excerpt.lines.length === 0 ? undefined : excerpt
-  } catch {
-    return undefined
-  }
-}
-
-/** An excerpt as text, with the numbers of its lines and a mark at one of them. */
-export function numbered ({ start, lines }: CodeExcerpt, line: number): string {
-  const width = String(start + lines.length).length
-  return lines.map((text, i) => {
-    const number = start + i
-    return `${number === line ? '>' : ' '} ${String(number).padStart(width)} | ${text}`
-  }).join('\n')
-}
-
-function linesOf (text: string): string[] {
-  const lines = text.replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
-  if (lines.at(-1) === '') lines.pop()
-  return lines
-}
-
-function cutLine (line: string): string {
-  return line.length > MAX_SOURCE_LINE ? `${line.slice(0, MAX_SOURCE_LINE)}…` : line
 }

@@ -42,7 +42,7 @@ export type Recorder = ReturnType<typeof createRecorder>
 
 /** `settings`: null where no request is profiled; then failures are recorded for their diagnostic pages only. */
 export function createRecorder (app: FastifyInstance, settings: ProfilerSettings | null, options: object) {
-  const { base, closing, debug, mode, parts, recording: setting, warn } = app.hindsight
+  const { base, closing, debug, lifecycle, mode, parts, recording: setting, warn } = app.hindsight
   const profiles = settings === null ? null : openProfiles(app, settings, options, complete)
   const logs = openLogs(app)
   // Otherwise no request has an asynchronous context of its own.
@@ -77,10 +77,9 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function startRecording (request: FastifyRequest, reply: FastifyReply): void {
     const recording = recordingOf(request)
     if (recording.isRecording) return
-    const { timing } = recording
     recording.reply = reply
-    timing.startedTime = Math.round(Date.now() - recording.age)
-    recording.events = new EventRecorder(app.hindsight.lifecycle.slots, timing.startedAt, maskOf(request).header)
+    recording.timing.startedTime = Math.round(Date.now() - recording.age)
+    recording.events = new EventRecorder(lifecycle.slots, recording.timing.startedAt, maskOf(request).header)
     recording.collect('performance', () => performanceRecord(recording, app.hindsight.routeTable.of(request)))
     setCurrentCode(request, reply, 'route')
   }

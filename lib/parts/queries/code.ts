@@ -1,4 +1,4 @@
-import { excerptAt } from '../../errors/stack-frame.js'
+import { excerptAt } from '../../errors/source-file.js'
 import { queryPlace, type OwnFrame, type Traced } from './trace.js'
 
 /** Lines that a loop may begin before a call in it. */

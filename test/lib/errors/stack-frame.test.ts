@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
-import { excerptAt, splitStack, stackFrames } from '../../../lib/errors/stack-frame.js'
+import { excerptAt } from '../../../lib/errors/source-file.js'
+import { splitStack, stackFrames } from '../../../lib/errors/stack-frame.js'
 import { testdir } from '../../support/folder.js'
 
 const INTERNAL = fileURLToPath(new URL('../../../lib/errors/report.ts', import.meta.url))
