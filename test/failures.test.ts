@@ -498,6 +498,10 @@ inBothModes('a second response is explained, beside the one that was sent', asyn
       reply.send('first')
       setTimeout(() => { reply.send('second') }, 2)
     })
+    app.get('/much-later', (_request, reply) => {
+      reply.send('first')
+      setTimeout(() => { reply.send('second') }, 60)
+    })
     app.get('/returned', async (_request, reply) => {
       reply.send('first')
       return 'second'
@@ -510,7 +514,7 @@ inBothModes('a second response is explained, beside the one that was sent', asyn
     app.get('/repeated', async () => 'x')
   })
   const port = await listen(app)
-  for (const path of ['/text', '/object', '/later', '/returned']) {
+  for (const path of ['/text', '/object', '/later', '/much-later', '/returned']) {
     const response = await fetch(`http://127.0.0.1:${port}${path}`)
     t.match(await response.text(), 'first', path)
     const sent = { headers: Object.fromEntries(response.headers) }
@@ -699,6 +703,30 @@ inBothModes('names and allowed values of rejected fields are masked like values'
     const { summary } = collectors.exceptions as { summary: string }
     t.notMatch(summary + JSDOM.fragment(response.body).querySelector('h1')?.textContent, 'planted', url)
   }
+})
+
+inBothModes('a handler that throws after its response is explained with both', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', (_request, reply) => {
+      reply.send('first')
+      throw new Error('lost')
+    })
+  })
+  const sentence = outcomeSentence(await profileOf(app, await app.inject('/')))
+  t.match(sentence, /received the response of test\/failures\.test\.ts:\d+, and not what the handler returned or threw\.$/)
+})
+
+inBothModes('an answer to a failure that fails is explained with that failure, and not with one of an onError hook', async (t, build, mode) => {
+  const app = await build((app) => {
+    app.get('/', { onError: async () => { throw new Error('not counted') }, onSend: async () => { throw new Error('not sent') } }, () => {
+      throw new Error('boom')
+    })
+    app.get('/refused', { schema: { response: { 200: { type: 'array', items: {} } } } }, async () => ({ a: 1 }))
+  })
+  const sentence = outcomeSentence(await profileOf(app, await app.inject('/')))
+  if (mode === 'observe') t.match(sentence, /The answer to an earlier failure of GET \/ \(Error: boom\) failed with Error\.$/)
+  const refused = outcomeSentence(await profileOf(app, await app.inject('/refused')))
+  t.match(refused, "TypeError: response schema 200 refuses the value of '#', which does not match schema definition; the handler returned {a}.")
 })
 
 inBothModes('what a validator without JSON Schema refuses is explained by field', async (t, build) => {

@@ -155,7 +155,7 @@ function failureSentence (
   const place = handler === null ? '' : ` (${placeOf(handler)})`
   const { url, handlerTimeout } = request.routeOptions
   const route = `${request.method} ${url ?? pathnameOf(request)}`
-  const { controller, failure: failed, isPartial, otherErrors, raisedBy, timing } = recordingOf(request)
+  const { controller, failure: failed, isPartial, raisedBy, timing } = recordingOf(request)
   const { handlerStart } = timing
   if (input?.fields !== undefined) {
     const [field] = input.fields
@@ -178,8 +178,8 @@ function failureSentence (
     return `The ${what} of ${route}${place}${hook === undefined ? '' : `, changed by the ${hookText(hook)},`} ${why}.`
   }
   if (failed?.after === 'failure') {
-    const earlier = otherErrors.find((error) => error !== failed.error)
-    const why = earlier === undefined ? '' : ` (${maskedLine(request, `${nameOf(earlier)}: ${messageOf(earlier)}`)})`
+    const { first } = failed
+    const why = first === undefined ? '' : ` (${maskedLine(request, `${nameOf(first)}: ${messageOf(first)}`)})`
     return `The answer to an earlier failure of ${route}${why} failed with ${failure}.`
   }
   if (raisedBy !== null && raisedBy.stage !== 'handler') {

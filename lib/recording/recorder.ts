@@ -90,7 +90,12 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const { failure: earlier } = recording
     if (earlier !== null && earlier.error === error) return
     // The connection is closed: nothing is sent for this error.
-    if (recording.ending !== undefined && 'error' in recording.ending) return addError(request, error)
+    if (recording.ending !== undefined && 'error' in recording.ending) {
+      const { late } = contextOf(request)
+      if (late === undefined) addError(request, error)
+      else late.addError(error)
+      return
+    }
     if (reply.sent || reply.raw.headersSent) {
       // Another response was sent: this error is not what it is about.
       const isLogged = read(error, 'code') === 'FST_ERR_REP_ALREADY_SENT'
@@ -115,6 +120,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
       if (isSame) recording.failure.after = earlier.after
       else {
         recording.failure.after = 'failure'
+        recording.failure.first = 'first' in earlier ? earlier.first : earlier.error
         recording.addError(earlier.error)
       }
     }
@@ -193,8 +199,6 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function addError (request: FastifyRequest, error: unknown): void {
     const recording = recordingOf(request)
     const { ending, reply } = recording
-    const { late } = contextOf(request)
-    if (late !== undefined) return late.addError(error)
     // It is written again as a whole: a process that ends writes what is queued.
     if (recording.addError(error) && ending !== undefined && reply !== null) profiles?.queue(request, reply)
   }

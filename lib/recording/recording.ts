@@ -54,6 +54,8 @@ export interface RefusedResponse {
 interface Failure {
   error: unknown
   after: 'handler' | 'failure' | null
+  /** The first of several failures, where this is not the first one. */
+  first?: unknown
   isOfNotFound?: boolean
   refused?: RefusedResponse | undefined
   calls?: Error

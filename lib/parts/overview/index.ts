@@ -94,8 +94,11 @@ function repeatedResponse (profile: Profile): string {
   if (repeated === undefined) return ''
   const { sentBy, bodyNote = '' } = dataOf(profile, 'response')
   const frame = firstOwnFrame([repeated])
-  const isReturned = listOf(repeated.frames).some(({ file }) => /\bfastify\/lib\/wrap-thenable\.js$/.test(String(file)))
-  const returned = isReturned ? 'what an async function returned' : 'the second one'
+  const files = listOf(repeated.frames).map(({ file }) => String(file).replace(/^.*[\\/]fastify[\\/]lib[\\/]/, ''))
+  const sender = files[files.lastIndexOf('reply.js') + 1]
+  const returned = sender === 'wrap-thenable.js'
+    ? 'what an async function returned'
+    : sender === 'handle-request.js' ? 'what the handler returned or threw' : 'the second one'
   const second = frame === undefined ? returned : `that of ${placeOf(frame)}`
   const [, why] = /^not sent: (.* returned undefined)$/.exec(String(bodyNote)) ?? []
   const sent = typeof sentBy === 'string' ? `the response of ${shortFile(lineOf(sentBy))}` : why

@@ -116,7 +116,9 @@ export function refusedResponse (
 function refusedBy (message: string): string | undefined {
   const [, required, invalid, why] = REFUSED.exec(message) ?? []
   if (required !== undefined) return `requires "${required}"`
-  return invalid === undefined ? undefined : `refuses ${invalid}, which ${why}`
+  // Of a value that several schemas refuse, the message has its address.
+  const what = invalid?.startsWith("of '#") === true ? `the value ${invalid}` : invalid
+  return what === undefined ? undefined : `refuses ${what}, which ${why}`
 }
 
 function schemaName (name: string): string {
