@@ -988,6 +988,13 @@ inBothModes('a hook that raises a value without a stack is shown with its source
   }
 })
 
+inBothModes('a hook of a route that rejects without an error is called so', async (t, build) => {
+  const nothing: unknown = undefined
+  const app = await build((app) => app.get('/', { preHandler: async () => { throw nothing } }, async () => 'never'))
+  const { collectors } = await profileOf(app, await app.inject('/'))
+  t.match(collectors.exceptions, { summary: /^A hook of GET \/ rejected without an error/ })
+})
+
 inBothModes('the values that a schema allows for a secret field are masked', async (t, build) => {
   const app = await build((app) => app.get('/', {
     schema: {

@@ -182,11 +182,12 @@ function failureSentence (
     const why = first === undefined ? '' : ` (${maskedLine(request, `${nameOf(first)}: ${messageOf(first)}`)})`
     return `The answer to an earlier failure of ${route}${why} failed with ${failure}.`
   }
-  if (raisedBy !== null && raisedBy.stage !== 'handler') {
-    // Fastify makes an error for a promise that was rejected without one.
-    const isUndefined = exceptions.at(-1)?.code === 'FST_ERR_SEND_UNDEFINED_ERR'
-    return `The ${hookText(raisedBy)} ${isUndefined ? 'rejected without an error' : `raised ${failure}`}${notRun}.`
+  const hook = raisedBy !== null && raisedBy.stage !== 'handler' ? `The ${hookText(raisedBy)}` : null
+  // Fastify makes an error for a promise of a hook that was rejected without one. Hooks of routes are not recorded.
+  if (exceptions.at(-1)?.code === 'FST_ERR_SEND_UNDEFINED_ERR') {
+    return `${hook ?? `A hook of ${route}`} rejected without an error${notRun}.`
   }
+  if (hook !== null) return `${hook} raised ${failure}${notRun}.`
   if (failed?.after === 'handler') {
     const before = `After the handler of ${route}${place} had returned or sent its response`
     return `${before}, the request failed with ${failure}.`
