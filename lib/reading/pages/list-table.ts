@@ -190,7 +190,7 @@ function groupRow (
   { count, failure, first, last, routes, revisions }: FailureGroup, hasRevision: boolean, base: string
 ): string {
   const { status, exception, token } = last
-  const title = cut(exception?.replace(last.url, pathOf(last.url)) ?? `${status} without an error`)
+  const title = cut(exception?.replace(last.url, () => pathOf(last.url)) ?? `${status} without an error`)
   const link = failure === undefined
     ? html`<a href="${base}/${token}">${title}</a>`
     : html`<a href="${base}/search?q=failure:${failure}">${title}</a>`

@@ -286,6 +286,13 @@ t.test('groups of failures have a column of revisions where one is known', async
   t.same(texts(await load('search?group=failures'), '.groups td:nth-child(4)'), ['0123456', ''])
 })
 
+t.test('a group names the path of its failure', async (t) => {
+  const { save, load } = await start(t)
+  const url = 'http://127.0.0.1:3000/$&'
+  save(thrown('000001', `${url} is unknown`, { url }))
+  t.same(texts(await load('search?group=failures'), '.groups td.text a'), ['TypeError: /$& is unknown'])
+})
+
 inBothModes('failures of all pages are in groups of one root cause and line', async (t, build) => {
   const app = await build((app) => {
     const fail = (id: string): never => { throw new Error(`order ${id} is <b>locked</b>`) }
