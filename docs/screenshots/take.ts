@@ -84,7 +84,7 @@ async function takeTutorial (): Promise<void> {
   for (let i = 0; i < 3; i++) await reader.goto(`${url}/orders/1?currency=USD`)
   await reader.close()
   await take('tutorial-profile', `${url}/_profiler/latest?url=orders/1&panel=timeline`, 'light', 1000, async () => {}, 640)
-  await take('tutorial-failure', `${url}/orders/1?currency=usd`, 'light', 1000, loaded, 940)
+  await take('tutorial-failure', `${url}/orders/1?currency=usd`, 'light', 1280, loaded, 900)
   shop.kill()
 }
 

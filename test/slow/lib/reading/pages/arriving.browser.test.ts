@@ -19,8 +19,7 @@ const MAX_SHIFT = 0.005
 const browser = await chromium(t)
 if (browser !== undefined) {
   t.test('nothing moves when a page arrives in two parts', async (t) => {
-    const app = await build({ declare: (app) => { app.all('/orders', async () => { throw new Error('the order is locked') }) } })
-    t.teardown(() => app.close())
+    const app = await build(t, {}, (app) => app.all('/orders', async () => { throw new Error('the order is locked') }))
     const frames = Array.from({ length: 8 }, (_, i) => ({ file: `/app/routes/orders${i}.ts`, line: i, column: 1, function: `load${i}`, own: i < 4 }))
     const made = sample('plain text')
     made.exceptions = made.exceptions.map((one) => ({ ...one, frames }))
