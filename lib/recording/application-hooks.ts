@@ -74,7 +74,7 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
       args[args.length - 1] = function hindsightDone (this: unknown, ...results: unknown[]) {
         if (run !== null && isCalled) addRepeated(request, callee)
         isCalled = true
-        // Fastify takes a falsy error for none.
+        // A falsy error is none where another hook follows, such as one of Hindsight.
         end(results[0] || undefined, results[1])
         const current = requestContext.getStore()
         requestContext.enterWith(outer)
