@@ -92,9 +92,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     // The connection is closed: nothing is sent for this error.
     if (recording.ending !== undefined && 'error' in recording.ending) {
       const { late } = contextOf(request)
-      if (late === undefined) addError(request, error)
-      else late.addError(error)
-      return
+      return late === undefined ? addError(request, error) : late.addError(error)
     }
     if (reply.sent || reply.raw.headersSent) {
       // Another response was sent: this error is not what it is about.
@@ -147,10 +145,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const recording = recordingOf(request)
     recording.routeError ??= routeErrorOf(request, reply)
     const unserialized = unserializedError(recording, payload)
-    if (unserialized !== null) {
-      fail(request, reply, unserialized)
-      recording.defaultAnswers = [String(payload)]
-    }
+    if (unserialized !== null) fail(request, reply, unserialized)
     recording.watchBody?.(payload)
     if (profiles === null || !profiles.hasProfile(request, reply)) return null
     const isLate = !recording.isRecording

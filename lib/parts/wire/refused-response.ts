@@ -41,10 +41,12 @@ class UnserializedError extends httpError('FastifyError', UNSERIALIZED_CODE, 500
 
 /**
  * The error of a response whose payload says that an earlier error could not be serialized: Fastify calls no hook for
- * it. Its cause is the earlier error. Null for any other payload.
+ * it. Its cause is the earlier error. The page may replace this payload. Null for any other one.
  */
-export function unserializedError ({ failure }: Recording, payload: unknown): Error | null {
+export function unserializedError (recording: Recording, payload: unknown): Error | null {
+  const { failure } = recording
   if (failure === null || typeof payload !== 'string' || !UNSERIALIZED.test(payload)) return null
+  recording.defaultAnswers = [payload]
   const { message } = attempt(() => JSON.parse(payload) as { message?: unknown }) ?? {}
   return withStackLimit(0, () => new UnserializedError(String(message), { cause: failure.error }))
 }
