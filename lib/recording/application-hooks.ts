@@ -58,6 +58,7 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
     const inner = run === null || outer?.request !== request ? outer : new RequestContext(contextOf(request), run)
     const end = (raised: unknown, payload?: unknown): void => {
       if (run?.isOver === true) return
+      recordingOf(request).calledBackWith = undefined
       const failed = raised !== undefined && raised !== null
       // Of two responses at the same time, the other one may have been sent.
       const isAnswer = reply.sent && !sentBefore && recordingOf(request).sentAgain === undefined
@@ -74,8 +75,9 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
       args[args.length - 1] = function hindsightDone (this: unknown, ...results: unknown[]) {
         if (run !== null && isCalled) addRepeated(request, callee)
         isCalled = true
-        // A falsy error is none where another hook follows, such as one of Hindsight.
+        // A falsy error is none where another hook follows.
         end(results[0] || undefined, results[1])
+        recordingOf(request).calledBackWith = results[0] as Error | undefined
         const current = requestContext.getStore()
         requestContext.enterWith(outer)
         try {

@@ -23,9 +23,9 @@ type Sent = (error: null, payload: unknown) => void
  */
 export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRequest) => void = () => {}): LastHook {
   const beforeHandler = new LastHook('preHandler', (isLast) => function hindsightHandler (
-    request: FastifyRequest, reply: FastifyReply, done: () => void
+    request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void
   ) {
-    const { isRecording, timing } = recordingOf(request)
+    const { calledBackWith, isRecording, timing } = recordingOf(request)
     if (isRecording && isLast(request) && !request.is404 && timing.handlerStart === 0) {
       onStart(request)
       timing.handlerStart = performance.now()
@@ -38,7 +38,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
       const isOfApplication = request.routeOptions.handler.name.startsWith('bound ')
       if (isOfApplication) recordingOf(request).events?.setCurrentCode(reply, 'not-found handler')
     }
-    done()
+    done(calledBackWith)
   })
   beforeHandler.addTo(app)
   app.addHook('preSerialization', ownHook(function hindsightSerialization (

@@ -122,6 +122,8 @@ export class Recording {
   payloadFrom?: RecordedFunction | undefined
   /** Whether an `onSend` hook of the application failed. */
   sendFailed?: boolean
+  /** What the last hook has called back with: where no hook follows, Fastify takes a falsy value for an error. */
+  calledBackWith?: Error | undefined
   /** A stack of the call that sent the first response. */
   sentFrom?: Error
   /** The error of a second response that began to pass the hooks, although the first one had not failed. */

@@ -48,9 +48,9 @@ type IsLast = (request: FastifyRequest) => boolean
 export function compareMessages (app: FastifyInstance): Record<'preValidation' | 'preSerialization', LastHook> {
   const failed = (error: unknown): void => app.hindsight.warn('A message was not compared', error)
   const requestHook = (compare: (request: FastifyRequest) => void, isLast: IsLast) =>
-    function hindsightReceived (request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+    function hindsightReceived (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
       if (isLast(request)) attempt(() => compare(request), failed)
-      done()
+      done(recordingOf(request).calledBackWith)
     }
   const payloadHook = (compare: typeof compareSerialized, isLast: IsLast) => function hindsightSent (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void

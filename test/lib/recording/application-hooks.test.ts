@@ -144,10 +144,6 @@ const outcomes: Array<[name: string, declare: (app: FastifyInstance) => void, st
     500
   ],
   [
-    'one that calls back with a value that Fastify takes for no error',
-    (app) => app.addHook('preValidation', (_request, _reply, done) => done(0 as never)), 'preValidation', 'ran', 200
-  ],
-  [
     'one that answers and calls nobody back', (app) => app.addHook('onRequest', (_request, reply, _done) => { reply.code(202).send('early') }), 'onRequest',
     'answered', 202
   ],
@@ -182,6 +178,27 @@ for (const [name, declare, stage, outcome, status] of outcomes) {
     if (name.startsWith('a thenable')) t.equal(begun, before + 1, 'once')
   })
 }
+
+t.test('hooks that call back with a falsy value are answered as without Hindsight', async (t) => {
+  for (const stage of ['preValidation', 'preHandler'] as const) {
+    for (const values of [[0], [''], [false, undefined], [undefined, false]]) {
+      const statuses: number[] = []
+      for (const isObserved of [false, true]) {
+        const app = Fastify() as unknown as FastifyInstance
+        t.teardown(() => app.close())
+        if (isObserved) await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+        for (const value of values) app.addHook(stage as 'preHandler', (_request, _reply, done) => { done(value as never) })
+        app.get('/', async () => 'x')
+        const response = await app.inject('/')
+        statuses.push(response.statusCode)
+        if (!isObserved) continue
+        const { events } = await profileOf(app, response)
+        t.same(events.map(({ outcome }) => outcome), values.map(() => 'ran'), 'no hook is said to have raised an error')
+      }
+      t.equal(statuses[1], statuses[0], `${stage}, ${values.map(String).join()}`)
+    }
+  }
+})
 
 inBothModes('invalid hooks are refused by Fastify as before', async (t, build) => {
   await t.rejects(
