@@ -46,19 +46,22 @@ t.test('the form shows the current filter and the number of lines for each choic
   t.same(texts(root, '.log-count'), ['0 of 5 lines'])
 })
 
+/** Before Node.js 22 the panel says that it has no lines of the console. */
+const consoleNote = Number(process.versions.node.split('.')[0]) >= 22 ? [] : ['Lines of console.log and its like need Node.js 22 or later.']
+
 t.test('of a very long log the most severe and the latest lines are shown', async t => {
   const logs = Array.from({ length: 10_000 }, (_, i) => line(i % 100 === 0 ? 'error' : 'info', `m${i}`))
   const long = profile('000001', { logs })
   const root = shown(logsPanel, long)
   t.equal(root.querySelectorAll('tbody tr').length, 1_000)
-  t.same(texts(root, '.note'), ['10,000 of 10,000 lines', '9,000 lines that are less severe or older are left out.'])
+  t.same(texts(root, '.note'), ['10,000 of 10,000 lines', '9,000 lines that are less severe or older are left out.', ...consoleNote])
   t.match(root.querySelector('tbody tr:first-child')?.textContent, /m0$/)
   t.match(root.querySelector('tbody tr:last-child')?.textContent, /m9999$/)
   t.equal(shown(logsPanel, long, { level: 'error' }).querySelectorAll('tbody tr').length, 100)
 })
 
 t.test('an empty log has a sentence', async t => {
-  t.same(texts(shown(logsPanel, profile('000001')), '.note'), ['No log messages.'])
+  t.same(texts(shown(logsPanel, profile('000001')), '.note'), ['No log messages.', ...consoleNote])
 })
 
 t.test('notifications of listeners are hidden until they are requested', async t => {
