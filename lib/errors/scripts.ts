@@ -154,7 +154,10 @@ function sourceBy (session: Session, place: Place, isMapped: boolean): Place {
   const shown = attempt(() => String(prepareStackTrace(new Error('The place of a call'), [callAt(place)]))) ?? ''
   const isShown = ({ line, column }: Place): boolean => new RegExp(`:${line}:${column}(?!\\d)`).test(shown)
   if (isShown(original)) return place
-  return isShown(place) ? original : unknown
+  // In a line without entries, such as one beyond the compiled code, Node.js finds an entry of another line.
+  const entry = relation.findEntry(line - 1, Math.max(0, column - 1))
+  const isCompiled = 'generatedLine' in entry && entry.generatedLine === line - 1
+  return isShown(place) ? isCompiled ? original : place : unknown
 }
 
 function callAt ({ file, line, column }: Place): NodeJS.CallSite {

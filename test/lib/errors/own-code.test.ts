@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { createRequire, findSourceMap } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -87,6 +87,13 @@ const node: Prepare = Error.prepareStackTrace
 const calls: Prepare = (error, calls) => `${String(error)}\n${calls.map((call) => `    at ${String(call)}`).join('\n')}`
 const lines: Prepare = (error, calls) =>
   `${String(error)}\n${calls.map((call) => `    at ${call.getFunctionName()} (${call.getFileName()}:${call.getLineNumber()})`).join('\n')}`
+/** As that of vite: what is at no position of the compiled code stays as it is. */
+const vite: Prepare = (error, calls) => `${String(error)}\n${calls.map((call) => {
+  const [file, line, column] = [call.getFileName() ?? '', call.getLineNumber() ?? 0, call.getColumnNumber() ?? 0]
+  const entry = findSourceMap(file)?.findEntry(line - 1, column - 1)
+  const isFound = entry !== undefined && 'generatedLine' in entry && entry.generatedLine === line - 1
+  return `    at ${file}:${isFound ? entry.originalLine + 1 : line}:${isFound ? entry.originalColumn + 1 : column}`
+}).join('\n')}`
 
 let modules = 0
 /** Loads a module as a loader does: the source on disk has the name of the compiled file, and its source map is in the code. */
@@ -107,6 +114,7 @@ inBothModes('places are those of the source, whatever makes the stack; without a
     ['no function', true, undefined, [10, 14, 13]],
     ['the calls', true, calls, [10, 14, 13]],
     ['another function', true, (...args: Parameters<NonNullable<Prepare>>) => node?.(...args), [10, 14, 13]],
+    ['vite', true, vite, [10, 14, 13]],
     ['lines', true, lines, [0, 0, 13]],
     ['a function for some errors', true, (error, all) => { if (!error.message.startsWith('No')) throw error; return calls(error, all) }, [0, 0, 13]],
     ['a list', true, (_error, calls) => calls, [undefined, undefined, 13]],
