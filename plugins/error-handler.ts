@@ -210,7 +210,7 @@ function logUncaught (raised: unknown, request: FastifyRequest, status: number):
   const { exceptions } = recordingOf(request)
   const { name, message } = exceptions?.at(-1) ?? { name: nameOf(raised), message: messageOf(raised) }
   const frame = exceptions === undefined ? null : ownFrame(request)
-  const place = frame === null ? '' : ` at ${frame.file}:${frame.line}`
+  const place = frame === null ? '' : ` at ${frame.file}${frame.line > 0 ? `:${frame.line}` : ''}`
   const line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"${place}`
   const services = servicesOf(request)
   const token = services.recorder?.profileOf(request)?.token

@@ -106,7 +106,8 @@ function relationTo (file: string, text: string): Relation {
     return new SourceMap({ ...map, sources: map.sources.map((source) => root + source) })
   }
   const source = textOf(file)?.split('\n')
-  if (source === undefined) return 'same'
+  // A bundler has named it, such as `webpack:///./src/a.ts?`: the text is compiled.
+  if (source === undefined) return file.includes('://') ? 'unknown' : 'same'
   // Where types were erased, lines are blank or have spaces. Loaders may add to the first line, and lines at the end.
   const lines = text.split('\n')
   const isSame = lines.length >= source.length && source.every((line, i) => i === 0 || isErased(lines[i] ?? '', line))
@@ -195,7 +196,7 @@ export function toPath (name: string): string {
 /** A source in a source map of the process: its text there, and its file, where they are known. */
 interface MappedSource { file: string, text: string | undefined }
 
-/** The source that a source map of the process names so; its file is the name where it is not found. */
+/** The source that a source map, or a script, of the process names so; its file is the name where it is not found. */
 export function mappedSource (name: string): MappedSource | null {
   return attempt(() => inspect((session) => findListed(session, () => searchMaps(name)))) ?? null
 }
@@ -212,6 +213,7 @@ function searchMaps (name: string): MappedSource | undefined {
     const found = files.filter((file) => text === undefined ? files.length === 1 : textOf(file) === text)
     return { file: found[0] ?? name, text }
   }
+  return [...scripts.values()].some(({ url }) => url === name) ? { file: name, text: undefined } : undefined
 }
 
 // Bundlers name a source relative to a folder that is above the bundle, and is not in the map.

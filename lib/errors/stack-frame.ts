@@ -112,7 +112,7 @@ function ownPlace (place: string, isMapped: boolean): OwnPlace {
   const [, url, line, column = '0'] = /^(.+?):(\d+)(?::(\d+))?$/.exec(outer) ?? []
   if (url === undefined) return UNKNOWN
   const given = { file: fileOf(toPath(url)), line: Number(line), column: Number(column) }
-  const shown = given.line > 0 && isAbsolute(given.file) ? mappedPlace(url, given, isMapped) : given
+  const shown = given.line > 0 && isSource(given.file) ? mappedPlace(url, given, isMapped) : given
   return { ...shown, own: isOwn(shown.file) }
 }
 

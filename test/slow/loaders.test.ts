@@ -89,7 +89,7 @@ for (const mode of ['observe', 'full']) {
         t.equal(summary, 'The handler of GET / (app.ts) failed with')
         t.match(functions.find(({ name }) => name === 'price'), { file: 'app.ts', line: 0, kind: 'own' })
         t.notMatch(page, /href="[^"]*app\.ts:(?!1:1")/, 'a link leads to the file')
-        t.notMatch(markdown, /app\.ts:\d+`/)
+        t.notMatch(markdown, /app\.ts:\d+[`)]/)
         return
       }
       const source = file === 'dist/app.js' ? readFileSync(join(project, file), 'utf8') : SOURCE

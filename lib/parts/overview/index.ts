@@ -4,7 +4,7 @@ import { firstOwnFrame, placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import { cut, escapeMarkdown, html, visibleLine } from '../../view/text.js'
 import {
-  lead, milliseconds, note, pending, placeLink, section, statusBadge, withPlaces
+  lead, milliseconds, note, pending, section, statusBadge, withPlaces
 } from '../../view/components.js'
 import { eventName } from '../events/index.js'
 import { otherChains } from '../exceptions/index.js'
@@ -121,7 +121,7 @@ function endingName (event: ListenerEvent): string {
 function errorText (exception: FlattenedException): string {
   const { name, code, message } = exception
   const frame = firstOwnFrame([exception])
-  const where = frame === undefined ? '' : ` (${placeLink(`${frame.file}:${frame.line}`, null).shown})`
+  const where = frame === undefined ? '' : ` (${placeOf(frame)})`
   const detail = message.trim() === '' ? code : message
   const title = detail === undefined ? name : `${name}: ${detail}`
   const text = visibleLine(title).slice(0, MAX_MESSAGE).replace(/\.$/, '') + where

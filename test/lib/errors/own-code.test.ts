@@ -3,6 +3,7 @@ import { createRequire, findSourceMap } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { runInThisContext } from 'node:vm'
 import { transformSync } from 'esbuild'
 import type { FastifyPluginAsync } from 'fastify'
 import t from 'tap'
@@ -163,4 +164,22 @@ inBothModes('the source of a bundle without source texts is the file on disk, if
     t.ok(page.body.includes(`The handler of GET / (${place}:13) failed with`), name)
     t.ok((await app.inject(`${profile}.md`)).body.includes(`${place}:10`), name)
   }
+})
+
+inBothModes('a module of a bundle that is evaluated without a source map has its name and no line', async (t, build, mode) => {
+  const name = `webpack:///./src/${mode}.ts?`
+  const { code } = transformSync(SOURCE, { loader: 'ts', format: 'cjs' })
+  const exported: { price?: () => Promise<unknown> } = {}
+  // As webpack does with `devtool: 'eval'`, its default.
+  runInThisContext(`(exports) => { eval(${JSON.stringify(`${code}\n//# sourceURL=${name}`)}) }`)(exported)
+  const app = await build((app) => { app.get('/', exported.price as () => Promise<unknown>) })
+  const page = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+  const token = String(page.headers['x-debug-token'])
+  const { exceptions, route } = (await app.inject(`/_profiler/${token}.json`)).json<Profile>()
+  const own = exceptions[0]?.frames.filter((frame) => frame.file === name)
+  t.same(own?.map((frame) => [frame.line, frame.own, frame.excerpt]), [[0, true, undefined], [0, true, undefined]])
+  t.notMatch(route?.handler, /webpack.*:\d/)
+  const { body } = await app.inject(`/_profiler/${token}.md`)
+  // Only the stack of the error has the positions of compiled code.
+  for (const text of [page.body, body]) t.notMatch(text, /\.ts\?:(?!\d+:\d)/)
 })
