@@ -202,9 +202,11 @@ export function mappedSource (name: string): MappedSource | null {
 }
 
 function searchMaps (name: string): MappedSource | undefined {
-  for (const { url, hasMap } of scripts.values()) {
+  for (const { url, hasMap, relation } of scripts.values()) {
     if (!hasMap || IN_PACKAGE.test(url)) continue
-    const { sources = [], sourcesContent } = findSourceMap(url)?.payload ?? {}
+    // Without a flag of Node.js, only the map in a script that was read.
+    const map = findSourceMap(url) ?? (relation instanceof SourceMap ? relation : undefined)
+    const { sources = [], sourcesContent } = map?.payload ?? {}
     const index = sources.indexOf(name)
     if (index === -1) continue
     const text = sourcesContent?.[index] ?? undefined

@@ -41,6 +41,11 @@ t.before(async () => {
     const map = JSON.parse(readFileSync(`${outfile}.map`, 'utf8')) as { sources: string[] }
     map.sources = [source]
     writeFileSync(`${outfile}.map`, JSON.stringify(map))
+    if (name !== 'bundle') continue
+    // As webpack does with `devtool: 'eval-source-map'`.
+    const data = Buffer.from(JSON.stringify({ ...map, sources: ['webpack:///src/app.ts?066e'] })).toString('base64')
+    const code = readFileSync(outfile, 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, `//# sourceMappingURL=data:application/json;base64,${data}`)
+    writeFileSync(join(project, 'evaluated.cjs'), `eval(${JSON.stringify(`${code}\n//# sourceURL=webpack-internal:///./src/app.ts`)})`)
   }
 })
 
@@ -70,6 +75,7 @@ const CASES: ReadonlyArray<[name: string, args: string[], file: string | null]> 
   ['a bundle without its sources', ['--enable-source-maps', 'bundle/app.cjs'], 'absent/app.ts'],
   ['a bundle with the names of webpack', ['--enable-source-maps', 'webpack/app.cjs'], 'webpack://shop/src/app.ts'],
   ['a bundle with the names of webpack, and its sources', ['--enable-source-maps', 'present/app.cjs'], 'app.ts'],
+  ['modules that a bundle evaluates', ['evaluated.cjs'], 'webpack:///src/app.ts?066e'],
   ['a loader whose source maps are not used', ['-r', './unused-map.cjs', 'app.ts'], 'app.ts'],
   ['a loader without source maps', ['-r', './no-map.cjs', 'app.ts'], null]
 ]
