@@ -94,7 +94,9 @@ function fingerprintOf (profile: Profile): string | undefined {
   const cause = mainCause(profile)
   if (!isFailure(profile) || (cause === null && route === null)) return undefined
   const message = cause?.message.replace(/[+-]?\d+\.\d+|\b(?=[\da-f-]*\d)[\da-f-]+\b|\d+/gi, '#')
-  const place = cause?.frame === undefined ? message : `${cause.frame.file}:${cause.frame.line}`
+  const { file, line = 0 } = cause?.frame ?? {}
+  // Without a source map the line is not known.
+  const place = line === 0 ? message : `${file}:${line}`
   const text = cause === null ? `${status} ${route?.name}` : `${cause.name} ${place}`
   return `f${createHash('sha256').update(text).digest('hex').slice(0, 8)}`
 }

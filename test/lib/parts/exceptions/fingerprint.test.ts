@@ -19,6 +19,8 @@ t.test('equal failures have one fingerprint: that of the root cause and its line
   t.not(of(thrown('000003', 'order 17 is locked', 5)), wanted, 'of another line')
   t.equal(of(thrown('000004', 'order 17 is locked', null)), of(thrown('000005', 'order 18 is locked', null)), 'without a line by its message')
   t.not(of(thrown('000004', 'order 17 is locked', null)), of(thrown('000005', 'order 18 is gone', null)))
+  t.equal(of(thrown('00000a', 'order 17 is locked', 0)), of(thrown('00000b', 'order 18 is locked', 0)), 'the same in a file without a source map')
+  t.not(of(thrown('00000a', 'order 17 is locked', 0)), of(thrown('00000b', 'order 18 is gone', 0)))
   t.equal(of(profile('000006')), undefined, 'a success')
   t.equal(recordOf(thrown('000008', 'x', 4)).summary.values?.line, '/app/orders.ts:4')
   t.equal(recordOf(thrown('000009', 'x', null)).summary.values?.line, undefined)
