@@ -73,10 +73,10 @@ t.test('other text is never overwritten without --force, and AGENTS.md keeps its
 
 t.test('an unknown name is an error with the list', async (t) => {
   inProject(t)
-  for (const args of [['install', '--for', 'nobody'], ['remove']]) {
+  for (const args of [['install', '--for', 'unknown'], ['remove']]) {
     const { code, out, err } = await skill(...args)
     t.same([code, out], [1, ''])
-    t.match(err, /^fastify-hindsight: There is no "(?:install --for nobody|remove --for agents)": /)
+    t.match(err, /^fastify-hindsight: There is no "(?:install --for unknown|remove --for agents)": /)
     t.ok(err.endsWith(': skill install --for is one of agents, claude, codex, copilot, cursor.\n'), err)
   }
   t.notOk(existsSync('AGENTS.md'))

@@ -198,7 +198,7 @@ inBothModes('an error after the client has left is added to the profile', async 
     app.get('/late', async (request) => {
       await once(request.raw.socket, 'close')
       await sleep(100)
-      throw new Error('nobody waits')
+      throw new Error('the client has left')
     })
   })
   await sendByHttp1((port) => net.connect(port, '127.0.0.1'))(await listen(app), '/late', 'close')
@@ -208,7 +208,7 @@ inBothModes('an error after the client has left is added to the profile', async 
     profile = await profileFor(app, '/late')
   }
   t.same([profile.status, textsOf(profile.exceptions)], [GONE.status, GONE.exceptions])
-  t.same((profile.collectors.otherErrors as Array<Profile['exceptions']>).map(textsOf), [['Error: nobody waits']])
+  t.same((profile.collectors.otherErrors as Array<Profile['exceptions']>).map(textsOf), [['Error: the client has left']])
 })
 
 inBothModes('the server closes an idle connection', async (t, build) => {
