@@ -196,7 +196,7 @@ export function toPath (name: string): string {
 /** A source in a source map of the process: its text there, and its file, where they are known. */
 interface MappedSource { file: string, text: string | undefined }
 
-/** The source that a source map, or a script, of the process names so; its file is the name where it is not found. */
+/** The source of this name, from a source map or a script of the process. Where no file is found, the name is it. */
 export function mappedSource (name: string): MappedSource | null {
   return attempt(() => inspect((session) => findListed(session, () => searchMaps(name)))) ?? null
 }
@@ -204,7 +204,7 @@ export function mappedSource (name: string): MappedSource | null {
 function searchMaps (name: string): MappedSource | undefined {
   for (const { url, hasMap, relation } of scripts.values()) {
     if (!hasMap || IN_PACKAGE.test(url)) continue
-    // Without a flag of Node.js, only the map in a script that was read.
+    // Without `--enable-source-maps`, Node.js has no map: that in the script is used.
     const map = findSourceMap(url) ?? (relation instanceof SourceMap ? relation : undefined)
     const { sources = [], sourcesContent } = map?.payload ?? {}
     const index = sources.indexOf(name)

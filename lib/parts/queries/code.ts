@@ -1,9 +1,9 @@
 import { excerptAt } from '../../errors/source-file.js'
 import { queryPlace, type OwnFrame, type Traced } from './trace.js'
 
-/** Lines that a loop may begin before a call in it. */
+/** How many lines before a call its loop may begin. */
 const MAX_BEFORE = 20
-/** Lines of a call with a function as its argument. */
+/** How many lines a call with a function as its argument may have. */
 const MAX_CALL = 40
 
 const TEXT = /'[^'\\\n]*'|"[^"\\\n]*"|`[^`$\\]*`|\/\/.*|\/\*[^]*?\*\//g
