@@ -1,4 +1,4 @@
-import { setImmediate, setTimeout } from 'node:timers'
+import { setTimeout } from 'node:timers'
 import { messageOf } from '../errors/thrown-value.js'
 import { counted } from '../view/text.js'
 import type { ProfileRecord } from './summary.js'
@@ -25,11 +25,11 @@ export interface WriteQueueOptions {
   warnInterval?: number
 }
 
-/** Milliseconds from the first profile of a batch to its writing: others join it. */
+/** Milliseconds from the first profile of a batch to its writing: to build each alone takes a third longer. */
 const DELAY = 20
 const BATCH = 256
 /** Milliseconds of one turn of the event loop in which profiles are built. */
-const MAX_BUILDING = 25
+const MAX_BUILDING = 10
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 /** A queue that builds the records of profiles after the responses, and writes them in batches. */
@@ -72,8 +72,8 @@ export class WriteQueue {
       this.#countLost(`${what} are waiting to be written; the store is too slow`)
       return false
     }
-    if (this.#unbuilt.size === 0) this.#buildNext()
     this.#unbuilt.set(token, build)
+    this.#schedule()
     return true
   }
 
@@ -101,14 +101,6 @@ export class WriteQueue {
     return records
   }
 
-  // Many profiles at once do not block the event loop.
-  #buildNext (): void {
-    setImmediate(() => {
-      this.#build(performance.now() + MAX_BUILDING)
-      if (this.#unbuilt.size > 0) this.#buildNext()
-    })
-  }
-
   #build (until = Infinity): void {
     for (const [token, build] of this.#unbuilt) {
       if (performance.now() >= until) break
@@ -125,17 +117,19 @@ export class WriteQueue {
       }
     }
     if (this.#unbuilt.size === 0) this.#unbuilt = new Map()
-    this.#schedule()
   }
 
-  #schedule (): void {
-    if (this.#isScheduled || this.#writing !== undefined || this.#waiting.size === 0) return
+  #schedule (delay = this.waiting >= BATCH ? 0 : DELAY): void {
+    if (this.#isScheduled || this.waiting === 0) return
     this.#isScheduled = true
     // The timer keeps no process alive: a process that exits drains the queue.
     setTimeout(() => {
       this.#isScheduled = false
-      if (this.#writing === undefined) this.#write().catch(() => {})
-    }, this.#waiting.size >= BATCH ? 0 : DELAY).unref()
+      this.#build(performance.now() + MAX_BUILDING)
+      // Many profiles at once do not block the event loop.
+      if (this.#unbuilt.size > 0) this.#schedule(0)
+      else if (this.#writing === undefined) this.#write().catch(() => {})
+    }, delay).unref()
   }
 
   #write (): Promise<void> {
