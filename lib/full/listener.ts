@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import { isRedirect, isStream } from '../http/responses.js'
 import type { HookRun } from '../lifecycle/event-recorder.js'
 import { HOOK_OF_STAGE, type PassName, type Slot, type Stage } from '../lifecycle/events.js'
-import { after, ownHook } from '../lifecycle/hooks.js'
+import { after, isPromise, ownHook } from '../lifecycle/hooks.js'
 import { logError } from './log-error.js'
 import { stateOf, type RequestState } from '../lifecycle/state.js'
 import type { HindsightOptions } from '../options.js'
@@ -125,26 +125,35 @@ interface ActiveListener {
 }
 
 type Run = NonNullable<Slot['run']>
-type Done = (error?: Error | null, payload?: unknown) => void
+type Done = (error?: unknown, payload?: unknown) => void
 
+// A hook calls back at once where it can: a response may be read before the next turn of the event loop. Functions for
+// results that are no promises would take a twentieth of the time of a request.
 function requestHook (run: Run) {
   return function (request: FastifyRequest, reply: FastifyReply, done: Done): void {
-    // Calls back at once where it can: a response may be read before the next turn of the event loop.
-    after(run(request, reply), (result) => {
-      if (result instanceof Answer) reply.send(result.payload)
-      else done(result instanceof Raised ? result.error : null)
-    }, done as () => void)
+    const result = run(request, reply)
+    if (isPromise(result)) result.then((later) => proceed(later, reply, done), done)
+    else proceed(result, reply, done)
   }
+}
+
+function proceed (result: unknown, reply: FastifyReply, done: Done): void {
+  if (result instanceof Answer) reply.send(result.payload)
+  else done(result instanceof Raised ? result.error : null)
 }
 
 function sendHook (run: Run) {
   return function (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done): void {
-    after(run(request, reply, payload), (result) => {
-      if (result === undefined || result instanceof Skip) done(null, payload)
-      else if (result instanceof Raised) done(result.error, payload)
-      else done(null, result)
-    }, done as () => void)
+    const result = run(request, reply, payload)
+    if (isPromise(result)) result.then((later) => continueWith(later, payload, done), done)
+    else continueWith(result, payload, done)
   }
+}
+
+function continueWith (result: unknown, payload: unknown, done: Done): void {
+  if (result === undefined || result instanceof Skip) done(null, payload)
+  else if (result instanceof Raised) done(result.error, payload)
+  else done(null, result)
 }
 
 /** Runs a listener, and records what it does for a request that is recorded. */
@@ -154,22 +163,33 @@ function runListener (
   const state = stateOf(request)
   const running = beginRun(active.slot, state, reply)
   const result = callHook(active, state, request, reply, payload)
-  return running === null ? result : after(result, (later) => endRun(later, running, state, reply))
+  return running === null ? result : endRun(result, running, state, reply)
 }
 
 /** Calls the hook of a listener where it applies to the request. */
 function callHook (
-  active: ActiveListener, { pass, recording }: RequestState, request: FastifyRequest, reply: FastifyReply,
-  payload: unknown
+  { slot, hook, needsRoute }: ActiveListener, { pass, recording }: RequestState, request: FastifyRequest,
+  reply: FastifyReply, payload: unknown
 ): unknown {
   // A not-found handler of the application may answer a request without a route.
-  if (active.needsRoute && recording.routeError !== null) return unrouted
-  const fail = (error: unknown): unknown => raised(error, active.slot, pass, request)
+  if (needsRoute && recording.routeError !== null) return unrouted
   try {
-    const result = active.hook(request, reply, payload)
-    return after(result, (later) => later instanceof Error ? fail(later) : later, fail)
+    const result = hook(request, reply, payload)
+    if (isPromise(result)) return resultOf(result, slot, pass, request)
+    return result instanceof Error ? raised(result, slot, pass, request) : result
   } catch (error) {
-    return fail(error)
+    return raised(error, slot, pass, request)
+  }
+}
+
+async function resultOf (
+  pending: Promise<unknown>, slot: Slot, pass: PassName, request: FastifyRequest
+): Promise<unknown> {
+  try {
+    const result = await pending
+    return result instanceof Error ? raised(result, slot, pass, request) : result
+  } catch (error) {
+    return raised(error, slot, pass, request)
   }
 }
 
@@ -180,7 +200,9 @@ function beginRun (slot: Slot, { recording: { events }, pass }: RequestState, re
   return isRepeated ? null : events.enter(reply, slot, pass)
 }
 
-function endRun (result: unknown, run: HookRun, { recording }: RequestState, reply: FastifyReply): unknown {
+function endRun (result: unknown, run: HookRun, state: RequestState, reply: FastifyReply): unknown {
+  if (isPromise(result)) return result.then((later) => endRun(later, run, state, reply))
+  const { recording } = state
   const outcome = result instanceof Raised ? 'raised' : result instanceof Answer ? 'answered' : 'ran'
   if (result instanceof Skip) recording.events?.leave(run, 'skipped', reply, result.reason)
   else recording.events?.leave(run, outcome, reply)
