@@ -60,10 +60,9 @@ interface Round { query: Traced, calls: readonly OwnFrame[], depth: number }
  */
 function byPath (group: readonly Traced[]): Round[][] {
   const recursive = new Set([...new Set(group.map(({ caller }) => caller))].flatMap(recursiveCalls))
-  const callOf = cachedByObject(writtenCall)
   // Up to a function that was called back: what has sent the first query is in none of the others.
   const framesOf = cachedByObject(({ frames }: Caller) => {
-    const end = frames.findIndex((frame, i) => frames.slice(0, i).some((call) => isCallback(frame, callOf(call))))
+    const end = frames.findIndex((frame, i) => frames.slice(0, i).some((call) => isCallback(frame, writtenCall(call))))
     return end === -1 ? frames : frames.slice(0, end)
   })
   const rounds = group.map((query): Round => {
