@@ -111,7 +111,8 @@ export function cleanStack (stack: string, limit: number): string {
 }
 
 export function withoutFrames (lines: readonly string[]): string[] {
-  return lines.filter((line) => !FOLDERS.some((folder) => line.includes(folder)))
+  const isOwn = (line = ''): boolean => FOLDERS.some((folder) => line.includes(folder))
+  return lines.filter((line, i) => !isOwn(line) && !(line.includes('AsyncLocalStorage.run ') && isOwn(lines[i + 1])))
 }
 
 /** A method, as the wrapper receives it: `this`, the arguments, and the method itself. */

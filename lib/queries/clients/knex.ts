@@ -3,7 +3,7 @@ import { runner, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { rowsOf, systemOf } from './orm.js'
 
-interface Sent { __knexQueryUid?: string, __knexTxId?: string, sql?: unknown, bindings?: unknown }
+interface Sent { __knexQueryUid?: string, __knexUid?: string, sql?: unknown, bindings?: unknown }
 
 interface Transaction {
   raw: (statement: string) => Promise<unknown>
@@ -30,17 +30,17 @@ function observeKnex (knex: Record<string, unknown>): void {
   wrapMethod(knex, 'emit', (self, args, original) => {
     const [event, first, second] = args as [string, unknown, unknown]
     if (event === 'query') {
-      const { __knexQueryUid: id, __knexTxId: transaction, sql, bindings } = first as Sent
-      const sent = { system, statement: String(sql), parameters: bindings, connection: transaction, run }
+      const { __knexQueryUid: id, __knexUid: connection, sql, bindings } = first as Sent
+      const sent = { system, statement: String(sql), parameters: bindings, connection, run }
       const query = beginQuery({ ...sent, isOuter: true })
       // The beginning and the end of a transaction have no event when they end, and streams have none.
-      endQuery(open.get(transaction))
-      open.delete(transaction)
+      endQuery(open.get(connection))
+      open.delete(connection)
       if (query !== null) {
-        open.set(id ?? transaction, query)
+        open.set(id ?? connection, query)
         announce(query)
       }
-      if (/^(?:commit|rollback)/i.test(String(sql))) endQuery(query)
+      if (/^(?:commit|rollback|release)/i.test(String(sql))) endQuery(query)
       if (open.size > MAX_OPEN) open.delete(open.keys().next().value)
     } else if (event === 'query-response' || event === 'query-error') {
       const { __knexQueryUid: id } = second as Sent

@@ -59,10 +59,15 @@ const KNEX: ReadonlyArray<Program<Knex>> = [
         await trx('item').insert({ id: null })
       }).catch(note)
       note(await knex.withUserParams({ a: 1 })('item').count())
+      await knex.transaction(async (trx) => {
+        await trx.transaction(async (inner) => await inner('item').where({ id: 1 }))
+        await trx('item').where({ id: 2 })
+      })
     },
     queries: [
       { statement: 'BEGIN;' }, { statement: /^insert/, rows: 1 }, { statement: /^delete/, rows: 1 }, { statement: 'COMMIT;' },
-      { statement: 'BEGIN;' }, { statement: /^delete/, rows: 3 }, { error: { code: '23502' } }, { statement: 'ROLLBACK' }, { rows: 1 }
+      { statement: 'BEGIN;' }, { statement: /^delete/, rows: 3 }, { error: { code: '23502' } }, { statement: 'ROLLBACK' }, { rows: 1 },
+      { statement: 'BEGIN;' }, { statement: /^SAVEPOINT/ }, { rows: 1 }, { statement: /^RELEASE/ }, { rows: 1 }, { statement: 'COMMIT;' }
     ]
   },
   { name: 'how it looks', run: (knex, note) => note(typeof knex, Object.keys(knex).sort(), knex.name, knex.client.constructor.name), queries: [] }
@@ -89,13 +94,16 @@ const TYPEORM: ReadonlyArray<Program<DataSource>> = [{
     await items.insert({ id: 1 }).catch(note)
     note(await items.delete({ id: 9 }), await items.update({ id: 2 }, { name: 'two' }))
     note(source instanceof DataSource, Object.keys(source).sort(), source.subscribers.length)
+    const runner = source.createQueryRunner()
+    await runner.release()
+    await runner.query('select 1').catch(note)
   },
   queries: [
     { system, statement: /^SELECT/, parameters: [2], rows: 1 }, { statement: /^UPDATE/, rows: 1 }, { statement: /^SELECT COUNT/ },
     { parameters: [4], rows: 1 }, { statement: /^SELECT/, rows: 2 },
     { statement: 'START TRANSACTION' }, { statement: /^SELECT/ }, { statement: /^INSERT/ }, { statement: 'COMMIT' },
     { statement: 'START TRANSACTION' }, { error: { code: '23502' } }, { statement: 'ROLLBACK' },
-    { error: { code: '23505' } }, { statement: /^DELETE/, rows: 1 }, { statement: /^UPDATE/, rows: 1 }
+    { error: { code: '23505' } }, { statement: /^DELETE/, rows: 1 }, { statement: /^UPDATE/, rows: 1 }, { error: Error }
   ]
 }, {
   name: 'streams that are read, left early, and that fail',
