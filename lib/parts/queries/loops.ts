@@ -78,7 +78,22 @@ function byPath (group: readonly Traced[]): Round[][] {
     if (part === undefined) parts.push([round])
     else part.push(round)
   }
+  // A function that returns a promise without `await` is in the stacks of the first rounds only.
+  for (const part of [...parts]) {
+    const longer = parts.filter((other) => other !== part && isPathIn(part[0] as Round, other[0] as Round))
+    const [first] = longer
+    if (first !== undefined && longer.length === 1 && parts.includes(part)) {
+      part.push(...parts.splice(parts.indexOf(first), 1).flat())
+    }
+  }
   return parts.map((part) => part.sort((a, b) => a.query.index - b.query.index))
+}
+
+/** Whether all calls of a round are among those of another one, in their order. */
+function isPathIn (path: Round, { calls }: Round): boolean {
+  const left = [...path.calls]
+  for (const call of calls) if (left[0] !== undefined && isSameCall(left[0], call)) left.shift()
+  return left.length === 0
 }
 
 /** The places of calls within a function that is called again in them. */
@@ -112,7 +127,7 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   const positions = new Set(group.map(({ caller }) => caller.position))
   const isListed = positions.size === group.length && !positions.has('')
   const mayBeList = group.length <= MAX_LIST && (isListed || mayBeCalls(group))
-  const mayBeOther = mayBeList || isSearch(group) || isDescent || isWalk(group, all)
+  const mayBeOther = mayBeList || isSearch(group, all) || isDescent || isWalk(group, all)
   if (mayBeOther && rowsOfLoop(all, group) === null) return false
   const between = all.slice(first.index, last.index)
   // What is sent together of these is one round trip.
@@ -154,12 +169,17 @@ function isWalk (group: readonly Traced[], all: readonly Traced[]): boolean {
 }
 
 /** Whether the loop may have ended with what the last one found, or did not: a free name, the first translation. */
-function isSearch (group: readonly Traced[]): boolean {
+function isSearch (group: readonly Traced[], all: readonly Traced[]): boolean {
   const [first, last] = [group[0], group.at(-1)] as [Traced, Traced]
   const endsWithOther = (outcomeOf: (query: Traced) => unknown): boolean => outcomeOf(first) !== outcomeOf(last) &&
     group.slice(0, -1).every((query) => outcomeOf(query) === outcomeOf(first))
+  // What was not found was written: the loop went on.
+  const isWritten = (before: Traced, query: Traced): boolean =>
+    all.slice(before.index, query.index).some(({ effect }) => effect.isWrite)
+  const others = group.slice(1)
   return (endsWithOther(({ rows }) => rows !== 0) || endsWithOther(foundRow)) &&
-    group.every((query, i) => i === 0 || query.start >= endOf(group[i - 1] as Traced))
+    others.every((query, i) => query.start >= endOf(group[i] as Traced)) &&
+    !others.every((query, i) => isWritten(group[i] as Traced, query))
 }
 
 /** The row that a query found, as text; '' without one. Several rows are equal to no others. */

@@ -308,6 +308,8 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
     ({ from: 'slug.js:3 free', sql: 'select 1 from post where slug = $1', parameters: [`title-${i}`], rows: i === 5 ? 0 : 1, row: { id: i } })),
   'a name that is free, by a total': times(6, (i): Sent =>
     ({ from: 'slug.js:3 free', sql: 'select count(*) as n from post where slug = $1', parameters: [`title-${i}`], row: { n: i === 5 ? 0 : 1 } })),
+  'calls of one helper on several lines, of which some are resumed': times(7, (i): Sent =>
+    ({ ...inLoop(i), from: `db.js:3 load < limit.js:5 run${i < 3 ? ` < orders.js:${30 + i} all` : ''} < a.js:9 async page`, together: i > 0 })),
   'the first translation': times(5, (i): Sent =>
     ({ from: 'text.js:3 find', sql: 'select value from text where locale = $1', parameters: ['abcde'.charAt(i)], rows: i === 4 ? 1 : 0, row: { value: 'x' } })),
   'a list of Redis in which each node has the key of the next one': times(6, (i): Sent =>
@@ -403,6 +405,23 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
   'a function that calls itself for the rest of a list': [
     [{ ...list, rows: 6 }, ...times(6, (i) => ({ ...inLoop(i), from: `orders.js:31 next${' < orders.js:33 async next'.repeat(i)} < a.js:9 page` }))],
     /^N\+1: .* 6 times from src\/orders\.js:31, .* over the 6 rows/
+  ],
+  'a function that calls itself for the rest of a list, and that was called by one that does not wait': [
+    [{ ...list, rows: 6 }, ...times(6, (i) => ({
+      ...inLoop(i), from: `orders.js:31 next${' < orders.js:33 async next'.repeat(i)}${i === 0 ? ' < orders.js:40 all' : ''} < a.js:9 async page`
+    }))],
+    /^N\+1: .* 6 times from src\/orders\.js:31, .* over the 6 rows/
+  ],
+  'a loop in functions that do not wait, whose first rounds have them in their stacks': [
+    times(8, (i) => ({ ...inLoop(i), from: `orders.js:31 load < limit.js:5 run${i < 3 ? ' < orders.js:30 all' : ''} < a.js:9 async page` })),
+    /^N\+1: .* 8 times from src\/orders\.js:31/
+  ],
+  'rows that are found or added': [
+    times(6, (i): Sent[] => [
+      { ...inLoop(i), rows: i < 5 ? 0 : 1 },
+      ...i < 5 ? [{ from: 'orders.js:32 list', sql: 'insert into item (id) values ($1)', parameters: [i] }] : []
+    ]),
+    /^N\+1: .* 6 times from src\/orders\.js:31/
   ],
   'a function that calls itself by another one, deeper than a stack is read': [
     [{ ...list, rows: 40 }, ...times(40, (i) =>
