@@ -50,8 +50,9 @@ const SELECTED = new RegExp(String.raw`(?<=\bselect |, )(?:case (?:(?!end\b)[^()
 const RENAMED = new RegExp(String.raw`\) (?:as )?(?!over|filter)${NAME} \( (?<given>[^()]*)\)|` +
   String.raw`\b(?:with|recursive|,) ${NAME} \( (?<own>[^()]*)\) as \(`, 'gu')
 
-/** Commands and functions with a secret. */
-const SECRET_COMMAND = new RegExp('\\b(?:identified|pragma (?:hex|text)?(?:re)?key|attach|(?:[bs]?crypt|argon2\\w*|' +
+/** Commands and functions with a secret; the statement that `execute` runs is unknown. */
+const SECRET_COMMAND = new RegExp('^exec(?:ute)? \\S+(?: \\. \\S+)* (?:\\(|\\0\\d+(?! =))|' +
+  '\\b(?:from stdin|identified|pragma (?:hex|text)?(?:re)?key|attach|(?:[bs]?crypt|argon2\\w*|' +
   '(?:pgp_\\w+_|aes_|des_)?(?:en|de)crypt(?:_iv|_raw)?|md5|sha\\d*|digest|hashbytes|\\w*_hash|hmac\\w*|' +
   // Of ClickHouse and SQL Server: tables of other servers.
   'remote(?:secure)?|(?:s3|gcs)(?:cluster)?|azureblobstorage|postgresql|mysql|mongodb|redis|opendatasource) \\()', 'u')
@@ -107,6 +108,14 @@ export function namedValues (
   for (const [i, part] of parts.entries()) {
     if (/^values?$/.test(part) && parts[i - 1] === ')') {
       for (const [place, column] of insertedAt(parts, i)) add(words[place] as Token, nameOf(column))
+    } else if (/^jsonb?_build_object$|^json_object$/.test(part)) {
+      const cells = cellsAt(parts.slice(0, parts.indexOf(')', i) + 1), i + 1)
+      const isKey = ([place, position]: Cell): boolean => position % 2 === 0 && words[place]?.kind === 'string'
+      // Another key may be a secret name.
+      if (cells.filter(isKey).length <= Number(cells.at(-1)?.[1]) / 2) continue
+      for (const [place, position] of cells) {
+        add(words[place] as Token, position % 2 === 0 ? '' : unquoted(words[place - 2]?.text ?? ''))
+      }
     }
   }
   const values = words.filter(isPlaced).map((token) => ({ token, column: columns.get(token) }))
@@ -155,16 +164,23 @@ function insertedAt (parts: readonly string[], values: number): Array<[place: nu
   // A list of partitions or hints.
   if (/^(?:partition|with)$/.test(parts[open - 1] ?? '')) return []
   const columns = parts.slice(open + 1, values - 1).join(' ').split(' , ').map((path) => path.split(' ').at(-1) ?? '')
-  const found: Array<[number, string]> = []
+  return cellsAt(parts, values + 1).map(([place, position]) => [place, columns[position] ?? ''])
+}
+
+type Cell = [place: number, position: number]
+
+/** The places of single values in rows or arguments that begin at `start`, and their positions there. */
+function cellsAt (parts: readonly string[], start: number): Cell[] {
+  const found: Cell[] = []
   let [depth, position] = [0, 0]
-  for (let i = values + 1; i < parts.length; i++) {
+  for (let i = start; i < parts.length; i++) {
     const part = parts[i] as string
     if (part === '(') [depth, position] = [depth + 1, depth === 0 ? 0 : position]
     else if (part === ')') depth--
     else if (depth === 1 && part === ',') position++
     else if (depth === 0 && part !== ',' && part !== 'row') break
     else if (depth === 1 && /^[(,]$/.test(parts[i - 1] ?? '') && /^[),:]$/.test(parts[i + 1] ?? '')) {
-      found.push([i, columns[position] ?? ''])
+      found.push([i, position])
     }
   }
   return found

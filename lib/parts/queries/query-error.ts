@@ -28,8 +28,10 @@ export function errorOf (
     return typeof value === 'number' ? [[name, value]] : typeof value === 'string' ? [[name, shown(value)]] : []
   })
   const position = isOther ? 0 : Number(read(error, 'position'))
+  // Of Prisma: after an excerpt of the code.
+  const message = flattenError(error)[0]?.message.replace(/^\s*Invalid `[^]*\n/, '') ?? ''
   return {
-    message: mask.text(cut(flattenError(error)[0]?.message ?? '', 2_000)),
+    message: mask.text(cut(message, 2_000)),
     ...Object.fromEntries(fields),
     ...position > 0 && { position: shownPosition(system, cut(statement, MAX_STATEMENT), texts, position) }
   }

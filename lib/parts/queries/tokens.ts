@@ -85,8 +85,11 @@ export function tokensOf (statement: string, system: string): Token[] {
     if (token.kind !== 'space' && token.kind !== 'comment') next = token.text
   }
   // A quote within a text has ended it: what follows is the rest of the text.
-  const end = tokens.findIndex(({ kind, text }, i) => tokens[i - 1]?.kind === 'string' &&
-    (kind === 'word' || kind === 'number') && !AFTER_TEXT.test(text))
+  // Rows after `copy … from stdin;` are one, too.
+  const stdin = tokens.findIndex(({ text }) => /^stdin$/i.test(text))
+  const copied = stdin === -1 ? Infinity : stdin + tokens.slice(stdin).findIndex(({ text }) => text === ';')
+  const end = tokens.findIndex(({ kind, text }, i) => (i > copied && copied > stdin && kind !== 'space') ||
+    (tokens[i - 1]?.kind === 'string' && (kind === 'word' || kind === 'number') && !AFTER_TEXT.test(text)))
   if (end !== -1) tokens.push({ kind: 'string', text: tokens.splice(end - 1).map(({ text }) => text).join('') })
   if (statement.length > MAX_LENGTH) tokens.push({ kind: 'comment', text: '…' })
   const names = new Map<string, number>()

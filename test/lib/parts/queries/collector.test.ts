@@ -81,6 +81,15 @@ inBothModes('the position of an error is that in the masked statement', async (t
   t.equal(second?.error?.position, 'x')
 })
 
+inBothModes('messages of Prisma are recorded without their excerpt of the code', async (t, build) => {
+  const message = '\nInvalid `prisma.user.create()` invocation in\n/srv/a.ts:3:9\n\n→ 3 await prisma.user.create(\nUnique constraint failed on `name`'
+  const app = await build((app) => {
+    app.get('/', async () => recordQuery({ system: 'prisma', statement: 'User.create' })({ error: new Error(message) }))
+  })
+  const [query] = queriesOf(await profileOf(app, await app.inject('/'))).queries
+  t.same(query?.error, { message: 'Unique constraint failed on `name`' })
+})
+
 inBothModes('messages of a database have no values of secret columns', async (t, build) => {
   const details = [
     ['Key (api_token)=(abc123) already exists.', 'Key (api_token)=****** already exists.'],
