@@ -77,6 +77,7 @@ export class EventRecorder {
   readonly #mask: HeaderMask
   readonly #runs: HookRun[] = []
   #running: HookRun | null = null
+  #isOver = false
   #headers: Headers = {}
   #currentCode: CurrentCode = { by: 'before Hindsight' }
   /** `after` is the number of runs here. */
@@ -111,6 +112,7 @@ export class EventRecorder {
     const follows = last?.isOver === true && last.callee.stage === callee.stage && last.pass === pass
     if (!follows) this.#compare(reply)
     const run = new HookRun(callee, pass, reply.statusCode, this.#running)
+    if (this.#isOver) return run
     this.#runs.push(run)
     this.#running = run
     return run
@@ -130,8 +132,12 @@ export class EventRecorder {
     while (this.#running?.isOver === true) this.#running = this.#running.outer
   }
 
-  /** Ends the hooks that did not call back: they have answered, continue after the response, or have not ended. */
+  /**
+   * Ends the record after the response, and the hooks that did not call back: they have answered, continue, or have not
+   * ended.
+   */
   leaveAll (reply: FastifyReply): void {
+    this.#isOver = true
     while (this.#running !== null) {
       const { callee: { stage } } = this.#running
       // A hook of a second response may still run.
@@ -186,6 +192,7 @@ export class EventRecorder {
   }
 
   #compare (reply: FastifyReply): void {
+    if (this.#isOver) return
     const headers = headersOf(reply)
     const changes = changesBetween(this.#headers, headers)
     if (changes.length === 0) return

@@ -49,7 +49,6 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   // The page of an error that came later has taken no time of the request.
   const own = timing.ownStart < end ? timing.own : 0
   if (isOver) {
-    recording.events?.leaveAll(reply)
     recording.events?.finish(sentHeaders)
   }
   const events = recording.events?.events(mask.header) ?? []

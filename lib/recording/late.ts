@@ -12,6 +12,13 @@ import { dataOf, isObject, listOf } from '../parts/read.js'
 import type { Profile } from '../store/profile.js'
 import type { Recording } from './recording.js'
 
+declare module './recording.js' {
+  interface Recording {
+    /** Records what happens after the response. */
+    late?: LateRecording
+  }
+}
+
 /** Milliseconds after the response for which its profile is completed. */
 const LIFETIME = 30_000
 /** Milliseconds from the first change to its writing; it doubles with each change, as a profile is written anew. */
@@ -40,7 +47,8 @@ export class LateRecording {
   readonly #token: string
   /** What each batch begins with. */
   readonly #empty: Recording
-  readonly #mask: Mask
+  /** It hides the path parameters of the request, too; null until the profile is made. */
+  #mask: Mask | null = null
   readonly #until = performance.now() + LIFETIME
   #batch: Recording | null = null
   #delay = FIRST_DELAY
@@ -49,14 +57,19 @@ export class LateRecording {
   #errorsLeft = MAX_ERRORS
   #linesLeft = MAX_LINES
 
-  /** `mask` hides the path parameters of the request, too. */
-  constructor (token: string, recording: Recording, mask: Mask, services: Services) {
+  constructor (token: string, recording: Recording, services: Services) {
     const { raised, otherErrors } = recording
     this.#errors = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
     this.#token = token
     this.#empty = recording.afterResponse()
+  }
+
+  /** To be called when the profile was made, with the mask of its request; false: it was made before. */
+  begin (mask: Mask): boolean {
+    const isFirst = this.#mask === null
     this.#mask = mask
+    return isFirst
   }
 
   /** To be called with each error that is raised. */
@@ -84,7 +97,7 @@ export class LateRecording {
 
   /** Queries of the batch may have further secrets. */
   #maskOf (batch: Recording | null): Mask {
-    return this.#mask.withTexts(batch?.secretTexts?.() ?? [])
+    return (this.#mask ?? this.services.mask).withTexts(batch?.secretTexts?.() ?? [])
   }
 
   #isOver (): boolean {
@@ -97,6 +110,8 @@ export class LateRecording {
     this.#batch = null
     waiting.delete(this)
     if (batch === null) return
+    // Makes the profile.
+    if (this.#mask === null) this.services.profiler.queue.get(this.#token)
     const all = batch.log?.records(ownSource) ?? []
     const records = all.slice(0, Math.max(0, this.#linesLeft))
     this.#linesLeft -= records.length

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LruMap } from 'toad-cache'
 import { attempt } from '../attempt.js'
@@ -70,28 +71,38 @@ export function openProfiles (
   function queueProfile (request: FastifyRequest, reply: FastifyReply): void {
     if (!hasProfile(request, reply)) return release(request)
     const recording = recordingOf(request)
-    const isFirst = recording.applicationData === undefined
     recording.timing.endedAt ||= performance.now()
     findRedirect(request)
-    // Headers that are set later are not sent.
+    // Headers and a status that are set later are not sent.
     recording.sentHeaders ??= sentHeadersOf(reply)
+    recording.sentStatus ??= reply.statusCode
     complete(request, reply)
     const collected = (recording.applicationData ??= collectData(collectors, request, reply))
     const token = tokenOf(request)
+    // What comes later is added to the profile, which may not be made yet.
+    const finish = (): LateRecording => {
+      recording.until = Math.min(recording.until, performance.now())
+      recording.events?.leaveAll(reply)
+      const late = (recording.late ??= new LateRecording(token, recording, app.hindsight))
+      contextOf(request).late = late
+      return late
+    }
     const isDeferred = profiler.defer(token, () => {
       try {
+        const late = finish()
         const profile = doOwnWork(() => build(request, reply, collected))
-        if (isFirst) {
+        if (late.begin(maskOf(request))) {
           profiler.trace?.(profile)
           linkCalled(profile, app.hindsight)
         }
-        contextOf(request).late ??= new LateRecording(token, recording, maskOf(request), app.hindsight)
         return profile
       } finally {
         release(request)
       }
-    })
+    }, recording.failure !== null || recording.otherErrors.length > 0)
     if (!isDeferred) release(request)
+    // Fastify logs the end of a response in this turn of the event loop.
+    else setImmediate(finish)
   }
 
   /** The address of the request's profile; null: it is not profiled, or the store loses profiles. */

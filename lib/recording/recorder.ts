@@ -8,7 +8,7 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { read } from '../errors/thrown-value.js'
-import { contextOf, recordingOf, replayContext, requestContext, servicesOf } from '../lifecycle/state.js'
+import { recordingOf, replayContext, requestContext, servicesOf } from '../lifecycle/state.js'
 import type { ProfilerSettings } from '../options.js'
 import { WorkLog } from '../parts/performance/budget.js'
 import { performanceRecord } from '../parts/performance/index.js'
@@ -90,10 +90,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const { failure: earlier } = recording
     if (earlier !== null && earlier.error === error) return
     // The connection is closed: nothing is sent for this error.
-    if (recording.ending !== undefined && 'error' in recording.ending) {
-      const { late } = contextOf(request)
-      return late === undefined ? addError(request, error) : late.addError(error)
-    }
+    if (recording.ending !== undefined && 'error' in recording.ending) return addError(request, error)
     if (reply.sent || reply.raw.headersSent) {
       // Another response was sent: this error is not what it is about.
       const isLogged = read(error, 'code') === 'FST_ERR_REP_ALREADY_SENT'

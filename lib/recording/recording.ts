@@ -91,8 +91,9 @@ export class Recording {
   routeError: Error | null = null
   /** How many times the hooks of a response began: more than once where one of them failed. */
   responses = 0
-  /** The headers of the response as they were sent. */
+  /** The headers and the status of the response as they were sent. */
   sentHeaders: Headers | null = null
+  sentStatus?: number
   /** The events of the request, and the changes of headers; null where they are not recorded. */
   events: EventRecorder | null = null
   /** The data of panels by their names, or functions that make them: see `collect`. */
@@ -137,6 +138,8 @@ export class Recording {
   /** How the response ended; absent before. */
   ending?: Ending
 
+  /** On the clock of `performance.now()`: what happens later is recorded separately. */
+  until = Infinity
   /** Whether it has what happens after the response only. */
   readonly isLate: boolean
 

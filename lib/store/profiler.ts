@@ -105,17 +105,20 @@ export class Profiler {
     return this.defer(profile.token, () => profile)
   }
 
-  /** Queues a profile that is built after its response, or when it is read; false when it was not queued. */
-  defer (token: string, build: () => Profile): boolean {
+  /**
+   * Queues a profile that is built after its response, or when it is read: an urgent one in the next turn of the event
+   * loop. False when it was not queued.
+   */
+  defer (token: string, build: () => Profile, isUrgent = false): boolean {
     const changes = this.#changes.get(token) ?? []
-    return this.#add(token, () => changes.reduce((profile, change) => change(profile), build()))
+    return this.#add(token, () => changes.reduce((profile, change) => change(profile), build()), false, isUrgent)
   }
 
-  #add (token: string, build: () => Profile, keepsPlace = false): boolean {
+  #add (token: string, build: () => Profile, keepsPlace = false, isUrgent = false): boolean {
     return !this.#closed && this.queue.add(token, () => {
       const record = boundedRecord(build(), this.maxProfileBytes, this.#parts)
       return keepsPlace ? { ...record, keepsPlace } : record
-    })
+    }, isUrgent)
   }
 
   /** Resolves when all profiles that were saved before are written or lost, or when the time (ms) is over. */

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers'
+import { setImmediate, setTimeout } from 'node:timers'
 import { messageOf } from '../errors/thrown-value.js'
 import { counted } from '../view/text.js'
 import type { ProfileRecord } from './summary.js'
@@ -46,6 +46,7 @@ export class WriteQueue {
   #waiting = new Map<string, ProfileRecord>()
   #writing: Promise<void> | undefined
   #isScheduled = false
+  #isUrgent = false
   /** Characters of the JSON that waits. */
   #bytes = 0
   /** Losses since the last batch that was written. */
@@ -61,8 +62,11 @@ export class WriteQueue {
     return this.#unbuilt.size + this.#waiting.size
   }
 
-  /** Adds a function that builds a record; false when the queue is full. */
-  add (token: string, build: () => ProfileRecord): boolean {
+  /**
+   * Adds a function that builds a record; false when the queue is full. It is called after 20 ms, with others, or in
+   * the next turn of the event loop where the application may change what it reads.
+   */
+  add (token: string, build: () => ProfileRecord, isUrgent = false): boolean {
     const { maxWaiting, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
     const isFull = this.waiting >= maxWaiting && !this.#waiting.has(token) && !this.#unbuilt.has(token)
     if (isFull || this.#bytes > maxWaitingBytes) {
@@ -74,6 +78,13 @@ export class WriteQueue {
     }
     this.#unbuilt.set(token, build)
     this.#schedule()
+    if (isUrgent && !this.#isUrgent) {
+      this.#isUrgent = true
+      setImmediate(() => {
+        this.#isUrgent = false
+        this.#build(performance.now() + MAX_BUILDING)
+      })
+    }
     return true
   }
 

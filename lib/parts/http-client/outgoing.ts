@@ -4,6 +4,7 @@ import { performance } from '../../clock.js'
 import { ownSource } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import type { HookRun } from '../../lifecycle/event-recorder.js'
+import type { Recording } from '../../recording/recording.js'
 import { onWorkEnd, recordingIn, requestContext, type ContextRecording, type Services } from '../../lifecycle/state.js'
 import { round, watchChannels } from '../collect.js'
 import { framesHere } from '../../queries/stack.js'
@@ -86,9 +87,8 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
 function add (call: Call, { recording, services }: ContextRecording): void {
   if (recording.outgoing === undefined) {
     const outgoing = recording.outgoing = { count: 0, calls: [] as Call[] }
-    const since = recording.timing.startedAt
     recording.collect('http-client', () => {
-      return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, services, since)) }
+      return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, services, recording)) }
     })
   }
   recording.work?.begin(CALLS, call)
@@ -177,8 +177,10 @@ export const watchOutgoing = watchChannels([
 ])
 
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
-function recorded (call: Call, { mask, calledHosts }: Services, since: number): object {
-  const { method, url, startedAt, endedAt, status, error, hook, frames = '' } = call
+function recorded (call: Call, { mask, calledHosts }: Services, { timing, until }: Recording): object {
+  const { method, url, startedAt, endedAt = Infinity, status, hook, frames = '' } = call
+  const isOpen = endedAt >= until
+  const error = isOpen ? undefined : call.error
   const [sent, received] = [headersOf(call.requestHeaders), headersOf(call.responseHeaders)]
   // Another server may name any address of this machine.
   const isLocal = URL.canParse(url) && LOCAL.test(new URL(url).hostname)
@@ -189,8 +191,8 @@ function recorded (call: Call, { mask, calledHosts }: Services, since: number): 
     method: method.slice(0, 100),
     url: mask.url(url.slice(0, MAX_URL)),
     status: status ?? null,
-    start: round(startedAt - since),
-    duration: endedAt === undefined ? null : round(endedAt - startedAt),
+    start: round(startedAt - timing.startedAt),
+    duration: isOpen ? null : round(endedAt - startedAt),
     source: ownSource(frames),
     ...hook != null && hook.position !== 0 && { hook: hook.position },
     ...(profile !== null && { profile }),

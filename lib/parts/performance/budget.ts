@@ -61,9 +61,9 @@ export class WorkLog {
     this.#samples.push({ at: startedAt, idle: idleTime() })
   }
 
-  /** To be called when work has begun; then `sample` when it has ended. */
+  /** To be called when work has begun; then `sample` when it has ended. Nothing waits for work after the response. */
   begin (kind: WorkKind, work: Work): void {
-    if (this.#works.length >= MAX_WORKS) return
+    if (this.#isShared !== null || this.#works.length >= MAX_WORKS) return
     this.#works.push({ kind, work })
     this.sample()
   }

@@ -4,7 +4,7 @@ import { onWorkEnd, recordingIn, requestContext, type ContextRecording } from '.
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
 import type { Mask } from '../../mask/mask.js'
 import { cached, cachedByObject } from '../../cache.js'
-import type { Timing } from '../../recording/recording.js'
+import type { Recording } from '../../recording/recording.js'
 import { QUERY_CHANNEL } from '../../queries/channel.js'
 import { addFrames, type Query } from '../../queries/query.js'
 import { UNKNOWN_CALLER } from '../../queries/stack.js'
@@ -111,9 +111,9 @@ function add (query: Query, { recording, services }: ContextRecording): void {
       return log.secrets
     }
     recording.collect('queries', () => {
-      const { token, timing } = recording
+      const { token } = recording
       if (debug && token !== undefined) keepRunners(token, log.queries.map(({ run }) => run))
-      return recordedQueries(log, mask, timing, slowQuery)
+      return recordedQueries(log, mask, recording, slowQuery)
     })
     recording.spanOwner = () => queryOfSpan(log.queries)
   }
@@ -162,12 +162,15 @@ function shownOf (log: QueryLog, query: Query): ReadQuery {
 /** What was read of a statement serves later requests, too. */
 const readerOf = cachedByObject(queryReader)
 
-function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt, own }: Timing, slow: number) {
+function recordedQueries (log: QueryLog, mask: Mask, { timing, until }: Recording, slow: number) {
+  const { startedAt: since, endedAt, own } = timing
   const clients = [...new Set(log.queries.map(({ run }) => run))]
   // Short texts are compared faster.
   const statements = new Map<string, number>()
   const all = log.queries.map((query, index): Traced => {
-    const { system, startedAt, endedAt, wait, rows = null, error, frames, result, connection, isPartial, run } = query
+    const { system, startedAt, endedAt = Infinity, wait, frames, result, connection, isPartial, run } = query
+    const isOpen = endedAt >= until
+    const { rows = null, error } = isOpen ? {} : query
     const caller = callerOf(frames ?? '')
     const { statement, parameters, shape, effect, words, texts, isHidden } = shownOf(log, query)
     const client = clients.indexOf(run)
@@ -184,7 +187,7 @@ function recordedQueries (log: QueryLog, mask: Mask, { startedAt: since, endedAt
       effect,
       words,
       start: round(startedAt - since),
-      duration: endedAt === undefined ? null : round(endedAt - startedAt),
+      duration: isOpen ? null : round(endedAt - startedAt),
       rows,
       source: caller.frames[0]?.source ?? null,
       wait: wait && round(wait),

@@ -16,6 +16,13 @@ import { grouped } from '../../view/text.js'
 import { binaryText, snapshot } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
 
+declare module '../../recording/recording.js' {
+  interface Recording {
+    /** The user when the response began: the application may change it later. */
+    user?: unknown
+  }
+}
+
 const MAX_USER_FIELDS = 50
 /** In place of a body. */
 export const DIAGNOSTIC_PAGE = '[the diagnostic page]'
@@ -40,7 +47,7 @@ export function recordRequest (request: FastifyRequest): void {
   const sentBody = sentBodyOf(body, sent?.body?.value, receivedBody)
   const unparsed = request.body == null ? parserError(state.recording.raised) : null
   state.recording.collect('request', () => {
-    const user = servicesOf(request).mode === 'observe' ? userRecord(request) : undefined
+    const { user = userRecord(request) } = state.recording
     const mask = maskOf(request)
     return {
       method,
@@ -79,6 +86,7 @@ function sentBodyOf (body: unknown, copy: unknown, chunks: readonly Buffer[] | n
 
 /** The plain values of the user that a plugin of the application has put on the request. No getter is called. */
 function userRecord (request: FastifyRequest): unknown {
+  if (servicesOf(request).mode !== 'observe') return undefined
   const user: unknown = Object.getOwnPropertyDescriptor(request, 'user')?.value
   if (typeof user !== 'object' || user === null) return isScalar(user) ? user : undefined
   const fields = Object.entries(Object.getOwnPropertyDescriptors(user)).slice(0, MAX_USER_FIELDS)
@@ -117,6 +125,7 @@ export function recordResponse (
   const recording = recordingOf(request)
   // Of two responses the first is sent.
   if (recording.sentAgain !== undefined && recording.collected.response !== undefined) return
+  recording.user = userRecord(request)
   const watched = isResponse(payload) ? watchResponse(payload) : null
   const isBuffer = Buffer.isBuffer(payload)
   const sizeOfPayload = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
@@ -125,11 +134,12 @@ export function recordResponse (
   const lengthOfPayload = textOfPayload === null ? 0 : Buffer.byteLength(content as string | Buffer)
   recording.collect('response', () => {
     const mask = maskOf(request)
+    const { sentStatus: status = reply.statusCode } = recording
     const headers = recording.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
     const type = String(headers['content-type'] ?? 'no type')
     const isText = hasText(headers)
     // A later listener may have answered 304, which has no body.
-    const hasBody = reply.statusCode !== 304
+    const hasBody = status !== 304
     const size = watched?.size ?? sizeOfPayload
     const text = watched === null ? textOfPayload : Buffer.concat(watched.start).toString()
     const length = watched?.size ?? lengthOfPayload
@@ -138,26 +148,26 @@ export function recordResponse (
     else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
     else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
     else if (stateOf(request).ownPolicy !== undefined) body = DIAGNOSTIC_PAGE
-    else if (hasBody && reply.statusCode !== 204 && isText && text) body = shownText(text, length, mask)
+    else if (hasBody && status !== 204 && isText && text) body = shownText(text, length, mask)
     return {
-      status: reply.statusCode,
+      status,
       headers: shownHeaders(headers, mask),
       contentType: headers['content-type'] ?? null,
       size: hasBody ? size : null,
-      ...(recording.sentAgain !== undefined || isUnlikely(recording, reply)) && senderOf(recording),
-      ...(body === undefined ? missingBody(request, reply, payload) : { body })
+      ...(recording.sentAgain !== undefined || isUnlikely(recording, status)) && senderOf(recording),
+      ...(body === undefined ? missingBody(request, status, payload) : { body })
     }
   })
 }
 
 /** Why a response has no body, where the application may have expected one. */
-function missingBody (request: FastifyRequest, { statusCode }: FastifyReply, payload: unknown): { bodyNote?: string } {
+function missingBody (request: FastifyRequest, status: number, payload: unknown): { bodyNote?: string } {
   const { failure, sentFrom, timing: { serializeStart } } = recordingOf(request)
   // A listener of `full` mode may have removed the payload before.
-  if (statusCode === 204 && (serializeStart !== 0 || (payload != null && payload !== ''))) {
+  if (status === 204 && (serializeStart !== 0 || (payload != null && payload !== ''))) {
     return { bodyNote: 'not sent: a response with the status 204 has none' }
   }
-  const mayBeReturned = payload === undefined && statusCode === 200 && servicesOf(request).debug
+  const mayBeReturned = payload === undefined && status === 200 && servicesOf(request).debug
   if (mayBeReturned && serializeStart !== 0) return { bodyNote: 'not sent: JSON has no form of its payload' }
   const isReturned = mayBeReturned && sentFrom !== undefined && isSentByFastify(sentFrom)
   const handler = failure !== null ? 'error handler' : request.is404 ? 'not-found handler' : 'handler'
@@ -165,8 +175,8 @@ function missingBody (request: FastifyRequest, { statusCode }: FastifyReply, pay
 }
 
 /** Whether the application has sent a failure without raising an error, or a success in spite of one. */
-function isUnlikely ({ failure, routeError }: Recording, { statusCode }: FastifyReply): boolean {
-  return (statusCode >= 400) === (failure === null && routeError === null)
+function isUnlikely ({ failure, routeError }: Recording, status: number): boolean {
+  return (status >= 400) === (failure === null && routeError === null)
 }
 
 /** The line that sent the response: of two the first one. */

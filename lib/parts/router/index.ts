@@ -109,8 +109,8 @@ export function recordRoute (request: FastifyRequest): void {
   const state = stateOf(request)
   // A request may fail before the router listener.
   const route = state.route ?? routeMatchOf(request)
-  // As sent: the params panel shows converted values.
-  const params = state.sentParams ?? route?.params
+  // As sent: the params panel shows converted values. The handler may change what it receives.
+  const params = { ...state.sentParams ?? route?.params }
   const declared = routeTable.of(request)
   state.recording.collect('router', () => {
     if (route === null) {
