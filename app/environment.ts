@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DEFAULT_DATA_DIR } from '../lib/store/open.js'
-import { attempt } from '../lib/attempt.js'
+import { attempt } from '../lib/call.js'
 import { originResolver } from '../lib/http/origin.js'
 import {
   expected, isValid, OPTIONS, PROCESS_OPTIONS, REMOVED, SERVER_OPTIONS, type OptionSchema, type OptionSchemas

@@ -12,7 +12,7 @@ import { timeHandlers } from '../lib/recording/handler-time.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 import type { HindsightOptions } from '../lib/options.js'
-import { withStackLimit } from '../lib/stack-limit.js'
+import { withStackLimit } from '../lib/call.js'
 
 /** Starts `full` mode: the listeners, the handlers of errors and missing routes, and the pages of the profiler. */
 export async function openFull (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {

@@ -4,7 +4,7 @@ import { preload } from './observe.js'
 import { isPageServer } from './page-server.js'
 import { preloadOptions } from './environment.js'
 import { warnOnce } from '../lib/lifecycle/state.js'
-import { withStackLimit } from '../lib/stack-limit.js'
+import { withStackLimit } from '../lib/call.js'
 
 /** The options of the preload. A variable that is not valid has no place in code. */
 export const options = withStackLimit(0, preloadOptions)

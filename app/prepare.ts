@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { attempt } from '../lib/attempt.js'
+import { attempt } from '../lib/call.js'
 import { debugAccess } from '../lib/http/debug-access.js'
 import { originResolver } from '../lib/http/origin.js'
 import { createMask } from '../lib/mask/mask.js'

@@ -4,7 +4,7 @@ import pino, { type DestinationStream } from 'pino'
 import type { FastifyInstance } from 'fastify'
 import { readEnvironment, type Environment } from './environment.js'
 import { printFailure } from './failed-start.js'
-import { attempt } from '../lib/attempt.js'
+import { attempt } from '../lib/call.js'
 import { requestContext } from '../lib/lifecycle/state.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */

@@ -48,9 +48,7 @@ const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: stri
   ['lib/duration.ts', 0, 'lib/options.ts'],
   ['lib/similar-name.ts', 0, 'lib/options.ts'],
   ['lib/clock.ts', 0],
-  ['lib/attempt.ts', 0],
-  ['lib/stack-limit.ts', 0],
-  ['lib/cache.ts', 0]
+  ['lib/call.ts', 0]
 ]
 /** The generated types of the options. They contain the interfaces that applications implement. */
 const OPTION_TYPES = 'lib/options.ts'
@@ -76,7 +74,7 @@ const BOUNDARIES: ReadonlyArray<{ says: string, breaks: (from: string, to: strin
   {
     says: 'storage imports only the profile, its summary and the connections to PostgreSQL',
     breaks: (from, to) => ENGINES.test(from) && !ENGINES.test(to) &&
-      !['lib/attempt.ts', 'lib/store/profile.ts', 'lib/store/summary.ts', 'lib/postgres.ts', 'lib/require.ts'].includes(to)
+      !['lib/call.ts', 'lib/store/profile.ts', 'lib/store/summary.ts', 'lib/postgres.ts', 'lib/require.ts'].includes(to)
   },
   {
     says: 'pages, comparison and Markdown read the list of parts, and none of them',

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { type ErrorReport, type FactsOfParts, reportOf } from '../errors/report.js'
 import { read } from '../errors/thrown-value.js'

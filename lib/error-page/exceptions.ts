@@ -1,5 +1,5 @@
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { functionOf, type CodeExcerpt, type FlattenedException, type StackFrame } from '../errors/exception.js'
 import { sourceCache } from '../errors/source-file.js'
 import { placeOf, shortFile } from '../errors/stack-frame.js'

@@ -1,4 +1,4 @@
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import type { Representation } from '../http/requests.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { cut, html, htmlPage } from '../view/text.js'

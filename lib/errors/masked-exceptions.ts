@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { targetOf } from '../http/requests.js'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import type { Mask } from '../mask/mask.js'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import { MASKED, type Mask } from '../mask/mask.js'
 import { counted, cut, grouped, isObject, safeJson } from '../view/text.js'

@@ -3,7 +3,7 @@ import type { Debugger, Session } from 'node:inspector'
 import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 
 /** A place in a source file; `line` and `column` are 1-based, and 0 where they are unknown. */
 export interface Place { file: string, line: number, column: number }

@@ -1,5 +1,5 @@
 import { types } from 'node:util'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { inspected } from '../view/text.js'
 
 const BASES = new Set([Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]

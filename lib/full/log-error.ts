@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 
 /** Members of an AggregateError in a line. */
 const MAX_MEMBERS = 20

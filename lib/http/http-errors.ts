@@ -1,5 +1,4 @@
-import { attempt } from '../attempt.js'
-import { withStackLimit } from '../stack-limit.js'
+import { attempt, withStackLimit } from '../call.js'
 
 /** Makes the base of an error class with a name, a code and an HTTP status. */
 export function httpError (name: string, code: string, statusCode: number) {

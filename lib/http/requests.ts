@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
-import { attempt } from '../attempt.js'
-import { cachedByObject } from '../cache.js'
+import { attempt, cachedByObject } from '../call.js'
 
 /** The results of the server options, which check a message before Fastify routes it. */
 interface MessageState {

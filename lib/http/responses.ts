@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import vary from 'vary'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import type { RequestState } from '../lifecycle/state.js'
 import { validateHeaderName, validateHeaderValue } from './node-http.js'
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply } from 'fastify'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import type { HeaderChange } from './events.js'
 
 /** The value of a header as Fastify stores it; undefined where there is none. */

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { cachedByObject } from '../cache.js'
+import { cachedByObject } from '../call.js'
 import { Recording } from '../recording/recording.js'
 import type { HookRun } from './event-recorder.js'
 import type { PassName, Slot } from './events.js'

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { performance } from '../clock.js'
 import {
   contextOf, knownStateOf, recordingIn, recordingOf, requestContext, type RequestContext

@@ -1,4 +1,4 @@
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { inspected } from '../view/text.js'
 
 /** Characters of one line. Of a longer one only the message is kept. */

@@ -1,4 +1,4 @@
-import { cached, cachedByObject } from '../cache.js'
+import { cached, cachedByObject } from '../call.js'
 import { percentDecoded } from '../http/requests.js'
 import { maskAssignments } from './assignments.js'
 import {

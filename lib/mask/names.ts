@@ -1,4 +1,4 @@
-import { cached } from '../cache.js'
+import { cached } from '../call.js'
 import { percentDecoded } from '../http/requests.js'
 
 export const MASKED = '******'

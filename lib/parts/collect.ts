@@ -1,7 +1,7 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { isStream } from '../http/responses.js'
 import type { Recording } from '../recording/recording.js'

@@ -1,4 +1,4 @@
-import { attempt, synchronous } from '../attempt.js'
+import { attempt, synchronous } from '../call.js'
 import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
 import type { Profile } from '../store/profile.js'

@@ -1,5 +1,5 @@
 import createError from '@fastify/error'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { hintParts } from '../error-page/render-text.js'
 import { shortFile } from '../errors/stack-frame.js'
 import { mainCause } from '../errors/root-cause.js'

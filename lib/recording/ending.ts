@@ -9,7 +9,7 @@ import { STATUS_CODES } from '../http/node-http.js'
 import { connectionOf } from '../http/requests.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
 import { recordingOf } from '../lifecycle/state.js'
-import { withStackLimit } from '../stack-limit.js'
+import { withStackLimit } from '../call.js'
 import type { Ending } from './recording.js'
 
 function watchTimeout (socket: Socket): void {

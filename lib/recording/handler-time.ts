@@ -7,7 +7,7 @@ import { LastHook, ownHook } from '../lifecycle/hooks.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
 import { explainNoMatch } from '../routing/no-match.js'
 import type {} from '../routing/route-table.js'
-import { callsBefore, withStackLimit } from '../stack-limit.js'
+import { callsBefore, withStackLimit } from '../call.js'
 
 /** Calls of a stack that are kept. */
 const MAX_CALLS = 50

@@ -1,4 +1,4 @@
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { performance } from '../clock.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import type { FlattenedException } from '../errors/exception.js'

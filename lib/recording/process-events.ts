@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import { textOfStack } from '../errors/thrown-value.js'
 import { recordingOf, requestContext, servicesOf, type Mode } from '../lifecycle/state.js'

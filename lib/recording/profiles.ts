@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LruMap } from 'toad-cache'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { ProcessExitError } from '../http/http-errors.js'

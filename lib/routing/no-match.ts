@@ -1,12 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { cachedByObject } from '../cache.js'
+import { cachedByObject, withStackLimit } from '../call.js'
 import { isRetrieval, joinedHeader, pathnameOf, percentDecoded, targetOf } from '../http/requests.js'
 import {
   MAX_OWN_CALLS, MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError
 } from '../http/http-errors.js'
 import { absoluteUrl, type Origin } from '../http/origin.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
-import { withStackLimit } from '../stack-limit.js'
 import type { DeclaredRoute, RouteTable } from './route-table.js'
 import { isParameter, RouteTree, segmentMatches } from './route-pattern.js'
 

@@ -1,6 +1,5 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
-import { attempt } from '../attempt.js'
-import { cached } from '../cache.js'
+import { attempt, cached } from '../call.js'
 import { editDistance } from '../similar-name.js'
 
 /** The cost of a route that is not similar to a path. */

@@ -1,6 +1,6 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { pathnameOf, pathOf } from '../http/requests.js'
 import { appliesIn } from '../lifecycle/hooks.js'
 import { servicesOf, stateOf, type RouteMatch } from '../lifecycle/state.js'

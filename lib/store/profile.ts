@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import createError from '@fastify/error'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../lifecycle/events.js'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import { LruMap } from 'toad-cache'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { messageOf, read } from '../errors/thrown-value.js'
 import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import type { Profile, ProfileSummary } from './profile.js'
 import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'

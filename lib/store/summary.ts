@@ -1,4 +1,4 @@
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { mainCause } from '../errors/root-cause.js'
 import { read } from '../errors/thrown-value.js'

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 
 // Controls except line feed and tab, bidirectional marks, zero-width spaces, and noncharacters.
 const HIDDEN = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff]/gu

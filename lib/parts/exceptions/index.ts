@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { attempt } from '../../attempt.js'
+import { attempt } from '../../call.js'
 import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
 import { rejectedMarkup, rejectedTitle } from '../../error-page/render-request.js'
 import { exceptionParts, mainSource, rejectedParts, sourceParts } from '../../error-page/render-text.js'

@@ -1,5 +1,5 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
-import { cachedByObject } from '../../cache.js'
+import { cachedByObject } from '../../call.js'
 import { performance } from '../../clock.js'
 import { requestContext, type RequestContext } from '../../lifecycle/state.js'
 import { mysqlRun } from '../../queries/clients/mysql2.js'

@@ -1,4 +1,4 @@
-import { cachedByObject } from '../../cache.js'
+import { cachedByObject } from '../../call.js'
 import { excerptAt } from '../../errors/source-file.js'
 import { queryPlace, type OwnFrame, type Traced } from './trace.js'
 

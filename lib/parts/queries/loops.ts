@@ -1,5 +1,4 @@
-import { attempt } from '../../attempt.js'
-import { cached, cachedByObject } from '../../cache.js'
+import { attempt, cached, cachedByObject } from '../../call.js'
 import { groupedBy, isObject, timeOf } from '../read.js'
 import { milliseconds } from '../../view/components.js'
 import { callPlace, hasLoop, isCallback, writtenCall } from './code.js'

@@ -1,4 +1,4 @@
-import { cached } from '../../cache.js'
+import { cached } from '../../call.js'
 import { isHarmless, valueFieldTest } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 import { columnName, mayBeText, namedValues, unquoted } from './columns.js'

@@ -1,4 +1,4 @@
-import { cached } from '../../cache.js'
+import { cached } from '../../call.js'
 import type { Query } from '../../queries/query.js'
 import { addressOf } from '../read.js'
 import type { SpanOwner } from '../spans/span-processor.js'

@@ -1,4 +1,4 @@
-import { cachedByObject } from '../../cache.js'
+import { cachedByObject } from '../../call.js'
 import type { Run } from '../../queries/run.js'
 
 /** Profiles whose queries can be explained: the newest ones of this process. */

@@ -1,4 +1,4 @@
-import { cachedByObject } from '../../cache.js'
+import { cachedByObject } from '../../call.js'
 import type { RecordedQuery } from './recorded-query.js'
 import { isValue, parameterOf, significant, type Token } from './tokens.js'
 

@@ -1,5 +1,5 @@
 import { types } from 'node:util'
-import { attempt } from '../../attempt.js'
+import { attempt } from '../../call.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { cut, grouped } from '../../view/text.js'

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../../attempt.js'
+import { attempt } from '../../call.js'
 import { declaredPlace, functionPlace, handlerFrame } from '../../errors/declared-place.js'
 import { frameAt, shortFile } from '../../errors/stack-frame.js'
 import { isRetrieval } from '../../http/requests.js'

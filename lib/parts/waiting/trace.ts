@@ -4,7 +4,7 @@ import type { StackFrame } from '../../errors/exception.js'
 import { packageOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
 import { recordingOf, requestContext } from '../../lifecycle/state.js'
 import type { Recording } from '../../recording/recording.js'
-import { withStackLimit } from '../../stack-limit.js'
+import { withStackLimit } from '../../call.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {

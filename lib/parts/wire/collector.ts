@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../../attempt.js'
+import { attempt } from '../../call.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
 import { LastHook, ownHook } from '../../lifecycle/hooks.js'

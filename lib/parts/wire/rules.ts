@@ -1,4 +1,4 @@
-import { attempt } from '../../attempt.js'
+import { attempt } from '../../call.js'
 import { isObject, listOf, type Data } from '../read.js'
 import { JSON_TYPES, type ValueChange, type Side } from './changes.js'
 

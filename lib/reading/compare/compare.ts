@@ -1,4 +1,4 @@
-import { attempt } from '../../attempt.js'
+import { attempt } from '../../call.js'
 import { mainCause } from '../../errors/root-cause.js'
 import { byOrder, labelOf, resultsOf } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'

@@ -1,5 +1,5 @@
 import { parse } from 'node:querystring'
-import { attempt } from '../../attempt.js'
+import { attempt } from '../../call.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { visible, visibleLine } from '../../view/text.js'

@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join } from 'node:path'
-import { attempt } from '../../attempt.js'
+import { attempt } from '../../call.js'
 import { require } from '../../require.js'
 import { StorageUnusableError } from '../storage.js'
 

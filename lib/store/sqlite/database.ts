@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'n
 import { setTimeout as sleep } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-import { attempt } from '../../attempt.js'
+import { attempt } from '../../call.js'
 import { readText, require } from '../../require.js'
 import { withoutNul, type SqlQuery, type Row, type SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
