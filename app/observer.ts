@@ -6,8 +6,7 @@ import { recordingOf, stateOf } from '../lib/lifecycle/state.js'
 import { recordCpuProfiles } from '../lib/parts/cpu/recorder.js'
 import { factsOfParts } from '../lib/parts/unfinished.js'
 import { insertToolbar } from '../lib/reading/pages/toolbar/insert.js'
-import { addServerTiming } from '../lib/recording/server-timing.js'
-import { endHandler, watchErrorHandlers } from '../lib/recording/handler-time.js'
+import { addServerTiming, endHandler, watchErrorHandlers } from '../lib/recording/handler-time.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
 
 export type Observer = Awaited<ReturnType<typeof openObserver>>

@@ -8,7 +8,7 @@ export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (
   if (!app.hindsight.debug) return 'not in debug mode'
   const { toolbar = true, serverTiming = false } = options
   const { insertToolbar } = await import('../lib/reading/pages/toolbar/insert.js')
-  const { addServerTiming } = await import('../lib/recording/server-timing.js')
+  const { addServerTiming } = await import('../lib/recording/handler-time.js')
   const insert = insertToolbar(app)
   return (request, reply, payload) => {
     if (serverTiming && app.hindsight.mayReceiveDetails(request)) addServerTiming(request, reply)

@@ -57,7 +57,7 @@ const OPTION_TYPES = 'lib/options.ts'
 const ENTRIES = ['app/dev.ts', 'app/server.ts']
 
 /** The interface of stores, and its engines. */
-const ENGINES = /^lib\/store\/(?:criteria|memory|open|postgres|retention|sql|sqlite|storage)\b/
+const ENGINES = /^lib\/store\/(?:criteria|memory|open|postgres|sql|sqlite|storage)\b/
 
 /** Files that treat all parts alike. The toolbar of a response that is not sent yet reads its route. */
 const READERS = /^lib\/reading\/(?:pages\/(?!toolbar\/insert)|compare\/|profile-markdown)/

@@ -1,4 +1,4 @@
-import { mainCause } from '../errors/root-cause.js'
+import { mainCause } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
 import type { ErrorReport } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'

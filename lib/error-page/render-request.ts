@@ -1,6 +1,5 @@
-import type { RejectedInput } from '../errors/exception.js'
+import { rejectionText, type RejectedInput } from '../errors/exception.js'
 import type { ErrorReport } from '../errors/report.js'
-import { rejectionText } from '../errors/root-cause.js'
 import { isClientHeader } from '../http/requests.js'
 import { table } from '../view/components.js'
 import { counted, cut, html, visibleLine } from '../view/text.js'

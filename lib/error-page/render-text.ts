@@ -1,10 +1,11 @@
 import { extname } from 'node:path'
-import { functionOf, type FlattenedException, type RejectedInput, type StackFrame } from '../errors/exception.js'
+import {
+  firstOwnFrame, functionOf, mainCause, rejectionText, type FlattenedException, type RejectedInput, type StackFrame
+} from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
-import { mainCause, rejectionText } from '../errors/root-cause.js'
 import type { ErrorReport } from '../errors/report.js'
 import { numbered } from '../errors/source-file.js'
-import { firstOwnFrame, frameAt, placeOf } from '../errors/stack-frame.js'
+import { frameAt, placeOf } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { code, counted, cut, escapeMarkdown, fence, safeJson, timeOfDay, visibleLine } from '../view/text.js'
 

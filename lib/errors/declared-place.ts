@@ -3,12 +3,10 @@ import type { Debugger, Runtime, Session } from 'node:inspector'
 import { cachedByObject, withStackLimit } from '../call.js'
 import { hookTitle } from '../lifecycle/events.js'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
-import type { StackFrame } from './exception.js'
+import { firstOwnFrame, type StackFrame } from './exception.js'
 import { inspect, post } from './scripts.js'
 import { excerptAt } from './source-file.js'
-import {
-  firstOwnFrame, frameAt, outsideCalls, packageOf, placeOf, sourcePlace, splitStack, stackFrames
-} from './stack-frame.js'
+import { frameAt, outsideCalls, packageOf, placeOf, sourcePlace, splitStack, stackFrames } from './stack-frame.js'
 import { textOfStack } from './thrown-value.js'
 
 /** Where something was declared. */

@@ -1,3 +1,5 @@
+import { counted, grouped } from '../view/text.js'
+
 /** Lines of source; `start` is the 1-based number of the first. */
 export interface CodeExcerpt {
   start: number
@@ -69,4 +71,87 @@ export interface MalformedPlace {
   column: number
   /** The lines around it, masked and truncated; `column` is that within them. */
   excerpt?: CodeExcerpt & { column: number }
+}
+
+/** The first frame of the application in a chain of exceptions, or else in the members of an AggregateError. */
+export function firstOwnFrame (chain: readonly FlattenedException[]): StackFrame | undefined {
+  return chain.flatMap(({ frames = [] }) => frames).find(({ own }) => own) ??
+    chain.flatMap(({ errors = [] }) => errors).map(firstOwnFrame).find((frame) => frame !== undefined)
+}
+
+/** Of the members of an AggregateError in its root cause, and of their kinds. */
+const MAX_MESSAGES = 3
+const MAX_KINDS = 4
+
+/** The deepest cause of a chain of errors. */
+interface RootCause {
+  name: string
+  /** In words, with more than the message where that is certain: what was rejected, or who may not do what. */
+  message: string
+  code?: string
+  fields?: Record<string, unknown>
+  /** The first frame of the application: of the root cause itself, otherwise of the nearest error that it caused. */
+  frame?: StackFrame
+  /** What the members of an AggregateError have in common, or the number of each kind. */
+  members?: string
+}
+
+/**
+ * The root cause of a chain, which begins with it; null for an empty chain. Where it is an AggregateError whose members
+ * have root causes of one kind, the result is that cause; for several kinds the members are counted by kind.
+ */
+export function rootCause (chain: readonly FlattenedException[]): RootCause | null {
+  const [root] = chain
+  if (root === undefined) return null
+  const { name, code, fields: { denied, ...fields } = {}, errors = [] } = root
+  const { rejected, explanation = rejected && rejectionText(rejected) } = chain.at(-1) ?? root
+  const message = String(explanation ?? (typeof denied === 'string' ? denied : root.message))
+  const frame = firstOwnFrame(chain)
+  const near = frame === undefined ? {} : { frame }
+  const own = {
+    name,
+    message: message.trim() === '' ? code ?? name : message,
+    ...(code !== undefined && { code }),
+    ...(root.fields !== undefined && { fields })
+  }
+  const roots = errors.map((member) => rootCause(member)).filter((member) => member !== null)
+  const kinds = new Map<string, number>()
+  for (const one of roots) {
+    const kind = `${one.name}: ${one.code ?? one.message}`
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+  }
+  const [common] = roots
+  if (common === undefined) return { ...own, ...near }
+  if (kinds.size > 1) {
+    const counts = [...kinds].map(([kind, count]) => count === 1 ? kind : `${grouped(count)} × ${kind}`)
+    return { ...own, ...near, members: listed(counts, MAX_KINDS, ', ') }
+  }
+  const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')
+  const members = errors.length > 1 ? { members: `the common cause of ${counted(errors.length, 'error')}` } : {}
+  return { ...near, ...common, message: messages, ...members }
+}
+
+/** The root cause of a failure, which names it everywhere; of 404 and 405 the HTTP error. */
+export function mainCause (
+  { status, exceptions }: { status: number, exceptions: readonly FlattenedException[] }
+): RootCause | null {
+  return rootCause(status === 404 || status === 405 ? exceptions.slice(-1) : exceptions)
+}
+
+/** What a schema or the JSON parser rejected, in one line; undefined where that is unknown. */
+export function rejectionText ({ part, fields = [], malformed }: RejectedInput): string | undefined {
+  if (malformed !== undefined) {
+    return `Invalid JSON at line ${malformed.line}, column ${malformed.column} of the ${part}`
+  }
+  const texts = fields.map(({ field, rule, received, expected }) => {
+    const place = field === '(all of it)' ? part : `${part}/${field.replaceAll('.', '/')}`
+    if (rule === 'required') return `${place}: missing`
+    return `${place}: ${expected}${received === undefined || expected.includes(', got ') ? '' : `, got ${received}`}`
+  })
+  return texts.length === 0 ? undefined : listed(texts, MAX_MESSAGES, '; ')
+}
+
+function listed (texts: readonly string[], max: number, separator: string): string {
+  const shown = texts.slice(0, max).join(separator)
+  return texts.length > max ? `${shown}${separator}and ${grouped(texts.length - max)} more` : shown
 }

@@ -5,10 +5,11 @@ import { attempt, withStackLimit } from '../call.js'
 import type { RouteTable } from '../routing/route-table.js'
 import { visible } from '../view/text.js'
 import { declaredPlace, functionPlace, placeOfObject } from './declared-place.js'
+import { firstOwnFrame } from './exception.js'
 import { flattenError } from './masked-exceptions.js'
 import { inspect, post, toPath } from './scripts.js'
 import { excerptAt, numbered } from './source-file.js'
-import { firstOwnFrame, frameAt, isOwn, placeOf, stackFrames } from './stack-frame.js'
+import { frameAt, isOwn, placeOf, stackFrames } from './stack-frame.js'
 import { messageOf, read, textOfStack } from './thrown-value.js'
 
 /**

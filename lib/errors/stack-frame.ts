@@ -3,7 +3,7 @@ import { isAbsolute, sep } from 'node:path'
 import { OWN_SEGMENTS } from '../http/requests.js'
 import { isBundled, modulePlace } from '../require.js'
 import { visibleLine } from '../view/text.js'
-import type { FlattenedException, StackFrame } from './exception.js'
+import type { StackFrame } from './exception.js'
 import { originalPlace, sourceOf, sourceOfCall, toPath, type Place } from './scripts.js'
 import { fileOf, isSource, sourceCache } from './source-file.js'
 import { textOfStack } from './thrown-value.js'
@@ -163,12 +163,6 @@ export function placeOf ({ file, line }: StackFrame): string {
 export function frameAt (place: string, name = ''): StackFrame {
   const [, file = place, line = '0'] = /^(.*):(\d+)$/.exec(place) ?? []
   return { file, line: Number(line), column: 0, function: name, own: isOwn(file) }
-}
-
-/** The first frame of the application in a chain of exceptions, or else in the members of an AggregateError. */
-export function firstOwnFrame (chain: readonly FlattenedException[]): StackFrame | undefined {
-  return chain.flatMap(({ frames = [] }) => frames).find(({ own }) => own) ??
-    chain.flatMap(({ errors = [] }) => errors).map(firstOwnFrame).find((frame) => frame !== undefined)
 }
 
 /** The place of a syntax error, which its stack names before the message, or the message itself; null without one. */

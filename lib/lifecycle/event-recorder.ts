@@ -1,7 +1,9 @@
 import type { FastifyReply } from 'fastify'
 import { performance } from '../clock.js'
-import type { HookStage, ListenerEvent, Outcome, PassName, Slot, Stage } from './events.js'
-import { changesBetween, headersOf, shownChange, type Change, type HeaderMask, type Headers } from './header-values.js'
+import {
+  changesBetween, headersOf, shownChange, type Change, type HeaderMask, type Headers, type HookStage,
+  type ListenerEvent, type Outcome, type PassName, type Slot, type Stage
+} from './events.js'
 
 /** Code whose functions are not recorded. */
 type UnrecordedCode =

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { declaredPlace } from '../errors/declared-place.js'
 import { isError } from '../errors/thrown-value.js'
+import { headerValues } from '../http/responses.js'
 import { LastHook, ownHook } from '../lifecycle/hooks.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
 import { explainNoMatch } from '../routing/no-match.js'
@@ -124,4 +125,24 @@ export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of
   if (of === 'handler') events.setCurrentCode(reply, handler, source)
   else if (route !== null && route.hooks.length > 0) events.setCurrentCode(reply, 'route hooks', source)
   else events.setCurrentCode(reply, 'Fastify')
+}
+
+/**
+ * Adds `Server-Timing` (section 3): the times of the request until now, of the diagnostic page, of the handler, and of
+ * each stage.
+ */
+export function addServerTiming (request: FastifyRequest, reply: FastifyReply): void {
+  const { events, timing: { startedAt, handlerStart, handlerEnd, own: ofHindsight } } = recordingOf(request)
+  if (events === null) return
+  const now = performance.now()
+  const times = new Map([['total', now - startedAt - ofHindsight]])
+  if (ofHindsight !== 0) times.set('hindsight', ofHindsight)
+  if (handlerStart !== 0) times.set('handler', (handlerEnd || now) - handlerStart)
+  for (const { stage, outcome, duration } of events.events()) {
+    if (outcome !== 'skipped') times.set(stage, (times.get(stage) ?? 0) + duration)
+  }
+  const metrics = Array.from(times, ([name, duration]) => `${name};dur=${Math.round(duration * 1000) / 1000}`)
+  // A route may have set metrics of its own.
+  const own = headerValues(reply, 'server-timing')
+  reply.header('server-timing', [...own, ...metrics].join(', '))
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { performance } from '../clock.js'
 import { doOwnWork } from '../lifecycle/event-loop.js'
-import type { Headers } from '../lifecycle/header-values.js'
+import type { Headers } from '../lifecycle/events.js'
 import type { EventRecorder, RecordedFunction } from '../lifecycle/event-recorder.js'
 
 const MAX_OTHER_ERRORS = 25

@@ -1,8 +1,9 @@
 import type { Profile } from './profile.js'
 import { matcher, type Criteria } from './criteria.js'
-import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup } from './retention.js'
-import { DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
-import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import { DEFAULT_BOUNDS, emptyTotals, groupToEvict, mayPin, rangeOf, sumOf, TooManyPinnedError } from './storage.js'
+import type {
+  ProfilePage, ProfileStorage, RetentionGroup, SearchOptions, StorageBounds, StorageStats
+} from './storage.js'
 import type { ProfileRecord } from './summary.js'
 
 interface Entry extends ProfileRecord {

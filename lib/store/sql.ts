@@ -2,9 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { attempt } from '../call.js'
 import type { Profile, ProfileSummary } from './profile.js'
 import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
-import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
-import { DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
-import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import { DEFAULT_BOUNDS, emptyTotals, groupToEvict, mayPin, rangeOf, sumOf, TooManyPinnedError } from './storage.js'
+import type {
+  Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats, Totals
+} from './storage.js'
 import type { ProfileRecord } from './summary.js'
 
 export type Value = string | number | null

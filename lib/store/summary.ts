@@ -1,6 +1,5 @@
 import { attempt } from '../call.js'
-import type { FlattenedException } from '../errors/exception.js'
-import { mainCause } from '../errors/root-cause.js'
+import { mainCause, type FlattenedException } from '../errors/exception.js'
 import { read } from '../errors/thrown-value.js'
 import { percentDecoded } from '../http/requests.js'
 import { isWarningOrWorse, type LogRecord } from '../logs/log-record.js'

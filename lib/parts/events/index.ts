@@ -1,7 +1,6 @@
 import { shortFile } from '../../errors/stack-frame.js'
 import type { EventRecorder } from '../../lifecycle/event-recorder.js'
-import type { HeaderChange, ListenerEvent } from '../../lifecycle/events.js'
-import { shownValue } from '../../lifecycle/header-values.js'
+import { shownValue, type HeaderChange, type ListenerEvent } from '../../lifecycle/events.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'

@@ -1,6 +1,5 @@
-import type { FlattenedException } from '../../errors/exception.js'
-import { mainCause } from '../../errors/root-cause.js'
-import { firstOwnFrame, placeOf, shortFile } from '../../errors/stack-frame.js'
+import { firstOwnFrame, mainCause, type FlattenedException } from '../../errors/exception.js'
+import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import { cut, escapeMarkdown, html, visibleLine } from '../../view/text.js'
 import {

@@ -1,5 +1,5 @@
 import { attempt } from '../../call.js'
-import { mainCause } from '../../errors/root-cause.js'
+import { mainCause } from '../../errors/exception.js'
 import { byOrder, labelOf, resultsOf } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
 import type { ComparedSection, Part } from '../../parts/part.js'
