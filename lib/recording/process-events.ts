@@ -27,7 +27,8 @@ export function openLogs (app: FastifyInstance) {
       // The connection may be closed when the profile is built.
       originOf(request)
       recording.log = capture.open(request, reply)
-      const trace = traceOf(request.headers.traceparent)
+      const { traceparent } = request.headers
+      const trace = traceparent === undefined ? null : traceOf(traceparent)
       if (trace !== null) recording.collect('trace', () => trace)
       return true
     }

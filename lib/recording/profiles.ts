@@ -49,7 +49,8 @@ export function openProfiles (
   const { base, closing, mode, originOf, profiler, warn } = app.hindsight
   const { collectors = [] } = settings
   const { isKeptOnSuccess, isKeptByOutcome } = collectPolicy(settings)
-  const configuration = openConfiguration(app, options)
+  const makeConfig = openConfiguration(app, options)
+  let config: object | undefined
   /** The tokens of the latest redirects by client and target: the requests that follow are their children. */
   const redirects = new LruMap<string>(MAX_REDIRECTS, REDIRECT_LIFETIME)
 
@@ -64,7 +65,8 @@ export function openProfiles (
   }
 
   function build (request: FastifyRequest, reply: FastifyReply, collected: Record<string, unknown>): Profile {
-    return buildProfile(request, reply, { maxBytes: profiler.maxProfileBytes, collected, config: configuration() })
+    config ??= makeConfig()
+    return buildProfile(request, reply, { maxBytes: profiler.maxProfileBytes, collected, config })
   }
 
   /** Queues the profile of a request, or again after a late error. */

@@ -58,7 +58,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     // Its result is kept. It is called now, as it reads the request that injected this one from the asynchronous
     // context, which will be that of this request.
     if (debug && isInjected) app.hindsight.isDebugClient(request)
-    if (debug) bufferBody(request)
+    if (debug && request.headers['content-type'] !== undefined) bufferBody(request)
     if (isInjected) recordReplay(recording)
     newest = request.raw
     recording.reply = reply

@@ -86,7 +86,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     query,
     editor
   }
-  const shown = await withCalled(request, profile)
+  const shown = query.called === undefined ? profile : await withCalled(request, profile)
   return await sendPage(request, reply, (options) => profilePage(shown, panel, { ...options, ...view }))
 }
 

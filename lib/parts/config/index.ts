@@ -57,9 +57,7 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
   // Later the folder may have another one than the code that was loaded.
   const revision = debug ? revisionOf(folder) : undefined
   const hindsight = ownVersion()
-  let summary: object | undefined
-
-  function summarize (): object {
+  return () => {
     const { node } = process.versions
     const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '', lifecycle }
     // The name `session` would hide all of its options.
@@ -70,8 +68,6 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
     const known = { ...revision !== undefined && { revision }, ...dependencies !== '' && { dependencies } }
     return { id, ...shown, machine: hostname(), ...known }
   }
-
-  return () => (summary ??= summarize())
 }
 
 let loaded: { folder: string, dependencies: string } | undefined
