@@ -32,7 +32,7 @@ const MAX_MESSAGE = 2_000
  */
 export const errorHandler = fp(async function errorHandler (app: FastifyInstance) {
   const pages = app.hindsight.debug
-    ? { ...await import('../lib/error-page/diagnostic-page.js'), ...await import('../lib/parts/unfinished.js') }
+    ? { ...await import('../lib/error-page/diagnostic-page.js'), ...await import('../lib/parts/collect.js') }
     : null
   const slots = app.hindsight.lifecycle.slots
 

@@ -1,13 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { similarRoutes } from '../../errors/hints.js'
-import { servicesOf, stateOf, type RequestState } from '../../lifecycle/state.js'
+import { servicesOf, stateOf } from '../../lifecycle/state.js'
 import { routeMatchOf } from '../../routing/route-table.js'
 import { triedRoutes } from '../../routing/no-match.js'
 import type { Profile, ProfiledRoute } from '../../store/profile.js'
 import { note, pairs, pairsSection, place, placeLink, rows, rowsSection, section } from '../../view/components.js'
 import { counted, cut, html, visibleLine } from '../../view/text.js'
-import { collectedBy } from '../collect.js'
 import type { PanelView, Part } from '../part.js'
 import { listOf, type Data } from '../read.js'
 import { flattenPaths } from '../section.js'
@@ -133,10 +132,4 @@ export function recordRoute (request: FastifyRequest): void {
     }
     return { matched }
   })
-}
-
-/** The route of a request that has no profile yet; null where none matched. */
-export function routeIn (state: RequestState): ProfiledRoute | null {
-  const { matched } = (collectedBy(state.recording, 'router') ?? {}) as { matched?: ProfiledRoute }
-  return matched ?? (state.route === null ? null : { ...state.route, methods: [] })
 }

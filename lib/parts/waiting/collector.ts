@@ -8,9 +8,8 @@ import type { DeclaredRoute } from '../../routing/route-table.js'
 import type { Profile } from '../../store/profile.js'
 import { milliseconds } from '../../view/components.js'
 import { cut } from '../../view/text.js'
-import { round } from '../collect.js'
+import { round, unfinishedProfile } from '../collect.js'
 import { lineOf, timelineOf } from '../read.js'
-import { unfinishedProfile } from '../unfinished.js'
 import { isTracing, waitsOf } from './trace.js'
 
 /** The code that a request is in. */

@@ -7,7 +7,7 @@ import { attempt } from '../../../call.js'
 import { generateNonce, headerValues, isRedirect, preventCaching, type Nonces } from '../../../http/responses.js'
 import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/state.js'
-import { unfinishedProfile } from '../../../parts/unfinished.js'
+import { unfinishedProfile } from '../../../parts/collect.js'
 import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
 import { toolbar, toolbarOf } from './toolbar.js'
 
