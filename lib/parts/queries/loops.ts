@@ -113,14 +113,11 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   const [first, last] = [group[0], group.at(-1)] as [Traced, Traced]
   if (group.length < MIN_LOOP || distinct < (first.isComplete || first.system !== 'redis' ? 2 : MIN_LOOP)) return false
   const hasPauses = group.some((query, i) => i > 0 && pauseBetween(group[i - 1] as Traced, query, all) >= MIN_PAUSE)
-  const steps = rounds.slice(1).map(({ depth }, i) => depth - (rounds[i] as Round).depth)
-  // A function that calls itself goes over a list, or down from row to row; otherwise it walks a tree. The rounds of
-  // `reduce(async …)` wait for the first one, which is the deepest.
-  const isDescent = (steps[0] ?? 0) > 0 && steps.every((step, i) =>
-    step === steps[0] || rounds[i + 1]?.depth === MAX_DEPTH)
-  const isTree = !isDescent && steps.some((step) => step > 0)
+  // A function that calls itself goes over rows, or down from row to row. The rounds of `reduce(async …)` wait for the
+  // first one, which is the deepest.
+  const isDescent = rounds.some(({ depth }, i) => i > 0 && depth > (rounds[i - 1] as Round).depth)
   // A pause between a few values that repeat: it waits for a change.
-  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses) || isTree) return false
+  if ((hasPauses && distinct < MIN_LOOP) || isBatch(group, hasPauses)) return false
   if (isAlongRows(group) && !isInOrder(group, rowsOfLoop(all, group))) return false
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
