@@ -43,9 +43,6 @@ const COMPARED = new RegExp(String.raw`(?:^|(?<= )(?:where|and|or|not|on|when|ha
 /** Values that belong to no column. */
 const OTHERS = new RegExp(String.raw`(?:\b(?:limit|offset|fetch (?:first|next)|interval|escape|(?:order|group) by) |` +
   String.raw`\bdate_trunc \( |\bcount \( (?:\*|${PATH}) \)${OPERATOR} )\0\d+(?: , \0\d+)?`, 'gu')
-/** What a statement selects that is made of columns and values. */
-const SELECTED = new RegExp(String.raw`(?<=\bselect |, )(?:case (?:(?!end\b)[^()]){0,500}end|coalesce \( [^()]* \))` +
-  `(?: as)? ${NAME}(?= ,| from)`, 'gu')
 /** Names of columns that others have: `) v (id, p)`, `v (id, p) as (`; and those that a function returns. */
 const RENAMED = new RegExp(String.raw`\) (?:as )?(?!over|filter)${NAME} \( (?<given>[^()]*)\)|` +
   String.raw`\b(?:with|recursive|,) ${NAME} \( (?<own>[^()]*)\) as \(`, 'gu')
@@ -92,12 +89,7 @@ export function namedValues (
     token.kind = 'string'
   }
   for (const [part] of text.matchAll(OTHERS)) for (const token of tokensOf(part)) add(token, '')
-  // Of another one the result may be written or compared elsewhere.
-  for (const [part] of /^select (?!.*\bselect )/.test(text) ? text.matchAll(SELECTED) : []) {
-    const compared = part.replace(/\S+ is (?:not )?null/g, '')
-    if (!compared.split(' ').some((word) => hides(nameOf(word)))) for (const token of tokensOf(part)) add(token, '')
-  }
-  const aliases = aliasesOf(parts, text, nameOf, hides)
+  const aliases = aliasesOf(parts, text, nameOf)
   for (const { groups: { column = '', values = '' } = {} } of text.matchAll(COMPARED)) {
     // Without the table; with the keys of JSON.
     const names = column.replace(/\S+ \. /g, '').split(/ [-#> ]+/)
@@ -186,27 +178,19 @@ function cellsAt (parts: readonly string[], start: number): Cell[] {
   return found
 }
 
-/** The names, in lower case, that a statement may give to a secret: of what is no column without one, and in lists. */
-function aliasesOf (
-  parts: readonly string[], text: string, nameOf: (word: string) => string, hides: (name: string) => boolean
-): Set<string> {
+/** The names, in lower case, that a statement may give to a secret. */
+function aliasesOf (parts: readonly string[], text: string, nameOf: (word: string) => string): Set<string> {
   // `json_each(tokens)` has a column `value`.
   const aliases = new Set(/(?:from|,|join|lateral) [^\s()]+ \(/.test(text) ? ['value'] : [])
   for (const { groups: { given = '', own = '' } = {} } of text.matchAll(RENAMED)) {
     for (const word of `${given}${own}`.split(' ')) aliases.add(nameOf(word).toLowerCase())
   }
   const isName = (word = ''): boolean => /^[\p{L}_\x01]/u.test(word) && !KEYWORDS.has(word)
-  for (let size = -1; size !== aliases.size;) {
-    size = aliases.size
-    for (const [i, word] of parts.entries()) {
-      const end = parts[i - 1] === 'as' ? i - 2 : i - 1
-      const before = parts[end] ?? ''
-      if (!isName(word) || !(isName(before) || /^[)\0]/.test(before) || parts[i - 1] === 'as')) continue
-      // The type of a cast is not the name of a column.
-      const isColumn = isName(before) && parts[end - 1] !== ':'
-      const name = nameOf(before)
-      if (!isColumn || hides(name) || aliases.has(name.toLowerCase())) aliases.add(nameOf(word).toLowerCase())
-    }
+  for (const [i, word] of parts.entries()) {
+    const isNamed = parts[i - 1] === 'as'
+    const before = parts[isNamed ? i - 2 : i - 1] ?? ''
+    const mayBeAlias = isName(word) && (isNamed || isName(before) || /^[)\0]/.test(before))
+    if (mayBeAlias && nameOf(word) !== nameOf(before)) aliases.add(nameOf(word).toLowerCase())
   }
   return aliases
 }

@@ -126,8 +126,7 @@ function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
   const hiddenNames = new Set(placeholders.map((token) => token.text.slice(1)))
   const shown = (value: unknown, i?: number): unknown => {
     if (!isPlain(value)) {
-      const isHidden = i !== undefined &&
-        (hidden.has(i) || (!placed.has(i) && !isSmall(value)) || isSecretPath(mask, value))
+      const isHidden = i !== undefined && (hidden.has(i) || (!placed.has(i) && !isSmall(value)))
       return isHidden ? masked(value) : maskedValue(mask, value)
     }
     // An object that is no certain secret has names of its own.
@@ -170,8 +169,7 @@ function secretTokens (mask: Mask, { named, isInsert }: Statement, parameters: u
     (value) => typeof value === 'string' && value.length <= 128 && mask.hides(value))
   const [secret, unsure] = [new Set<Token>(), new Set<Token>()]
   for (const [i, { token, column, names }] of named.entries()) {
-    const isSecret = names.some((name) => isValueField(name) || (mask.hides(name) && !isHarmless(name, given[i]))) ||
-      isSecretPath(mask, given[i])
+    const isSecret = names.some((name) => isValueField(name) || (mask.hides(name) && !isHarmless(name, given[i])))
     // mysql2 writes a list as several values: `values (?)`.
     const isRow = isInsert && token.text === '?' && Array.isArray(given[i])
     if (isSecret) secret.add(token)
