@@ -2,31 +2,31 @@ import { NAME_FIELD, VALUE_FIELD } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 
 const MAX_DEPTH = 12
-/** Operators of MongoDB and stages of a pipeline with parts that have nothing to do with each other. */
+/** Operators of MongoDB and stages of a pipeline that compare nothing: their values have fields of their own. */
 const SEPARATE = new RegExp('^\\$(?:and|or|nor|not|expr|match|project|addFields|set|unset|group|facet|lookup|sort|' +
-  'setOnInsert|push|addToSet|pull|inc|each|elemMatch|merge|unionWith|replaceWith|replaceRoot|sortByCount|unwind)$')
-/** Operators with code or with the name of a field that is no reference. */
-const HAS_NAMES = /^\$(?:where|function|accumulator|getField|setField|unsetField|arrayToObject|let|map|filter|reduce)$/
+  'limit|skip|setOnInsert|push|addToSet|pull|inc|each|elemMatch|merge|unionWith|replaceWith|replaceRoot|sortByCount|' +
+  'unwind)$')
 /** Fields with the path of a field, of Prisma and of searches in MongoDB: `{ path: ['password'], equals: '…' }`. */
 const PATH = /^(?:path|fields?|defaultPath)$/i
 
 /**
- * A copy of a document of MongoDB or of an ORM without values that are compared with a secret field:
- * `{ $eq: ['$pin', 1] }`, and without those of a field whose name is elsewhere: `[{ key: 'pin' }, { value: 1 }]`.
+ * A copy of a document of MongoDB or of an ORM without the values of expressions, where a text has the name of a
+ * secret field: `{ $eq: ['$pin', 1] }`, and without those of a field whose name is elsewhere:
+ * `[{ key: 'pin' }, { value: 1 }]`.
  */
 export function withoutComparands (mask: Mask, root: unknown): unknown {
+  const isName = (value: unknown): boolean => typeof value === 'string' && mask.mentions(value)
   const isNamed = some(root, (item, name) => NAME_FIELD.test(name) && typeof item === 'string' && mask.hides(item))
-  // `{ update: 'set password = :p', values: { ':p': '…' } }`
-  const isExpressed = some(root, (_, name) => name.startsWith(':')) && some(root, isName)
-  /** Fields and variables that have the value of a secret field. */
-  const aliases = new Set<string>()
+  // `'$pin'`, `'this.pin'`, `'set pin = :pin'`, `{ $getField: 'pin' }`
+  const hasNames = some(root, (item, name) =>
+    isName(item) && (/^\$|[.:]\w/.test(item as string) || /^(?:#|\$(?:getField|unsetField|where)$)/.test(name)))
+  /** Fields and variables that have the value of an expression. */
+  const results = new Set<string>()
   some(root, (item, name) => {
-    const [operator = '', ...others] = isPlain(item) ? Object.keys(item) : []
-    const isExpression = operator.startsWith('$') && others.length === 0 && !SEPARATE.test(operator)
-    if (!name.startsWith('$') && (typeof item === 'string' || isExpression) && refersToSecret(item)) aliases.add(name)
-    // Variables that are compared with a secret field: `{ $eq: ['$pin', '$$given'] }`.
-    const compared = isExpression && refersToSecret(item) ? Object.values(item as object).flat() : []
-    for (const value of compared) if (typeof value === 'string' && value.startsWith('$$')) aliases.add(value.slice(2))
+    const isExpression = isPlain(item) && Object.keys(item).some((key) => isOperator(key))
+    const variable = typeof item === 'string' ? /^\$\$(\w+)$/.exec(item)?.[1] : undefined
+    if (variable !== undefined) results.add(variable)
+    if (!name.startsWith('$') && (isExpression || String(item).startsWith('$'))) results.add(name)
     return false
   })
   return copy(root, 0, false)
@@ -40,24 +40,15 @@ export function withoutComparands (mask: Mask, root: unknown): unknown {
     const entries = Object.entries(value)
     const hasPath = entries.some(([name, item]) => PATH.test(name) && [item].flat().some(isName))
     return Object.fromEntries(entries.map(([name, item]) => {
-      if (isHidden && name === '$literal') return [name, MASKED]
-      const isOperand = name.startsWith('$') && !SEPARATE.test(name) && refersToSecret(item, HAS_NAMES.test(name))
-      const isValue = (hasPath && !PATH.test(name)) || (isExpressed && name.startsWith(':')) ||
-        (isNamed && VALUE_FIELD.test(name) && !isPlain(item))
-      return [name, copy(item, depth + 1, isHidden || isOperand || isValue || aliases.has(name))]
+      const isValue = (hasPath && !PATH.test(name)) || (isNamed && VALUE_FIELD.test(name) && !isPlain(item))
+      return [name, copy(item, depth + 1, isHidden || isValue || (hasNames && (isOperator(name) || results.has(name))))]
     }))
   }
+}
 
-  function refersToSecret (operand: unknown, hasNames = false): boolean {
-    return some(operand, (item, name) => typeof item === 'string'
-      ? (hasNames || HAS_NAMES.test(name) || item.startsWith('$')) &&
-        (isName(item) || aliases.has(item.replace(/^\$\$?/, '')))
-      : !hasNames && HAS_NAMES.test(name) && refersToSecret(item, true))
-  }
-
-  function isName (value: unknown): boolean {
-    return typeof value === 'string' && mask.mentions(value)
-  }
+/** `$eq`, and `:pin` of `{ update: 'set password = :pin', values: { ':pin': '…' } }` */
+function isOperator (name: string): boolean {
+  return /^[$:]/.test(name) && !SEPARATE.test(name)
 }
 
 /** Whether a test holds for a value of a document or of one in it; `name` is that of its field. */

@@ -417,7 +417,8 @@ const planted: Readonly<Record<string, readonly [sent: readonly Sent[], ...sente
     /^N\+1: .* 8 times from src\/orders\.js:31/
   ],
   'the author of each comment of a tree that one query has read': [
-    [{ ...list, rows: 7 }, ...times(7, (i) => ({ ...inLoop(i), from: `orders.js:31 show${' < orders.js:33 async show'.repeat([0, 1, 2, 2, 1, 2, 2][i] ?? 0)}` }))],
+    [{ ...list, rows: 7 }, ...times(7, (i) =>
+      ({ ...inLoop(i), from: `orders.js:31 show${' < orders.js:33 async show'.repeat([0, 1, 2, 2, 1, 2, 2][i] ?? 0)}` }))],
     /^N\+1: .* 7 times from src\/orders\.js:31, .* over the 7 rows/
   ],
   'rows that are found or added': [

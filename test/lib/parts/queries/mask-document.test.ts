@@ -20,7 +20,11 @@ const documents: readonly Row[] = [
   ['dynamodb', 'u.update', { Key: { id: 7700 }, UpdateExpression: 'set #p = :p', Names: { '#p': 'password' }, Values: { ':p': { S } } }, [S], ['7700']],
   ['mongodb', 'u.updateOne', [{ key: 'smtp_password' }, { $set: { value: S, by: 'ann' } }], [S], ['ann']],
   ['mongodb', 'u.find', [{ type: { $in: ['login', 'logout'] }, token: S }], [S], ['login']],
-  ['mongodb', 'u.aggregate', [[{ $set: { password: { $concat: [S, '$salt'] }, name: { $concat: ['$a', 'ann'] } } }]], [S], ['ann']]
+  ['mongodb', 'u.aggregate', [[{ $set: { password: { $concat: [S, '$salt'] }, name: 'ann' } }]], [S], ['ann']],
+  ['mongodb', 'u.aggregate', [[{ $set: { x: { $function: { body: 'return this.pin', args: [S], lang: 'js' } } } }]], [S], []],
+  ['mongodb', 'u.aggregate', [[{ $project: { t: '$token' } }, { $group: { _id: '$t' } }, { $match: { _id: S, city: 'Rome' } }, { $skip: 100 }]],
+    [S], ['Rome', '100']],
+  ['mongodb', 'u.find', [{ title: { $regex: 'token' }, type: 'password_reset', price: { $gt: 500 } }], [], ['500', 'password_reset']]
 ]
 
 testMasks('values that are compared with a secret field are masked, whatever the operator', documents)

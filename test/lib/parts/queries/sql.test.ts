@@ -189,7 +189,7 @@ const secrets: ReadonlyArray<readonly [system: string, statement: string, parame
   ['mongodb', 'users.updateOne', [{ _id: 77 }, { $set: { 'login.password': 'hunter2', name: 'ann' } }], ['hunter2'], ['77', 'ann']],
   ['mongodb', 'users.find', { find: 'users', filter: { token: { $in: ['k1', 'k2'] }, pin: { $gt: 1234 }, age: { $lt: 41 } } }, ['k1', 'k2', '1234'], ['41']],
   ['mongodb', 'users.find', [{ $or: [{ email: 'ann' }, { password: { $regex: 'hunter2' } }] }], ['hunter2'], ['ann']],
-  ['mongodb', 'users.find', [{ $expr: { $eq: ['$pin', 1234] }, n: { $eq: ['$age', 41] } }], ['1234'], ['41', '$pin']],
+  ['mongodb', 'users.find', [{ $expr: { $eq: ['$pin', 1234] }, n: 41 }], ['1234'], ['41', '$pin']],
   ['mongodb', 'users.insertMany', [[{ name: 'ann', tokens: [{ value: 'hunter2' }] }]], ['hunter2'], ['ann']],
   ['postgresql', 'User.create', { data: { name: 'ann', password: 'hunter2' } }, ['hunter2'], ['ann']]
 ]
