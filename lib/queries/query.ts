@@ -18,11 +18,11 @@ export type NewQuery = QueryStart & Pick<Query, 'frames' | 'isOuter' | 'isPartia
  */
 export class Query {
   /** `db.system.name` of OpenTelemetry's semantic conventions, such as `postgresql`, `mysql`, `sqlite`, `redis`. */
-  system: string
+  system!: string
   /** The text of the statement, with its placeholders; of a client without one, the command and its target. */
-  statement: string
+  statement!: string
   /** Values of the placeholders, a list or an object; not masked. */
-  parameters?: unknown
+  parameters?: unknown = undefined
   /** On the clock of `performance.now()`. */
   startedAt = performance.now()
   endedAt?: number | undefined = undefined
@@ -37,13 +37,13 @@ export class Query {
    * Frames of the code that sent it, or made it where the client sends it later; see `framesHere`. Null: a subscriber
    * needs them, see `addFrames`.
    */
-  frames?: string | null | undefined
+  frames?: string | null | undefined = undefined
   /** Whether those of drivers in its asynchronous context are parts of it. */
-  isOuter?: boolean | undefined
+  isOuter?: boolean | undefined = undefined
   /** The query that this one is a part of: it is not recorded by itself. */
   outer?: Query | undefined = undefined
   /** Whether only a part of its parameters is published. */
-  isPartial?: boolean | undefined
+  isPartial?: boolean | undefined = undefined
   ended?: ((query: Query) => void) | undefined = undefined
   /** Calls back for the request that sent it: clients do so in the context that opened their connection. */
   enter?: ((callback: Callback, self: unknown, results: unknown[]) => unknown) | undefined = undefined
@@ -52,19 +52,13 @@ export class Query {
   /** The hook of the application that has sent it, with the number of its event; the recorder sets it. */
   hook?: { readonly position: number } | null | undefined = undefined
   /** What is the same for queries of one connection, where that is known: a transaction has one. */
-  connection?: unknown
+  connection?: unknown = undefined
   /** Runs a statement on the same client and returns its rows: for the plan of the query. Absent: it cannot. */
-  run?: Run | undefined
+  run?: Run | undefined = undefined
 
-  constructor ({ system, statement, parameters, frames, isOuter, isPartial, connection, run }: NewQuery) {
-    this.system = system
-    this.statement = statement
-    this.parameters = parameters
-    this.frames = frames
-    this.isOuter = isOuter
-    this.isPartial = isPartial
-    this.connection = connection
-    this.run = run
+  constructor (start: NewQuery) {
+    Object.assign(this, start)
+    const { system, isOuter } = start
     const outer = isOuter === true ? undefined : announced ?? outerQuery.getStore()
     // A client may report the end of a transaction only before that is sent.
     if (outer === undefined || (outer.endedAt !== undefined && outer !== announced)) return
@@ -166,12 +160,14 @@ export function runningQuery (): Query | null {
   return running
 }
 
-/** Calls a method that returns its result, or throws. */
-export function callSync<T> (query: Query | null, call: () => T, rowsOf: RowsOf<T>): T {
+/** Calls a method that returns its result, or throws. `end`: as of `callAsync`. */
+export function callSync<T> (
+  query: Query | null, call: () => T, rowsOf: RowsOf<T>, end = (value: T): void => endQuery(query, endOf(rowsOf, value))
+): T {
   if (query !== null) query.isSync = true
   try {
     const result = within(query, call)
-    endQuery(query, endOf(rowsOf, result))
+    end(result)
     return result
   } catch (error) {
     endQuery(query, { error })

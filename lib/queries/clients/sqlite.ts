@@ -1,4 +1,4 @@
-import { beginQuery, callSync, endQuery, within, type Query, type RowsOf } from '../query.js'
+import { beginQuery, callSync, endQuery, type Query, type RowsOf } from '../query.js'
 import type { Kind, Run } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
@@ -55,26 +55,17 @@ function observeMethods (object: object, begin: (args: unknown[]) => Query | nul
   }
   wrapMethod(object, 'iterate', (self, args, original) => {
     const query = begin(args)
-    let rows: Iterator<unknown>
-    try {
-      rows = within(query, () => original.apply(self, args) as Iterator<unknown>)
-    } catch (error) {
-      endQuery(query, { error })
-      throw error
-    }
-    if (query === null) return rows
-    let count = 0
-    wrapMethod(rows, 'next', (self, args, next) => {
-      const step = next.apply(self, args) as IteratorResult<unknown>
-      if (step.done === true) endQuery(query, { rows: count })
-      else count++
-      return step
+    return callSync(query, () => original.apply(self, args) as Iterator<unknown>, () => undefined, (rows) => {
+      let count = 0
+      for (const name of query === null ? [] : ['next', 'return']) {
+        wrapMethod(rows, name, (self, args, original) => {
+          const step = original.apply(self, args) as IteratorResult<unknown>
+          if (step.done === true) endQuery(query, { rows: count })
+          else count++
+          return step
+        })
+      }
     })
-    wrapMethod(rows, 'return', (self, args, end) => {
-      endQuery(query, { rows: count })
-      return end.apply(self, args) as unknown
-    })
-    return rows
   })
 }
 
