@@ -55,12 +55,18 @@ function otherRule (kind: ValueChange['kind'], { type }: Side, to: Side): Rule {
 /** Whether serialization leaves out a field. */
 function drops ({ properties, patternProperties, additionalProperties, type }: Data, field: string): boolean {
   const isOfObjects = isObject(properties) ? !Object.hasOwn(properties, field) : [type].flat().includes('object')
-  return isOfObjects && patternProperties === undefined && (additionalProperties ?? false) === false
+  return isOfObjects && patternOf(patternProperties, field) === undefined && (additionalProperties ?? false) === false
+}
+
+/** The pattern that the name of a field has. */
+function patternOf (patterns: unknown, field: string): string | undefined {
+  return Object.keys(Object(patterns) as object).find((pattern) =>
+    attempt(() => new RegExp(pattern, 'u').test(field), () => false))
 }
 
 /** The schemas of a field or an item. */
 function below (place: Place, name: string | number, shared: Data): Place[] {
-  const { properties, patternProperties = {}, additionalProperties, items } = place.schema
+  const { properties, patternProperties, additionalProperties, items } = place.schema
   const nested = (schema: unknown, key: string): Place[] =>
     applicable({ ...place, schema: schema as Data, at: `${place.at}/${key}` }, shared)
   if (typeof name === 'number') {
@@ -70,8 +76,7 @@ function below (place: Place, name: string | number, shared: Data): Place[] {
   const key = Object.keys(Object(properties) as object).find((key) =>
     key === name || (place.base === 'headers' && key.toLowerCase() === name))
   if (key !== undefined) return nested((properties as Data)[key], `properties/${key}`)
-  const pattern = Object.keys(patternProperties as Data).find((pattern) =>
-    attempt(() => new RegExp(pattern, 'u').test(name), () => false))
+  const pattern = patternOf(patternProperties, name)
   if (pattern === undefined) return nested(additionalProperties, 'additionalProperties')
   return nested((patternProperties as Data)[pattern], `patternProperties/${pattern}`)
 }

@@ -207,6 +207,12 @@ const CASES: Case[] = [
     sentences: ['response.kind: "user" became "order" (const)', 'response.email was removed (not in the schema of response 200)']
   },
   {
+    name: 'names that no pattern of the response schema has',
+    options: response(object({}, { patternProperties: { '^x': { type: 'string' } } })),
+    answer: () => ({ xa: 1, yb: 2 }),
+    sentences: ['response.xa: 1 became "1" (type: string)', 'response.yb was removed (not in the schema of response 200)']
+  },
+  {
     name: 'an object that becomes text',
     options: response(object({ owner: { type: 'string' } })),
     answer: () => ({ owner: { id: 1 } }),
