@@ -207,11 +207,11 @@ export function timelineOf (parts: readonly Part[], profile: Profile): Span[] {
     .sort((a, b) => a.start - b.start || Number(b.duration) - Number(a.duration))
 }
 
-/** The time in which at least one of these ran, in milliseconds; what has not ended counts as 0. */
-export function timeOf (all: ReadonlyArray<{ start: number, duration: number | null }>): number {
+/** The time before `limit` in which at least one of these ran, in milliseconds; what has not ended counts as 0. */
+export function timeOf (all: ReadonlyArray<{ start: number, duration: number | null }>, limit = Infinity): number {
   let [total, until] = [0, -Infinity]
   for (const { start, duration } of [...all].sort((a, b) => a.start - b.start)) {
-    const end = start + (duration ?? 0)
+    const end = Math.min(limit, start + (duration ?? 0))
     total += Math.max(0, end - Math.max(start, until))
     until = Math.max(until, end)
   }

@@ -4,7 +4,7 @@ import {
 } from '../../view/components.js'
 import { counted, cut, html, visibleLine } from '../../view/text.js'
 import type { EditorLink } from '../../view/editor.js'
-import { addressOf, groupedBy, lineOf, listOf, numberOf, withLate, type Data } from '../read.js'
+import { addressOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import { callGroups, callShape, isFailed, problemOf, sentenceOf } from './groups.js'
@@ -242,8 +242,8 @@ function resultsOfCalls ({ calls }: Data, { route }: Profile): Values {
   return Object.fromEntries([...groups].map(([name, all]) => [name, all.map(result).join(', ')]))
 }
 
-function timesOfCalls ({ calls }: Data, { route }: Profile): PartTime[] {
-  const groups = groupedBy(listOf(calls), (call) => callShape(call, route))
-  return [...groups].map(([name, all]) =>
-    ({ name, time: all.reduce((sum, { duration }) => sum + Number(duration), 0), count: all.length }))
+function timesOfCalls ({ calls }: Data, { route, duration }: Profile): PartTime[] {
+  const all = listOf(calls) as Array<Data & { start: number, duration: number | null }>
+  return [...groupedBy(all, (call) => callShape(call, route))]
+    .map(([name, alike]) => ({ name, time: timeOf(alike, duration), count: alike.length }))
 }

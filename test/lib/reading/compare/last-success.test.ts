@@ -249,12 +249,23 @@ t.test('profiles that were imported without a complete check are compared', asyn
 })
 
 /** Milliseconds of each shape of query, of each kind of call, and of the event loop. */
-interface Times { queries?: Record<string, [count: number, duration: number]>, calls?: Record<string, number[]>, budget?: object, url?: string }
+interface Times {
+  queries?: Record<string, [count: number, duration: number]>
+  calls?: Record<string, number[]>
+  budget?: object
+  url?: string
+  isParallel?: boolean
+}
 
-function success (token: string, minute: number, duration: number, { queries = {}, calls = {}, budget, url = 'http://a:1/orders' }: Times = {}): Profile {
+function success (token: string, minute: number, duration: number, times: Times = {}): Profile {
+  const { queries = {}, calls = {}, budget, url = 'http://a:1/orders', isParallel = false } = times
+  let start = 0
   const groups = Object.entries(queries).map(([shape, [count, time]]) =>
     ({ system: 'postgresql', shape, statement: shape, count, duration: time, sources: [] }))
-  const all = Object.entries(calls).flatMap(([call, times]) => times.map((time) => ({ method: 'GET', url: call, status: 200, start: 0, duration: time })))
+  const all = Object.entries(calls).flatMap(([call, times]) => times.map((time) => {
+    start += time
+    return { method: 'GET', url: call, status: 200, start: isParallel ? 0 : start - time, duration: time }
+  }))
   return profile(token, {
     url,
     route,
@@ -310,6 +321,16 @@ t.test('a slow success is compared with the last fast one, the cause first', asy
     t.same(found?.differences[0], first, `${name}: ${JSON.stringify(found?.differences)}`)
     t.match(renderDifferences(found, ''), 'Differences from the last fast request')
   }
+})
+
+t.test('calls at the same time take no longer than one of them, and nothing waits for later ones', async (t) => {
+  const stock = 'http://stock/items/1'
+  const store = new MemoryStorage()
+  await store.put([1, 2, 3, 4, 5].map((i) => recordOf(success(`00000${i}`, i, 40, { calls: { [stock]: [30, 30, 30, 30] }, isParallel: true }))))
+  const slow = success('0000ff', 59, 130, { calls: { [stock]: [30, 30, 30, 30, 300] } })
+  await store.put([recordOf(slow)])
+  const found = await successOf(store, slow)
+  t.same(found?.differences[0], { what: 'GET http://stock/items/:id', before: '4 ×, 30 ms', now: '5 ×, 130 ms' })
 })
 
 t.test('a success is compared only where it is slow for its route', async (t) => {
